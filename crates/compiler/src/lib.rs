@@ -1,0 +1,3 @@
+//! Tool folders in, one artifact out.
+
+pub mod adapters;

@@ -1,0 +1,149 @@
+//! The compiled registry: `tool_registry.json`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Metadata;
+
+/// The format that this version writes, and the only one that it reads.
+pub const ARTIFACT_FORMAT_VERSION: u32 = 1;
+
+/// The version of [`crate::ToolResponse`] that this version speaks.
+pub const RESPONSE_SCHEMA_VERSION: &str = "1.1.0";
+
+/// The versions that a handler may declare.
+pub const RESPONSE_SCHEMA_VERSIONS: [&str; 2] = ["1.0.0", "1.1.0"];
+
+/// Every tool of a tools folder, compiled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Artifact {
+    /// [`ARTIFACT_FORMAT_VERSION`]; checked before anything else is read.
+    pub format_version: u32,
+    /// A label for people: `1.0.` and the first eight digits of the content hash.
+    pub version: String,
+    /// SHA-256 over everything that changes behaviour; this is what is compared.
+    pub content_hash: String,
+    /// The commit that the sources came from, when it is known.
+    pub git_commit: Option<String>,
+    /// When it was built (RFC 3339, UTC).
+    pub build_timestamp: String,
+    /// [`RESPONSE_SCHEMA_VERSION`] of the build.
+    pub response_schema_version: String,
+    /// The tools, sorted by id.
+    pub tools: Vec<CompiledTool>,
+}
+
+/// One tool of an [`Artifact`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompiledTool {
+    /// Every field of `schema.json` but the parameters.
+    #[serde(flatten)]
+    pub metadata: Metadata,
+    /// The parameters as they were written. Arguments are always checked against these.
+    pub json_schema: Value,
+    /// The declaration in each provider's form. A provider that cannot take the tool is absent.
+    pub provider_schemas: BTreeMap<Provider, Value>,
+    /// What each provider's form does not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lossy: BTreeMap<Provider, Vec<Loss>>,
+    /// One or two sentences for the model.
+    pub summary: String,
+    /// The whole guide, as Markdown.
+    pub documentation: String,
+    /// The code that does the work.
+    pub handler: HandlerRef,
+    /// Content hash of this tool alone.
+    pub hash: String,
+}
+
+/// Something that a provider's form of a schema cannot say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Loss {
+    /// What was lost, in a word or two: `format`, `non-string enum`. Authors acknowledge it as `provider: what`.
+    pub what: String,
+    /// The places in the parameters where it was lost, as JSON pointers.
+    pub at: Vec<String>,
+    /// Arguments that the provider's form admits and the original refuses. Absent when none was found:
+    /// the loss may then be in words only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter_example: Option<Value>,
+}
+
+/// A form that tool declarations take. The order here is the order in the artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Provider {
+    /// OpenAI functions, parameters passed through.
+    Openai,
+    /// OpenAI functions with `strict: true`, for tools that can be said that way.
+    OpenaiStrict,
+    /// Gemini's own schema dialect.
+    GeminiNative,
+    /// Gemini with `parametersJsonSchema`.
+    GeminiJsonSchema,
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// The Model Context Protocol.
+    Mcp,
+}
+
+impl Provider {
+    /// Every form, in order.
+    pub const ALL: [Self; 6] =
+        [Self::Openai, Self::OpenaiStrict, Self::GeminiNative, Self::GeminiJsonSchema, Self::Anthropic, Self::Mcp];
+
+    /// The key in the artifact.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::OpenaiStrict => "openaiStrict",
+            Self::GeminiNative => "geminiNative",
+            Self::GeminiJsonSchema => "geminiJsonSchema",
+            Self::Anthropic => "anthropic",
+            Self::Mcp => "mcp",
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where a tool's code is, and what it was when the artifact was built.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandlerRef {
+    /// Which host runs it.
+    pub kind: HandlerKind,
+    /// The entry file, relative to the tools folder, with forward slashes.
+    pub path: String,
+    /// SHA-256 of every file it is made of, the entry included.
+    pub files: BTreeMap<String, String>,
+}
+
+/// Which host runs a handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandlerKind {
+    /// `handler.js`, run by the JavaScript host.
+    Js,
+    /// `handler.rs`, compiled into the binary.
+    Native,
+}
+
+impl HandlerKind {
+    /// The file that an author writes.
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Self::Js => "handler.js",
+            Self::Native => "handler.rs",
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What an author declares about a tool: `schema.json`.
+//!
+//! The doc comments of these types are what editors show while someone writes a `schema.json`
+//! (see [`crate::definition_schema`]), so they speak to tool authors.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ToolId;
+
+/// The contract of one tool: the whole of its `schema.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Definition {
+    /// Everything but the parameters.
+    #[serde(flatten)]
+    pub metadata: Metadata,
+    /// The arguments of a call, as a JSON Schema (draft 2020-12) of an object with `"additionalProperties": false`.
+    pub parameters: Value,
+}
+
+/// What a definition says beside its parameters. The artifact carries it unchanged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    /// Where editors find the schema of this file. Not used by Quarterdeck.
+    #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The name that models call: the folder's name with `-` as `_`.
+    pub tool_id: ToolId,
+    /// Semantic version of the tool, such as `1.0.0`.
+    pub version: String,
+    /// What the tool does and when to use it. Goes to every provider.
+    #[cfg_attr(feature = "json-schema", schemars(length(min = 1)))]
+    pub description: String,
+    /// What kind of tool it is; retrieval tools have a budget of their own and must be read-only.
+    pub category: Category,
+    /// Whether the tool changes anything outside itself.
+    pub side_effects: SideEffects,
+    /// Whether doing it twice is the same as doing it once.
+    pub idempotent: bool,
+    /// Whether a person must approve each call: `true`, `false`, or `"policy"` when the tool's policy decides.
+    pub requires_confirmation: Confirmation,
+    /// Where the tool may be called.
+    #[cfg_attr(feature = "json-schema", schemars(length(min = 1), extend("uniqueItems" = true)))]
+    pub allowed_modes: Vec<Mode>,
+    /// How long a call should take, in milliseconds. Exceeding it is a warning and a metric, never a refusal.
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
+    pub latency_budget_ms: u64,
+
+    /// Hard stop of one execution, in milliseconds. Default: five times the latency budget, at least 2,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
+    pub timeout_ms: Option<u64>,
+    /// Session control (ending a call, blocking someone): never refused for budget.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub control: bool,
+    /// The same call twice in a turn really means twice.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub repeatable: bool,
+    /// What the handler may use beyond session, messaging, audit and log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json-schema", schemars(extend("uniqueItems" = true)))]
+    pub capabilities: Option<Vec<Capability>>,
+    /// Host names that the handler's `fetch` may reach. None by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json-schema", schemars(extend("uniqueItems" = true)))]
+    pub network: Vec<String>,
+    /// How often the tool may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+    /// Conditions that must all hold for the tool to be offered and called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub availability: Option<Availability>,
+    /// JSON Schema of the answer's `data`. Checked on every answer when present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json-schema", schemars(with = "Option<serde_json::Map<String, Value>>"))]
+    pub returns: Option<Value>,
+    /// The sentence a person sees before approving a call; `{name}` stands for an argument.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// JSON pointers of arguments that are hidden in audit and logs, such as `/attendees`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sensitive: Vec<String>,
+    /// Lossy conversions that the author has seen and accepts, such as `geminiNative: format`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acknowledged: Vec<String>,
+}
+
+impl Metadata {
+    /// The hard stop of one execution, whether it was declared or not.
+    pub fn effective_timeout_ms(&self) -> u64 {
+        self.timeout_ms.unwrap_or_else(|| self.latency_budget_ms.saturating_mul(5).max(2_000))
+    }
+}
+
+/// What kind of tool it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// Looks something up; read-only and idempotent.
+    Retrieval,
+    /// Does something.
+    Action,
+    /// Computes something.
+    Utility,
+}
+
+/// What a tool changes outside itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub enum SideEffects {
+    /// Neither reads nor changes anything.
+    None,
+    /// Reads, changes nothing.
+    ReadOnly,
+    /// Changes something.
+    Writes,
+}
+
+/// How people reach the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// They write.
+    Text,
+    /// They speak.
+    Voice,
+}
+
+/// Whether a person must approve each call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Confirmation {
+    /// Runs on the model's word.
+    Never,
+    /// Runs only after a person approved it.
+    Always,
+    /// The tool's policy decides for each call.
+    Policy,
+}
+
+/// A power that a handler has only when its definition names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
+    /// The knowledge base.
+    Kb,
+    /// The calendar.
+    Calendar,
+    /// Small durable values of this tool for this client.
+    Store,
+    /// Calling other tools.
+    Tools,
+    /// Blocking the client.
+    Moderation,
+}
+
+/// How often a tool may run within a sliding window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RateLimit {
+    /// Calls within one window.
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
+    pub calls: u64,
+    /// Length of the window in milliseconds.
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
+    pub window_ms: u64,
+    /// Whose calls are counted together.
+    pub per: RateLimitScope,
+}
+
+/// Whose calls a rate limit counts together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub enum RateLimitScope {
+    /// One person or device, across sessions.
+    Client,
+    /// One conversation.
+    Session,
+    /// Everybody.
+    Global,
+}
+
+/// Conditions under which a tool exists for a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Availability {
+    /// The client must have signed in.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub authenticated: bool,
+    /// Claims of the client's verified token, each with the values it may have.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[cfg_attr(feature = "json-schema", schemars(with = "std::collections::BTreeMap<String, Vec<Value>>"))]
+    pub claims: IndexMap<String, Vec<Value>>,
+    /// Configuration keys or capabilities that must be present.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
+}
+
+impl Serialize for Confirmation {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Never => serializer.serialize_bool(false),
+            Self::Always => serializer.serialize_bool(true),
+            Self::Policy => serializer.serialize_str("policy"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Confirmation {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Bool(false) => Ok(Self::Never),
+            Value::Bool(true) => Ok(Self::Always),
+            Value::String(word) if word == "policy" => Ok(Self::Policy),
+            _ => Err(serde::de::Error::custom("requiresConfirmation is true, false or \"policy\"")),
+        }
+    }
+}
+
+#[cfg(feature = "json-schema")]
+impl schemars::JsonSchema for Confirmation {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Confirmation".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "enum": [true, false, "policy"] })
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}

@@ -1,0 +1,38 @@
+//! The shapes that handlers, registry, orchestrator, transports and clients agree on.
+//!
+//! Plain data and small traits. No I/O, no async runtime, no policy: a type here says what may be said, never
+//! what to do about it. The JSON is camelCase; changing a shape is a version bump.
+
+#![warn(missing_docs)]
+
+mod answer;
+mod artifact;
+mod case;
+mod confirmation;
+mod definition;
+mod error;
+pub mod handler;
+mod ids;
+mod intent;
+mod response;
+
+#[cfg(feature = "json-schema")]
+mod editor_schema;
+
+pub use answer::{AnswerFault, HandlerAnswer, Outcome};
+pub use artifact::{
+    ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, HandlerKind, HandlerRef, Loss, Provider, RESPONSE_SCHEMA_VERSION,
+    RESPONSE_SCHEMA_VERSIONS,
+};
+pub use case::{Case, CaseCall, CaseFile, ConfirmationAnswer, Expectation, World};
+pub use confirmation::{ConfirmationRequest, ConfirmationToken};
+pub use definition::{
+    Availability, Capability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope, SideEffects,
+};
+pub use error::{ErrorType, ToolError};
+pub use ids::{InvalidToolId, ToolId};
+pub use intent::{EndAfter, Intent, RequestedIntent};
+pub use response::{Meta, ToolResponse};
+
+#[cfg(feature = "json-schema")]
+pub use editor_schema::definition_schema;

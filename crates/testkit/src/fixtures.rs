@@ -1,0 +1,30 @@
+//! The large corpora that lie beside the repository on some machines and are not part of it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The rows of a corpus such as `schemas/corpus.jsonl`, or `None` with a word on standard error when this machine
+/// does not have it. `QUARTERDECK_FIXTURES` names the folder when it is not `../shared/fixtures`.
+///
+/// # Panics
+///
+/// When the corpus is there but cannot be read: a test must not pass because its input was broken.
+#[expect(clippy::print_stderr, reason = "a test that had nothing to judge must say so")]
+pub fn jsonl(name: &str) -> Option<Vec<Value>> {
+    let path = folder().join(name);
+    if !path.exists() {
+        eprintln!("corpus {name} is not on this machine; only the cases in the repository were run");
+        return None;
+    }
+    let text = std::fs::read_to_string(&path).expect("a corpus that exists is readable");
+    let rows = text.lines().filter(|line| !line.trim().is_empty());
+    Some(rows.map(|line| serde_json::from_str(line).expect("a corpus has one JSON value a line")).collect())
+}
+
+fn folder() -> PathBuf {
+    match std::env::var_os("QUARTERDECK_FIXTURES") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
+    }
+}
