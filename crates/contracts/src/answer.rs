@@ -55,7 +55,9 @@ impl HandlerAnswer {
             (true, _, Some(_)) => return Err(AnswerFault::ErrorOnSuccess),
             (false, Some(_), _) => return Err(AnswerFault::DataOnFailure),
             (false, None, None) => return Err(AnswerFault::NoError),
-            (false, None, Some(error)) => Outcome::Failure(serde_json::from_value(error).map_err(AnswerFault::BadError)?),
+            (false, None, Some(error)) => {
+                Outcome::Failure(serde_json::from_value(error).map_err(AnswerFault::BadError)?)
+            }
         };
         Ok(Self { outcome, intents })
     }

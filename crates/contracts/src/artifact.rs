@@ -95,8 +95,14 @@ pub enum Provider {
 
 impl Provider {
     /// Every form, in order.
-    pub const ALL: [Self; 6] =
-        [Self::Openai, Self::OpenaiStrict, Self::GeminiNative, Self::GeminiJsonSchema, Self::Anthropic, Self::Mcp];
+    pub const ALL: [Self; 6] = [
+        Self::Openai,
+        Self::OpenaiStrict,
+        Self::GeminiNative,
+        Self::GeminiJsonSchema,
+        Self::Anthropic,
+        Self::Mcp,
+    ];
 
     /// The key in the artifact.
     pub fn as_str(self) -> &'static str {

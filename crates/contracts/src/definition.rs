@@ -159,6 +159,28 @@ pub enum Capability {
     Tools,
     /// Blocking the client.
     Moderation,
+    /// Always there; need not be declared.
+    Session,
+    /// Always there; need not be declared.
+    Messaging,
+    /// Always there; need not be declared.
+    Voice,
+    /// Always there; need not be declared.
+    Audit,
+    /// Always there; need not be declared.
+    Progress,
+    /// Always there; need not be declared.
+    Log,
+}
+
+impl Capability {
+    /// Whether every handler has it without asking.
+    pub fn is_always_there(self) -> bool {
+        matches!(
+            self,
+            Self::Session | Self::Messaging | Self::Voice | Self::Audit | Self::Progress | Self::Log
+        )
+    }
 }
 
 /// How often a tool may run within a sliding window.

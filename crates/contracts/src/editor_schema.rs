@@ -1,33 +1,80 @@
 //! The JSON Schema of `schema.json`, generated from [`Definition`] so that editors and the compiler cannot disagree.
 
 use schemars::generate::SchemaSettings;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::Definition;
 
 /// The schema that editors complete and check a `schema.json` with, and that the compiler checks it with.
 pub fn definition_schema() -> Value {
     let generated = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Definition>();
-    let mut schema = generated.to_value();
-    if let Some(root) = schema.as_object_mut() {
-        root.insert("title".into(), "Quarterdeck tool definition (schema.json)".into());
-        root.insert("additionalProperties".into(), Value::Bool(false));
-        describe_parameters(root);
+    let mut generated = generated.to_value();
+    simplify(&mut generated);
+    let mut schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Quarterdeck tool definition (schema.json)",
+        "type": "object",
+        "additionalProperties": false,
+    });
+    for part in ["description", "required", "properties"] {
+        schema[part] = generated[part].take();
     }
+    schema["properties"]["toolId"]["pattern"] = json!("^[a-zA-Z_][a-zA-Z0-9_]{0,63}$");
+    let description = schema["properties"]["parameters"]["description"].take();
+    schema["properties"]["parameters"] = parameters(description);
     schema
 }
 
 /// `parameters` is a schema itself: say so, and say what every tool's root must have.
-fn describe_parameters(root: &mut serde_json::Map<String, Value>) {
-    let Some(parameters) = root.get_mut("properties").and_then(|properties| properties.get_mut("parameters")) else {
-        return;
-    };
-    let description = parameters.get("description").cloned().unwrap_or_default();
-    *parameters = json!({
+fn parameters(description: Value) -> Value {
+    json!({
         "description": description,
         "type": "object",
         "allOf": [{ "$ref": "https://json-schema.org/draft/2020-12/schema" }],
         "required": ["type", "additionalProperties"],
         "properties": { "type": { "const": "object" }, "additionalProperties": { "const": false } },
-    });
+    })
+}
+
+/// Says what the generator says in the words of someone who writes a schema for people: an absent field is left out
+/// rather than null, integers have no machine width, and a choice of words is an `enum`.
+fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Object(keywords) => {
+            keywords.retain(|name, value| {
+                name != "format" || value.as_str().is_none_or(|format| !format.contains("int"))
+            });
+            if let Some(kind) = keywords.get_mut("type") {
+                not_null(kind);
+            }
+            if let Some(words) = choice_of_words(keywords) {
+                keywords.remove("oneOf");
+                keywords.extend(words);
+            }
+            keywords.values_mut().for_each(simplify);
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        _ => {}
+    }
+}
+
+fn not_null(kind: &mut Value) {
+    if let Value::Array(kinds) = kind {
+        kinds.retain(|kind| kind != "null");
+        if let [only] = &kinds[..] {
+            *kind = only.clone();
+        }
+    }
+}
+
+/// The `enum` that says the same as a `oneOf` of constants. `enumDescriptions` is what editors show beside each.
+fn choice_of_words(keywords: &Map<String, Value>) -> Option<[(String, Value); 3]> {
+    let branches = keywords.get("oneOf")?.as_array()?;
+    let words: Option<Vec<_>> = branches.iter().map(|branch| branch.get("const").cloned()).collect();
+    let descriptions: Vec<_> = branches.iter().map(|branch| branch["description"].clone()).collect();
+    Some([
+        ("type".into(), "string".into()),
+        ("enum".into(), words?.into()),
+        ("enumDescriptions".into(), descriptions.into()),
+    ])
 }

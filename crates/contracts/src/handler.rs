@@ -61,6 +61,15 @@ pub struct Position {
     pub column: usize,
 }
 
+impl Position {
+    /// The position of a byte offset in a text.
+    pub fn of(text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+    }
+}
+
 /// What a [`Finding`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingKind {
@@ -111,7 +120,9 @@ impl NativeHandler {
         let run = move |args: Value, context: Arc<dyn Context>| -> BoxFuture<HandlerAnswer> {
             let running = match serde_json::from_value::<Args>(args) {
                 Ok(args) => execute(args, context),
-                Err(error) => return Box::pin(ready(HandlerAnswer::failure(types_disagree(tool_id, &error)))),
+                Err(error) => {
+                    return Box::pin(ready(HandlerAnswer::failure(types_disagree(tool_id, &error))));
+                }
             };
             Box::pin(async move { answer(tool_id, running.await) })
         };

@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "json-schema", schemars(inline))]
-pub struct ToolId(
-    #[cfg_attr(feature = "json-schema", schemars(regex(pattern = r"^[a-zA-Z_][a-zA-Z0-9_]{0,63}$")))] String,
-);
+pub struct ToolId(String);
 
 impl ToolId {
     /// The longest id that every provider accepts.

@@ -7,6 +7,7 @@
 
 mod answer;
 mod artifact;
+mod canonical;
 mod case;
 mod confirmation;
 mod definition;
@@ -21,13 +22,15 @@ mod editor_schema;
 
 pub use answer::{AnswerFault, HandlerAnswer, Outcome};
 pub use artifact::{
-    ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, HandlerKind, HandlerRef, Loss, Provider, RESPONSE_SCHEMA_VERSION,
-    RESPONSE_SCHEMA_VERSIONS,
+    ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, HandlerKind, HandlerRef, Loss, Provider,
+    RESPONSE_SCHEMA_VERSION, RESPONSE_SCHEMA_VERSIONS,
 };
+pub use canonical::canonical_json;
 pub use case::{Case, CaseCall, CaseFile, ConfirmationAnswer, Expectation, World};
 pub use confirmation::{ConfirmationRequest, ConfirmationToken};
 pub use definition::{
-    Availability, Capability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope, SideEffects,
+    Availability, Capability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope,
+    SideEffects,
 };
 pub use error::{ErrorType, ToolError};
 pub use ids::{InvalidToolId, ToolId};

@@ -1,0 +1,88 @@
+//! One spelling for each JSON value, so that values can be hashed and compared as text.
+//!
+//! Keys are sorted at every depth, there is no white space, and numbers that are equal are written alike: `1.0`
+//! is `1`. This is RFC 8785 but for one thing: integers beyond 2^53 keep all their digits. The RFC would write
+//! 9007199254740993 as 9007199254740992, and two calls with different ids would be taken for the same call.
+
+use std::fmt::Write;
+
+use serde_json::{Number, Value};
+
+/// The one spelling of a value.
+pub fn canonical_json(value: &Value) -> String {
+    let mut text = String::new();
+    write_value(&mut text, value);
+    text
+}
+
+fn write_value(text: &mut String, value: &Value) {
+    match value {
+        Value::Number(number) => write_number(text, number),
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_value(text, item);
+            }
+            text.push(']');
+        }
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            // By UTF-16 code units, as the RFC says, so that implementations in JavaScript agree.
+            fields.sort_unstable_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+            text.push('{');
+            for (index, (key, value)) in fields.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_scalar(text, &Value::String(key.clone()));
+                text.push(':');
+                write_value(text, value);
+            }
+            text.push('}');
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => write_scalar(text, value),
+    }
+}
+
+fn write_scalar(text: &mut String, value: &Value) {
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{value}");
+}
+
+fn write_number(text: &mut String, number: &Number) {
+    /// Integers up to here are exact in both of JSON's usual representations.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let _ = match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => {
+            write!(text, "{}", float as i64)
+        }
+        _ => write!(text, "{number}"),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_sorted_at_every_depth() {
+        let value = json!({ "b": [{ "z": null, "a": true }], "a": "é\n" });
+        assert_eq!(canonical_json(&value), r#"{"a":"é\n","b":[{"a":true,"z":null}]}"#);
+    }
+
+    #[test]
+    fn equal_numbers_are_written_alike() {
+        assert_eq!(canonical_json(&json!([1.0, 1, -0.0, 1.5, 1e3])), "[1,1,0,1.5,1000]");
+    }
+
+    #[test]
+    fn large_integers_keep_their_digits() {
+        let value = json!([9_007_199_254_740_993_u64, u64::MAX, i64::MIN]);
+        assert_eq!(canonical_json(&value), "[9007199254740993,18446744073709551615,-9223372036854775808]");
+    }
+}

@@ -1,0 +1,234 @@
+//! Looks at a handler with the engine that will run it, and runs none of it.
+//!
+//! The engine parses and links. Evaluation would be the next step; it is cut off by a module that stands first in
+//! line and throws, so the handler's own code is never reached.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use quarterdeck_contracts::RESPONSE_SCHEMA_VERSIONS;
+use quarterdeck_contracts::handler::{Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Module, Runtime};
+
+use crate::modules::{QUARTERDECK, Target, resolve};
+
+const MEMORY_LIMIT: usize = 64 << 20;
+/// Its name cannot be written in an import that we let pass.
+const HALT: &str = "quarterdeck:halt";
+/// Stands in for a module that was refused, so that the rest is still looked at.
+const NOTHING: &str = "quarterdeck:nothing";
+
+/// Looks at `handler.js` files.
+#[derive(Debug, Default)]
+pub struct JsInspector;
+
+impl Inspector for JsInspector {
+    fn inspect(&self, source: HandlerSource<'_>) -> Inspection {
+        match Probe::new(source) {
+            Ok(probe) => probe.inspect(),
+            Err(error) => Inspection {
+                files: vec![source.entry.to_owned()],
+                findings: vec![Finding {
+                    kind: FindingKind::Syntax,
+                    file: source.entry.to_owned(),
+                    position: None,
+                    message: format!("the JavaScript engine could not start: {error}"),
+                }],
+            },
+        }
+    }
+}
+
+/// One look at one handler, in an engine of its own.
+struct Probe {
+    entry: String,
+    context: Context,
+    seen: Rc<RefCell<Seen>>,
+}
+
+/// What the engine asked for while it parsed and linked.
+struct Seen {
+    sources: BTreeMap<String, String>,
+    loaded: BTreeSet<String>,
+    findings: Vec<Finding>,
+}
+
+impl Probe {
+    fn new(source: HandlerSource<'_>) -> rquickjs::Result<Self> {
+        let seen = Rc::new(RefCell::new(Seen {
+            sources: source.files.clone(),
+            loaded: BTreeSet::new(),
+            findings: Vec::new(),
+        }));
+        let runtime = Runtime::new()?;
+        runtime.set_memory_limit(MEMORY_LIMIT);
+        runtime.set_loader(Imports(seen.clone()), Sources(seen.clone()));
+        let context = Context::full(&runtime)?;
+        Ok(Self { entry: source.entry.to_owned(), context, seen })
+    }
+
+    fn inspect(self) -> Inspection {
+        let linked = self.link("import HANDLER;");
+        // A module that was refused or does not parse has been replaced by an empty one; what fails to link then
+        // says nothing new.
+        if self.seen.borrow().findings.is_empty() {
+            match linked {
+                Err(reason) => self.report(FindingKind::Import, None, reason),
+                Ok(()) => self.check_exports(),
+            }
+        }
+        let seen = self.seen.borrow();
+        Inspection { files: seen.loaded.iter().cloned().collect(), findings: seen.findings.clone() }
+    }
+
+    fn check_exports(&self) {
+        if self.link("import { execute } from HANDLER;").is_err() {
+            self.report(FindingKind::NoExecute, None, "the handler does not export `execute`".into());
+        }
+        if self.link("import { responseSchemaVersion } from HANDLER;").is_ok() {
+            self.check_response_version();
+        }
+    }
+
+    /// Links a module that imports the handler, in which `HANDLER` stands for its name.
+    fn link(&self, import: &str) -> Result<(), String> {
+        let import = import.replace("HANDLER", &format!("{:?}", self.entry));
+        let source = format!("import {HALT:?}; {import}");
+        self.context.with(|ctx| {
+            let module = Module::declare(ctx.clone(), format!("quarterdeck:probe:{import}"), source);
+            // An error here is one of linking; that evaluation was halted only shows in the promise.
+            match module.and_then(Module::eval).catch(&ctx) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(describe(&error)),
+            }
+        })
+    }
+
+    fn check_response_version(&self) {
+        let text = self.seen.borrow().sources.get(&self.entry).cloned().unwrap_or_default();
+        let Some((offset, version)) = declared_version(&text) else {
+            let message = "`responseSchemaVersion` cannot be read without running the handler".into();
+            return self.report(FindingKind::ResponseVersion, None, message);
+        };
+        if !RESPONSE_SCHEMA_VERSIONS.contains(&version) {
+            let message = format!("response schema version \"{version}\" is not one of 1.0.0 and 1.1.0");
+            self.report(FindingKind::ResponseVersion, Some(Position::of(&text, offset)), message);
+        }
+    }
+
+    fn report(&self, kind: FindingKind, position: Option<Position>, message: String) {
+        self.seen.borrow_mut().findings.push(Finding { kind, file: self.entry.clone(), position, message });
+    }
+}
+
+/// Answers the engine's question where an import leads.
+struct Imports(Rc<RefCell<Seen>>);
+
+impl Resolver for Imports {
+    fn resolve<'js>(
+        &mut self,
+        _: &Ctx<'js>,
+        base: &str,
+        specifier: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<String> {
+        let mut seen = self.0.borrow_mut();
+        if base.starts_with("quarterdeck:probe:") {
+            return Ok(specifier.to_owned());
+        }
+        let refusal = match resolve(base, specifier) {
+            Ok(Target::Quarterdeck) => return Ok("quarterdeck".into()),
+            Ok(Target::File(path)) if seen.sources.contains_key(&path) => return Ok(path),
+            Ok(Target::File(path)) => format!("\"{specifier}\" cannot be imported: there is no file {path}"),
+            Err(refusal) => refusal,
+        };
+        let position = seen.sources.get(base).and_then(|text| {
+            let quoted =
+                ['"', '\''].into_iter().find_map(|quote| text.find(&format!("{quote}{specifier}{quote}")));
+            quoted.map(|offset| Position::of(text, offset))
+        });
+        let finding =
+            Finding { kind: FindingKind::Import, file: base.to_owned(), position, message: refusal };
+        if !seen.findings.contains(&finding) {
+            seen.findings.push(finding);
+        }
+        Ok(NOTHING.into())
+    }
+}
+
+/// Hands the engine the source of a module.
+struct Sources(Rc<RefCell<Seen>>);
+
+impl Loader for Sources {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        let source = match name {
+            HALT => "throw 0;".to_owned(),
+            NOTHING => String::new(),
+            "quarterdeck" => QUARTERDECK.to_owned(),
+            path => {
+                let mut seen = self.0.borrow_mut();
+                seen.loaded.insert(path.to_owned());
+                seen.sources.get(path).cloned().unwrap_or_default()
+            }
+        };
+        // The borrow has ended: declaring a module makes the engine resolve its imports, which borrows again.
+        match Module::declare(ctx.clone(), name, source).catch(ctx) {
+            Ok(module) => Ok(module),
+            Err(error) => {
+                self.0.borrow_mut().findings.push(Finding {
+                    kind: FindingKind::Syntax,
+                    file: name.to_owned(),
+                    position: thrown_at(&error, name),
+                    message: describe(&error),
+                });
+                Module::declare(ctx.clone(), name, "")
+            }
+        }
+    }
+}
+
+fn describe(error: &CaughtError<'_>) -> String {
+    match error {
+        CaughtError::Exception(exception) => exception.message().unwrap_or_else(|| "unknown error".into()),
+        other => other.to_string(),
+    }
+}
+
+/// Where a syntax error is, from the first line of its stack: `    at tool/handler.js:3:10`.
+fn thrown_at(error: &CaughtError<'_>, file: &str) -> Option<Position> {
+    let CaughtError::Exception(exception) = error else { return None };
+    let stack = exception.stack()?;
+    let (_, place) = stack.split_once(&format!("{file}:"))?;
+    let mut numbers = place.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(line)), Some(Ok(column))) => Some(Position { line, column }),
+        (Some(Ok(line)), _) => Some(Position { line, column: 1 }),
+        _ => None,
+    }
+}
+
+/// The string that `responseSchemaVersion` is set to, and where it stands.
+fn declared_version(text: &str) -> Option<(usize, &str)> {
+    const NAME: &str = "responseSchemaVersion";
+    text.match_indices(NAME).find_map(|(start, _)| {
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        if text[line_start..start].trim_start().starts_with(['/', '*']) {
+            return None; // A comment.
+        }
+        let after = text[start + NAME.len()..].trim_start().strip_prefix('=')?.trim_start();
+        let quote = after.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+        let value = after[1..].split(quote).next()?;
+        Some((text.len() - after.len(), value))
+    })
+}
+
+#[cfg(test)]
+mod tests;

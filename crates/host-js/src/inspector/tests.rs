@@ -1,0 +1,166 @@
+use std::fmt::Write;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// Inspects a folder given as pairs of path and text; the first is the entry.
+fn check(files: &[(&str, &str)], expected: Expect) {
+    let sources = files.iter().map(|(path, text)| (format!("t/{path}"), text.to_string())).collect();
+    let inspection =
+        JsInspector.inspect(HandlerSource { entry: &format!("t/{}", files[0].0), files: &sources });
+    let mut seen = format!("files {}\n", inspection.files.join(" "));
+    for finding in inspection.findings {
+        let place = finding.position.map_or(String::new(), |at| format!(":{}:{}", at.line, at.column));
+        writeln!(seen, "{:?} {}{place} {}", finding.kind, finding.file, finding.message).unwrap();
+    }
+    expected.assert_eq(&seen);
+}
+
+#[test]
+fn a_handler_with_execute_passes() {
+    check(
+        &[("handler.js", "export async function execute({ args }) { return { ok: true, data: args }; }")],
+        expect![[r#"
+            files t/handler.js
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_of_the_handler_runs() {
+    check(
+        &[("handler.js", "while (true) {} export const execute = 1; throw new Error('ran');")],
+        expect![[r#"
+            files t/handler.js
+        "#]],
+    );
+}
+
+#[test]
+fn files_of_the_folder_and_the_host_module_can_be_imported() {
+    check(
+        &[
+            (
+                "handler.js",
+                "import { ToolError, ErrorType, IntentType, validateToolResponse } from 'quarterdeck';
+                 import { score } from './lib/score.js';
+                 export { execute } from './lib/run.mjs';",
+            ),
+            (
+                "lib/score.js",
+                "import { ToolError } from '../../_core/error-types.js'; export const score = 1;",
+            ),
+            ("lib/run.mjs", "export function execute() {}"),
+            ("unused.js", "this does not parse"),
+        ],
+        expect![[r#"
+            files t/handler.js t/lib/run.mjs t/lib/score.js
+        "#]],
+    );
+}
+
+#[test]
+fn every_forbidden_import_is_named_with_its_place() {
+    check(
+        &[
+            (
+                "handler.js",
+                "import fs from 'node:fs';\nimport other from \"../other/handler.js\";\n  import './gone.js';\nimport './ok.js';\nexport function execute() {}",
+            ),
+            ("ok.js", "import _ from 'lodash';"),
+        ],
+        expect![[r#"
+            files t/handler.js t/ok.js
+            Import t/handler.js:1:16 "node:fs" cannot be imported: handlers have no packages, files or network
+            Import t/handler.js:2:19 "../other/handler.js" lies outside the tool's own folder
+            Import t/handler.js:3:10 "./gone.js" cannot be imported: there is no file t/gone.js
+            Import t/ok.js:1:15 "lodash" cannot be imported: handlers have no packages, files or network
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_that_is_not_exported_is_reported() {
+    check(
+        &[(
+            "handler.js",
+            "import { ToolErorr } from 'quarterdeck'; export function execute() { throw ToolErorr; }",
+        )],
+        expect![[r#"
+            files t/handler.js
+            Import t/handler.js Could not find export 'ToolErorr' in module 'quarterdeck'
+        "#]],
+    );
+}
+
+#[test]
+fn syntax_errors_have_their_place() {
+    check(
+        &[("handler.js", "export function execute() {\n  const a = ;\n}\n")],
+        expect![[r#"
+            files t/handler.js
+            Syntax t/handler.js:2:13 unexpected token in expression: ';'
+        "#]],
+    );
+    check(
+        &[("handler.js", "import './lib.js'; export function execute() {}"), ("lib.js", "let x = {")],
+        expect![[r#"
+            files t/handler.js t/lib.js
+            Syntax t/lib.js:1:10 invalid property name
+        "#]],
+    );
+}
+
+#[test]
+fn execute_must_be_exported() {
+    check(
+        &[("handler.js", "async function execute() {}\nexport default execute;")],
+        expect![[r#"
+            files t/handler.js
+            NoExecute t/handler.js the handler does not export `execute`
+        "#]],
+    );
+}
+
+#[test]
+fn response_versions_are_read_without_running() {
+    let known = "export const responseSchemaVersion = '1.1.0';\nexport function execute() {}";
+    check(
+        &[("handler.js", known)],
+        expect![[r#"
+            files t/handler.js
+        "#]],
+    );
+    let unknown = "// responseSchemaVersion = '1.0.0'\nexport const responseSchemaVersion = \"2.0.0\";\nexport function execute() {}";
+    check(
+        &[("handler.js", unknown)],
+        expect![[r#"
+            files t/handler.js
+            ResponseVersion t/handler.js:2:38 response schema version "2.0.0" is not one of 1.0.0 and 1.1.0
+        "#]],
+    );
+    let computed = "export const responseSchemaVersion = [1, 1, 0].join('.');\nexport function execute() {}";
+    check(
+        &[("handler.js", computed)],
+        expect![[r#"
+            files t/handler.js
+            ResponseVersion t/handler.js `responseSchemaVersion` cannot be read without running the handler
+        "#]],
+    );
+}
+
+#[test]
+fn hostile_sources_are_refused_and_do_no_harm() {
+    let deep =
+        format!("export function execute() {{ return {}1{}; }}", "(".repeat(100_000), ")".repeat(100_000));
+    let sources = [("t/handler.js".to_owned(), deep)].into();
+    let inspection = JsInspector.inspect(HandlerSource { entry: "t/handler.js", files: &sources });
+    assert!(!inspection.findings.is_empty());
+
+    let itself =
+        [("t/handler.js".to_owned(), "import './handler.js'; export function execute() {}".to_owned())]
+            .into();
+    let inspection = JsInspector.inspect(HandlerSource { entry: "t/handler.js", files: &itself });
+    assert_eq!(inspection.findings, []);
+}
