@@ -1,0 +1,29 @@
+# Two commands matter: `make run` and `make test`. Both install what is missing.
+
+.PHONY: run test check bench fuzz setup help
+
+help: ## Show this help
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+run: setup ## Build the tool folders of this repository and show them
+	cargo run --release
+
+test: setup ## Run every test
+	cargo nextest run --workspace --all-features
+	cargo test --workspace --doc --all-features
+
+check: setup ## Format, lints, docs, dependency policy: what CI asks for before the tests
+	cargo fmt --all --check
+	rustfmt --check tools/*/*.rs tools/*/*/*.rs
+	cargo clippy --workspace --all-targets --all-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --all-features
+	scripts/check-dependencies
+
+bench: setup ## Measure; the results are in CPU time
+	cargo run --release -p quarterdeck-benches
+
+fuzz: setup ## Fuzz every parser of foreign bytes for a short while
+	scripts/fuzz
+
+setup:
+	@scripts/setup
