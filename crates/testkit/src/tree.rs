@@ -61,8 +61,11 @@ impl Tree {
 }
 
 fn dedent(lines: &[&str]) -> String {
-    let indent =
-        lines.iter().filter(|line| !line.trim().is_empty()).map(|line| line.len() - line.trim_start().len()).min();
+    let indent = lines
+        .iter()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| line.len() - line.trim_start().len())
+        .min();
     let mut text = String::new();
     for line in lines {
         text.push_str(line.get(indent.unwrap_or(0)..).unwrap_or(""));

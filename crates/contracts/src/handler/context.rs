@@ -1,0 +1,182 @@
+//! What a handler may know and do while it runs. Everything else it would need is not there.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::BoxFuture;
+use crate::{Capability, ErrorType, Mode, ToolError};
+
+/// One call's world.
+///
+/// Capabilities do work; there is none that manufactures an intent or changes session state. An implementation
+/// never hands out a confirmation token, a provider's key or another client's data.
+pub trait Context: Send + Sync {
+    /// Who calls, where and how. Read once when the handler starts.
+    fn facts(&self) -> &CallFacts;
+
+    /// The time, as this call sees it. Handlers read no other clock, so that tests can hold it still.
+    fn now(&self) -> SystemTime;
+
+    /// A line for the operator's log.
+    fn log(&self, level: LogLevel, text: &str);
+
+    /// An entry for the audit trail, under the handler's own event name.
+    fn audit(&self, event: &str, data: Value);
+
+    /// A note to the client while the work goes on.
+    fn progress(&self, text: &str);
+
+    /// Uses a capability. One that the tool did not declare, or that this runtime does not have, answers with an
+    /// error; it never panics.
+    fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>>;
+}
+
+/// One use of a capability: `store.get`, `kb.search`, `messaging.send`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CapabilityCall {
+    /// Which capability.
+    pub capability: Capability,
+    /// What to do with it.
+    pub method: String,
+    /// With what, as a list of arguments.
+    pub args: Vec<Value>,
+}
+
+/// How loudly a handler speaks to the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+/// Who calls, where and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallFacts {
+    /// The person or device on the other end, stable across sessions.
+    pub client_id: String,
+    /// How they reach the agent.
+    pub mode: Mode,
+    /// This call.
+    pub call_id: String,
+    /// The tool that is called.
+    pub tool: ToolFacts,
+    /// The conversation.
+    pub session: SessionFacts,
+    /// What a gate changed: `{"top_k": {"asked": 10, "given": 3}}`.
+    #[serde(default)]
+    pub clamped: BTreeMap<String, Value>,
+    /// What the handler may use.
+    pub capabilities: Vec<Capability>,
+}
+
+/// The tool, as its handler sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct ToolFacts {
+    pub id: String,
+    pub version: String,
+    pub idempotent: bool,
+}
+
+/// The conversation, as a handler sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionFacts {
+    /// The session's id.
+    pub id: String,
+    /// Whether it has not ended.
+    pub is_active: bool,
+    /// Which turn this is, counted from one.
+    pub turn: u64,
+    /// The version of the registry that the session is pinned to.
+    pub tools_version: String,
+    /// A copy of the session's state.
+    pub state: Value,
+}
+
+/// Why a capability did not do what was asked. Handlers can catch it and look at the code; uncaught, it becomes
+/// the fitting error of the call.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct CapabilityError {
+    /// What kind of failure it was.
+    pub code: CapabilityErrorCode,
+    /// One sentence.
+    pub message: String,
+    /// How long to wait before trying again, in seconds.
+    pub retry_after_seconds: Option<f64>,
+}
+
+/// The codes that handlers can switch on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(missing_docs, reason = "the names are the contract")]
+pub enum CapabilityErrorCode {
+    Timeout,
+    InvalidNamespace,
+    RateLimit,
+    AuthError,
+    NotFound,
+    Conflict,
+    NotAvailable,
+    NotDeclared,
+    InvalidArgument,
+}
+
+impl CapabilityErrorCode {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "TIMEOUT",
+            Self::InvalidNamespace => "INVALID_NAMESPACE",
+            Self::RateLimit => "RATE_LIMIT",
+            Self::AuthError => "AUTH_ERROR",
+            Self::NotFound => "NOT_FOUND",
+            Self::Conflict => "CONFLICT",
+            Self::NotAvailable => "NOT_AVAILABLE",
+            Self::NotDeclared => "NOT_DECLARED",
+            Self::InvalidArgument => "INVALID_ARGUMENT",
+        }
+    }
+}
+
+impl CapabilityError {
+    /// An error without a time to wait.
+    pub fn new(code: CapabilityErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), retry_after_seconds: None }
+    }
+
+    /// The use of a capability that `schema.json` does not name.
+    pub fn not_declared(line: &str) -> Self {
+        Self::new(CapabilityErrorCode::NotDeclared, format!("add {line} to schema.json to use this"))
+    }
+}
+
+/// What an uncaught capability error makes of a call.
+impl From<CapabilityError> for ToolError {
+    fn from(error: CapabilityError) -> Self {
+        let kind = match error.code {
+            CapabilityErrorCode::Timeout | CapabilityErrorCode::NotAvailable => ErrorType::Transient,
+            CapabilityErrorCode::InvalidNamespace | CapabilityErrorCode::InvalidArgument => {
+                ErrorType::Validation
+            }
+            CapabilityErrorCode::RateLimit => ErrorType::RateLimit,
+            CapabilityErrorCode::AuthError => ErrorType::Auth,
+            CapabilityErrorCode::NotFound => ErrorType::NotFound,
+            CapabilityErrorCode::Conflict => ErrorType::Conflict,
+            CapabilityErrorCode::NotDeclared => ErrorType::Permanent,
+        };
+        let mut failure = ToolError::new(kind, error.message);
+        failure.retryable = matches!(kind, ErrorType::Transient | ErrorType::RateLimit);
+        failure.retry_after_ms = error.retry_after_seconds.map(|seconds| (seconds.max(0.0) * 1_000.0) as u64);
+        failure.details = Some(json!({ "code": error.code.as_str() }));
+        failure
+    }
+}

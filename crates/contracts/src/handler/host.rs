@@ -1,0 +1,83 @@
+//! What runs handlers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{BoxFuture, Context};
+use crate::{AnswerFault, HandlerAnswer, Metadata};
+
+/// Runs handlers of one kind. The registry does not know which host it is calling.
+///
+/// A host may rely on the sources being those that were compiled. It must not let one handler see, slow down or
+/// break another.
+pub trait HandlerHost: Send + Sync {
+    /// Gets a handler ready to run, once for each registry that is loaded.
+    fn load(&self, handler: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError>;
+}
+
+/// What a host is given to load.
+#[derive(Debug, Clone, Copy)]
+pub struct HandlerToLoad<'a> {
+    /// The tool's definition but for its parameters.
+    pub metadata: &'a Metadata,
+    /// The entry file, relative to the tools folder.
+    pub entry: &'a str,
+    /// Every file that the handler is made of, by path relative to the tools folder. Hashes have been checked.
+    pub files: &'a BTreeMap<String, String>,
+}
+
+/// A handler that is ready to run.
+pub trait Handler: Send + Sync {
+    /// Runs one call with arguments that the tool's schema has accepted.
+    ///
+    /// The future ends by the deadline of `limits` whatever the handler does, and may be dropped at any time; what
+    /// the handler does after that reaches nobody.
+    fn run(
+        &self,
+        args: Value,
+        context: Arc<dyn Context>,
+        limits: Limits,
+    ) -> BoxFuture<Result<HandlerAnswer, HostError>>;
+}
+
+/// What one execution may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall time until the hard stop.
+    pub timeout: Duration,
+}
+
+/// Why a host could not produce a handler's answer. The operator reads it in the log; the model never does.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The handler cannot be made ready.
+    #[error("the handler cannot be loaded: {0}")]
+    Unloadable(String),
+    /// It ran past its time.
+    #[error("the handler ran past its deadline of {limit_ms} ms")]
+    TimedOut {
+        /// What it was allowed.
+        limit_ms: u64,
+        /// Whether it was computing when it was stopped, rather than waiting for something.
+        computing: bool,
+    },
+    /// It needed more memory or stack than it may have.
+    #[error("the handler went over its limit of {0}")]
+    OverLimit(&'static str),
+    /// It panicked or threw something that is not a `ToolError`.
+    #[error("the handler failed: {0}")]
+    Crashed(String),
+    /// What it returned is not an answer.
+    #[error("the handler's answer is malformed: {0}")]
+    BadAnswer(#[from] AnswerFault),
+    /// The host has no room; nothing was run.
+    #[error("too many calls are waiting")]
+    Busy {
+        /// When there may be room again.
+        retry_after_ms: u64,
+    },
+}

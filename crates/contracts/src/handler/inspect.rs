@@ -1,0 +1,76 @@
+//! How a handler is looked at before it may run.
+
+use std::collections::BTreeMap;
+
+/// The source of one handler, as the compiler read it.
+#[derive(Debug, Clone, Copy)]
+pub struct HandlerSource<'a> {
+    /// The entry file, relative to the tools folder, with forward slashes: `kb-search/handler.js`.
+    pub entry: &'a str,
+    /// Every file of the tool's folder that could be part of the handler, by path relative to the tools folder.
+    pub files: &'a BTreeMap<String, String>,
+}
+
+/// Looks at handlers of one kind without running any of their code.
+///
+/// The compiler has one for each kind of handler and knows nothing else about hosts. An inspector must not
+/// execute what it inspects, must not read files beyond those it is given, and must return within a few
+/// milliseconds whatever the source is.
+pub trait Inspector: Send + Sync {
+    /// Reports what the handler is made of and everything that is wrong with it.
+    fn inspect(&self, source: HandlerSource<'_>) -> Inspection;
+}
+
+/// What an [`Inspector`] saw.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inspection {
+    /// The files that the handler is made of: the entry and what it imports.
+    pub files: Vec<String>,
+    /// What is wrong; empty when the handler can be loaded.
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that is wrong with a handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is about.
+    pub kind: FindingKind,
+    /// The file it stands in, by path relative to the tools folder.
+    pub file: String,
+    /// Where in the file, when that is known.
+    pub position: Option<Position>,
+    /// One sentence for the tool's author.
+    pub message: String,
+}
+
+/// A place in a source text, both counted from one; columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Position {
+    /// The position of a byte offset in a text.
+    pub fn of(text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+    }
+}
+
+/// What a [`Finding`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingKind {
+    /// The source does not parse.
+    Syntax,
+    /// `execute` is not exported.
+    NoExecute,
+    /// An import that a handler may not make, or that names nothing.
+    Import,
+    /// A response schema version that this runtime does not speak, or that cannot be read without running.
+    ResponseVersion,
+    /// The binary was built without this handler, or with another state of it.
+    NotCompiledIn,
+}

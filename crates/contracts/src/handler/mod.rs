@@ -1,0 +1,20 @@
+//! Handlers: how one is looked at, what runs it, and what it may do while it runs.
+
+mod context;
+mod host;
+mod inspect;
+mod native;
+
+use std::future::Future;
+use std::pin::Pin;
+
+pub use context::{
+    CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel, SessionFacts,
+    ToolFacts,
+};
+pub use host::{Handler, HandlerHost, HandlerToLoad, HostError, Limits};
+pub use inspect::{Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
+pub use native::NativeHandler;
+
+/// A future that is boxed because implementations of many types stand in one table.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
