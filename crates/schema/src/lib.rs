@@ -2,6 +2,24 @@
 //!
 //! The compiler judges schemas with it and the runtime judges arguments with it, so that the two agree to the letter.
 
+mod cycles;
+mod defaults;
+mod document;
+mod engine;
+mod excerpt;
+mod explain;
+mod formats;
+mod keywords;
+mod lint;
+mod pattern;
+mod plan;
+mod pointer;
+mod prepare;
 mod schema;
+mod suggest;
+mod types;
+mod uri;
 
+pub use explain::Violation;
+pub use lint::{Fault, Rule, Severity, lint};
 pub use schema::{Schema, Uncompilable};

@@ -1,0 +1,211 @@
+//! Fills in the defaults of absent properties, as Ajv's `useDefaults` does.
+//!
+//! A default is inserted when its property is absent; `null` is present. What was inserted is then visited in turn.
+//! Defaults are reached through `properties`, `items`, `prefixItems`, `additionalProperties`, `patternProperties`,
+//! `unevaluated*`, `allOf`, `then`, `else`, `dependentSchemas` and `$ref`. Below `anyOf`, `oneOf`, `not`, `if`,
+//! `contains` and `propertyNames` a failure is not final, so nothing is filled there, except behind a reference to a
+//! definition that itself refers on: Ajv compiles that by itself and forgets where it stands.
+//!
+//! Unlike Ajv, which fills while it judges, the whole value is filled before it is judged. A `required` inside `allOf`
+//! therefore sees a default of the schema around it, which for Ajv comes too late.
+
+use serde_json::Value;
+
+use crate::explain;
+use crate::plan::{Demand, Node, NodeId, Plan, Rules};
+use crate::pointer;
+
+/// Which nodes have a default to give, themselves or further on. Filling visits no others.
+#[derive(Debug)]
+pub(crate) struct Defaults {
+    useful: Vec<bool>,
+}
+
+impl Defaults {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let mut useful: Vec<bool> = plan
+            .nodes
+            .iter()
+            .map(|node| matches!(node, Node::Rules(rules) if !rules.defaults.is_empty()))
+            .collect();
+        let mut sources: Vec<Vec<NodeId>> = vec![Vec::new(); useful.len()];
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Node::Rules(rules) = node {
+                children(rules).for_each(|child| sources[child].push(id));
+            }
+        }
+        let mut waiting: Vec<NodeId> = (0..useful.len()).filter(|id| useful[*id]).collect();
+        while let Some(id) = waiting.pop() {
+            for source in &sources[id] {
+                if !useful[*source] {
+                    useful[*source] = true;
+                    waiting.push(*source);
+                }
+            }
+        }
+        Self { useful }
+    }
+
+    /// Whether there is nothing to fill in any value.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.useful[0]
+    }
+
+    /// Fills `value` and returns the pointers of what was inserted.
+    pub(crate) fn fill(&self, plan: &Plan, value: &mut Value) -> Vec<String> {
+        let mut filling = Filling { plan, useful: &self.useful, path: String::new(), filled: Vec::new() };
+        filling.visit(0, value, Mode::Filling);
+        filling.filled
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Filling,
+    /// Below a choice: only looking for references that start anew.
+    Passing,
+}
+
+struct Filling<'f> {
+    plan: &'f Plan,
+    useful: &'f [bool],
+    path: String,
+    filled: Vec<String>,
+}
+
+impl Filling<'_> {
+    fn visit(&mut self, id: NodeId, value: &mut Value, mode: Mode) {
+        if !self.useful[id] {
+            return;
+        }
+        let plan = self.plan;
+        let Node::Rules(rules) = &plan.nodes[id] else { return };
+        self.same_value(rules, value, mode);
+        match value {
+            Value::Array(items) => self.items(rules, items, mode),
+            Value::Object(_) => self.members(rules, value, mode),
+            _ => {}
+        }
+    }
+
+    fn same_value(&mut self, rules: &Rules, value: &mut Value, mode: Mode) {
+        if let Some(reference) = rules.reference {
+            self.visit(reference.target, value, if reference.is_standalone { Mode::Filling } else { mode });
+        }
+        for id in rules.not.iter().chain(&rules.any_of).chain(&rules.one_of) {
+            self.visit(*id, value, Mode::Passing);
+        }
+        for id in &rules.all_of {
+            self.visit(*id, value, mode);
+        }
+        if let Some(condition) = &rules.condition {
+            self.visit(condition.test, value, Mode::Passing);
+            let branches = [condition.then, condition.otherwise];
+            if branches.iter().flatten().any(|branch| self.useful[*branch]) {
+                let holds = explain::is_valid(self.plan, condition.test, value);
+                if let Some(branch) = branches[usize::from(!holds)] {
+                    self.visit(branch, value, mode);
+                }
+            }
+        }
+    }
+
+    fn items(&mut self, rules: &Rules, items: &mut [Value], mode: Mode) {
+        for (index, item) in items.iter_mut().enumerate() {
+            let node = rules.prefix_items.get(index).copied().or(rules.items).or(rules.unevaluated_items);
+            if let Some(node) = node {
+                self.step(node, &index.to_string(), item, mode);
+            }
+            if let Some(contains) = &rules.contains {
+                self.step(contains.item, &index.to_string(), item, Mode::Passing);
+            }
+        }
+    }
+
+    fn members(&mut self, rules: &Rules, value: &mut Value, mode: Mode) {
+        if mode == Mode::Filling {
+            self.insert(rules, value);
+        }
+        let Value::Object(members) = value else { return };
+        for (name, node) in &rules.properties {
+            if let Some(member) = members.get_mut(name) {
+                self.step(*node, name, member, mode);
+            }
+        }
+        let matched = rules.pattern_properties.iter().map(|(_, node)| *node);
+        let others = rules.additional_properties.or(rules.unevaluated_properties);
+        if matched.chain(others).any(|node| self.useful[node]) {
+            for (name, member) in members.iter_mut() {
+                self.matched_or_other(rules, name, member, mode);
+            }
+        }
+        for dependency in &rules.dependencies {
+            if let (Demand::Schema(node), true) =
+                (&dependency.demand, value.get(&dependency.member).is_some())
+            {
+                self.visit(*node, value, mode);
+            }
+        }
+    }
+
+    fn matched_or_other(&mut self, rules: &Rules, name: &str, member: &mut Value, mode: Mode) {
+        let as_value = Value::String(name.to_owned());
+        let mut is_known = rules.declared.contains(name);
+        for (pattern, node) in &rules.pattern_properties {
+            if pattern.admits(&as_value) {
+                is_known = true;
+                self.step(*node, name, member, mode);
+            }
+        }
+        if let (false, Some(node)) = (is_known, rules.additional_properties.or(rules.unevaluated_properties))
+        {
+            self.step(node, name, member, mode);
+        }
+    }
+
+    fn insert(&mut self, rules: &Rules, value: &mut Value) {
+        let Value::Object(members) = value else { return };
+        for (name, default) in &rules.defaults {
+            if !members.contains_key(name) {
+                members.insert(name.clone(), default.clone());
+                self.filled.push(pointer::join(&self.path, name));
+            }
+        }
+    }
+
+    fn step(&mut self, node: NodeId, segment: &str, value: &mut Value, mode: Mode) {
+        if !self.useful[node] {
+            return;
+        }
+        let length = self.path.len();
+        pointer::push(&mut self.path, segment);
+        self.visit(node, value, mode);
+        self.path.truncate(length);
+    }
+}
+
+fn children(rules: &Rules) -> impl Iterator<Item = NodeId> + '_ {
+    let conditional = rules.condition.iter().flat_map(|condition| {
+        [Some(condition.test), condition.then, condition.otherwise].into_iter().flatten()
+    });
+    let dependent = rules.dependencies.iter().filter_map(|dependency| match dependency.demand {
+        Demand::Schema(node) => Some(node),
+        Demand::Members(_) => None,
+    });
+    let single = [rules.not, rules.items, rules.unevaluated_items, rules.additional_properties];
+    let single = single.into_iter().chain([rules.unevaluated_properties]).flatten();
+    let lists =
+        [&rules.any_of, &rules.one_of, &rules.all_of, &rules.prefix_items].into_iter().flatten().copied();
+    let named = rules.properties.iter().map(|(_, node)| *node);
+    let matched = rules.pattern_properties.iter().map(|(_, node)| *node);
+    let reference = rules.reference.map(|reference| reference.target);
+    let contained = rules.contains.iter().map(|contains| contains.item);
+    single
+        .chain(lists)
+        .chain(named)
+        .chain(matched)
+        .chain(reference)
+        .chain(contained)
+        .chain(conditional)
+        .chain(dependent)
+}
