@@ -2,6 +2,19 @@
 //!
 //! Adding a provider is adding one file and one line in [`adapt`].
 
+mod anthropic;
+pub mod counter_example;
+mod gemini_json_schema;
+pub mod gemini_native;
+mod inline;
+mod losses;
+mod mcp;
+mod names;
+mod openai;
+mod openai_strict;
+mod place;
+mod walk;
+
 use quarterdeck_contracts::{Definition, Loss, Provider};
 use serde_json::Value;
 
@@ -15,10 +28,22 @@ pub struct Adapted {
 }
 
 /// Why a provider cannot take a tool at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Refusal {
     /// Where in the parameters, as a JSON pointer.
     pub at: String,
     /// One sentence.
     pub reason: String,
+}
+
+/// The declaration of a tool in a provider's form, or every reason why there is none.
+pub fn adapt(provider: Provider, definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
+    match provider {
+        Provider::Openai => openai::adapt(definition),
+        Provider::OpenaiStrict => openai_strict::adapt(definition),
+        Provider::GeminiNative => gemini_native::adapt(definition),
+        Provider::GeminiJsonSchema => gemini_json_schema::adapt(definition),
+        Provider::Anthropic => anthropic::adapt(definition),
+        Provider::Mcp => mcp::adapt(definition),
+    }
 }
