@@ -1,3 +1,37 @@
 //! Tool folders in, one artifact out.
+//!
+//! The path of data: [`Tree::read`] reads a tools folder within limits, [`compile()`] checks every tool and reports
+//! all problems of all of them, and, when there is no error, links the tools into an [`Artifact`](quarterdeck_contracts::Artifact).
+//! [`write_artifact`] puts it on disk whole or not at all.
+//!
+//! Nothing here runs a handler, reads the environment or touches the network. Handlers are looked at through
+//! [`Inspector`](quarterdeck_contracts::handler::Inspector)s that the caller brings.
 
 pub mod adapters;
+mod checks;
+mod compile;
+mod diagnostic;
+mod diff;
+mod documentation;
+mod hash;
+mod link;
+mod native;
+mod nearest;
+mod render;
+pub mod rules;
+mod source;
+mod text;
+mod tree;
+mod write;
+
+pub use compile::{Compilation, Inspectors, Options, Stamp, ToolReport, compile};
+pub use diagnostic::{Diagnostic, Place, Severity};
+pub use diff::{Change, Difference, Effect, diff};
+pub use hash::{artifact_hash, tool_hash};
+pub use native::NativeInspector;
+pub use nearest::nearest;
+pub use render::{Style, render, to_json};
+pub use source::SourceFile;
+pub use text::estimated_tokens;
+pub use tree::{Folder, Tree, TreeError};
+pub use write::{WriteError, write_artifact};

@@ -1,0 +1,112 @@
+//! The fields of `schema.json`: all that must be there, none that do not exist, each with a value it may have.
+//!
+//! What may stand in a field is not written here: it is the schema that is generated from the `Definition` type,
+//! the same one that editors use.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use quarterdeck_contracts::definition_schema;
+use quarterdeck_schema::Schema;
+use serde_json::Value;
+
+use super::Subject;
+use crate::rules::{self, Rule};
+use crate::source::child;
+use crate::{Diagnostic, nearest};
+
+/// The schema of `schema.json` with `parameters` left open: they have checks of their own, with better words.
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    let mut source = definition_schema();
+    let required = source["required"].as_array().cloned().unwrap_or_default();
+    let required = required.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    if let Some(properties) = source["properties"].as_object_mut() {
+        properties.insert("parameters".into(), Value::Bool(true));
+    }
+    let known =
+        source["properties"].as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default();
+    let schema = Schema::compile(&source).expect("the schema that is generated from our own types compiles");
+    Fields { known, required, schema }
+});
+
+struct Fields {
+    known: Vec<String>,
+    required: Vec<String>,
+    schema: Schema,
+}
+
+pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
+    let Some(present) = subject.json.value.as_object() else { return };
+    for name in FIELDS.required.iter().filter(|name| !present.contains_key(*name)) {
+        problems.push(
+            Diagnostic::new(&rules::MISSING_FIELD, format!("the field `{name}` is missing"), example(name))
+                .at(subject.json.place("")),
+        );
+    }
+    for name in present.keys().filter(|name| !FIELDS.known.contains(name)) {
+        let help = match nearest(name, FIELDS.known.iter().map(String::as_str)) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "remove it; `tools/README.md` lists the fields that exist".into(),
+        };
+        problems.push(
+            Diagnostic::new(&rules::UNKNOWN_FIELD, format!("the field `{name}` does not exist"), help)
+                .at(subject.json.place_of_key(&child("", name))),
+        );
+    }
+    let mut told = BTreeSet::new();
+    for violation in FIELDS.schema.violations(&subject.json.value) {
+        // Missing and unknown fields were told above in better words, and a value that is wrong in two ways is wrong.
+        if violation.path.is_empty() || !told.insert(violation.path.clone()) {
+            continue;
+        }
+        problems.push(
+            Diagnostic::new(rule(&violation.path), violation.message, help(&violation.path))
+                .at(subject.json.place(&violation.path)),
+        );
+    }
+}
+
+/// Some fields have a rule of their own, so that its explanation can be about them.
+fn rule(path: &str) -> &'static Rule {
+    match field(path) {
+        "toolId" => &rules::BAD_FOLDER_NAME,
+        "allowedModes" => &rules::BAD_MODES,
+        "latencyBudgetMs" | "timeoutMs" => &rules::NOT_POSITIVE,
+        "capabilities" => &rules::UNKNOWN_CAPABILITY,
+        _ => &rules::BAD_VALUE,
+    }
+}
+
+fn field(path: &str) -> &str {
+    path.split('/').nth(1).unwrap_or("")
+}
+
+fn help(path: &str) -> String {
+    match field(path) {
+        "toolId" => "use the folder's name with dashes as underscores".into(),
+        "allowedModes" => "write `[\"text\"]`, `[\"voice\"]` or `[\"text\", \"voice\"]`".into(),
+        "latencyBudgetMs" | "timeoutMs" => "write whole milliseconds, such as 800".into(),
+        "capabilities" => "name any of \"kb\", \"calendar\", \"store\", \"tools\", \"moderation\"".into(),
+        "requiresConfirmation" => "write true, false or \"policy\"".into(),
+        name => format!("see `{name}` in `tools/README.md`"),
+    }
+}
+
+/// What a line with the missing field would look like.
+fn example(field: &str) -> String {
+    let value = match field {
+        "toolId" => "\"my_tool\"",
+        "version" => "\"1.0.0\"",
+        "description" => "\"What it does, and when to use it.\"",
+        "category" => "\"utility\"` (or \"retrieval\", \"action\")",
+        "sideEffects" => "\"none\"` (or \"read_only\", \"writes\")",
+        "idempotent" => "true",
+        "requiresConfirmation" => "false",
+        "allowedModes" => "[\"text\", \"voice\"]",
+        "latencyBudgetMs" => "500",
+        "parameters" => "{ \"type\": \"object\", \"additionalProperties\": false, \"properties\": {} }",
+        _ => "…",
+    };
+    let closing = if value.contains('`') { "" } else { "`" };
+    format!("add `\"{field}\": {value}{closing}")
+}

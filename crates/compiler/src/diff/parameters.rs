@@ -1,0 +1,258 @@
+//! Changes of the parameters: which of them refuse a call that was accepted.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::Effect;
+
+/// Far beyond any real schema; ends references that lead in a circle.
+const MAX_DEPTH: usize = 32;
+
+/// Keywords that tell people something and refuse nothing.
+const WORDS: [&str; 9] =
+    ["description", "title", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema", "$id"];
+/// Keywords that refuse more the larger they are.
+const LOWER_BOUNDS: [&str; 6] =
+    ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"];
+/// Keywords that refuse more the smaller they are.
+const UPPER_BOUNDS: [&str; 6] =
+    ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"];
+/// Keywords that are compared in a way of their own.
+const STRUCTURE: [&str; 11] = [
+    "type",
+    "properties",
+    "required",
+    "enum",
+    "const",
+    "items",
+    "additionalProperties",
+    "default",
+    "$defs",
+    "definitions",
+    "$ref",
+];
+
+pub(super) fn compare(old: &Value, new: &Value) -> Vec<(Effect, String)> {
+    let mut comparison = Comparison { old_root: old, new_root: new, changes: Vec::new() };
+    comparison.schema("", old, new, 0);
+    comparison.changes
+}
+
+struct Comparison<'a> {
+    old_root: &'a Value,
+    new_root: &'a Value,
+    changes: Vec<(Effect, String)>,
+}
+
+impl<'a> Comparison<'a> {
+    fn schema(&mut self, at: &str, old: &'a Value, new: &'a Value, depth: usize) {
+        let (old, new) = (resolve(self.old_root, old), resolve(self.new_root, new));
+        if depth > MAX_DEPTH || (old == new && self.old_root.get("$defs") == self.new_root.get("$defs")) {
+            return;
+        }
+        let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
+            if old != new {
+                self.breaks(at, "the schema changed");
+            }
+            return;
+        };
+        self.types(at, old, new);
+        self.values(at, old, new);
+        self.bounds(at, old, new);
+        self.properties(at, old, new, depth);
+        if let (Some(old), Some(new)) = (old.get("items"), new.get("items")) {
+            self.schema(&format!("{}[]", name(at)), old, new, depth + 1);
+        } else if new.contains_key("items") && !old.contains_key("items") {
+            self.breaks(at, "elements are now held to a schema");
+        }
+        self.others(at, old, new);
+    }
+
+    fn types(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
+        let (Some(allowed), before) = (types(new), types(old)) else { return };
+        let lost: Vec<_> = match before {
+            None => vec!["anything else"],
+            Some(before) => before.into_iter().filter(|kind| !admits_type(&allowed, kind)).collect(),
+        };
+        if !lost.is_empty() {
+            let allowed: Vec<_> = allowed.into_iter().collect();
+            self.breaks(
+                at,
+                &format!("must now be {}, no longer {}", allowed.join(" or "), lost.join(" or ")),
+            );
+        }
+    }
+
+    fn values(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
+        match (values(old), values(new)) {
+            (Some(old), Some(new)) => {
+                let gone: Vec<_> =
+                    old.iter().filter(|value| !new.contains(value)).map(|value| value.to_string()).collect();
+                if !gone.is_empty() {
+                    self.breaks(at, &format!("no longer takes {}", gone.join(", ")));
+                }
+                let more: Vec<_> =
+                    new.iter().filter(|value| !old.contains(value)).map(|value| value.to_string()).collect();
+                if !more.is_empty() {
+                    self.note(Effect::Adds, at, &format!("now takes {}", more.join(", ")));
+                }
+            }
+            (None, Some(_)) => self.breaks(at, "takes only listed values now"),
+            (Some(_), None) => self.note(Effect::Adds, at, "takes more than the listed values now"),
+            (None, None) => {}
+        }
+        let defaults = (old.get("default"), new.get("default"));
+        if defaults.0 != defaults.1 {
+            let told = |default: Option<&Value>| default.map_or("nothing".to_owned(), Value::to_string);
+            let what = format!("the default was {} and is {}", told(defaults.0), told(defaults.1));
+            self.note(Effect::Changes, at, &what);
+        }
+    }
+
+    fn bounds(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
+        let number = |schema: &Map<String, Value>, keyword: &str| schema.get(keyword).and_then(Value::as_f64);
+        for keyword in LOWER_BOUNDS.into_iter().chain(UPPER_BOUNDS) {
+            let tighter =
+                |was: f64, is: f64| if LOWER_BOUNDS.contains(&keyword) { is > was } else { is < was };
+            match (number(old, keyword), number(new, keyword)) {
+                (None, Some(is)) => self.breaks(at, &format!("`{keyword}` is now {is}")),
+                (Some(was), Some(is)) if tighter(was, is) => {
+                    self.breaks(at, &format!("`{keyword}` was {was} and is {is}"));
+                }
+                (Some(was), Some(is)) if was != is => {
+                    self.note(Effect::Adds, at, &format!("`{keyword}` was {was} and is {is}"));
+                }
+                (Some(was), None) => {
+                    self.note(Effect::Adds, at, &format!("`{keyword}` was {was} and is gone"))
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn properties(
+        &mut self,
+        at: &str,
+        old: &'a Map<String, Value>,
+        new: &'a Map<String, Value>,
+        depth: usize,
+    ) {
+        let empty = &Map::new();
+        let of = |schema: &'a Map<String, Value>| schema.get("properties").and_then(Value::as_object);
+        let (was, is) = (of(old), of(new));
+        let closed =
+            |schema: &Map<String, Value>| schema.get("additionalProperties") == Some(&Value::Bool(false));
+        for property in was.unwrap_or(empty).keys().filter(|name| !is.unwrap_or(empty).contains_key(*name)) {
+            let effect = if closed(new) { Effect::Breaks } else { Effect::Changes };
+            self.note(effect, &join(at, property), "is gone");
+        }
+        for (property, schema) in is.into_iter().flatten() {
+            match was.and_then(|was| was.get(property)) {
+                Some(before) => self.schema(&join(at, property), before, schema, depth + 1),
+                None if !requires(new, property) => {
+                    self.note(Effect::Adds, &join(at, property), "is new and optional")
+                }
+                None => {}
+            }
+        }
+        for property in required(new).filter(|name| !requires(old, name)) {
+            // A default is filled in before anything is checked, so its absence refuses nothing.
+            let has_default =
+                is.and_then(|is| is.get(property)).and_then(|schema| schema.get("default")).is_some();
+            let is_new = was.is_none_or(|was| !was.contains_key(property));
+            let what = if is_new { "is new and required" } else { "is now required" };
+            let effect = if has_default { Effect::Changes } else { Effect::Breaks };
+            self.note(effect, &join(at, property), what);
+        }
+        for property in
+            required(old).filter(|name| !requires(new, name) && is.is_some_and(|is| is.contains_key(*name)))
+        {
+            self.note(Effect::Adds, &join(at, property), "is now optional");
+        }
+        if closed(new) && !closed(old) {
+            self.breaks(at, "properties that are not declared are now refused");
+        } else if closed(old) && !closed(new) {
+            self.note(Effect::Adds, at, "properties that are not declared are now accepted");
+        }
+    }
+
+    /// Everything that is not understood here: a change is taken to break until someone has looked.
+    fn others(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
+        let is_other = |keyword: &str| {
+            ![&WORDS[..], &LOWER_BOUNDS, &UPPER_BOUNDS, &STRUCTURE]
+                .iter()
+                .any(|known| known.contains(&keyword))
+        };
+        let keywords: BTreeSet<&String> =
+            old.keys().chain(new.keys()).filter(|keyword| is_other(keyword)).collect();
+        for keyword in keywords {
+            match (old.get(keyword), new.get(keyword)) {
+                (Some(_), None) => self.note(Effect::Adds, at, &format!("`{keyword}` is gone")),
+                (None, Some(_)) => self.breaks(at, &format!("`{keyword}` is new")),
+                (was, is) if was != is => self.breaks(at, &format!("`{keyword}` changed")),
+                _ => {}
+            }
+        }
+        if WORDS.iter().any(|keyword| old.get(*keyword) != new.get(*keyword)) && !at.is_empty() {
+            self.note(Effect::Changes, at, "is described differently");
+        }
+    }
+
+    fn breaks(&mut self, at: &str, what: &str) {
+        self.note(Effect::Breaks, at, what);
+    }
+
+    fn note(&mut self, effect: Effect, at: &str, what: &str) {
+        self.changes.push((effect, format!("{}: {what}", name(at))));
+    }
+}
+
+fn name(at: &str) -> &str {
+    if at.is_empty() { "parameters" } else { at }
+}
+
+fn join(at: &str, property: &str) -> String {
+    if at.is_empty() { property.to_owned() } else { format!("{at}.{property}") }
+}
+
+fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    let mut schema = schema;
+    for _ in 0..MAX_DEPTH {
+        let target =
+            schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+        match target.and_then(|pointer| root.pointer(pointer)) {
+            Some(next) => schema = next,
+            None => break,
+        }
+    }
+    schema
+}
+
+fn types(schema: &Map<String, Value>) -> Option<BTreeSet<&str>> {
+    match schema.get("type")? {
+        Value::String(kind) => Some([kind.as_str()].into()),
+        Value::Array(kinds) => Some(kinds.iter().filter_map(Value::as_str).collect()),
+        _ => None,
+    }
+}
+
+fn admits_type(allowed: &BTreeSet<&str>, kind: &str) -> bool {
+    allowed.contains(kind) || (kind == "integer" && allowed.contains("number"))
+}
+
+fn values(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
+    match (schema.get("const"), schema.get("enum")) {
+        (Some(only), _) => Some(vec![only]),
+        (None, Some(Value::Array(values))) => Some(values.iter().collect()),
+        _ => None,
+    }
+}
+
+fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn requires(schema: &Map<String, Value>, property: &str) -> bool {
+    required(schema).any(|name| name == property)
+}

@@ -1,0 +1,75 @@
+//! Diagnostics as people read them, and as data.
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use quarterdeck_contracts::handler::Position;
+use serde_json::{Value, json};
+
+use crate::{Diagnostic, Place, Severity};
+
+/// Whether the output may use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// For a terminal.
+    Coloured,
+    /// For everything else.
+    Plain,
+}
+
+/// One diagnostic with its source excerpt, as a modern compiler shows it. `folder` is put before each path, so that
+/// a terminal can open the file.
+pub fn render(diagnostic: &Diagnostic, folder: &str, style: Style) -> String {
+    let renderer = match style {
+        Style::Coloured => Renderer::styled(),
+        Style::Plain => Renderer::plain(),
+    };
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let id = format!("{} {}", diagnostic.rule.code, diagnostic.rule.name);
+    let title = level.primary_title(printable(&diagnostic.message)).id(id);
+    let group = match &diagnostic.place {
+        None => Group::with_title(title),
+        Some(Place::Path(path)) => title.element(Origin::path(joined(folder, path))),
+        Some(Place::Span(file, span)) => {
+            let annotation = AnnotationKind::Primary.span(span.clone());
+            title.element(Snippet::source(&file.text).path(joined(folder, &file.path)).annotation(annotation))
+        }
+    };
+    let group = group.element(Level::HELP.message(printable(&diagnostic.help)));
+    renderer.decor_style(DecorStyle::Ascii).render(&[group])
+}
+
+/// One diagnostic as data.
+pub fn to_json(diagnostic: &Diagnostic) -> Value {
+    let mut object = json!({
+        "code": diagnostic.rule.code,
+        "rule": diagnostic.rule.name,
+        "severity": diagnostic.severity.as_str(),
+        "tool": diagnostic.folder,
+        "file": diagnostic.place.as_ref().map(Place::path),
+        "message": diagnostic.message,
+        "help": diagnostic.help,
+    });
+    if let Some(Place::Span(file, span)) = &diagnostic.place {
+        let (start, end) = (Position::of(&file.text, span.start), Position::of(&file.text, span.end));
+        object["line"] = json!(start.line);
+        object["column"] = json!(start.column);
+        object["endLine"] = json!(end.line);
+        object["endColumn"] = json!(end.column);
+    }
+    object
+}
+
+fn joined(folder: &str, path: &str) -> String {
+    match folder.trim_end_matches('/') {
+        "" | "." => path.to_owned(),
+        folder => format!("{folder}/{path}"),
+    }
+}
+
+/// Keeps what came from a file from steering a terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}

@@ -1,0 +1,50 @@
+//! Puts an artifact on disk: whole, or not at all.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use quarterdeck_contracts::Artifact;
+
+/// Why an artifact could not be written. What stood there before still stands.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {path}")]
+pub struct WriteError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Writes `artifact` beside `path` and then moves it into place, so that a reader never sees a part of it.
+pub fn write_artifact(artifact: &Artifact, path: &Path) -> Result<(), WriteError> {
+    let write = || -> io::Result<()> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("there is no folder {}", folder.display()),
+            ));
+        }
+        let mut file = readable_by_others().tempfile_in(folder)?;
+        let mut text = serde_json::to_vec_pretty(artifact)?;
+        text.push(b'\n');
+        file.write_all(&text)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|source| WriteError { path: path.to_owned(), source })
+}
+
+/// Temporary files are private by default; an artifact is an ordinary file, as far as the umask allows.
+fn readable_by_others() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".tool_registry.").suffix(".partial");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder
+}

@@ -1,0 +1,84 @@
+//! Schemas of real tools, through the whole compiler. The corpus is not part of the repository.
+
+use std::collections::BTreeMap;
+
+use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
+use quarterdeck_contracts::Provider;
+use quarterdeck_host_js::JsInspector;
+use serde_json::{Value, json};
+
+/// A folder around somebody else's parameters. The two things that we ask of every root and Ajv does not are added.
+fn folder(name: &str, parameters: &Value) -> Vec<(String, String)> {
+    let mut parameters = parameters.clone();
+    parameters["type"] = json!("object");
+    parameters["additionalProperties"] = json!(false);
+    let definition = json!({
+        "toolId": name, "version": "1.0.0", "description": format!("Does what {name} does."), "category": "utility",
+        "sideEffects": "none", "idempotent": true, "requiresConfirmation": false, "allowedModes": ["text"],
+        "latencyBudgetMs": 100, "parameters": parameters,
+    });
+    vec![
+        (format!("{name}/schema.json"), definition.to_string()),
+        (format!("{name}/guide.md"), format!("# {name}\n\nOne of many tools found in the wild.\n")),
+        (format!("{name}/handler.js"), "export function execute() { return { ok: true }; }\n".into()),
+    ]
+}
+
+#[test]
+fn real_schemas_compile_exactly_when_ajv_accepts_them() {
+    let Some(rows) = quarterdeck_testkit::jsonl("schemas/corpus.jsonl") else { return };
+    let expected: BTreeMap<String, bool> = rows
+        .iter()
+        .map(|row| (row["id"].as_str().unwrap().to_owned(), row["ajv"]["strict_ok"].as_bool().unwrap()))
+        .collect();
+    let tree =
+        Tree::from_texts(rows.iter().flat_map(|row| folder(row["id"].as_str().unwrap(), &row["parameters"])));
+    let native = NativeInspector::new([]);
+    let compilation = compile(
+        &tree,
+        &Options {
+            inspectors: Inspectors { js: &JsInspector, native: &native },
+            deny_lossy: false,
+            stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+        },
+    );
+    let actual: BTreeMap<String, bool> =
+        compilation.tools.into_iter().map(|tool| (tool.folder, tool.errors == 0)).collect();
+    assert_eq!(actual, expected);
+}
+
+#[test]
+fn declarations_of_real_tools_are_the_recorded_ones() {
+    let (Some(rows), Some(expected)) = (
+        quarterdeck_testkit::jsonl("schemas/corpus.jsonl"),
+        quarterdeck_testkit::jsonl("schemas/gemini-expected.jsonl"),
+    ) else {
+        return;
+    };
+    let expected: BTreeMap<&str, &Value> =
+        expected.iter().map(|row| (row["id"].as_str().unwrap(), &row["expected"])).collect();
+    let native = NativeInspector::new([]);
+    let (mut same, mut left_out) = (0, 0);
+    for row in rows.iter().filter(|row| row["ajv"]["strict_ok"] == json!(true)) {
+        let id = row["id"].as_str().unwrap();
+        let compilation = compile(
+            &Tree::from_texts(folder(id, &row["parameters"])),
+            &Options {
+                inspectors: Inspectors { js: &JsInspector, native: &native },
+                deny_lossy: false,
+                stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+            },
+        );
+        let tool = compilation.artifact.unwrap().tools.remove(0);
+        match tool.provider_schemas.get(&Provider::GeminiNative) {
+            Some(declaration) => {
+                assert_eq!(declaration.get("parameters"), expected[id].get("parameters"), "{id}");
+                same += 1;
+            }
+            // Property names that Gemini would refuse, and with them the whole request.
+            None => left_out += 1,
+        }
+    }
+    assert_eq!(same + left_out, rows.iter().filter(|row| row["ajv"]["strict_ok"] == json!(true)).count());
+    assert!(left_out * 10 < same, "{left_out} tools are left out");
+}

@@ -1,0 +1,305 @@
+use expect_test::expect;
+use serde_json::json;
+
+use crate::world::{check, patched, sound};
+
+#[test]
+fn a_sound_tool_has_nothing_to_complain_about() {
+    check(
+        &sound(),
+        expect![[r#"
+        fine
+    "#]],
+    );
+}
+
+#[test]
+fn missing_fields_are_all_named() {
+    check(
+        &patched(json!({ "category": null, "latencyBudgetMs": null, "parameters": null })),
+        expect![[r#"
+        error QD0101 greet/schema.json:1:1 `{`
+          the field `category` is missing
+          help: add `"category": "utility"` (or "retrieval", "action")
+        error QD0101 greet/schema.json:1:1 `{`
+          the field `latencyBudgetMs` is missing
+          help: add `"latencyBudgetMs": 500`
+        error QD0101 greet/schema.json:1:1 `{`
+          the field `parameters` is missing
+          help: add `"parameters": { "type": "object", "additionalProperties": false, "properties": {} }`
+    "#]],
+    );
+}
+
+#[test]
+fn an_unknown_field_gets_the_nearest_name() {
+    check(
+        &patched(json!({ "sideEffect": "none", "colour": "red" })),
+        expect![[r#"
+        error QD0102 greet/schema.json:27:3 `"sideEffect"`
+          the field `sideEffect` does not exist
+          help: did you mean `sideEffects`?
+        error QD0102 greet/schema.json:28:3 `"colour"`
+          the field `colour` does not exist
+          help: remove it; `tools/README.md` lists the fields that exist
+    "#]],
+    );
+}
+
+#[test]
+fn a_value_outside_its_set_is_refused() {
+    check(
+        &patched(json!({
+            "category": "search", "sideEffects": 3, "idempotent": "yes", "requiresConfirmation": "always",
+            "description": "", "control": null, "rateLimit": { "calls": 0, "windowMs": 1, "per": "person", "burst": 2 },
+            "availability": { "authenticated": "yes" },
+        })),
+        expect![[r#"
+            error QD0103 greet/schema.json:4:18 `""`
+              description must have at least 1 character (got 0)
+              help: see `description` in `tools/README.md`
+            error QD0103 greet/schema.json:5:15 `"search"`
+              category must be one of "retrieval", "action", "utility" (got "search")
+              help: see `category` in `tools/README.md`
+            error QD0103 greet/schema.json:6:18 `3`
+              sideEffects must be a string (got 3)
+              help: see `sideEffects` in `tools/README.md`
+            error QD0103 greet/schema.json:7:17 `"yes"`
+              idempotent must be true or false (got "yes")
+              help: see `idempotent` in `tools/README.md`
+            error QD0103 greet/schema.json:8:27 `"always"`
+              requiresConfirmation must be one of true, false, "policy" (got "always")
+              help: write true, false or "policy"
+            error QD0103 greet/schema.json:27:3 `"rateLimit"`
+              unknown parameter "burst" in rateLimit; known are "calls", "windowMs", "per"
+              help: see `rateLimit` in `tools/README.md`
+            error QD0103 greet/schema.json:28:14 `0`
+              rateLimit.calls must be ≥ 1 (got 0)
+              help: see `rateLimit` in `tools/README.md`
+            error QD0103 greet/schema.json:30:12 `"person"`
+              rateLimit.per must be one of "client", "session", "global" (got "person")
+              help: see `rateLimit` in `tools/README.md`
+            error QD0103 greet/schema.json:34:22 `"yes"`
+              availability.authenticated must be true or false (got "yes")
+              help: see `availability` in `tools/README.md`
+        "#]],
+    );
+}
+
+#[test]
+fn a_field_that_is_null_is_not_the_same_as_one_that_is_left_out() {
+    let files = sound();
+    let text = std::fs::read_to_string(files.join("greet/schema.json")).unwrap();
+    files.write(
+        "greet/schema.json",
+        text.replacen("\"latencyBudgetMs\"", "\"timeoutMs\": null, \"latencyBudgetMs\"", 1),
+    );
+    check(
+        &files,
+        expect![[r#"
+        error QD0109 greet/schema.json:10:16 `null`
+          timeoutMs must be an integer (got null)
+          help: write whole milliseconds, such as 800
+    "#]],
+    );
+}
+
+#[test]
+fn a_retrieval_tool_may_not_write_and_is_idempotent() {
+    check(
+        &patched(json!({ "category": "retrieval", "sideEffects": "writes", "idempotent": false })),
+        expect![[r#"
+            error QD0104 greet/schema.json:6:18 `"writes"`
+              retrieval tools cannot write
+              help: set "sideEffects" to "read_only", or the category to "action"
+            error QD0105 greet/schema.json:7:17 `false`
+              retrieval tools are idempotent
+              help: set "idempotent" to true, or the category to "action"
+        "#]],
+    );
+}
+
+#[test]
+fn the_id_is_the_folder() {
+    check(
+        &patched(json!({ "toolId": "greeting" })),
+        expect![[r#"
+        error QD0106 greet/schema.json:2:13 `"greeting"`
+          `toolId` is "greeting", but the folder is `greet`
+          help: set `toolId` to "greet", or rename the folder
+    "#]],
+    );
+}
+
+#[test]
+fn an_id_that_no_provider_takes_is_refused() {
+    check(
+        &patched(json!({ "toolId": "greet.me" })),
+        expect![[r#"
+        error QD0011 greet/schema.json:2:13 `"greet.me"`
+          toolId must match the pattern ^[a-zA-Z_][a-zA-Z0-9_]{0,63}$ (got "greet.me")
+          help: use the folder's name with dashes as underscores
+        error QD0106 greet/schema.json:2:13 `"greet.me"`
+          `toolId` is "greet.me", but the folder is `greet`
+          help: set `toolId` to "greet", or rename the folder
+    "#]],
+    );
+}
+
+#[test]
+fn a_version_is_semantic() {
+    check(
+        &patched(json!({ "version": "1.0" })),
+        expect![[r#"
+        error QD0107 greet/schema.json:3:14 `"1.0"`
+          "1.0" is not a semantic version: unexpected end of input while parsing minor version number
+          help: write three numbers, such as "1.0.0"
+    "#]],
+    );
+}
+
+#[test]
+fn modes_are_at_least_one_and_each_once() {
+    check(
+        &patched(json!({ "allowedModes": [] })),
+        expect![[r#"
+        error QD0108 greet/schema.json:9:3 `"allowedModes"`
+          allowedModes must have at least 1 item (got 0)
+          help: write `["text"]`, `["voice"]` or `["text", "voice"]`
+    "#]],
+    );
+    check(
+        &patched(json!({ "allowedModes": ["text", "text"] })),
+        expect![[r#"
+        error QD0108 greet/schema.json:9:3 `"allowedModes"`
+          allowedModes must not contain the same item twice
+          help: write `["text"]`, `["voice"]` or `["text", "voice"]`
+    "#]],
+    );
+    check(
+        &patched(json!({ "allowedModes": ["text", "video"] })),
+        expect![[r#"
+        error QD0108 greet/schema.json:11:5 `"video"`
+          allowedModes[1] must be one of "text", "voice" (got "video")
+          help: write `["text"]`, `["voice"]` or `["text", "voice"]`
+    "#]],
+    );
+}
+
+#[test]
+fn times_are_positive() {
+    check(
+        &patched(json!({ "latencyBudgetMs": 0, "timeoutMs": -5 })),
+        expect![[r#"
+        error QD0109 greet/schema.json:13:22 `0`
+          latencyBudgetMs must be ≥ 1 (got 0)
+          help: write whole milliseconds, such as 800
+        error QD0109 greet/schema.json:27:16 `-5`
+          timeoutMs must be ≥ 1 (got -5)
+          help: write whole milliseconds, such as 800
+    "#]],
+    );
+    check(
+        &patched(json!({ "latencyBudgetMs": 1.5 })),
+        expect![[r#"
+        error QD0109 greet/schema.json:13:22 `1.5`
+          latencyBudgetMs must be an integer (got 1.5)
+          help: write whole milliseconds, such as 800
+    "#]],
+    );
+}
+
+#[test]
+fn capabilities_and_hosts_are_known() {
+    check(
+        &patched(
+            json!({ "capabilities": ["kb", "files", "messaging"], "network": ["https://api.example.com", "10.0.0.1"] }),
+        ),
+        expect![[r#"
+            error QD0110 greet/schema.json:29:5 `"files"`
+              capabilities[1] must be one of "kb", "calendar", "store", "tools", "moderation", "session", "messaging", "voice", "audit", "progress", "log" (got "files")
+              help: name any of "kb", "calendar", "store", "tools", "moderation"
+            warning QD0116 greet/schema.json:30:5 `"messaging"`
+              every handler has "messaging" without asking
+              help: remove the entry
+            error QD0111 greet/schema.json:33:5 `"https://api.example.com"`
+              "https://api.example.com" is not a host name: leave out the scheme
+              help: name each host by itself, such as "api.example.com"
+            error QD0111 greet/schema.json:34:5 `"10.0.0.1"`
+              "10.0.0.1" is not a host name: addresses are not allowed
+              help: name each host by itself, such as "api.example.com"
+        "#]],
+    );
+}
+
+#[test]
+fn sensitive_pointers_lead_somewhere() {
+    check(
+        &patched(json!({ "sensitive": ["/name", "/nome", "name"] })),
+        expect![[r#"
+        error QD0112 greet/schema.json:29:5 `"/nome"`
+          "/nome" leads to no parameter
+          help: did you mean "/name"?
+        error QD0112 greet/schema.json:30:5 `"name"`
+          "name" leads to no parameter
+          help: did you mean "/name"?
+    "#]],
+    );
+}
+
+#[test]
+fn a_preview_names_parameters() {
+    check(
+        &patched(json!({ "preview": "Greet {name} and {nmae}" })),
+        expect![[r#"
+        warning QD0117 greet/schema.json:27:14 `"Greet {name} and {nmae}"`
+          `{nmae}` names no parameter
+          help: did you mean `{name}`?
+    "#]],
+    );
+}
+
+#[test]
+fn an_action_that_writes_wants_confirmation() {
+    check(
+        &patched(json!({ "category": "action", "sideEffects": "writes" })),
+        expect![[r#"
+        warning QD0114 greet/schema.json:8:27 `false`
+          an action that writes runs without confirmation
+          help: set "requiresConfirmation" to true unless it is harmless or can be undone
+    "#]],
+    );
+    // Session control is not asked about: whoever is to be blocked would not approve it.
+    check(
+        &patched(json!({ "category": "action", "sideEffects": "writes", "control": true })),
+        expect![[r#"
+        fine
+    "#]],
+    );
+}
+
+#[test]
+fn a_slow_tool_in_voice_is_noticed() {
+    check(
+        &patched(json!({ "latencyBudgetMs": 3001 })),
+        expect![[r#"
+        warning QD0115 greet/schema.json:13:22 `3001`
+          3001 ms is long for a tool in voice
+          help: aim for 3000 ms, or allow the tool in text only
+    "#]],
+    );
+    check(
+        &patched(json!({ "category": "retrieval", "sideEffects": "read_only", "latencyBudgetMs": 900 })),
+        expect![[r#"
+        warning QD0115 greet/schema.json:13:22 `900`
+          900 ms is long for a retrieval tool in voice
+          help: aim for 800 ms, or allow the tool in text only
+    "#]],
+    );
+    check(
+        &patched(json!({ "latencyBudgetMs": 9000, "allowedModes": ["text"] })),
+        expect![[r#"
+        fine
+    "#]],
+    );
+}

@@ -1,0 +1,82 @@
+use expect_test::expect;
+use quarterdeck_contracts::Provider;
+use serde_json::json;
+
+use crate::world::{artifact, check, compile_with, expect_said, patched, sound};
+
+#[test]
+fn every_provider_gets_a_declaration() {
+    let tool = artifact(&sound()).tools.remove(0);
+    assert_eq!(tool.provider_schemas.keys().copied().collect::<Vec<_>>(), Provider::ALL);
+    assert!(tool.lossy.is_empty());
+}
+
+#[test]
+fn a_provider_that_cannot_take_a_tool_is_left_out_and_the_others_are_not() {
+    let files = patched(json!({
+        "parameters": { "properties": { "full name": { "type": "string", "description": "d" } } },
+    }));
+    check(
+        &files,
+        expect![[r#"
+            warning QD0501 greet/schema.json:25:7 `"full name"`
+              anthropic cannot take this tool: Anthropic takes no property named "full name": letters, digits, `_`, `.` and `-`, at most 64
+              help: change this, or accept that agents on anthropic do not have the tool
+            warning QD0501 greet/schema.json:25:7 `"full name"`
+              geminiNative cannot take this tool: Gemini takes no property named "full name": letters, digits and underscores, no digit first, at most 64
+              help: change this, or accept that agents on geminiNative do not have the tool
+        "#]],
+    );
+    let tool = artifact(&files).tools.remove(0);
+    assert_eq!(
+        tool.provider_schemas.keys().map(|provider| provider.as_str()).collect::<Vec<_>>(),
+        ["openai", "openaiStrict", "geminiJsonSchema", "mcp"]
+    );
+}
+
+#[test]
+fn what_is_lost_is_recorded_with_a_call_that_shows_it() {
+    let files = patched(json!({
+        "parameters": { "properties": { "email": { "type": "string", "format": "email", "description": "d" } } },
+    }));
+    let tool = artifact(&files).tools.remove(0);
+    let loss = &tool.lossy[&Provider::GeminiNative][0];
+    assert_eq!(loss.what, "format");
+    assert_eq!(loss.at, ["/properties/email/format"]);
+    assert!(loss.counter_example.is_some());
+}
+
+#[test]
+fn losses_can_be_denied_and_acknowledged() {
+    let email = json!({
+        "parameters": { "properties": { "email": { "type": "string", "format": "email", "description": "d" } } },
+    });
+    expect_said(
+        &compile_with(&patched(email.clone()), true),
+        expect![[r#"
+        error QD0502 greet/schema.json:27:19 `"email"`
+          geminiNative cannot say `format`; it would let {"name":"x","email":"something else"} through
+          help: simplify the schema, or add "geminiNative: format" to "acknowledged"
+    "#]],
+    );
+    let mut acknowledged = email;
+    acknowledged["acknowledged"] = json!(["geminiNative: format"]);
+    expect_said(
+        &compile_with(&patched(acknowledged), true),
+        expect![[r#"
+        fine
+    "#]],
+    );
+}
+
+#[test]
+fn an_acknowledgement_of_nothing_is_noticed() {
+    check(
+        &patched(json!({ "acknowledged": ["geminiNative: format"] })),
+        expect![[r#"
+        warning QD0113 greet/schema.json:28:5 `"geminiNative: format"`
+          "geminiNative: format" matches nothing that is lost
+          help: nothing is lost for any provider: remove it
+    "#]],
+    );
+}
