@@ -1,1 +1,69 @@
-fn main() {}
+//! The `quarterdeck` command: flags, and how the parts are put together.
+
+mod arguments;
+mod commands;
+mod environment;
+mod report;
+mod terminal;
+mod wire;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+
+/// How a command ended, when it could run at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing to complain about.
+    Fine,
+    /// It ran, and found problems.
+    Problems,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Some(command) => run(command),
+        None => build_and_list(),
+    };
+    match outcome {
+        Ok(Verdict::Fine) => ExitCode::SUCCESS,
+        Ok(Verdict::Problems) => ExitCode::from(1),
+        // Whoever read our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Verdict> {
+    match command {
+        Command::Build(options) => commands::build::run(&options),
+        Command::Check(options) => commands::check::run(&options),
+        Command::New(options) => commands::new::run(&options),
+        Command::List(options) => commands::list::run(&options),
+        Command::Describe(options) => commands::describe::run(&options),
+        Command::Diff(options) => commands::diff::run(&options),
+        Command::Explain(options) => commands::explain::run(&options),
+        Command::Completions(options) => commands::completions::run(&options),
+    }
+}
+
+/// What somebody sees who just types `cargo run`.
+fn build_and_list() -> anyhow::Result<Verdict> {
+    let defaults = |command: &str| Arguments::parse_from(["quarterdeck", command]).command;
+    for command in [defaults("build"), defaults("list")].into_iter().flatten() {
+        if run(command)? == Verdict::Problems {
+            return Ok(Verdict::Problems);
+        }
+    }
+    Ok(Verdict::Fine)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,168 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A tool runtime for agents that people write to and speak to.
+#[derive(Debug, Parser)]
+#[command(
+    name = "quarterdeck",
+    version,
+    about,
+    after_help = "Without a command: build the tools folder and list what is in it.\n\n\
+                  Exit codes: 0 fine, 1 problems found, 2 could not run."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compile tool folders into one artifact
+    #[command(
+        after_help = "Example:\n  quarterdeck build\n  quarterdeck build --tools my/tools --out registry.json --watch"
+    )]
+    Build(BuildOptions),
+    /// Check tool folders and write nothing (for CI and editors)
+    #[command(after_help = "Example:\n  quarterdeck check --format json")]
+    Check(CheckOptions),
+    /// Make a new tool folder that builds and whose handler runs
+    #[command(
+        after_help = "Example:\n  quarterdeck new opening-hours --category retrieval\n  quarterdeck new word-count --rust"
+    )]
+    New(NewOptions),
+    /// List the tools with what they cost and demand
+    #[command(after_help = "Example:\n  quarterdeck list")]
+    List(ListOptions),
+    /// Show one tool: its contract, its guide, what each provider will see and what was lost on the way
+    #[command(
+        after_help = "Example:\n  quarterdeck describe format_datetime\n  quarterdeck describe format_datetime --provider geminiNative"
+    )]
+    Describe(DescribeOptions),
+    /// Compare two artifacts and say whether the change breaks callers (exit code 1 if it does)
+    #[command(after_help = "Example:\n  quarterdeck diff old_registry.json tools/tool_registry.json")]
+    Diff(DiffOptions),
+    /// Explain a diagnostic code
+    #[command(after_help = "Example:\n  quarterdeck explain QD0104")]
+    Explain(ExplainOptions),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  quarterdeck completions bash > ~/.local/share/bash-completion/completions/quarterdeck"
+    )]
+    Completions(CompletionsOptions),
+}
+
+/// Where the tool folders are.
+#[derive(Debug, Args)]
+pub(crate) struct ToolsFolder {
+    /// The folder that holds the tool folders
+    #[arg(long = "tools", value_name = "DIR", default_value = "tools")]
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckOptions {
+    #[command(flatten)]
+    pub(crate) tools: ToolsFolder,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+    /// Make a lossy conversion an error unless `schema.json` acknowledges it
+    #[arg(long)]
+    pub(crate) deny_lossy: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildOptions {
+    #[command(flatten)]
+    pub(crate) check: CheckOptions,
+    /// Where to write the artifact [default: tool_registry.json in the tools folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Build again whenever a file changes
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewOptions {
+    /// The folder's name, such as `opening-hours`
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) tools: ToolsFolder,
+    /// Write the handler in JavaScript (the default)
+    #[arg(long, conflicts_with = "rust")]
+    pub(crate) js: bool,
+    /// Write the handler in Rust
+    #[arg(long)]
+    pub(crate) rust: bool,
+    /// What kind of tool it is
+    #[arg(long, value_enum, default_value_t = CategoryChoice::Utility)]
+    pub(crate) category: CategoryChoice,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListOptions {
+    #[command(flatten)]
+    pub(crate) tools: ToolsFolder,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DescribeOptions {
+    /// The tool's id or folder
+    pub(crate) tool: String,
+    #[command(flatten)]
+    pub(crate) tools: ToolsFolder,
+    /// Show only what this provider will see
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffOptions {
+    /// The artifact that callers know
+    pub(crate) old: PathBuf,
+    /// The artifact that is to replace it
+    pub(crate) new: PathBuf,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainOptions {
+    /// A code such as `QD0104`, or a rule's name; all of them when left out
+    pub(crate) code: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsOptions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Human,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CategoryChoice {
+    /// Looks something up; read-only and idempotent
+    Retrieval,
+    /// Does something
+    Action,
+    /// Computes something
+    Utility,
+}

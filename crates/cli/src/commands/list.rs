@@ -1,0 +1,73 @@
+//! `quarterdeck list`.
+
+use quarterdeck_compiler::estimated_tokens;
+use quarterdeck_contracts::CompiledTool;
+use serde_json::{Value, json};
+
+use crate::arguments::{Format, ListOptions};
+use crate::report::declaration_tokens;
+use crate::terminal::{paint, print, table};
+use crate::{Verdict, environment, report, wire};
+
+const COLUMNS: [&str; 9] =
+    ["tool", "version", "category", "modes", "side effects", "confirm", "budget", "declaration", "guide"];
+
+pub(crate) fn run(options: &ListOptions) -> anyhow::Result<Verdict> {
+    let compilation = wire::compile_folder(&options.tools.path, false)?;
+    let Some(artifact) = &compilation.artifact else {
+        report::problems(&compilation, &options.tools.path);
+        return Ok(Verdict::Problems);
+    };
+    match options.format {
+        Format::Json => {
+            let tools: Vec<_> = artifact.tools.iter().map(as_json).collect();
+            print(&format!("{:#}\n", json!({ "version": artifact.version, "tools": tools })))?;
+        }
+        Format::Human => {
+            let header = COLUMNS.iter().map(|name| name.to_string()).collect();
+            let rows: Vec<_> = std::iter::once(header).chain(artifact.tools.iter().map(row)).collect();
+            let text = table(&rows);
+            let (header, rest) = text.split_once('\n').unwrap_or((&text, ""));
+            print(&format!("{}\n{rest}", paint(header, "1", environment::style_of_stdout())))?;
+        }
+    }
+    Ok(Verdict::Fine)
+}
+
+fn row(tool: &CompiledTool) -> Vec<String> {
+    let facts = as_json(tool);
+    let word = |name: &str| match &facts[name] {
+        Value::String(word) => word.clone(),
+        Value::Bool(true) => "yes".into(),
+        Value::Bool(false) => "no".into(),
+        Value::Array(words) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    };
+    vec![
+        word("toolId"),
+        word("version"),
+        word("category"),
+        word("allowedModes"),
+        word("sideEffects").replace('_', "-"),
+        word("requiresConfirmation"),
+        format!("{} ms", word("latencyBudgetMs")),
+        format!("{} tokens", word("declarationTokens")),
+        format!("{} tokens", word("guideTokens")),
+    ]
+}
+
+fn as_json(tool: &CompiledTool) -> Value {
+    let metadata = &tool.metadata;
+    json!({
+        "toolId": metadata.tool_id,
+        "version": metadata.version,
+        "category": metadata.category,
+        "allowedModes": metadata.allowed_modes,
+        "sideEffects": metadata.side_effects,
+        "requiresConfirmation": metadata.requires_confirmation,
+        "latencyBudgetMs": metadata.latency_budget_ms,
+        "declarationTokens": declaration_tokens(tool),
+        "guideTokens": estimated_tokens(&tool.documentation),
+        "summary": tool.summary,
+    })
+}

@@ -1,0 +1,12 @@
+//! One file for each command.
+
+pub(crate) mod build;
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod describe;
+pub(crate) mod diff;
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod new;
+
+mod watch;

@@ -1,0 +1,55 @@
+//! The only file that reads the environment.
+
+use std::io::{IsTerminal, stderr, stdout};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use quarterdeck_compiler::{Stamp, Style};
+
+/// When and from what commit an artifact is built.
+pub(crate) fn stamp(tools: &Path) -> anyhow::Result<Stamp> {
+    Ok(Stamp { timestamp: build_time()?.to_string(), commit: commit(tools) })
+}
+
+/// Now, or the time that a reproducible build asks for.
+fn build_time() -> anyhow::Result<Timestamp> {
+    match std::env::var("SOURCE_DATE_EPOCH") {
+        Err(_) => Ok(Timestamp::from_second(Timestamp::now().as_second())?),
+        Ok(text) => {
+            text.trim().parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok()).with_context(
+                || format!("SOURCE_DATE_EPOCH is {text:?}; set it to whole seconds since 1970, or unset it"),
+            )
+        }
+    }
+}
+
+/// The commit that the tools folder is at, when it is in a repository and git is there to ask.
+fn commit(tools: &Path) -> Option<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(tools)
+        .args(["rev-parse", "--short=8", "HEAD"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !commit.is_empty()).then_some(commit)
+}
+
+/// Colours only for a person at a terminal who has not asked for none.
+pub(crate) fn style_of_stderr() -> Style {
+    style(stderr().is_terminal())
+}
+
+/// The same for standard output.
+pub(crate) fn style_of_stdout() -> Style {
+    style(stdout().is_terminal())
+}
+
+fn style(is_terminal: bool) -> Style {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if is_terminal && !refused { Style::Coloured } else { Style::Plain }
+}

@@ -1,0 +1,53 @@
+//! Words to people (standard error) and data (standard output). Nothing else prints.
+
+use std::io::{self, Write};
+
+use quarterdeck_compiler::Style;
+
+use crate::environment;
+
+/// Writes to standard output. A reader that has gone away is an error that `main` understands.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Writes a line to standard error. There is nowhere to complain if that fails.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Tells why a command could not run, with every cause.
+pub(crate) fn complain(error: &anyhow::Error) {
+    let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
+    say(&format!("{} {}", paint("error:", "1;31", environment::style_of_stderr()), causes.join(": ")));
+}
+
+/// The text in a colour, where colours are wanted.
+pub(crate) fn paint(text: &str, code: &str, style: Style) -> String {
+    match style {
+        Style::Coloured => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        Style::Plain => text.to_owned(),
+    }
+}
+
+/// Columns of text, each as wide as its widest cell.
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// `1 error`, `2 errors`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}

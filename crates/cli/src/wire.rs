@@ -1,0 +1,32 @@
+//! How the parts are put together. Only this crate knows all of them.
+
+use std::path::Path;
+
+use anyhow::Context;
+use quarterdeck_compiler::{Compilation, Inspectors, NativeInspector, Options, Tree, compile};
+use quarterdeck_host_js::JsInspector;
+
+use crate::environment;
+
+/// Compiles a tools folder with every host that this binary has.
+pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<Compilation> {
+    let tree = Tree::read(tools)
+        .with_context(
+            || "point `--tools` at a folder of tool folders, or make one with `quarterdeck new NAME`",
+        )
+        .map_err(cause_first)?;
+    let native = NativeInspector::new(
+        quarterdeck_tools::handlers()
+            .into_iter()
+            .map(|handler| (handler.tool_id.to_owned(), handler.source_hash.to_owned())),
+    );
+    let inspectors = Inspectors { js: &JsInspector, native: &native };
+    Ok(compile(&tree, &Options { inspectors, deny_lossy, stamp: environment::stamp(tools)? }))
+}
+
+/// Puts the advice after the cause, where a reader looks for it.
+fn cause_first(error: anyhow::Error) -> anyhow::Error {
+    let advice = error.to_string();
+    let causes: Vec<_> = error.chain().skip(1).map(ToString::to_string).collect();
+    anyhow::anyhow!("{}\nhelp: {advice}", causes.join(": "))
+}

@@ -1,0 +1,27 @@
+//! What the README shows is what the command gives. With UPDATE_EXPECT=1 it is written anew.
+
+use std::path::Path;
+
+/// Compares the part of the README between `<!-- name -->` and the next `<!-- end -->` with a console session.
+pub(crate) fn check_block(name: &str, command: &str, said: &str) {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let text = std::fs::read_to_string(&readme).unwrap();
+    let (before, rest) =
+        text.split_once(&format!("<!-- {name} -->\n")).expect("the README has a place for this");
+    let (_, after) = rest.split_once("<!-- end -->").expect("the place has an end");
+    let block = format!("```console\n$ {command}\n{}\n```\n", said.trim_end());
+    let expected = format!("{before}<!-- {name} -->\n{block}<!-- end -->{after}");
+    expect_test::expect_file![readme].assert_eq(&expected);
+}
+
+#[test]
+fn the_listing_is_that_of_the_built_in_tools() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = crate::terminal::quarterdeck(&root, &["list"]);
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "",
+        "the built-in tools have nothing to complain about"
+    );
+    check_block("listing", "quarterdeck list", &String::from_utf8(output.stdout).unwrap());
+}
