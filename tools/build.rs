@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use quarterdeck_contracts::native_source_hash;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let tools = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
@@ -64,19 +64,13 @@ fn read_handler(tools: &Path, folder: &str) -> Result<Result<Handler, &'static s
     Ok(Ok(Handler { tool_id, path, source_hash: source_hash(&tools.join(folder))? }))
 }
 
-/// Hashes every Rust file of a folder in the order of their paths, as `NativeHandler::source_hash` says.
+/// The hash that tells the compiler whether a binary is older than the folder.
 fn source_hash(folder: &Path) -> Result<String, Box<dyn Error>> {
     let mut files = Vec::new();
     rust_files(folder, String::new(), &mut files)?;
-    files.sort();
-    let mut hash = Sha256::new();
-    for file in files {
-        hash.update(&file);
-        hash.update([0]);
-        hash.update(fs::read(folder.join(&file))?);
-        hash.update([0]);
-    }
-    Ok(hash.finalize().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")))
+    let texts: Vec<String> =
+        files.iter().map(|file| fs::read_to_string(folder.join(file))).collect::<Result<_, _>>()?;
+    Ok(native_source_hash(files.iter().map(String::as_str).zip(texts.iter().map(String::as_str))))
 }
 
 fn rust_files(folder: &Path, prefix: String, found: &mut Vec<String>) -> Result<(), Box<dyn Error>> {

@@ -9,4 +9,4 @@ use quarterdeck_contracts::handler::NativeHandler;
 include!(concat!(env!("OUT_DIR"), "/handlers.rs"));
 
 #[cfg(test)]
-mod cases;
+mod world;

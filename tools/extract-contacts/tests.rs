@@ -4,7 +4,7 @@ use phonenumber::metadata::DATABASE;
 use phonenumber::{Mode, Type};
 
 use super::{Args, Contacts, execute};
-use crate::cases::{at, ready};
+use crate::world::{at, ready};
 
 fn extract_in(region: &str, text: &str) -> Contacts {
     let args = Args { text: text.into(), region: region.into() };

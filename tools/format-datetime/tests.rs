@@ -6,7 +6,7 @@ use jiff::civil::time;
 use super::relative::{Unit, distance};
 use super::spoken::time_in_english;
 use super::{Args, Style, execute, locale, zone};
-use crate::cases::{at, ready};
+use crate::world::{at, ready};
 
 const NOW: &str = "2026-01-13T09:00:00Z";
 

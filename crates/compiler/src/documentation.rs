@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::rules::{self, Rule};
 use crate::source::SourceFile;
 use crate::text::{estimated_tokens, words};
@@ -53,6 +55,14 @@ impl Example {
         let first_line = self.text().lines().next().unwrap_or("").len();
         Place::Span(self.file.clone(), start..start + first_line)
     }
+}
+
+/// The example calls of a guide, as they stand in an artifact. Blocks that are not calls are left out.
+pub fn example_calls(documentation: &str) -> Vec<Value> {
+    let file = Arc::new(SourceFile { path: String::new(), text: documentation.to_owned() });
+    let examples = Outline::of(&file).examples(&file);
+    let values = examples.iter().filter_map(|example| serde_json::from_str(example.text()).ok());
+    values.filter(|value: &Value| value.get("ok").is_none()).collect()
 }
 
 /// Reads the documentation of a folder, reporting what is wrong with it.

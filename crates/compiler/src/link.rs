@@ -1,10 +1,11 @@
 //! Sound tools become one artifact.
 
-use quarterdeck_contracts::{ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, RESPONSE_SCHEMA_VERSION};
+use quarterdeck_contracts::{
+    ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, RESPONSE_SCHEMA_VERSION, artifact_hash, tool_hash,
+};
 
 use crate::Stamp;
 use crate::compile::CheckedTool;
-use crate::hash::{artifact_hash, tool_hash};
 
 pub(crate) fn link(tools: Vec<CheckedTool>, stamp: &Stamp) -> Artifact {
     let mut tools: Vec<_> = tools.into_iter().map(compiled).collect();

@@ -8,10 +8,8 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use proc_macro2::{TokenStream, TokenTree};
-use quarterdeck_contracts::ToolId;
 use quarterdeck_contracts::handler::{Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
-
-use crate::hash::sha256;
+use quarterdeck_contracts::{ToolId, native_source_hash};
 
 /// Knows which native handlers are part of the running binary.
 #[derive(Debug)]
@@ -76,17 +74,11 @@ fn rust_files(files: &BTreeMap<String, String>) -> impl Iterator<Item = (&String
     files.iter().filter(|(path, _)| path.ends_with(".rs"))
 }
 
-/// See `NativeHandler::source_hash`; the map is in the order of the paths.
 fn source_hash(folder: &str, files: &BTreeMap<String, String>) -> String {
-    let mut content = Vec::new();
-    for (path, text) in rust_files(files) {
-        let relative = path.strip_prefix(folder).map_or(path.as_str(), |path| path.trim_start_matches('/'));
-        content.extend_from_slice(relative.as_bytes());
-        content.push(0);
-        content.extend_from_slice(text.as_bytes());
-        content.push(0);
-    }
-    sha256(&content)
+    let prefix = format!("{folder}/");
+    native_source_hash(
+        rust_files(files).map(|(path, text)| (path.strip_prefix(&prefix).unwrap_or(path), text.as_str())),
+    )
 }
 
 /// Whether the text has a public `execute`, or where it stops being made of Rust's tokens.

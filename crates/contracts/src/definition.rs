@@ -94,6 +94,19 @@ impl Metadata {
     pub fn effective_timeout_ms(&self) -> u64 {
         self.timeout_ms.unwrap_or_else(|| self.latency_budget_ms.saturating_mul(5).max(2_000))
     }
+
+    /// What the handler may use. A folder from before there were capabilities gets the one that its id names.
+    pub fn effective_capabilities(&self) -> Vec<Capability> {
+        if let Some(declared) = &self.capabilities {
+            return declared.clone();
+        }
+        match self.tool_id.as_str() {
+            id if id.starts_with("kb_") => vec![Capability::Kb],
+            id if id.starts_with("calendar_") => vec![Capability::Calendar],
+            "ignore_user" => vec![Capability::Moderation],
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// What kind of tool it is.
@@ -174,6 +187,23 @@ pub enum Capability {
 }
 
 impl Capability {
+    /// The name in `schema.json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kb => "kb",
+            Self::Calendar => "calendar",
+            Self::Store => "store",
+            Self::Tools => "tools",
+            Self::Moderation => "moderation",
+            Self::Session => "session",
+            Self::Messaging => "messaging",
+            Self::Voice => "voice",
+            Self::Audit => "audit",
+            Self::Progress => "progress",
+            Self::Log => "log",
+        }
+    }
+
     /// Whether every handler has it without asking.
     pub fn is_always_there(self) -> bool {
         matches!(

@@ -13,6 +13,7 @@ mod confirmation;
 mod definition;
 mod error;
 pub mod handler;
+mod hash;
 mod ids;
 mod intent;
 mod response;
@@ -33,6 +34,7 @@ pub use definition::{
     SideEffects,
 };
 pub use error::{ErrorType, ToolError};
+pub use hash::{artifact_hash, native_source_hash, sha256, tool_hash};
 pub use ids::{InvalidToolId, ToolId};
 pub use intent::{EndAfter, Intent, RequestedIntent};
 pub use response::{Meta, ToolResponse};

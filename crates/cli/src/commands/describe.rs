@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::bail;
 use quarterdeck_compiler::adapters::adapt;
-use quarterdeck_compiler::{nearest, tool_hash};
+use quarterdeck_compiler::nearest;
 use quarterdeck_contracts::{CompiledTool, Definition, Loss, Provider};
 use serde_json::{Value, json};
 
@@ -53,7 +53,6 @@ fn parse_provider(name: &str) -> anyhow::Result<Provider> {
 }
 
 fn everything(tool: &CompiledTool) -> String {
-    debug_assert_eq!(tool.hash, tool_hash(tool));
     let metadata = &tool.metadata;
     let mut text =
         format!("{} {}\n{}\n", title(metadata.tool_id.as_str()), metadata.version, metadata.description);

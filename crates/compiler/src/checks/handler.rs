@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use quarterdeck_contracts::handler::{Finding, FindingKind, HandlerSource};
-use quarterdeck_contracts::{HandlerKind, HandlerRef};
+use quarterdeck_contracts::{HandlerKind, HandlerRef, sha256};
 
 use crate::compile::Inspectors;
-use crate::hash::sha256;
 use crate::rules::{self, Rule};
 use crate::tree::Folder;
 use crate::{Diagnostic, Place};

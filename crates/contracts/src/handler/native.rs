@@ -14,8 +14,7 @@ use crate::{ErrorType, HandlerAnswer, ToolError};
 pub struct NativeHandler {
     /// The tool it belongs to.
     pub tool_id: &'static str,
-    /// SHA-256, in hex, over the Rust files of the folder as they were compiled: in the order of their paths, each
-    /// path relative to the folder, a zero byte, the text, a zero byte.
+    /// [`native_source_hash`](crate::native_source_hash) of what was compiled.
     pub source_hash: &'static str,
     run: Box<RunNative>,
 }

@@ -1,12 +1,16 @@
-//! Content hashes: what makes two artifacts the same.
+//! Content hashes: what makes two artifacts, tools or handlers the same. The compiler writes them, the registry
+//! checks them, so they are defined once.
 
-use quarterdeck_contracts::{CompiledTool, canonical_json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use crate::{CompiledTool, canonical_json};
+
 /// SHA-256 in hex.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write;
+pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
@@ -29,4 +33,17 @@ pub fn artifact_hash(response_schema_version: &str, tools: &[CompiledTool]) -> S
         tools.iter().map(|tool| json!({ "toolId": tool.metadata.tool_id, "hash": tool.hash })).collect();
     let content = json!({ "responseSchemaVersion": response_schema_version, "tools": tools });
     sha256(canonical_json(&content).as_bytes())
+}
+
+/// The hash of a native handler: of every Rust file of its folder, by path relative to the folder.
+pub fn native_source_hash<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let files: BTreeMap<&str, &str> = files.into_iter().collect();
+    let mut content = Vec::new();
+    for (path, text) in files {
+        for part in [path, text] {
+            content.extend_from_slice(part.as_bytes());
+            content.push(0);
+        }
+    }
+    sha256(&content)
 }

@@ -1,0 +1,105 @@
+//! Answers: what went wrong in words for a model, and where an answer comes from.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use quarterdeck_contracts::handler::HostError;
+use quarterdeck_contracts::{
+    ErrorType, HandlerAnswer, Meta, Metadata, Outcome, RESPONSE_SCHEMA_VERSION, SideEffects, ToolError,
+};
+use quarterdeck_schema::Violation;
+use serde_json::{Value, json};
+
+/// How many violations the message names; `details` has them all.
+const NAMED: usize = 3;
+
+/// Arguments that the schema refuses.
+pub(crate) fn refused(violations: &[Violation]) -> ToolError {
+    let named: Vec<_> = violations.iter().take(NAMED).map(|violation| violation.message.as_str()).collect();
+    let mut message = named.join("; ");
+    if violations.len() > NAMED {
+        message.push_str(&format!("; and {} more", violations.len() - NAMED));
+    }
+    let details = violations
+        .iter()
+        .map(|violation| json!({ "path": violation.path, "keyword": violation.keyword, "message": violation.message }))
+        .collect();
+    before_the_handler(ErrorType::Validation, message).with_details(Value::Array(details))
+}
+
+/// A failure from before anything ran.
+pub(crate) fn before_the_handler(kind: ErrorType, message: String) -> ToolError {
+    ToolError { partial_side_effects: Some(false), ..ToolError::new(kind, message) }
+}
+
+/// What a host's failure becomes. The inside stays in the log.
+pub(crate) fn failed(metadata: &Metadata, error: &HostError) -> ToolError {
+    let id = &metadata.tool_id;
+    match error {
+        HostError::TimedOut { computing, .. } => ToolError {
+            partial_side_effects: Some(metadata.side_effects == SideEffects::Writes),
+            details: Some(json!({ "reason": "deadline", "computing": computing })),
+            ..ToolError::new(ErrorType::Transient, format!("{id} did not answer in time.")).retryable()
+        },
+        HostError::Busy { retry_after_ms } => ToolError {
+            partial_side_effects: Some(false),
+            retry_after_ms: Some(*retry_after_ms),
+            ..ToolError::new(ErrorType::Transient, format!("{id} has too many calls waiting.")).retryable()
+        },
+        _ => inside(metadata),
+    }
+}
+
+/// What nobody foresaw: the message names the tool and nothing about the inside.
+pub(crate) fn inside(metadata: &Metadata) -> ToolError {
+    let message = format!("{} failed because of a fault inside it.", metadata.tool_id);
+    ToolError { partial_side_effects: Some(true), ..ToolError::new(ErrorType::Internal, message) }
+}
+
+/// What is wrong with an answer that has the right shape, for the log.
+pub(crate) fn contract_fault(
+    answer: &HandlerAnswer,
+    returns: Option<&quarterdeck_schema::Schema>,
+) -> Option<String> {
+    match &answer.outcome {
+        Outcome::Failure(error) if error.kind.is_confirmation() || error.confirmation_request.is_some() => {
+            Some(format!("the handler raised {}, which only the orchestrator may", error.kind))
+        }
+        Outcome::Failure(_) => None,
+        Outcome::Success(data) => {
+            let returns = returns.filter(|returns| !returns.accepts(data))?;
+            let found: Vec<_> =
+                returns.violations(data).into_iter().take(NAMED).map(|found| found.message).collect();
+            Some(format!("the answer does not fit `returns`: {}", found.join("; ")))
+        }
+    }
+}
+
+/// Where an answer comes from and what it took.
+pub(crate) fn meta(
+    tool_id: &str,
+    tool_version: &str,
+    registry_version: &str,
+    took: Duration,
+    now: SystemTime,
+) -> Meta {
+    Meta {
+        tool_id: tool_id.to_owned(),
+        tool_version: tool_version.to_owned(),
+        registry_version: registry_version.to_owned(),
+        response_schema_version: RESPONSE_SCHEMA_VERSION.to_owned(),
+        duration: took.as_millis() as u64,
+        timestamp: timestamp(now),
+        retry_count: None,
+        parent_call_id: None,
+        background_task_id: None,
+        idempotent_cache_hit: None,
+        original_turn: None,
+    }
+}
+
+/// RFC 3339 in UTC, to the millisecond; a clock outside the calendar shows the epoch.
+fn timestamp(now: SystemTime) -> String {
+    let now = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH);
+    format!("{now:.3}")
+}

@@ -1,0 +1,86 @@
+//! One call from arguments to envelope. It always answers, and never with an exception.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use quarterdeck_contracts::handler::{CallFacts, Context, Limits};
+use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, ToolError, ToolResponse};
+use serde_json::Value;
+
+use crate::envelope::{before_the_handler, contract_fault, failed, inside, meta, refused};
+use crate::guard::Guarded;
+use crate::registry::{LoadedTool, Snapshot};
+
+impl Snapshot {
+    /// Validates the arguments, fills in defaults, runs the handler under its timeout and checks what came back.
+    pub async fn execute(&self, tool_id: &str, args: Value, context: Arc<dyn Context>) -> ToolResponse {
+        let start = Instant::now();
+        let clock = context.clone();
+        let (version, answer) = match self.find(tool_id) {
+            Some(tool) => {
+                (tool.metadata().version.as_str(), tool.answer(args, context, self.version()).await)
+            }
+            None => ("", HandlerAnswer::failure(unknown(tool_id))),
+        };
+        answer.stamp(meta(tool_id, version, self.version(), start.elapsed(), clock.now()))
+    }
+
+    /// The envelope of a call that a gate refused: stamped like any other answer.
+    pub fn refuse(&self, tool_id: &str, refusal: ToolError, now: SystemTime) -> ToolResponse {
+        let version = self.find(tool_id).map_or("", |tool| tool.metadata().version.as_str());
+        HandlerAnswer::failure(refusal).stamp(meta(tool_id, version, self.version(), Duration::ZERO, now))
+    }
+}
+
+fn unknown(tool_id: &str) -> ToolError {
+    before_the_handler(ErrorType::NotFound, format!("There is no tool called {tool_id}."))
+}
+
+impl LoadedTool {
+    async fn answer(
+        &self,
+        mut args: Value,
+        context: Arc<dyn Context>,
+        registry_version: &str,
+    ) -> HandlerAnswer {
+        let metadata = self.metadata();
+        match self.parameters.admit(&mut args) {
+            Ok(filled) if filled.is_empty() => {}
+            Ok(filled) => tracing::debug!(tool = %metadata.tool_id, ?filled, "defaults filled in"),
+            Err(violations) => return HandlerAnswer::failure(refused(&violations)),
+        }
+        let facts = self.facts(context.facts(), registry_version);
+        let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
+        match self.handler.run(args, Guarded::new(context, facts), limits).await {
+            Ok(answer) => self.checked(answer),
+            Err(error) => {
+                tracing::error!(tool = %metadata.tool_id, error = %error, "handler failed");
+                HandlerAnswer::failure(failed(metadata, &error))
+            }
+        }
+    }
+
+    /// What the handler is told about the call: the tool's own part comes from the definition, not from the caller.
+    fn facts(&self, given: &CallFacts, registry_version: &str) -> CallFacts {
+        let metadata = self.metadata();
+        let mut facts = given.clone();
+        facts.tool.id = metadata.tool_id.to_string();
+        facts.tool.version.clone_from(&metadata.version);
+        facts.tool.idempotent = metadata.idempotent;
+        facts.session.tools_version = registry_version.to_owned();
+        facts.capabilities = metadata.effective_capabilities();
+        facts
+    }
+
+    fn checked(&self, mut answer: HandlerAnswer) -> HandlerAnswer {
+        if let Some(fault) = contract_fault(&answer, self.returns.as_ref()) {
+            tracing::error!(tool = %self.metadata().tool_id, fault, "answer breaks the contract");
+            return HandlerAnswer::failure(inside(self.metadata()));
+        }
+        if let Outcome::Failure(error) = &mut answer.outcome {
+            // A handler that says nothing about side effects has none, as far as it knows.
+            error.partial_side_effects.get_or_insert(false);
+        }
+        answer
+    }
+}

@@ -1,0 +1,51 @@
+//! Keeps a handler to what its definition names.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use quarterdeck_contracts::handler::{
+    BoxFuture, CallFacts, CapabilityCall, CapabilityError, Context, LogLevel,
+};
+use serde_json::Value;
+
+/// A context that refuses the capabilities that the tool did not declare.
+pub(crate) struct Guarded {
+    inner: Arc<dyn Context>,
+    facts: CallFacts,
+}
+
+impl Guarded {
+    pub(crate) fn new(inner: Arc<dyn Context>, facts: CallFacts) -> Arc<dyn Context> {
+        Arc::new(Self { inner, facts })
+    }
+}
+
+impl Context for Guarded {
+    fn facts(&self) -> &CallFacts {
+        &self.facts
+    }
+
+    fn now(&self) -> SystemTime {
+        self.inner.now()
+    }
+
+    fn log(&self, level: LogLevel, text: &str) {
+        self.inner.log(level, text);
+    }
+
+    fn audit(&self, event: &str, data: Value) {
+        self.inner.audit(event, data);
+    }
+
+    fn progress(&self, text: &str) {
+        self.inner.progress(text);
+    }
+
+    fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {
+        if call.capability.is_always_there() || self.facts.capabilities.contains(&call.capability) {
+            return self.inner.request(call);
+        }
+        let line = format!("\"capabilities\": [\"{}\"]", call.capability.as_str());
+        Box::pin(std::future::ready(Err(CapabilityError::not_declared(&line))))
+    }
+}

@@ -1,0 +1,84 @@
+//! The host of handlers that are compiled into the binary.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use quarterdeck_contracts::handler::{
+    BoxFuture, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits, NativeHandler,
+};
+use quarterdeck_contracts::{HandlerAnswer, native_source_hash};
+use serde_json::Value;
+
+/// Runs the Rust handlers of one binary. A panic ends the call, not the process.
+///
+/// A native handler is trusted code: it is stopped at its deadline where it waits, but one that computes without end
+/// holds its thread.
+pub struct NativeHost {
+    handlers: BTreeMap<&'static str, Arc<NativeHandler>>,
+}
+
+impl NativeHost {
+    /// From the table that the build made.
+    pub fn new(handlers: impl IntoIterator<Item = NativeHandler>) -> Self {
+        Self { handlers: handlers.into_iter().map(|handler| (handler.tool_id, Arc::new(handler))).collect() }
+    }
+}
+
+impl HandlerHost for NativeHost {
+    fn load(&self, to_load: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
+        let id = to_load.metadata.tool_id.as_str();
+        let Some(handler) = self.handlers.get(id) else {
+            return Err(HostError::Unloadable(
+                "its handler.rs is not compiled into this binary; run `cargo build` and use the new binary"
+                    .into(),
+            ));
+        };
+        let folder = to_load.entry.split_inclusive('/').next().unwrap_or("");
+        let on_disk = native_source_hash(
+            to_load
+                .files
+                .iter()
+                .map(|(path, text)| (path.strip_prefix(folder).unwrap_or(path), text.as_str())),
+        );
+        if on_disk != handler.source_hash {
+            return Err(HostError::Unloadable(
+                "its handler.rs is not the one that this binary was built with; run `cargo build` and use the new binary"
+                    .into(),
+            ));
+        }
+        Ok(Arc::new(Loaded(handler.clone())))
+    }
+}
+
+struct Loaded(Arc<NativeHandler>);
+
+impl Handler for Loaded {
+    fn run(
+        &self,
+        args: Value,
+        context: Arc<dyn Context>,
+        limits: Limits,
+    ) -> BoxFuture<Result<HandlerAnswer, HostError>> {
+        let handler = self.0.clone();
+        Box::pin(async move {
+            // The first poll runs inside the guard too: a handler may panic before it first waits.
+            let running = AssertUnwindSafe(async move { handler.run(args, context).await }).catch_unwind();
+            match tokio::time::timeout(limits.timeout, running).await {
+                Ok(Ok(answer)) => Ok(answer),
+                Ok(Err(panic)) => Err(HostError::Crashed(describe(&*panic))),
+                Err(_) => {
+                    Err(HostError::TimedOut { limit_ms: limits.timeout.as_millis() as u64, computing: false })
+                }
+            }
+        })
+    }
+}
+
+fn describe(panic: &(dyn Any + Send)) -> String {
+    let text =
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("without a message"))
+}

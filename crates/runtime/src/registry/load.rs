@@ -1,0 +1,152 @@
+//! From an artifact on disk to tools that can be called. Everything is verified, and all problems are told at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use quarterdeck_contracts::handler::{HandlerToLoad, HostError};
+use quarterdeck_contracts::{
+    ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, artifact_hash, sha256, tool_hash,
+};
+use quarterdeck_schema::{Schema, Uncompilable};
+use serde_json::Value;
+
+use super::{Hosts, LoadedTool, Snapshot};
+
+/// Why an artifact was not loaded.
+#[derive(Debug)]
+pub struct LoadError {
+    /// Everything that is wrong.
+    pub problems: Vec<LoadProblem>,
+}
+
+impl std::error::Error for LoadError {}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One thing that is wrong, with what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadProblem {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {reason}; run `quarterdeck build`")]
+    Unreadable { path: String, reason: String },
+    /// The file is something else.
+    #[error("{path} is not a registry artifact: {reason}; run `quarterdeck build`")]
+    NotAnArtifact { path: String, reason: String },
+    /// The file was written by another version.
+    #[error(
+        "the artifact has format version {found}, and this quarterdeck reads {ARTIFACT_FORMAT_VERSION}; run `quarterdeck build`"
+    )]
+    OtherFormat { found: String },
+    /// Its content is not what its hash says.
+    #[error("{what} was altered after it was built; run `quarterdeck build`")]
+    Altered { what: String },
+    /// A handler's file is not what was compiled.
+    #[error("{file} {state} since the artifact was built; run `quarterdeck build`")]
+    HandlerChanged { file: String, state: &'static str },
+    /// A schema cannot be compiled by this version.
+    #[error("the {which} of {tool} cannot be compiled: {source}; run `quarterdeck check`")]
+    Schema { tool: String, which: &'static str, source: Uncompilable },
+    /// A host cannot get a handler ready.
+    #[error("{tool}: {source}")]
+    Handler { tool: String, source: HostError },
+}
+
+pub(super) fn from_file(path: &Path, tools: &Path, hosts: &Hosts) -> Result<Snapshot, LoadError> {
+    let artifact = read(path).map_err(|problem| LoadError { problems: vec![problem] })?;
+    from_artifact(artifact, tools, hosts)
+}
+
+fn read(path: &Path) -> Result<Artifact, LoadProblem> {
+    let shown = path.display().to_string();
+    let text = fs::read_to_string(path)
+        .map_err(|error| LoadProblem::Unreadable { path: shown.clone(), reason: error.to_string() })?;
+    let not_an_artifact = |error: serde_json::Error| LoadProblem::NotAnArtifact {
+        path: shown.clone(),
+        reason: error.to_string(),
+    };
+    let value: Value = serde_json::from_str(&text).map_err(not_an_artifact)?;
+    // The header comes first, so that "old artifact, new binary" gets the best message.
+    let format = value.get("formatVersion").cloned().unwrap_or(Value::Null);
+    if format != ARTIFACT_FORMAT_VERSION {
+        return Err(LoadProblem::OtherFormat { found: format.to_string() });
+    }
+    serde_json::from_value(value).map_err(not_an_artifact)
+}
+
+pub(super) fn from_artifact(artifact: Artifact, tools: &Path, hosts: &Hosts) -> Result<Snapshot, LoadError> {
+    let mut problems = Vec::new();
+    if artifact_hash(&artifact.response_schema_version, &artifact.tools) != artifact.content_hash {
+        problems.push(LoadProblem::Altered { what: "the artifact".into() });
+    }
+    let mut loaded = Vec::new();
+    for tool in artifact.tools {
+        match load_tool(tool, tools, hosts) {
+            Ok(tool) => loaded.push(tool),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(LoadError { problems });
+    }
+    Ok(Snapshot::new(artifact.version, artifact.content_hash, artifact.git_commit, loaded))
+}
+
+fn load_tool(tool: CompiledTool, tools: &Path, hosts: &Hosts) -> Result<LoadedTool, Vec<LoadProblem>> {
+    let mut problems = Vec::new();
+    let id = tool.metadata.tool_id.to_string();
+    if tool_hash(&tool) != tool.hash {
+        problems.push(LoadProblem::Altered { what: format!("the tool {id} in the artifact") });
+    }
+    let mut keep =
+        |result: Result<Schema, LoadProblem>| result.map_err(|problem| problems.push(problem)).ok();
+    let parameters = keep(compile(&id, "parameters", &tool.json_schema));
+    let returns = tool.metadata.returns.as_ref().map(|returns| keep(compile(&id, "returns", returns)));
+    let files = read_handler(&tool, tools, &mut problems);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let to_load = HandlerToLoad { metadata: &tool.metadata, entry: &tool.handler.path, files: &files };
+    let handler = hosts
+        .of(tool.handler.kind)
+        .load(to_load)
+        .map_err(|source| vec![LoadProblem::Handler { tool: id, source }])?;
+    match parameters {
+        Some(parameters) => Ok(LoadedTool::new(tool, parameters, returns.flatten(), handler)),
+        None => Err(problems),
+    }
+}
+
+fn compile(tool: &str, which: &'static str, source: &Value) -> Result<Schema, LoadProblem> {
+    Schema::compile(source).map_err(|source| LoadProblem::Schema { tool: tool.to_owned(), which, source })
+}
+
+fn read_handler(
+    tool: &CompiledTool,
+    tools: &Path,
+    problems: &mut Vec<LoadProblem>,
+) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    for (path, hash) in &tool.handler.files {
+        let state = match fs::read_to_string(tools.join(path)) {
+            Ok(text) if sha256(text.as_bytes()) == *hash => {
+                files.insert(path.clone(), text);
+                continue;
+            }
+            Ok(_) => "has changed",
+            Err(_) => "has gone",
+        };
+        problems.push(LoadProblem::HandlerChanged { file: path.clone(), state });
+    }
+    files
+}

@@ -1,0 +1,104 @@
+//! The life of a registry: load, lock, reload in development, and snapshots that sessions pin.
+
+mod load;
+mod snapshot;
+mod tool;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use quarterdeck_contracts::handler::HandlerHost;
+use quarterdeck_contracts::{Artifact, HandlerKind};
+
+pub use load::{LoadError, LoadProblem};
+pub use snapshot::{NotBuilt, Snapshot};
+pub use tool::LoadedTool;
+
+/// What runs handlers, one for each kind.
+#[derive(Clone)]
+pub struct Hosts {
+    /// For `handler.js`.
+    pub js: Arc<dyn HandlerHost>,
+    /// For `handler.rs`.
+    pub native: Arc<dyn HandlerHost>,
+}
+
+impl Hosts {
+    fn of(&self, kind: HandlerKind) -> &dyn HandlerHost {
+        match kind {
+            HandlerKind::Js => &*self.js,
+            HandlerKind::Native => &*self.native,
+        }
+    }
+}
+
+/// The tools that can be called, as one artifact has them.
+pub struct Registry {
+    artifact: PathBuf,
+    tools: PathBuf,
+    hosts: Hosts,
+    is_locked: AtomicBool,
+    current: RwLock<Arc<Snapshot>>,
+}
+
+/// Why a registry was not reloaded. What was loaded before still is.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// In production the registry does not change under its sessions.
+    #[error("the registry is locked; restart to load another one")]
+    Locked,
+    /// The new artifact is not sound.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+impl Registry {
+    /// Loads the artifact at `artifact`, whose handlers lie under `tools`. Fails with all problems at once.
+    pub fn load(artifact: &Path, tools: &Path, hosts: Hosts) -> Result<Self, LoadError> {
+        let snapshot = load::from_file(artifact, tools, &hosts)?;
+        Ok(Self::new(artifact, tools, hosts, snapshot))
+    }
+
+    /// Loads an artifact that was just compiled and never written.
+    pub fn from_artifact(artifact: Artifact, tools: &Path, hosts: Hosts) -> Result<Self, LoadError> {
+        let snapshot = load::from_artifact(artifact, tools, &hosts)?;
+        let path = tools.join("tool_registry.json");
+        Ok(Self::new(&path, tools, hosts, snapshot))
+    }
+
+    fn new(artifact: &Path, tools: &Path, hosts: Hosts, snapshot: Snapshot) -> Self {
+        Self {
+            artifact: artifact.to_owned(),
+            tools: tools.to_owned(),
+            hosts,
+            is_locked: AtomicBool::new(false),
+            current: RwLock::new(Arc::new(snapshot)),
+        }
+    }
+
+    /// Makes the registry immutable, for good.
+    pub fn lock(&self) {
+        self.is_locked.store(true, Ordering::Release);
+    }
+
+    /// Whether [`Registry::reload`] is refused.
+    pub fn is_locked(&self) -> bool {
+        self.is_locked.load(Ordering::Acquire)
+    }
+
+    /// Loads the artifact anew. Sessions keep the snapshot they started with; new ones get the new tools.
+    pub fn reload(&self) -> Result<Arc<Snapshot>, ReloadError> {
+        if self.is_locked() {
+            return Err(ReloadError::Locked);
+        }
+        let snapshot = Arc::new(load::from_file(&self.artifact, &self.tools, &self.hosts)?);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
+        Ok(snapshot)
+    }
+
+    /// What a session pins: a cheap shared reference that never changes.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

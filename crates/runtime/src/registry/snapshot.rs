@@ -1,0 +1,104 @@
+//! A registry at one moment. It never changes, and a session answers from it for as long as it lives.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use quarterdeck_contracts::{Category, Mode, Provider};
+use serde_json::Value;
+
+use super::LoadedTool;
+
+/// The tools of one artifact.
+pub struct Snapshot {
+    version: String,
+    content_hash: String,
+    commit: Option<String>,
+    tools: IndexMap<String, LoadedTool>,
+    declarations: BTreeMap<(Provider, Mode), Vec<Value>>,
+}
+
+/// A provider that the artifact was not built for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the registry has no declarations for {0}; build it again with a quarterdeck that knows this provider"
+)]
+pub struct NotBuilt(pub Provider);
+
+impl Snapshot {
+    pub(super) fn new(
+        version: String,
+        content_hash: String,
+        commit: Option<String>,
+        tools: Vec<LoadedTool>,
+    ) -> Self {
+        let mut declarations = BTreeMap::new();
+        for tool in &tools {
+            let metadata = tool.metadata();
+            for (provider, declaration) in &tool.compiled().provider_schemas {
+                for mode in [Mode::Text, Mode::Voice] {
+                    // A provider that was built for has a list in each mode, if only an empty one.
+                    let list: &mut Vec<Value> = declarations.entry((*provider, mode)).or_default();
+                    if metadata.allowed_modes.contains(&mode) {
+                        list.push(declaration.clone());
+                    }
+                }
+            }
+        }
+        let tools = tools.into_iter().map(|tool| (tool.metadata().tool_id.to_string(), tool)).collect();
+        Self { version, content_hash, commit, tools, declarations }
+    }
+
+    /// The label for people: `1.0.3fa9c2e1`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What is compared.
+    pub fn content_hash(&self) -> &str {
+        &self.content_hash
+    }
+
+    /// The commit that the sources came from.
+    pub fn commit(&self) -> Option<&str> {
+        self.commit.as_deref()
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// The tool of that id.
+    pub fn find(&self, tool_id: &str) -> Option<&LoadedTool> {
+        self.tools.get(tool_id)
+    }
+
+    /// Every tool, by id.
+    pub fn tools(&self) -> impl Iterator<Item = &LoadedTool> {
+        self.tools.values()
+    }
+
+    /// The tools that look up, act or compute.
+    pub fn in_category(&self, category: Category) -> impl Iterator<Item = &LoadedTool> {
+        self.tools().filter(move |tool| tool.metadata().category == category)
+    }
+
+    /// The tools that may be called in a mode, with their summaries.
+    pub fn summaries(&self, mode: Mode) -> impl Iterator<Item = (&str, &str)> {
+        let allowed = self.tools().filter(move |tool| tool.metadata().allowed_modes.contains(&mode));
+        allowed.map(|tool| (tool.metadata().tool_id.as_str(), tool.summary()))
+    }
+
+    /// What a provider is told in a mode. Computed when the registry was loaded.
+    pub fn declarations(&self, provider: Provider, mode: Mode) -> Result<&[Value], NotBuilt> {
+        if self.tools.is_empty() {
+            return Ok(&[]);
+        }
+        self.declarations.get(&(provider, mode)).map(Vec::as_slice).ok_or(NotBuilt(provider))
+    }
+}

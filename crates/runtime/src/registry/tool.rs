@@ -1,0 +1,46 @@
+//! One tool that can be called.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::handler::Handler;
+use quarterdeck_contracts::{CompiledTool, Metadata};
+use quarterdeck_schema::Schema;
+
+/// A tool with everything that a call needs, made once.
+pub struct LoadedTool {
+    compiled: CompiledTool,
+    pub(crate) parameters: Schema,
+    pub(crate) returns: Option<Schema>,
+    pub(crate) handler: Arc<dyn Handler>,
+}
+
+impl LoadedTool {
+    pub(super) fn new(
+        compiled: CompiledTool,
+        parameters: Schema,
+        returns: Option<Schema>,
+        handler: Arc<dyn Handler>,
+    ) -> Self {
+        Self { compiled, parameters, returns, handler }
+    }
+
+    /// What the definition says beside the parameters.
+    pub fn metadata(&self) -> &Metadata {
+        &self.compiled.metadata
+    }
+
+    /// One or two sentences for the model.
+    pub fn summary(&self) -> &str {
+        &self.compiled.summary
+    }
+
+    /// The whole guide, as Markdown.
+    pub fn documentation(&self) -> &str {
+        &self.compiled.documentation
+    }
+
+    /// The tool as it stands in the artifact.
+    pub fn compiled(&self) -> &CompiledTool {
+        &self.compiled
+    }
+}

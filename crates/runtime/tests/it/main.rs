@@ -1,0 +1,7 @@
+//! Artifacts in, envelopes out.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod execution;
+mod loading;
+mod world;
