@@ -47,12 +47,13 @@ pub struct Metadata {
     #[cfg_attr(feature = "json-schema", schemars(length(min = 1), extend("uniqueItems" = true)))]
     pub allowed_modes: Vec<Mode>,
     /// How long a call should take, in milliseconds. Exceeding it is a warning and a metric, never a refusal.
-    #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
+    #[serde(deserialize_with = "whole")]
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 1, max = 86_400_000)))]
     pub latency_budget_ms: u64,
 
     /// Hard stop of one execution, in milliseconds. Default: five times the latency budget, at least 2,000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
+    #[serde(default, deserialize_with = "whole_or_absent", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 1, max = 86_400_000)))]
     pub timeout_ms: Option<u64>,
     /// Session control (ending a call, blocking someone): never refused for budget.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -183,6 +184,8 @@ pub enum Capability {
     /// Always there; need not be declared.
     Progress,
     /// Always there; need not be declared.
+    Clock,
+    /// Always there; need not be declared.
     Log,
 }
 
@@ -200,6 +203,7 @@ impl Capability {
             Self::Voice => "voice",
             Self::Audit => "audit",
             Self::Progress => "progress",
+            Self::Clock => "clock",
             Self::Log => "log",
         }
     }
@@ -208,7 +212,13 @@ impl Capability {
     pub fn is_always_there(self) -> bool {
         matches!(
             self,
-            Self::Session | Self::Messaging | Self::Voice | Self::Audit | Self::Progress | Self::Log
+            Self::Session
+                | Self::Messaging
+                | Self::Voice
+                | Self::Audit
+                | Self::Progress
+                | Self::Clock
+                | Self::Log
         )
     }
 }
@@ -219,10 +229,12 @@ impl Capability {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateLimit {
     /// Calls within one window.
-    #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
+    #[serde(deserialize_with = "whole")]
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 1, max = 1_000_000)))]
     pub calls: u64,
     /// Length of the window in milliseconds.
-    #[cfg_attr(feature = "json-schema", schemars(range(min = 1)))]
+    #[serde(deserialize_with = "whole")]
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 1, max = 31_536_000_000_u64)))]
     pub window_ms: u64,
     /// Whose calls are counted together.
     pub per: RateLimitScope,
@@ -292,6 +304,20 @@ impl schemars::JsonSchema for Confirmation {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "enum": [true, false, "policy"] })
     }
+}
+
+/// A whole number, however it is written: JSON Schema's `integer` admits `100.0`.
+fn whole<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    let as_float = || number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=9e15).contains(float));
+    number
+        .as_u64()
+        .or_else(|| as_float().map(|float| float as u64))
+        .ok_or_else(|| serde::de::Error::custom(format_args!("{number} is not a whole number")))
+}
+
+fn whole_or_absent<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    whole(deserializer).map(Some)
 }
 
 fn is_false(value: &bool) -> bool {

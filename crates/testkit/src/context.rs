@@ -46,16 +46,16 @@ impl FakeContext {
             client_id: "client_1".into(),
             mode: Mode::Text,
             call_id: "call_1".into(),
-            tool: ToolFacts { id: "tool".into(), version: "1.0.0".into(), idempotent: true },
-            session: SessionFacts {
+            tool: Arc::new(ToolFacts { id: "tool".into(), version: "1.0.0".into(), idempotent: true }),
+            session: Arc::new(SessionFacts {
                 id: "session_1".into(),
                 is_active: true,
                 turn: 1,
                 tools_version: "1.0.00000000".into(),
                 state: json!({ "isActive": true, "mode": "text" }),
-            },
+            }),
             clamped: BTreeMap::new(),
-            capabilities: vec![Kb, Calendar, Store, Tools, Moderation],
+            capabilities: [Kb, Calendar, Store, Tools, Moderation].into(),
         };
         Arc::new(Self { facts, now, seen: Mutex::default() })
     }

@@ -1,6 +1,7 @@
 //! What a handler may know and do while it runs. Everything else it would need is not there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -55,25 +56,25 @@ pub enum LogLevel {
     Error,
 }
 
-/// Who calls, where and how.
+/// Who calls, where and how. Made for every call, so its parts are shared rather than copied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallFacts {
     /// The person or device on the other end, stable across sessions.
-    pub client_id: String,
+    pub client_id: Arc<str>,
     /// How they reach the agent.
     pub mode: Mode,
     /// This call.
-    pub call_id: String,
+    pub call_id: Arc<str>,
     /// The tool that is called.
-    pub tool: ToolFacts,
+    pub tool: Arc<ToolFacts>,
     /// The conversation.
-    pub session: SessionFacts,
+    pub session: Arc<SessionFacts>,
     /// What a gate changed: `{"top_k": {"asked": 10, "given": 3}}`.
     #[serde(default)]
     pub clamped: BTreeMap<String, Value>,
     /// What the handler may use.
-    pub capabilities: Vec<Capability>,
+    pub capabilities: Arc<[Capability]>,
 }
 
 /// The tool, as its handler sees it.
