@@ -10,6 +10,7 @@ mod inline;
 mod losses;
 mod mcp;
 mod names;
+mod nullable;
 mod openai;
 mod openai_strict;
 mod place;
@@ -38,6 +39,12 @@ pub struct Refusal {
 
 /// The declaration of a tool in a provider's form, or every reason why there is none.
 pub fn adapt(provider: Provider, definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
+    // Gemini's own dialect has the word `nullable`; everybody else reads plain JSON Schema.
+    if provider == Provider::GeminiNative {
+        return gemini_native::adapt(definition);
+    }
+    let parameters = nullable::spell_out(&definition.parameters);
+    let definition = &Definition { metadata: definition.metadata.clone(), parameters };
     match provider {
         Provider::Openai => openai::adapt(definition),
         Provider::OpenaiStrict => openai_strict::adapt(definition),

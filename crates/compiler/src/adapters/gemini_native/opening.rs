@@ -88,9 +88,14 @@ impl<'a> Converter<'a> {
         let Some(all_of) = place.schema.get("allOf") else { return Ok(Gathered::All) };
         let parts = place.child("allOf", all_of);
         self.notes.add("allOf merged", &parts.at);
+        let mut met_again = false;
         for part in parts.elements() {
-            // A part that leads back here adds nothing that is not already being said.
-            self.deeper(&part.at, |converter| converter.gather(&part, node))?;
+            let gathered = self.deeper(&part.at, |converter| converter.gather(&part, node))?;
+            met_again |= matches!(gathered, Gathered::MetAgain);
+        }
+        // A part that leads back here adds nothing that is not already being said, unless nothing is said beside it.
+        if met_again && node.kinds.is_empty() && node.properties.is_empty() {
+            return Ok(Gathered::MetAgain);
         }
         Ok(Gathered::All)
     }
