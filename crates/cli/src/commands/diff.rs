@@ -9,7 +9,7 @@ use quarterdeck_contracts::{ARTIFACT_FORMAT_VERSION, Artifact};
 use serde_json::{Value, json};
 
 use crate::arguments::{DiffOptions, Format};
-use crate::terminal::{count, paint, print};
+use crate::terminal::{paint, print};
 use crate::{Verdict, environment};
 
 pub(crate) fn run(options: &DiffOptions) -> anyhow::Result<Verdict> {
@@ -65,10 +65,8 @@ fn as_text(old: &Artifact, new: &Artifact, difference: &Difference) -> String {
     text.push_str(&match (difference.changes.len(), breaking) {
         (0, _) => "no difference\n".to_owned(),
         (_, 0) => "\nnothing breaks callers\n".to_owned(),
-        _ => format!(
-            "\n{} callers\n",
-            count(breaking, "change").replace("change", "change that breaks").replace("breakss", "breaks")
-        ),
+        (_, 1) => "\n1 change breaks callers\n".to_owned(),
+        (_, several) => format!("\n{several} changes break callers\n"),
     });
     text
 }

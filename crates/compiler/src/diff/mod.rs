@@ -82,12 +82,9 @@ pub fn diff(old: &Artifact, new: &Artifact) -> Difference {
 }
 
 fn diff_tool(id: &str, old: &CompiledTool, new: &CompiledTool) -> Vec<Change> {
-    let mut changes: Vec<Change> = parameters::compare(&old.json_schema, &new.json_schema)
-        .into_iter()
-        .chain(metadata::compare(&old.metadata, &new.metadata))
-        .map(|(effect, what)| change(id, effect, what))
-        .collect();
-    attach_example(&mut changes, &old.json_schema, &new.json_schema);
+    let mut changes = diff_parameters(id, &old.json_schema, &new.json_schema);
+    let beside = metadata::compare(&old.metadata, &new.metadata);
+    changes.extend(beside.into_iter().map(|(effect, what)| change(id, effect, what)));
     if old.documentation != new.documentation || old.summary != new.summary {
         changes.push(change(id, Effect::Changes, "the documentation changed".into()));
     }
@@ -109,17 +106,43 @@ fn diff_tool(id: &str, old: &CompiledTool, new: &CompiledTool) -> Vec<Change> {
     changes
 }
 
-/// Shows the first breaking change of the parameters with a call that proves it.
-fn attach_example(changes: &mut [Change], old: &Value, new: &Value) {
-    if let Some(first) = changes.iter_mut().find(|change| change.effect == Effect::Breaks) {
-        first.example = accepted_then_refused(old, new);
+/// Changes of the parameters. Reading two schemas side by side leaves some questions open; a call that the old one
+/// accepts and the new one refuses answers them.
+fn diff_parameters(id: &str, old: &Value, new: &Value) -> Vec<Change> {
+    use parameters::Effect::{Certain, Open};
+    let found = parameters::compare(old, new);
+    let mut example = accepted_then_refused(old, new);
+    let is_plain = found.iter().any(|(effect, _)| *effect == Certain(Effect::Breaks));
+    let mut changes: Vec<Change> = found
+        .into_iter()
+        .map(|(effect, what)| match effect {
+            Certain(effect) => change(id, effect, what),
+            Open if is_plain => change(id, Effect::Changes, format!("{what} (may break callers too)")),
+            Open if example.is_some() => change(id, Effect::Breaks, what),
+            Open => change(id, Effect::Changes, format!("{what} (no call was found that it breaks)")),
+        })
+        .collect();
+    let breaks = |change: &&mut Change| change.effect == Effect::Breaks;
+    match changes.iter_mut().find(breaks) {
+        Some(first) => first.example = example,
+        None if example.is_some() => {
+            let mut broken =
+                change(id, Effect::Breaks, "parameters: a call that was accepted is now refused".into());
+            broken.example = example.take();
+            changes.push(broken);
+        }
+        None => {}
     }
+    changes
 }
 
 /// A value that one schema accepts and the other refuses, when one can be found.
 fn accepted_then_refused(accepting: &Value, refusing: &Value) -> Option<Value> {
     let (admits, refuses) = (Schema::compile(accepting).ok()?, Schema::compile(refusing).ok()?);
-    find(&admits, &refuses, &Hints { admitting: accepting, refusing, places: &[] })
+    let found = find(&admits, &refuses, &Hints { admitting: accepting, refusing, places: &[] })?;
+    // A call is judged after defaults have been filled in.
+    let is_accepted = |schema: &Schema| schema.admit(&mut found.clone()).is_ok();
+    (is_accepted(&admits) && !is_accepted(&refuses)).then_some(found)
 }
 
 fn is_major_step(old: &str, new: &str) -> bool {

@@ -4,7 +4,20 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::Effect;
+use super::Effect as Known;
+
+/// What a change does to callers, as far as two schemas tell when they are read side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It is plain to see.
+    Certain(Known),
+    /// It may refuse what was accepted.
+    Open,
+}
+
+const BREAKS: Effect = Effect::Certain(Known::Breaks);
+const CHANGES: Effect = Effect::Certain(Known::Changes);
+const ADDS: Effect = Effect::Certain(Known::Adds);
 
 /// Far beyond any real schema; ends references that lead in a circle.
 const MAX_DEPTH: usize = 32;
@@ -19,7 +32,8 @@ const LOWER_BOUNDS: [&str; 6] =
 const UPPER_BOUNDS: [&str; 6] =
     ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"];
 /// Keywords that are compared in a way of their own.
-const STRUCTURE: [&str; 11] = [
+const STRUCTURE: [&str; 12] = [
+    "nullable",
     "type",
     "properties",
     "required",
@@ -34,7 +48,8 @@ const STRUCTURE: [&str; 11] = [
 ];
 
 pub(super) fn compare(old: &Value, new: &Value) -> Vec<(Effect, String)> {
-    let mut comparison = Comparison { old_root: old, new_root: new, changes: Vec::new() };
+    let mut comparison =
+        Comparison { old_root: old, new_root: new, seen: BTreeSet::new(), changes: Vec::new() };
     comparison.schema("", old, new, 0);
     comparison.changes
 }
@@ -42,18 +57,26 @@ pub(super) fn compare(old: &Value, new: &Value) -> Vec<(Effect, String)> {
 struct Comparison<'a> {
     old_root: &'a Value,
     new_root: &'a Value,
+    /// Pairs of references that were compared already; a definition is told about once.
+    seen: BTreeSet<(&'a str, &'a str)>,
     changes: Vec<(Effect, String)>,
 }
 
 impl<'a> Comparison<'a> {
     fn schema(&mut self, at: &str, old: &'a Value, new: &'a Value, depth: usize) {
+        let reference = |schema: &'a Value| schema.get("$ref").and_then(Value::as_str);
+        if let (Some(old), Some(new)) = (reference(old), reference(new))
+            && !self.seen.insert((old, new))
+        {
+            return;
+        }
         let (old, new) = (resolve(self.old_root, old), resolve(self.new_root, new));
         if depth > MAX_DEPTH || (old == new && self.old_root.get("$defs") == self.new_root.get("$defs")) {
             return;
         }
         let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
             if old != new {
-                self.breaks(at, "the schema changed");
+                self.note(Effect::Open, at, "the schema changed");
             }
             return;
         };
@@ -64,17 +87,22 @@ impl<'a> Comparison<'a> {
         if let (Some(old), Some(new)) = (old.get("items"), new.get("items")) {
             self.schema(&format!("{}[]", name(at)), old, new, depth + 1);
         } else if new.contains_key("items") && !old.contains_key("items") {
-            self.breaks(at, "elements are now held to a schema");
+            self.note(Effect::Open, at, "elements are now held to a schema");
         }
         self.others(at, old, new);
     }
 
     fn types(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
         let (Some(allowed), before) = (types(new), types(old)) else { return };
-        let lost: Vec<_> = match before {
-            None => vec!["anything else"],
-            Some(before) => before.into_iter().filter(|kind| !admits_type(&allowed, kind)).collect(),
+        let Some(before) = before else {
+            let allowed: Vec<_> = allowed.into_iter().collect();
+            return self.note(Effect::Open, at, &format!("must now be {}", allowed.join(" or ")));
         };
+        let more: Vec<_> = allowed.iter().copied().filter(|kind| !admits_type(&before, kind)).collect();
+        if !more.is_empty() {
+            self.note(ADDS, at, &format!("may now be {}", more.join(" or ")));
+        }
+        let lost: Vec<_> = before.into_iter().filter(|kind| !admits_type(&allowed, kind)).collect();
         if !lost.is_empty() {
             let allowed: Vec<_> = allowed.into_iter().collect();
             self.breaks(
@@ -95,18 +123,18 @@ impl<'a> Comparison<'a> {
                 let more: Vec<_> =
                     new.iter().filter(|value| !old.contains(value)).map(|value| value.to_string()).collect();
                 if !more.is_empty() {
-                    self.note(Effect::Adds, at, &format!("now takes {}", more.join(", ")));
+                    self.note(ADDS, at, &format!("now takes {}", more.join(", ")));
                 }
             }
             (None, Some(_)) => self.breaks(at, "takes only listed values now"),
-            (Some(_), None) => self.note(Effect::Adds, at, "takes more than the listed values now"),
+            (Some(_), None) => self.note(ADDS, at, "takes more than the listed values now"),
             (None, None) => {}
         }
         let defaults = (old.get("default"), new.get("default"));
         if defaults.0 != defaults.1 {
             let told = |default: Option<&Value>| default.map_or("nothing".to_owned(), Value::to_string);
             let what = format!("the default was {} and is {}", told(defaults.0), told(defaults.1));
-            self.note(Effect::Changes, at, &what);
+            self.note(CHANGES, at, &what);
         }
     }
 
@@ -116,16 +144,17 @@ impl<'a> Comparison<'a> {
             let tighter =
                 |was: f64, is: f64| if LOWER_BOUNDS.contains(&keyword) { is > was } else { is < was };
             match (number(old, keyword), number(new, keyword)) {
-                (None, Some(is)) => self.breaks(at, &format!("`{keyword}` is now {is}")),
+                (None, Some(is)) => {
+                    let effect = if is_implied(old, keyword, is) { CHANGES } else { BREAKS };
+                    self.note(effect, at, &format!("`{keyword}` is now {is}"));
+                }
                 (Some(was), Some(is)) if tighter(was, is) => {
                     self.breaks(at, &format!("`{keyword}` was {was} and is {is}"));
                 }
                 (Some(was), Some(is)) if was != is => {
-                    self.note(Effect::Adds, at, &format!("`{keyword}` was {was} and is {is}"));
+                    self.note(ADDS, at, &format!("`{keyword}` was {was} and is {is}"));
                 }
-                (Some(was), None) => {
-                    self.note(Effect::Adds, at, &format!("`{keyword}` was {was} and is gone"))
-                }
+                (Some(was), None) => self.note(ADDS, at, &format!("`{keyword}` was {was} and is gone")),
                 _ => {}
             }
         }
@@ -144,14 +173,14 @@ impl<'a> Comparison<'a> {
         let closed =
             |schema: &Map<String, Value>| schema.get("additionalProperties") == Some(&Value::Bool(false));
         for property in was.unwrap_or(empty).keys().filter(|name| !is.unwrap_or(empty).contains_key(*name)) {
-            let effect = if closed(new) { Effect::Breaks } else { Effect::Changes };
+            let effect = if closed(new) { BREAKS } else { CHANGES };
             self.note(effect, &join(at, property), "is gone");
         }
         for (property, schema) in is.into_iter().flatten() {
             match was.and_then(|was| was.get(property)) {
                 Some(before) => self.schema(&join(at, property), before, schema, depth + 1),
                 None if !requires(new, property) => {
-                    self.note(Effect::Adds, &join(at, property), "is new and optional")
+                    self.note(ADDS, &join(at, property), "is new and optional")
                 }
                 None => {}
             }
@@ -162,22 +191,44 @@ impl<'a> Comparison<'a> {
                 is.and_then(|is| is.get(property)).and_then(|schema| schema.get("default")).is_some();
             let is_new = was.is_none_or(|was| !was.contains_key(property));
             let what = if is_new { "is new and required" } else { "is now required" };
-            let effect = if has_default { Effect::Changes } else { Effect::Breaks };
+            let effect = if has_default { CHANGES } else { BREAKS };
             self.note(effect, &join(at, property), what);
+        }
+        for property in required(new).filter(|name| requires(old, name)) {
+            let has_default = |schemas: Option<&Map<String, Value>>| {
+                schemas
+                    .and_then(|schemas| schemas.get(property))
+                    .is_some_and(|schema| schema.get("default").is_some())
+            };
+            if has_default(was) && !has_default(is) {
+                self.breaks(&join(at, property), "is required and has lost its default");
+            }
         }
         for property in
             required(old).filter(|name| !requires(new, name) && is.is_some_and(|is| is.contains_key(*name)))
         {
-            self.note(Effect::Adds, &join(at, property), "is now optional");
+            self.note(ADDS, &join(at, property), "is now optional");
         }
         if closed(new) && !closed(old) {
             self.breaks(at, "properties that are not declared are now refused");
         } else if closed(old) && !closed(new) {
-            self.note(Effect::Adds, at, "properties that are not declared are now accepted");
+            self.note(ADDS, at, "properties that are not declared are now accepted");
+        }
+        let map =
+            |schema: &'a Map<String, Value>| schema.get("additionalProperties").filter(|map| map.is_object());
+        match (map(old), map(new)) {
+            (Some(was), Some(is)) => self.schema(&format!("{}.*", name(at)), was, is, depth + 1),
+            (None, Some(_)) if !closed(old) => {
+                self.note(Effect::Open, at, "properties that are not declared are now held to a schema");
+            }
+            (Some(_), None) if !closed(new) => {
+                self.note(ADDS, at, "properties that are not declared may now be anything");
+            }
+            _ => {}
         }
     }
 
-    /// Everything that is not understood here: a change is taken to break until someone has looked.
+    /// Everything that is not understood here.
     fn others(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
         let is_other = |keyword: &str| {
             ![&WORDS[..], &LOWER_BOUNDS, &UPPER_BOUNDS, &STRUCTURE]
@@ -188,23 +239,45 @@ impl<'a> Comparison<'a> {
             old.keys().chain(new.keys()).filter(|keyword| is_other(keyword)).collect();
         for keyword in keywords {
             match (old.get(keyword), new.get(keyword)) {
-                (Some(_), None) => self.note(Effect::Adds, at, &format!("`{keyword}` is gone")),
-                (None, Some(_)) => self.breaks(at, &format!("`{keyword}` is new")),
-                (was, is) if was != is => self.breaks(at, &format!("`{keyword}` changed")),
+                (Some(_), None) => self.note(ADDS, at, &format!("`{keyword}` is gone")),
+                (None, Some(_)) => self.note(Effect::Open, at, &format!("`{keyword}` is new")),
+                (was, is) if was != is => self.note(Effect::Open, at, &format!("`{keyword}` changed")),
                 _ => {}
             }
         }
         if WORDS.iter().any(|keyword| old.get(*keyword) != new.get(*keyword)) && !at.is_empty() {
-            self.note(Effect::Changes, at, "is described differently");
+            self.note(CHANGES, at, "is described differently");
         }
     }
 
     fn breaks(&mut self, at: &str, what: &str) {
-        self.note(Effect::Breaks, at, what);
+        self.note(BREAKS, at, what);
     }
 
     fn note(&mut self, effect: Effect, at: &str, what: &str) {
         self.changes.push((effect, format!("{}: {what}", name(at))));
+    }
+}
+
+/// Whether the old schema says as much as a bound that is new, in other words.
+fn is_implied(old: &Map<String, Value>, keyword: &str, bound: f64) -> bool {
+    let number = |keyword: &str| old.get(keyword).and_then(Value::as_f64);
+    // The next value that an exclusive bound lets through: for integers a whole step further.
+    let step = if old.get("type") == Some(&Value::from("integer")) { 1.0 } else { 0.0 };
+    match keyword {
+        "minLength" | "minItems" | "minProperties" | "minContains" => bound <= 0.0,
+        "minimum" => number("exclusiveMinimum")
+            .is_some_and(|was| was >= bound || (step > 0.0 && was.floor() + step >= bound)),
+        "maximum" => number("exclusiveMaximum")
+            .is_some_and(|was| was <= bound || (step > 0.0 && was.ceil() - step <= bound)),
+        "exclusiveMinimum" => number("minimum").is_some_and(|was| was > bound),
+        "exclusiveMaximum" => number("maximum").is_some_and(|was| was < bound),
+        "maxProperties" => {
+            let closed = old.get("additionalProperties") == Some(&Value::Bool(false));
+            let declared = old.get("properties").and_then(Value::as_object).map_or(0, Map::len);
+            closed && declared as f64 <= bound
+        }
+        _ => false,
     }
 }
 
@@ -230,11 +303,15 @@ fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
 }
 
 fn types(schema: &Map<String, Value>) -> Option<BTreeSet<&str>> {
-    match schema.get("type")? {
-        Value::String(kind) => Some([kind.as_str()].into()),
-        Value::Array(kinds) => Some(kinds.iter().filter_map(Value::as_str).collect()),
-        _ => None,
+    let mut types: BTreeSet<&str> = match schema.get("type")? {
+        Value::String(kind) => [kind.as_str()].into(),
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => return None,
+    };
+    if schema.get("nullable") == Some(&Value::Bool(true)) {
+        types.insert("null");
     }
+    Some(types)
 }
 
 fn admits_type(allowed: &BTreeSet<&str>, kind: &str) -> bool {
