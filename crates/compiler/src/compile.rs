@@ -11,7 +11,7 @@ use crate::documentation::{self, Documentation};
 use crate::link::link;
 use crate::source::JsonSource;
 use crate::tree::{Folder, Tree};
-use crate::{Diagnostic, Severity};
+use crate::{Diagnostic, Place, Severity};
 
 /// What a compilation is told from outside.
 pub struct Options<'a> {
@@ -67,6 +67,8 @@ pub(crate) struct CheckedTool {
     pub(crate) definition: Definition,
     pub(crate) documentation: Documentation,
     pub(crate) handler: HandlerRef,
+    /// Where the description stands.
+    pub(crate) description: Place,
     pub(crate) declarations: BTreeMap<Provider, Value>,
     pub(crate) losses: BTreeMap<Provider, Vec<Loss>>,
 }
@@ -110,7 +112,8 @@ fn check_folder(folder: &Folder, options: &Options<'_>) -> (Option<CheckedTool>,
     };
     let (declarations, losses) =
         checks::providers::adapt(&json, &definition, options.deny_lossy, &mut problems);
-    (Some(CheckedTool { definition, documentation, handler, declarations, losses }), problems)
+    let description = json.place("/description");
+    (Some(CheckedTool { definition, documentation, handler, description, declarations, losses }), problems)
 }
 
 fn deserialize(json: &JsonSource, problems: &mut Vec<Diagnostic>) -> Option<Definition> {

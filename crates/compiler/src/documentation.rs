@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use quarterdeck_contracts::handler::Position;
 use serde_json::Value;
 
 use crate::rules::{self, Rule};
@@ -48,6 +49,13 @@ pub(crate) struct Example {
 impl Example {
     pub(crate) fn text(&self) -> &str {
         &self.file.text[self.span.clone()]
+    }
+
+    /// The place of a line and column of the block, both counted from one.
+    pub(crate) fn place_of(&self, line: usize, column: usize) -> Place {
+        let first_line = Position::of(&self.file.text, self.span.start).line;
+        let position = Position { line: first_line + line.saturating_sub(1), column };
+        Place::Span(self.file.clone(), self.file.span_at(position))
     }
 
     pub(crate) fn place(&self) -> Place {

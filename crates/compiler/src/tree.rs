@@ -145,7 +145,13 @@ impl Folder {
                 self.read_folder(tools, &path, depth + 1);
             }
         } else if is_source(name) {
-            self.read_file(tools, path);
+            match leaves(&tools.join(&self.name), &entry.path()) {
+                Ok(false) => self.read_file(tools, path),
+                Ok(true) => {
+                    self.report(&path, &io::Error::other("it is a link that leaves the tool's folder"))
+                }
+                Err(error) => self.report(&path, &error),
+            }
         }
     }
 
@@ -195,6 +201,14 @@ impl Folder {
     }
 }
 
+/// Whether a file is a link to something outside its tool's folder.
+fn leaves(folder: &Path, file: &Path) -> io::Result<bool> {
+    if !file.symlink_metadata()?.is_symlink() {
+        return Ok(false);
+    }
+    Ok(!file.canonicalize()?.starts_with(folder.canonicalize()?))
+}
+
 enum ReadFault {
     Io(io::Error),
     TooLarge,
@@ -216,7 +230,15 @@ fn read_source(path: &Path) -> Result<String, ReadFault> {
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(ReadFault::TooLarge);
     }
-    String::from_utf8(bytes).map_err(|error| ReadFault::NotUtf8(error.utf8_error().valid_up_to()))
+    let text =
+        String::from_utf8(bytes).map_err(|error| ReadFault::NotUtf8(error.utf8_error().valid_up_to()))?;
+    // Some editors put a mark before JSON and Markdown that nobody sees. Handlers are hashed byte by byte and keep it.
+    let is_marked = text.starts_with('\u{feff}') && !is_code(path);
+    Ok(if is_marked { text['\u{feff}'.len_utf8()..].to_owned() } else { text })
+}
+
+fn is_code(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| ["js", "mjs", "rs"].iter().any(|code| extension == *code))
 }
 
 fn is_source(name: &str) -> bool {

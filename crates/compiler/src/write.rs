@@ -19,6 +19,7 @@ pub struct WriteError {
 /// Writes `artifact` beside `path` and then moves it into place, so that a reader never sees a part of it.
 pub fn write_artifact(artifact: &Artifact, path: &Path) -> Result<(), WriteError> {
     let write = || -> io::Result<()> {
+        let path = &destination(path)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
             return Err(io::Error::new(
@@ -35,6 +36,16 @@ pub fn write_artifact(artifact: &Artifact, path: &Path) -> Result<(), WriteError
         Ok(())
     };
     write().map_err(|source| WriteError { path: path.to_owned(), source })
+}
+
+/// Where the bytes go: behind a link, the file that it leads to. Only files are replaced.
+fn destination(path: &Path) -> io::Result<PathBuf> {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() => path.canonicalize(),
+        Ok(_) => Err(io::Error::other("something that is not a file stands there")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Temporary files are private by default; an artifact is an ordinary file, as far as the umask allows.

@@ -28,8 +28,11 @@ fn judge(example: &Example, schema: &Schema) -> Option<Diagnostic> {
         Ok(args) => args,
         Err(error) => {
             let help = "an example is the arguments of a call, as JSON; mark anything else as `text`";
-            let message = format!("the example is not JSON: {error}");
-            return Some(Diagnostic::new(&rules::EXAMPLE_NOT_JSON, message, help).at(example.place()));
+            let told = error.to_string();
+            let message =
+                format!("the example is not JSON: {}", told.split(" at line ").next().unwrap_or(&told));
+            let place = example.place_of(error.line(), error.column());
+            return Some(Diagnostic::new(&rules::EXAMPLE_NOT_JSON, message, help).at(place));
         }
     };
     // An envelope shows what comes back, not what is called.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use quarterdeck_contracts::definition_schema;
-use quarterdeck_schema::Schema;
+use quarterdeck_schema::{Schema, Violation};
 use serde_json::Value;
 
 use super::Subject;
@@ -39,8 +39,12 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
     let Some(present) = subject.json.value.as_object() else { return };
     for name in FIELDS.required.iter().filter(|name| !present.contains_key(*name)) {
         problems.push(
-            Diagnostic::new(&rules::MISSING_FIELD, format!("the field `{name}` is missing"), example(name))
-                .at(subject.json.place("")),
+            Diagnostic::new(
+                &rules::MISSING_FIELD,
+                format!("the field `{name}` is missing"),
+                example(name, subject),
+            )
+            .at(subject.json.place("")),
         );
     }
     for name in present.keys().filter(|name| !FIELDS.known.contains(name)) {
@@ -60,19 +64,18 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
             continue;
         }
         problems.push(
-            Diagnostic::new(rule(&violation.path), violation.message, help(&violation.path))
+            Diagnostic::new(rule(&violation), violation.message.clone(), help(&violation.path))
                 .at(subject.json.place(&violation.path)),
         );
     }
 }
 
 /// Some fields have a rule of their own, so that its explanation can be about them.
-fn rule(path: &str) -> &'static Rule {
-    match field(path) {
-        "toolId" => &rules::BAD_FOLDER_NAME,
-        "allowedModes" => &rules::BAD_MODES,
-        "latencyBudgetMs" | "timeoutMs" => &rules::NOT_POSITIVE,
-        "capabilities" => &rules::UNKNOWN_CAPABILITY,
+fn rule(violation: &Violation) -> &'static Rule {
+    match (field(&violation.path), violation.keyword.as_str()) {
+        ("allowedModes", _) => &rules::BAD_MODES,
+        ("latencyBudgetMs" | "timeoutMs", _) => &rules::NOT_POSITIVE,
+        ("capabilities", "enum") => &rules::UNKNOWN_CAPABILITY,
         _ => &rules::BAD_VALUE,
     }
 }
@@ -93,9 +96,10 @@ fn help(path: &str) -> String {
 }
 
 /// What a line with the missing field would look like.
-fn example(field: &str) -> String {
+fn example(field: &str, subject: &Subject<'_>) -> String {
+    let id = format!("\"{}\"", subject.folder.name.replace('-', "_"));
     let value = match field {
-        "toolId" => "\"my_tool\"",
+        "toolId" => &id,
         "version" => "\"1.0.0\"",
         "description" => "\"What it does, and when to use it.\"",
         "category" => "\"utility\"` (or \"retrieval\", \"action\")",

@@ -109,6 +109,7 @@ impl Walk<'_, '_> {
         self.nested(pointer, schema, depth);
         for (name, definition) in self.definitions() {
             let at = format!("/parameters{}", child(&format!("/{}", name.0), &name.1));
+            self.closed(&at, &definition);
             self.nested(&at, &definition, 1);
         }
     }
@@ -147,7 +148,12 @@ impl Walk<'_, '_> {
             for (index, branch) in
                 schema.get(keyword).and_then(Value::as_array).into_iter().flatten().enumerate()
             {
-                self.nested(&format!("{}/{index}", child(pointer, keyword)), branch, depth);
+                let at = format!("{}/{index}", child(pointer, keyword));
+                // Parts of an `allOf` see only their own properties and must stay open.
+                if keyword != "allOf" {
+                    self.closed(&at, branch);
+                }
+                self.nested(&at, branch, depth);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::compile::CheckedTool;
 use crate::text::words;
-use crate::{Diagnostic, Place, rules};
+use crate::{Diagnostic, rules};
 
 /// How much of two descriptions' words must be the same.
 const TOO_ALIKE: f64 = 0.85;
@@ -12,7 +12,7 @@ const TOO_ALIKE: f64 = 0.85;
 /// Each tool is compared with those before it and told about the first that is too much like it.
 pub(super) fn across(tools: &[CheckedTool]) -> Vec<Diagnostic> {
     let descriptions: Vec<BTreeSet<String>> =
-        tools.iter().map(|tool| words(&tool.definition.metadata.description).collect()).collect();
+        tools.iter().map(|tool| telling_words(&tool.definition.metadata.description)).collect();
     let mut problems = Vec::new();
     for (index, tool) in tools.iter().enumerate() {
         let twin =
@@ -26,12 +26,24 @@ pub(super) fn across(tools: &[CheckedTool]) -> Vec<Diagnostic> {
                     format!("the description is nearly that of `{other}`"),
                     "say in each what it does that the other does not",
                 )
-                .at(Place::Path(format!("{folder}/schema.json")))
+                .at(tool.description.clone())
                 .of(folder),
             );
         }
     }
     problems
+}
+
+/// The words that tell two descriptions apart, without endings.
+fn telling_words(description: &str) -> BTreeSet<String> {
+    const TELL_NOTHING: [&str; 16] = [
+        "a", "an", "the", "of", "on", "in", "to", "for", "and", "or", "with", "about", "by", "from", "it",
+        "is",
+    ];
+    words(description)
+        .filter(|word| !TELL_NOTHING.contains(&word.as_str()))
+        .map(|word| word.strip_suffix("es").or_else(|| word.strip_suffix('s')).unwrap_or(&word).to_owned())
+        .collect()
 }
 
 /// Shared words, as a part of all words.

@@ -136,13 +136,13 @@ fn an_id_that_no_provider_takes_is_refused() {
     check(
         &patched(json!({ "toolId": "greet.me" })),
         expect![[r#"
-        error QD0011 greet/schema.json:2:13 `"greet.me"`
-          toolId must match the pattern ^[a-zA-Z_][a-zA-Z0-9_]{0,63}$ (got "greet.me")
-          help: use the folder's name with dashes as underscores
-        error QD0106 greet/schema.json:2:13 `"greet.me"`
-          `toolId` is "greet.me", but the folder is `greet`
-          help: set `toolId` to "greet", or rename the folder
-    "#]],
+            error QD0103 greet/schema.json:2:13 `"greet.me"`
+              toolId must match the pattern ^[a-zA-Z_][a-zA-Z0-9_]{0,63}$ (got "greet.me")
+              help: use the folder's name with dashes as underscores
+            error QD0106 greet/schema.json:2:13 `"greet.me"`
+              `toolId` is "greet.me", but the folder is `greet`
+              help: set `toolId` to "greet", or rename the folder
+        "#]],
     );
 }
 
@@ -217,7 +217,7 @@ fn capabilities_and_hosts_are_known() {
         ),
         expect![[r#"
             error QD0110 greet/schema.json:29:5 `"files"`
-              capabilities[1] must be one of "kb", "calendar", "store", "tools", "moderation", "session", "messaging", "voice", "audit", "progress", "log" (got "files")
+              capabilities[1] must be one of "kb", "calendar", "store", "tools", "moderation", "session", "messaging", "voice", "audit", "progress", "clock", "log" (got "files")
               help: name any of "kb", "calendar", "store", "tools", "moderation"
             warning QD0116 greet/schema.json:30:5 `"messaging"`
               every handler has "messaging" without asking

@@ -102,10 +102,10 @@ fn an_example_that_is_not_json_is_an_error() {
     check(
         &guide("# Greet\n\nGreets people kindly.\n\n## Examples\n\n```json\n{ name: 'x' }\n```\n"),
         expect![[r#"
-        error QD0303 greet/guide.md:8:1 `{ name: 'x' }`
-          the example is not JSON: key must be a string at line 1 column 3
-          help: an example is the arguments of a call, as JSON; mark anything else as `text`
-    "#]],
+            error QD0303 greet/guide.md:8:3 `n`
+              the example is not JSON: key must be a string
+              help: an example is the arguments of a call, as JSON; mark anything else as `text`
+        "#]],
     );
 }
 

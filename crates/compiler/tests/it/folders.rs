@@ -45,13 +45,13 @@ fn two_folders_with_one_id_are_an_error() {
     check(
         &files,
         expect![[r#"
-        error QD0010 say_hello
-          `say_hello` and `say-hello` both stand for the tool `say_hello`
-          help: rename one of the two folders
-        warning QD0118 say_hello/schema.json
-          the description is nearly that of `say_hello`
-          help: say in each what it does that the other does not
-    "#]],
+            error QD0010 say_hello
+              `say_hello` and `say-hello` both stand for the tool `say_hello`
+              help: rename one of the two folders
+            warning QD0118 say_hello/schema.json:4:18 `"Greets someone by name."`
+              the description is nearly that of `say_hello`
+              help: say in each what it does that the other does not
+        "#]],
     );
 }
 
@@ -97,10 +97,10 @@ fn tools_that_a_model_would_confuse_are_noticed() {
     check(
         &files,
         expect![[r#"
-        warning QD0118 welcome/schema.json
-          the description is nearly that of `greet`
-          help: say in each what it does that the other does not
-    "#]],
+            warning QD0118 welcome/schema.json:4:18 `"Greets someone by name."`
+              the description is nearly that of `greet`
+              help: say in each what it does that the other does not
+        "#]],
     );
 }
 
