@@ -13,6 +13,7 @@ use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Module, Runtime};
 
+use crate::dynamic;
 use crate::modules::{QUARTERDECK, Target, resolve};
 
 const MEMORY_LIMIT: usize = 64 << 20;
@@ -56,6 +57,24 @@ struct Seen {
     findings: Vec<Finding>,
 }
 
+impl Seen {
+    /// The module that an import leads to, or why there is none.
+    fn lead(&self, base: &str, specifier: &str) -> Result<String, String> {
+        match resolve(base, specifier)? {
+            Target::Quarterdeck => Ok("quarterdeck".into()),
+            Target::File(path) if self.sources.contains_key(&path) => Ok(path),
+            Target::File(path) => Err(format!("\"{specifier}\" cannot be imported: there is no file {path}")),
+        }
+    }
+
+    fn report(&mut self, kind: FindingKind, file: &str, position: Option<Position>, message: String) {
+        let finding = Finding { kind, file: file.to_owned(), position, message };
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+}
+
 impl Probe {
     fn new(source: HandlerSource<'_>) -> rquickjs::Result<Self> {
         let seen = Rc::new(RefCell::new(Seen {
@@ -72,6 +91,7 @@ impl Probe {
 
     fn inspect(self) -> Inspection {
         let linked = self.link("import HANDLER;");
+        self.follow_dynamic_imports();
         // A module that was refused or does not parse has been replaced by an empty one; what fails to link then
         // says nothing new.
         if self.seen.borrow().findings.is_empty() {
@@ -82,6 +102,33 @@ impl Probe {
         }
         let seen = self.seen.borrow();
         Inspection { files: seen.loaded.iter().cloned().collect(), findings: seen.findings.clone() }
+    }
+
+    /// Loads what the handler imports only when it runs, so that it is checked and recorded like everything else.
+    fn follow_dynamic_imports(&self) {
+        let mut followed = BTreeSet::new();
+        loop {
+            let next = self.seen.borrow().loaded.difference(&followed).next().cloned();
+            let Some(file) = next else { break };
+            followed.insert(file.clone());
+            let text = self.seen.borrow().sources.get(&file).cloned().unwrap_or_default();
+            for import in dynamic::find(&text) {
+                let position = Some(Position::of(&text, import.offset));
+                let refusal = match import
+                    .specifier
+                    .map(|specifier| self.seen.borrow().lead(&file, specifier))
+                {
+                    Some(Ok(name)) => {
+                        // What fails to link is found when the import runs; that it parses is found here.
+                        let _ = self.link_module(&format!("import {name:?};"));
+                        continue;
+                    }
+                    Some(Err(refusal)) => refusal,
+                    None => "an import must name its file as a plain text, so that it can be checked".into(),
+                };
+                self.seen.borrow_mut().report(FindingKind::Import, &file, position, refusal);
+            }
+        }
     }
 
     fn check_exports(&self) {
@@ -95,7 +142,10 @@ impl Probe {
 
     /// Links a module that imports the handler, in which `HANDLER` stands for its name.
     fn link(&self, import: &str) -> Result<(), String> {
-        let import = import.replace("HANDLER", &format!("{:?}", self.entry));
+        self.link_module(&import.replace("HANDLER", &format!("{:?}", self.entry)))
+    }
+
+    fn link_module(&self, import: &str) -> Result<(), String> {
         let source = format!("import {HALT:?}; {import}");
         self.context.with(|ctx| {
             let module = Module::declare(ctx.clone(), format!("quarterdeck:probe:{import}"), source);
@@ -139,10 +189,8 @@ impl Resolver for Imports {
         if base.starts_with("quarterdeck:probe:") {
             return Ok(specifier.to_owned());
         }
-        let refusal = match resolve(base, specifier) {
-            Ok(Target::Quarterdeck) => return Ok("quarterdeck".into()),
-            Ok(Target::File(path)) if seen.sources.contains_key(&path) => return Ok(path),
-            Ok(Target::File(path)) => format!("\"{specifier}\" cannot be imported: there is no file {path}"),
+        let refusal = match seen.lead(base, specifier) {
+            Ok(name) => return Ok(name),
             Err(refusal) => refusal,
         };
         let position = seen.sources.get(base).and_then(|text| {

@@ -1,8 +1,28 @@
 //! JavaScript handlers on QuickJS.
 //!
 //! This crate knows handlers and engines. It does not know tools, schemas or sessions.
+//!
+//! [`JsInspector`] looks at a handler before a build. [`JsHost`] runs it: every call in an engine that has never run
+//! another, made ahead of time from bytecode ([`HostConfig`] says how many), on a thread only while it computes.
 
+mod answer;
+mod bridge;
+mod bytecode;
+mod call;
+mod config;
+mod dynamic;
+mod engine;
+mod fetch;
+mod host;
 mod inspector;
+mod limits;
 mod modules;
+mod pool;
+mod program;
+mod random;
+mod stock;
+mod url;
 
+pub use config::{Addresses, FetchConfig, HostConfig};
+pub use host::{HostStats, JsHost};
 pub use inspector::JsInspector;

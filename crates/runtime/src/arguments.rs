@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 /// Why a text is not arguments.
@@ -75,10 +76,15 @@ impl<'de> serde::de::Visitor<'de> for Visitor {
     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some((key, Strict(value))) = entries.next_entry::<String, Strict>()? {
-            if object.contains_key(&key) {
-                return Err(serde::de::Error::custom(format_args!("the key {key:?} stands twice")));
+            match object.entry(key) {
+                Entry::Vacant(place) => drop(place.insert(value)),
+                Entry::Occupied(taken) => {
+                    return Err(serde::de::Error::custom(format_args!(
+                        "the key {:?} stands twice",
+                        taken.key()
+                    )));
+                }
             }
-            object.insert(key, value);
         }
         Ok(Value::Object(object))
     }

@@ -17,9 +17,7 @@ impl Snapshot {
         let start = Instant::now();
         let clock = context.clone();
         let (version, answer) = match self.find(tool_id) {
-            Some(tool) => {
-                (tool.metadata().version.as_str(), tool.answer(args, context, self.version()).await)
-            }
+            Some(tool) => (tool.metadata().version.as_str(), tool.answer(args, context).await),
             None => ("", HandlerAnswer::failure(unknown(tool_id))),
         };
         answer.stamp(meta(tool_id, version, self.version(), start.elapsed(), clock.now()))
@@ -37,21 +35,26 @@ fn unknown(tool_id: &str) -> ToolError {
 }
 
 impl LoadedTool {
-    async fn answer(
-        &self,
-        mut args: Value,
-        context: Arc<dyn Context>,
-        registry_version: &str,
-    ) -> HandlerAnswer {
-        let metadata = self.metadata();
-        match self.parameters.admit(&mut args) {
-            Ok(filled) if filled.is_empty() => {}
-            Ok(filled) => tracing::debug!(tool = %metadata.tool_id, ?filled, "defaults filled in"),
-            Err(violations) => return HandlerAnswer::failure(refused(&violations)),
+    /// Judges arguments and fills in their defaults.
+    pub fn validate(&self, args: &mut Value) -> Result<(), ToolError> {
+        match self.parameters.admit(args) {
+            Ok(filled) if filled.is_empty() => Ok(()),
+            Ok(filled) => {
+                tracing::debug!(tool = %self.metadata().tool_id, ?filled, "defaults filled in");
+                Ok(())
+            }
+            Err(violations) => Err(refused(&violations)),
         }
-        let facts = self.facts(context.facts(), registry_version);
+    }
+
+    async fn answer(&self, mut args: Value, context: Arc<dyn Context>) -> HandlerAnswer {
+        let metadata = self.metadata();
+        if let Err(refusal) = self.validate(&mut args) {
+            return HandlerAnswer::failure(refusal);
+        }
+        let facts = self.facts(context.facts());
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
-        match self.handler.run(args, Guarded::new(context, facts), limits).await {
+        match self.handler.run(args, Guarded::around(context, facts), limits).await {
             Ok(answer) => self.checked(answer),
             Err(error) => {
                 tracing::error!(tool = %metadata.tool_id, error = %error, "handler failed");
@@ -61,15 +64,8 @@ impl LoadedTool {
     }
 
     /// What the handler is told about the call: the tool's own part comes from the definition, not from the caller.
-    fn facts(&self, given: &CallFacts, registry_version: &str) -> CallFacts {
-        let metadata = self.metadata();
-        let mut facts = given.clone();
-        facts.tool.id = metadata.tool_id.to_string();
-        facts.tool.version.clone_from(&metadata.version);
-        facts.tool.idempotent = metadata.idempotent;
-        facts.session.tools_version = registry_version.to_owned();
-        facts.capabilities = metadata.effective_capabilities();
-        facts
+    fn facts(&self, given: &CallFacts) -> CallFacts {
+        CallFacts { tool: self.facts.clone(), capabilities: self.capabilities.clone(), ..given.clone() }
     }
 
     fn checked(&self, mut answer: HandlerAnswer) -> HandlerAnswer {

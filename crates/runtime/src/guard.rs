@@ -15,7 +15,7 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    pub(crate) fn new(inner: Arc<dyn Context>, facts: CallFacts) -> Arc<dyn Context> {
+    pub(crate) fn around(inner: Arc<dyn Context>, facts: CallFacts) -> Arc<dyn Context> {
         Arc::new(Self { inner, facts })
     }
 }

@@ -81,6 +81,26 @@ fn every_forbidden_import_is_named_with_its_place() {
 }
 
 #[test]
+fn dynamic_imports_are_held_to_the_same_rules() {
+    check(
+        &[
+            (
+                "handler.js",
+                "export async function execute({ args }) {\n  await import('./late.js');\n  await import('fs');\n  await import(args.name);\n}",
+            ),
+            ("late.js", "export const late = import('./later.js');"),
+            ("later.js", "let broken = ;"),
+        ],
+        expect![[r#"
+            files t/handler.js t/late.js t/later.js
+            Import t/handler.js:3:9 "fs" cannot be imported: handlers have no packages, files or network
+            Import t/handler.js:4:9 an import must name its file as a plain text, so that it can be checked
+            Syntax t/later.js:1:14 unexpected token in expression: ';'
+        "#]],
+    );
+}
+
+#[test]
 fn a_name_that_is_not_exported_is_reported() {
     check(
         &[(

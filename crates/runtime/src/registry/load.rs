@@ -12,6 +12,7 @@ use quarterdeck_contracts::{
 use quarterdeck_schema::{Schema, Uncompilable};
 use serde_json::Value;
 
+use super::snapshot::Header;
 use super::{Hosts, LoadedTool, Snapshot};
 
 /// Why an artifact was not loaded.
@@ -99,7 +100,12 @@ pub(super) fn from_artifact(artifact: Artifact, tools: &Path, hosts: &Hosts) -> 
     if !problems.is_empty() {
         return Err(LoadError { problems });
     }
-    Ok(Snapshot::new(artifact.version, artifact.content_hash, artifact.git_commit, loaded))
+    let header = Header {
+        version: artifact.version,
+        content_hash: artifact.content_hash,
+        commit: artifact.git_commit,
+    };
+    Ok(Snapshot::new(header, loaded, hosts.clone()))
 }
 
 fn load_tool(tool: CompiledTool, tools: &Path, hosts: &Hosts) -> Result<LoadedTool, Vec<LoadProblem>> {

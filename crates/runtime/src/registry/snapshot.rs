@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use quarterdeck_contracts::{Category, Mode, Provider};
 use serde_json::Value;
 
-use super::LoadedTool;
+use super::{Hosts, LoadedTool};
 
 /// The tools of one artifact.
 pub struct Snapshot {
@@ -15,6 +15,15 @@ pub struct Snapshot {
     commit: Option<String>,
     tools: IndexMap<String, LoadedTool>,
     declarations: BTreeMap<(Provider, Mode), Vec<Value>>,
+    /// A session answers for as long as it lives, so what runs its handlers lives as long.
+    _hosts: Hosts,
+}
+
+/// What an artifact says about itself.
+pub(super) struct Header {
+    pub(super) version: String,
+    pub(super) content_hash: String,
+    pub(super) commit: Option<String>,
 }
 
 /// A provider that the artifact was not built for.
@@ -25,12 +34,8 @@ pub struct Snapshot {
 pub struct NotBuilt(pub Provider);
 
 impl Snapshot {
-    pub(super) fn new(
-        version: String,
-        content_hash: String,
-        commit: Option<String>,
-        tools: Vec<LoadedTool>,
-    ) -> Self {
+    pub(super) fn new(artifact: Header, tools: Vec<LoadedTool>, hosts: Hosts) -> Self {
+        let Header { version, content_hash, commit } = artifact;
         let mut declarations = BTreeMap::new();
         for tool in &tools {
             let metadata = tool.metadata();
@@ -45,7 +50,7 @@ impl Snapshot {
             }
         }
         let tools = tools.into_iter().map(|tool| (tool.metadata().tool_id.to_string(), tool)).collect();
-        Self { version, content_hash, commit, tools, declarations }
+        Self { version, content_hash, commit, tools, declarations, _hosts: hosts }
     }
 
     /// The label for people: `1.0.3fa9c2e1`.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::handler::Handler;
-use quarterdeck_contracts::{CompiledTool, Metadata};
+use quarterdeck_contracts::handler::{Handler, ToolFacts};
+use quarterdeck_contracts::{Capability, CompiledTool, Metadata};
 use quarterdeck_schema::Schema;
 
 /// A tool with everything that a call needs, made once.
@@ -12,6 +12,8 @@ pub struct LoadedTool {
     pub(crate) parameters: Schema,
     pub(crate) returns: Option<Schema>,
     pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) facts: Arc<ToolFacts>,
+    pub(crate) capabilities: Arc<[Capability]>,
 }
 
 impl LoadedTool {
@@ -21,7 +23,14 @@ impl LoadedTool {
         returns: Option<Schema>,
         handler: Arc<dyn Handler>,
     ) -> Self {
-        Self { compiled, parameters, returns, handler }
+        let metadata = &compiled.metadata;
+        let facts = ToolFacts {
+            id: metadata.tool_id.to_string(),
+            version: metadata.version.clone(),
+            idempotent: metadata.idempotent,
+        };
+        let capabilities = metadata.effective_capabilities().into();
+        Self { compiled, parameters, returns, handler, facts: Arc::new(facts), capabilities }
     }
 
     /// What the definition says beside the parameters.

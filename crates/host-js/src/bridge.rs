@@ -1,0 +1,317 @@
+//! The functions that `prelude.js` and `web.js` call, and what they leave behind for the host.
+//!
+//! They run on a worker thread inside the engine. Whatever takes time is only begun here: an [`Event`] goes to the
+//! call's driver, which does the work and sends the engine back to a thread with the result.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use quarterdeck_contracts::Capability;
+use quarterdeck_contracts::handler::{CapabilityCall, Context, LogLevel};
+use rquickjs::{Ctx, Exception, Function, Object, Result, TypedArray};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::answer::Ending;
+use crate::config::HostConfig;
+use crate::engine::{Engine, Life};
+use crate::fetch::FetchRequest;
+use crate::limits::{Allowance, Budget, Control};
+use crate::random::{self, Random};
+use crate::url;
+
+/// Requests and timers of one call, in all. Each costs the driver memory until the call ends.
+const MOST_REQUESTS: u32 = 10_000;
+
+/// What an engine tells the driver of its call.
+pub(crate) enum Event {
+    /// Use a capability.
+    Ask { id: u32, call: CapabilityCall },
+    /// Fetch something.
+    Fetch { id: u32, request: FetchRequest },
+    /// Wake the engine in so many milliseconds.
+    Wait { id: u32, ms: f64 },
+    /// The engine is off its thread until something it asked for has come.
+    Parked(Engine),
+    /// It is over.
+    Ended(Ending),
+}
+
+/// What ties an engine to the one call that it runs.
+#[derive(Clone)]
+pub(crate) struct Link {
+    pub(crate) context: Arc<dyn Context>,
+    pub(crate) events: UnboundedSender<Event>,
+}
+
+/// The host's side of one engine.
+pub(crate) struct Bridge {
+    config: Arc<HostConfig>,
+    life: Arc<Life>,
+    control: Mutex<Arc<Control>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    link: Option<Link>,
+    ending: Option<Ending>,
+    next_id: u32,
+    /// Requests and timers that have not come back.
+    open: HashSet<u32>,
+    bodies: HashMap<u32, Vec<u8>>,
+    random: Random,
+    log: Budget,
+    audit: Budget,
+    progress: Budget,
+}
+
+impl Bridge {
+    pub(crate) fn new(config: Arc<HostConfig>, life: Arc<Life>, control: Arc<Control>) -> Arc<Self> {
+        let state = State {
+            link: None,
+            ending: None,
+            next_id: 1,
+            open: HashSet::new(),
+            bodies: HashMap::new(),
+            random: Random::new(),
+            log: Budget::new(config.talk),
+            audit: Budget::new(config.talk),
+            progress: Budget::new(config.talk),
+        };
+        Arc::new(Self { config, life, control: Mutex::new(control), state: Mutex::new(state) })
+    }
+
+    /// Gives the engine its call.
+    pub(crate) fn attach(&self, link: Link, control: Arc<Control>) {
+        *self.control.lock().unwrap_or_else(PoisonError::into_inner) = control;
+        self.state().link = Some(link);
+    }
+
+    pub(crate) fn link(&self) -> Option<Link> {
+        self.state().link.clone()
+    }
+
+    pub(crate) fn must_stop(&self) -> bool {
+        self.life.is_closing() || self.control.lock().unwrap_or_else(PoisonError::into_inner).is_over()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state().ending.is_some()
+    }
+
+    pub(crate) fn take_ending(&self) -> Option<Ending> {
+        self.state().ending.take()
+    }
+
+    /// Whether anything is under way that could still wake the handler.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.state().open.is_empty()
+    }
+
+    /// Takes note that a request or timer has come back. False if nobody waits for it any more.
+    pub(crate) fn close(&self, id: u32) -> bool {
+        self.state().open.remove(&id)
+    }
+
+    /// Keeps the body of a response until the handler reads it. Bodies lie outside the engine's memory, and may
+    /// take as much again. False if there is no room.
+    pub(crate) fn keep_body(&self, id: u32, body: Vec<u8>) -> bool {
+        let mut state = self.state();
+        let kept: usize = state.bodies.values().map(Vec::len).sum();
+        let fits = kept + body.len() <= self.config.memory;
+        if fits {
+            state.bodies.insert(id, body);
+        }
+        fits
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn context(&self) -> Option<Arc<dyn Context>> {
+        self.state().link.as_ref().map(|link| link.context.clone())
+    }
+
+    /// Milliseconds by the call's clock. The top level of a module runs before there is a call, by the system's.
+    fn now(&self) -> f64 {
+        let now = self.context().map_or_else(SystemTime::now, |context| context.now());
+        match now.duration_since(UNIX_EPOCH) {
+            Ok(since) => since.as_millis() as f64,
+            Err(before) => -(before.duration().as_millis() as f64),
+        }
+    }
+
+    fn end(&self, ending: Ending) {
+        self.state().ending.get_or_insert(ending);
+    }
+
+    /// Numbers something that takes time and tells the driver to begin it.
+    fn begin(&self, ctx: &Ctx<'_>, event: impl FnOnce(u32) -> Event) -> Result<u32> {
+        // Throwing may run code of the handler's, which may come back here: never while the state is locked.
+        let (id, link) = self.number().map_err(|refusal| Exception::throw_message(ctx, refusal))?;
+        // Nobody listens when the call has been given up; the engine is about to be stopped.
+        let _ = link.events.send(event(id));
+        Ok(id)
+    }
+
+    fn number(&self) -> std::result::Result<(u32, Link), &'static str> {
+        let mut state = self.state();
+        let link = state.link.clone().ok_or("this works only while a call runs")?;
+        if state.open.len() >= self.config.open_requests {
+            return Err("too many requests and timers are open");
+        }
+        if state.next_id > MOST_REQUESTS {
+            return Err("too many requests and timers in one call");
+        }
+        let id = state.next_id;
+        state.next_id += 1;
+        state.open.insert(id);
+        Ok((id, link))
+    }
+
+    fn ask(&self, ctx: &Ctx<'_>, capability: &str, method: String, args: &str) -> Result<u32> {
+        let args = self.parse_args(ctx, args)?;
+        let capability = match capability {
+            "messaging" => Capability::Messaging,
+            "kb" => Capability::Kb,
+            "calendar" => Capability::Calendar,
+            "store" => Capability::Store,
+            "moderation" => Capability::Moderation,
+            "tools" => Capability::Tools,
+            other => return Err(Exception::throw_message(ctx, &format!("there is no capability {other}"))),
+        };
+        self.begin(ctx, |id| Event::Ask { id, call: CapabilityCall { capability, method, args } })
+    }
+
+    fn parse_args<T: for<'de> Deserialize<'de>>(&self, ctx: &Ctx<'_>, text: &str) -> Result<T> {
+        if text.len() > self.config.answer {
+            let message = format!("a request may carry {} bytes", self.config.answer);
+            return Err(Exception::throw_range(ctx, &message));
+        }
+        let read = crate::answer::read(text).ok().and_then(|value| serde_json::from_value(value).ok());
+        read.ok_or_else(|| Exception::throw_type(ctx, "the request is malformed"))
+    }
+
+    /// Spends `bytes` on a channel, and says so in the log when it is the first that has to be dropped.
+    fn may_say(
+        &self,
+        channel: &str,
+        bytes: usize,
+        budget: impl Fn(&mut State) -> &mut Budget,
+    ) -> Option<Arc<dyn Context>> {
+        let mut state = self.state();
+        let allowance = budget(&mut state).spend(bytes);
+        let context = state.link.as_ref().map(|link| link.context.clone())?;
+        drop(state);
+        match allowance {
+            Allowance::Granted => Some(context),
+            Allowance::Refused => None,
+            Allowance::JustExhausted => {
+                context.log(
+                    LogLevel::Warn,
+                    &format!("the call said too much; the rest of its {channel} is dropped"),
+                );
+                None
+            }
+        }
+    }
+
+    fn body(&self, ctx: &Ctx<'_>, id: u32) -> Result<Vec<u8>> {
+        let body = self.state().bodies.remove(&id);
+        body.ok_or_else(|| Exception::throw_type(ctx, "the body has been read already"))
+    }
+
+    /// The object `host` of the prelude.
+    pub(crate) fn object<'js>(self: &Arc<Self>, ctx: &Ctx<'js>) -> Result<Object<'js>> {
+        let host = Object::new(ctx.clone())?;
+        host.set("answerLimit", self.config.answer)?;
+        self.add_reports(ctx, &host)?;
+        self.add_chance_and_time(ctx, &host)?;
+        self.add_requests(ctx, &host)?;
+        url::add_functions(ctx, &host)?;
+        Ok(host)
+    }
+
+    fn add_reports<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
+        let bridge = self.clone();
+        let finish = move |kind: String, text: String| bridge.end(Ending::parse(&kind, text));
+        host.set("finish", Function::new(ctx.clone(), finish)?)?;
+        let bridge = self.clone();
+        let log = move |level: String, text: String| {
+            let level = match level.as_str() {
+                "debug" => LogLevel::Debug,
+                "warn" => LogLevel::Warn,
+                "error" => LogLevel::Error,
+                _ => LogLevel::Info,
+            };
+            if let Some(context) = bridge.may_say("log", text.len(), |state| &mut state.log) {
+                context.log(level, &text);
+            }
+        };
+        host.set("log", Function::new(ctx.clone(), log)?)?;
+        let bridge = self.clone();
+        let audit = move |event: String, data: String| {
+            let context = bridge.may_say("audit", event.len() + data.len(), |state| &mut state.audit);
+            if let Some(context) = context {
+                context.audit(&event, crate::answer::read(&data).unwrap_or(Value::Null));
+            }
+        };
+        host.set("audit", Function::new(ctx.clone(), audit)?)?;
+        let bridge = self.clone();
+        let progress = move |text: String| {
+            if let Some(context) = bridge.may_say("progress", text.len(), |state| &mut state.progress) {
+                context.progress(&text);
+            }
+        };
+        host.set("progress", Function::new(ctx.clone(), progress)?)
+    }
+
+    fn add_chance_and_time<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
+        let bridge = self.clone();
+        host.set("now", Function::new(ctx.clone(), move || bridge.now())?)?;
+        let bridge = self.clone();
+        host.set("random", Function::new(ctx.clone(), move || bridge.state().random.next())?)?;
+        host.set("randomUUID", Function::new(ctx.clone(), random::uuid)?)?;
+        host.set("randomByte", Function::new(ctx.clone(), random::byte)?)
+    }
+
+    fn add_requests<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
+        let bridge = self.clone();
+        let ask = move |ctx: Ctx<'_>, capability: String, method: String, args: String| {
+            bridge.ask(&ctx, &capability, method, &args)
+        };
+        host.set("ask", Function::new(ctx.clone(), ask)?)?;
+        let bridge = self.clone();
+        let fetch = move |ctx: Ctx<'_>, text: String| {
+            let request = bridge.parse_args(&ctx, &text)?;
+            bridge.begin(&ctx, |id| Event::Fetch { id, request })
+        };
+        host.set("fetch", Function::new(ctx.clone(), fetch)?)?;
+        let bridge = self.clone();
+        let wait = move |ctx: Ctx<'_>, ms: f64| bridge.begin(&ctx, |id| Event::Wait { id, ms });
+        host.set("wait", Function::new(ctx.clone(), wait)?)?;
+        let bridge = self.clone();
+        let cancel = move |id: u32| bridge.close(id);
+        host.set("cancel", Function::new(ctx.clone(), cancel)?)?;
+        let bridge = self.clone();
+        let text = move |ctx: Ctx<'_>, id: u32| -> Result<String> {
+            let body = bridge.body(&ctx, id)?;
+            Ok(String::from_utf8_lossy(body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&body)).into_owned())
+        };
+        host.set("bodyText", Function::new(ctx.clone(), text)?)?;
+        let bridge = self.clone();
+        let bytes = for_any_engine(move |ctx, id| TypedArray::new_copy(ctx.clone(), bridge.body(&ctx, id)?));
+        host.set("bodyBytes", Function::new(ctx.clone(), bytes)?)
+    }
+}
+
+/// Tells the compiler that a closure's result lives as long as the engine that it is given.
+fn for_any_engine<F>(closure: F) -> F
+where
+    F: for<'js> Fn(Ctx<'js>, u32) -> Result<TypedArray<'js, u8>>,
+{
+    closure
+}

@@ -1,0 +1,224 @@
+//! One call: a future that owns everything the call waits for.
+//!
+//! Capabilities, timers and fetches are polled here, by the caller's task; only JavaScript runs on the pool. So
+//! dropping the future drops all of it at once, and the deadline holds whatever the engine does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use quarterdeck_contracts::handler::{BoxFuture, CallFacts, Context, HostError, Limits};
+use quarterdeck_contracts::{Capability, HandlerAnswer};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{sleep, sleep_until, timeout_at};
+
+use crate::answer::{Ending, Reason};
+use crate::bridge::{Event, Link};
+use crate::engine::{Arrival, ArrivalResult, Engine, Input, Step};
+use crate::fetch::Fetcher;
+use crate::limits::Control;
+use crate::pool::NoRoom;
+use crate::stock::{Shared, Stock};
+
+/// What a call is told when there is no room.
+pub(crate) const BUSY: HostError = HostError::Busy { retry_after_ms: 250 };
+
+/// Longer than any call; a deadline beyond it could not be reckoned with.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// One call under way.
+pub(crate) struct Call {
+    pub(crate) stock: Arc<Stock>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) fetcher: Arc<Fetcher>,
+    pub(crate) context: Arc<dyn Context>,
+    pub(crate) limits: Limits,
+    /// When the call was made. Waiting for a thread counts.
+    pub(crate) since: Instant,
+}
+
+impl Call {
+    /// Runs the call to its end, or to its deadline.
+    pub(crate) async fn run(self, args: Value) -> Result<HandlerAnswer, HostError> {
+        let limit_ms = u64::try_from(self.limits.timeout.as_millis()).unwrap_or(u64::MAX);
+        let deadline = self.since + self.limits.timeout.min(LONGEST);
+        let control = StopOnDrop(Arc::new(Control::until(deadline)));
+        let (events, incoming) = unbounded_channel();
+        let link = Link { context: self.context.clone(), events };
+        self.start(call_text(&args, self.context.facts()), link, control.0.clone()).map_err(|NoRoom| BUSY)?;
+
+        let deadline = deadline.into();
+        let mut driver = Driver {
+            call: &self,
+            incoming,
+            asks: FuturesUnordered::new(),
+            waits: FuturesUnordered::new(),
+            arrived: Vec::new(),
+            engine: None,
+        };
+        let ending = tokio::select! {
+            biased;
+            ending = driver.drive() => ending,
+            () = sleep_until(deadline) => match driver.engine {
+                Some(_) => return Err(HostError::TimedOut { limit_ms, computing: false }),
+                None => Ending::Stopped,
+            },
+        };
+        if matches!(ending, Ending::Stopped) && !control.0.has_begun() {
+            // Its time went by in the queue, so nothing was run.
+            return Err(BUSY);
+        }
+        let answer = ending.into_answer(limit_ms, self.shared.config.answer);
+        // What the handler began and did not wait for is still done, as long as there is time.
+        let _ = timeout_at(deadline, async { while driver.asks.next().await.is_some() {} }).await;
+        answer
+    }
+
+    fn start(&self, text: String, link: Link, control: Arc<Control>) -> Result<(), NoRoom> {
+        let (shared, stock) = (self.shared.clone(), self.stock.clone());
+        self.shared.queue.start(Box::new(move || {
+            if control.is_over() {
+                let _ = link.events.send(Event::Ended(Ending::Stopped));
+                return;
+            }
+            control.begin();
+            let made = stock.take().map_or_else(|| shared.make(&stock.program, control.clone()), Ok);
+            match made {
+                Ok(engine) => {
+                    engine.attach(link.clone(), control);
+                    step(engine, Input::Start(text), &link);
+                    stock.replenish();
+                }
+                Err(error) => {
+                    let _ = link.events.send(Event::Ended(Ending::Crashed(error.to_string())));
+                }
+            }
+        }))
+    }
+}
+
+/// Runs an engine on the current thread until it ends or waits, and tells the driver.
+fn step(engine: Engine, input: Input, link: &Link) {
+    match engine.step(input) {
+        Step::Waiting => drop(link.events.send(Event::Parked(engine))),
+        // The caller is told first; taking the engine apart comes after.
+        Step::Ended(ending) => drop(link.events.send(Event::Ended(ending))),
+    }
+}
+
+/// Does what the engine asks for and wakes it with the results.
+struct Driver<'a> {
+    call: &'a Call,
+    incoming: UnboundedReceiver<Event>,
+    asks: FuturesUnordered<BoxFuture<Arrival>>,
+    waits: FuturesUnordered<BoxFuture<Arrival>>,
+    arrived: Vec<Arrival>,
+    /// The engine, while it waits.
+    engine: Option<Engine>,
+}
+
+impl Driver<'_> {
+    async fn drive(&mut self) -> Ending {
+        loop {
+            if !self.arrived.is_empty()
+                && let Some(engine) = self.engine.take()
+                && self.resume(engine).is_err()
+            {
+                return Ending::Crashed("the host was shut down".into());
+            }
+            tokio::select! {
+                biased;
+                event = self.incoming.recv() => match event {
+                    Some(Event::Ended(ending)) => return ending,
+                    Some(Event::Parked(engine)) => self.engine = Some(engine),
+                    Some(Event::Ask { id, call }) => {
+                        let answer = self.call.context.request(call);
+                        self.asks.push(Box::pin(async move { Arrival { id, result: value_or_reason(answer.await) } }));
+                    }
+                    Some(Event::Fetch { id, request }) => {
+                        let (fetcher, program) = (self.call.fetcher.clone(), self.call.stock.program.clone());
+                        self.waits.push(Box::pin(async move {
+                            let result = match fetcher.fetch(request, &program.network).await {
+                                Ok(response) => ArrivalResult::Response(response.head(), response.body),
+                                Err(error) => ArrivalResult::Failed(text(&Reason::from(error))),
+                            };
+                            Arrival { id, result }
+                        }));
+                    }
+                    Some(Event::Wait { id, ms }) => self.waits.push(Box::pin(async move {
+                        sleep(Duration::from_secs_f64(ms / 1_000.0)).await;
+                        Arrival { id, result: ArrivalResult::Fired }
+                    })),
+                    None => return Ending::Crashed("its engine was lost".into()),
+                },
+                Some(arrival) = self.asks.next(), if !self.asks.is_empty() => self.arrived.push(arrival),
+                Some(arrival) = self.waits.next(), if !self.waits.is_empty() => self.arrived.push(arrival),
+            }
+        }
+    }
+
+    fn resume(&mut self, engine: Engine) -> Result<(), NoRoom> {
+        let arrived = std::mem::take(&mut self.arrived);
+        self.call.shared.queue.resume(Box::new(move || {
+            if let Some(link) = engine.link() {
+                step(engine, Input::Results(arrived), &link);
+            }
+        }))
+    }
+}
+
+impl Drop for Driver<'_> {
+    fn drop(&mut self) {
+        // Taking an engine apart takes longer than the caller should wait.
+        if let Some(engine) = self.engine.take() {
+            self.call.shared.queue.chore(Box::new(move || drop(engine)));
+        }
+    }
+}
+
+/// Stops the engine when nobody waits for its answer any more.
+struct StopOnDrop(Arc<Control>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+fn value_or_reason(answer: Result<Value, quarterdeck_contracts::handler::CapabilityError>) -> ArrivalResult {
+    match answer {
+        Ok(value) => ArrivalResult::Value(text(&value)),
+        Err(error) => ArrivalResult::Failed(text(&Reason::from(error))),
+    }
+}
+
+/// What `start` of the prelude reads.
+fn call_text(args: &Value, facts: &CallFacts) -> String {
+    #[derive(Serialize)]
+    struct Text<'a> {
+        args: &'a Value,
+        facts: Facts<'a>,
+    }
+    #[derive(Serialize)]
+    struct Facts<'a> {
+        #[serde(flatten)]
+        facts: &'a CallFacts,
+        declared: BTreeMap<&'static str, bool>,
+    }
+    let has = |capability| facts.capabilities.contains(&capability);
+    let declared = BTreeMap::from([
+        ("kb", has(Capability::Kb)),
+        ("calendar", has(Capability::Calendar)),
+        ("store", has(Capability::Store)),
+        ("tools", has(Capability::Tools)),
+        ("moderation", has(Capability::Moderation)),
+    ]);
+    text(&Text { args, facts: Facts { facts, declared } })
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("the value has string keys and no failing parts")
+}

@@ -1,0 +1,99 @@
+//! What a host may spend.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much a [`crate::JsHost`] may use, in all and for one call.
+#[derive(Debug, Clone)]
+pub struct HostConfig {
+    /// Threads that run handlers. One that computes holds a thread; one that waits holds none.
+    pub threads: usize,
+    /// How far the threads may grow while all of them compute and somebody waits, so that endless loops share the
+    /// processor with everybody else until their deadline.
+    pub max_threads: usize,
+    /// Calls that may be under way at once, waiting ones included: each holds an engine.
+    pub max_calls: usize,
+    /// Calls that may wait for a thread before they have started.
+    pub max_queue: usize,
+    /// Engines kept ready for a handler in use.
+    pub stock_per_handler: usize,
+    /// Engines kept ready in all.
+    pub max_stock: usize,
+    /// How long a handler goes unused before its engines are let go.
+    pub keep_stock_for: Duration,
+    /// Memory of one engine, in bytes.
+    pub memory: usize,
+    /// JavaScript stack of one engine, in bytes.
+    pub stack: usize,
+    /// Size of an answer's JSON, and of the arguments of one request, in bytes.
+    pub answer: usize,
+    /// What one call may send to each of log, audit and progress, in bytes.
+    pub talk: usize,
+    /// Requests and timers that one call may have open.
+    pub open_requests: usize,
+    /// How long the top level of a handler's modules may take.
+    pub prepare: Duration,
+    /// What `fetch` may reach and bring home.
+    pub fetch: FetchConfig,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+        Self {
+            threads,
+            max_threads: (threads * 4).max(16),
+            max_calls: 1_024,
+            max_queue: 512,
+            stock_per_handler: 4,
+            max_stock: 128,
+            keep_stock_for: Duration::from_secs(60),
+            memory: 64 << 20,
+            stack: 512 << 10,
+            answer: 1 << 20,
+            talk: 64 << 10,
+            open_requests: 256,
+            prepare: Duration::from_millis(500),
+            fetch: FetchConfig::default(),
+        }
+    }
+}
+
+/// What `fetch` may do for any handler. Which hosts it reaches is declared by each tool.
+#[derive(Debug, Clone)]
+pub struct FetchConfig {
+    /// Which addresses may be dialled once a name has been looked up.
+    pub addresses: Addresses,
+    /// Size of a response's body, in bytes.
+    pub response: usize,
+}
+
+impl Default for FetchConfig {
+    fn default() -> Self {
+        Self { addresses: Addresses::Public, response: 1 << 20 }
+    }
+}
+
+/// Which addresses may be dialled.
+#[derive(Clone, Default)]
+pub enum Addresses {
+    /// Those of the public internet alone.
+    #[default]
+    Public,
+    /// Private and loopback ones too.
+    Any,
+    /// Those that a rule admits.
+    Where(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>),
+}
+
+impl fmt::Debug for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Public => "Public",
+            Self::Any => "Any",
+            Self::Where(_) => "Where(..)",
+        })
+    }
+}

@@ -1,0 +1,328 @@
+//! One engine: a QuickJS runtime that has run nobody's call, and will run one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use quarterdeck_contracts::handler::HostError;
+use rquickjs::context::intrinsic::{Date, Json, MapSet, Promise, Proxy, RegExp, TypedArrays, WeakRef};
+use rquickjs::module::{Declared, Evaluated};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value};
+
+use crate::answer::Ending;
+use crate::bridge::{Bridge, Link};
+use crate::config::HostConfig;
+use crate::limits::Control;
+use crate::program::{Imports, PRELUDE, Program, Reading, WEB};
+
+/// What the language offers. `eval` and `Function` are not among it: engines are given bytecode and parse nothing.
+type Language = (Date, RegExp, Json, Proxy, MapSet, TypedArrays, Promise, WeakRef);
+
+const NO_ROOM_FOR_BODY: &str = r#"{"code":"NOT_AVAILABLE","message":"too many responses were left unread"}"#;
+
+/// A runtime with the host's prelude installed and the handler's modules evaluated, waiting for its one call.
+pub(crate) struct Engine {
+    context: Context,
+    bridge: Arc<Bridge>,
+    _counted: Counted,
+}
+
+/// Something that an engine is woken with.
+pub(crate) enum Input {
+    /// The call: `{"args": …, "facts": …}`.
+    Start(String),
+    /// What it asked for.
+    Results(Vec<Arrival>),
+}
+
+/// A request or a timer that has come back.
+pub(crate) struct Arrival {
+    pub(crate) id: u32,
+    pub(crate) result: ArrivalResult,
+}
+
+pub(crate) enum ArrivalResult {
+    /// The value's JSON.
+    Value(String),
+    /// A response's head as JSON, and its body.
+    Response(String, Vec<u8>),
+    /// A capability's error as JSON.
+    Failed(String),
+    /// A timer's time has come.
+    Fired,
+}
+
+/// Where an engine stands after a step.
+pub(crate) enum Step {
+    Ended(Ending),
+    Waiting,
+}
+
+impl Engine {
+    /// Makes an engine for a handler, within the time that `control` leaves.
+    pub(crate) fn make(
+        program: &Arc<Program>,
+        config: &Arc<HostConfig>,
+        control: Arc<Control>,
+        life: &Arc<Life>,
+    ) -> Result<Self, HostError> {
+        let counted = Counted::new(life);
+        let unmade =
+            |error: rquickjs::Error| HostError::Crashed(format!("the engine cannot be made: {error}"));
+        let runtime = Runtime::new().map_err(unmade)?;
+        runtime.set_max_stack_size(config.stack);
+        // Most calls end before there is anything worth collecting.
+        runtime.set_gc_threshold((4 << 20).min(config.memory / 4));
+        let bridge = Bridge::new(config.clone(), life.clone(), control);
+        let interrupted = bridge.clone();
+        runtime.set_interrupt_handler(Some(Box::new(move || interrupted.must_stop())));
+        let reading = Reading::new(program.clone());
+        runtime.set_loader(Imports(program.clone()), reading.clone());
+        let context = Context::custom::<Language>(&runtime).map_err(unmade)?;
+        let engine = Self { context, bridge, _counted: counted };
+        engine.enter_with(|ctx| engine.install(ctx, program, &reading))?;
+        // From here on code of the handler's runs; the native code that set up the engine did not expect a limit.
+        runtime.set_memory_limit(config.memory);
+        engine.enter_with(|ctx| engine.load_handler(ctx, program))?;
+        Ok(engine)
+    }
+
+    fn enter_with(&self, prepare: impl FnOnce(&Ctx<'_>) -> rquickjs::Result<()>) -> Result<(), HostError> {
+        self.context.with(|ctx| {
+            prepare(&ctx).map_err(|error| match error {
+                rquickjs::Error::Exception => failure_of_loading(&self.bridge, &ctx.catch()),
+                other => HostError::Unloadable(other.to_string()),
+            })
+        })
+    }
+
+    /// Reads every module that the engine can ever need, and runs the host's own.
+    ///
+    /// QuickJS does not survive running out of memory while it reads bytecode, so none is read once a handler could
+    /// have filled the memory: what a handler imports later has been declared here, and only runs then.
+    fn install(&self, ctx: &Ctx<'_>, program: &Program, reading: &Reading) -> rquickjs::Result<()> {
+        let prelude = evaluate(program.own(PRELUDE)?.load(ctx)?)?;
+        let host = self.bridge.object(ctx)?;
+        let calls: Object<'_> = prelude.get::<_, Function<'_>>("prepare")?.call((host.clone(),))?;
+        if program.uses_web {
+            let web = evaluate(program.own(WEB)?.load(ctx)?)?;
+            let wait: Function<'_> = calls.get("wait")?;
+            web.get::<_, Function<'_>>("installWeb")?.call::<_, ()>((host, wait))?;
+        }
+        reading.read_all(ctx, program)?;
+        // Kept where no code of the handler's can reach it.
+        ctx.store_userdata(calls).map(drop).map_err(|_| rquickjs::Error::Unknown)
+    }
+
+    /// Runs the top level of the handler's modules.
+    fn load_handler(&self, ctx: &Ctx<'_>, program: &Program) -> rquickjs::Result<()> {
+        let imported = Module::import(ctx, program.entry.as_str())?;
+        while imported.state() == PromiseState::Pending
+            && !self.bridge.must_stop()
+            && ctx.execute_pending_job()
+        {}
+        let Some(namespace) = imported.result::<Object<'_>>() else {
+            return Err(Exception::throw_message(ctx, "the top level of the handler never finishes"));
+        };
+        let execute: Value<'_> = namespace?.get("execute")?;
+        if !execute.is_function() {
+            return Err(Exception::throw_type(ctx, "the handler does not export a function `execute`"));
+        }
+        self.enter(ctx, "bind", (execute,))
+    }
+
+    /// Ties the engine to the call that it will run.
+    pub(crate) fn attach(&self, link: Link, control: Arc<Control>) {
+        self.bridge.attach(link, control);
+    }
+
+    /// The call that the engine was tied to.
+    pub(crate) fn link(&self) -> Option<Link> {
+        self.bridge.link()
+    }
+
+    /// Runs until the handler has ended or waits for something.
+    pub(crate) fn step(&self, input: Input) -> Step {
+        self.context.with(|ctx| {
+            let entered = match input {
+                Input::Start(text) => self.enter(&ctx, "start", (text,)),
+                Input::Results(arrivals) => {
+                    arrivals.into_iter().try_for_each(|arrival| self.deliver(&ctx, arrival))
+                }
+            };
+            if let Err(error) = entered {
+                // The prelude catches what handlers throw, so this is an engine at its end.
+                let ending = failure_of_call(&error, &ctx);
+                return Step::Ended(if self.bridge.must_stop() { Ending::Stopped } else { ending });
+            }
+            match self.bridge.take_ending() {
+                // What an interrupted handler seems to have thrown is the interruption.
+                Some(Ending::Crashed(_)) | None if self.bridge.must_stop() => Step::Ended(Ending::Stopped),
+                Some(ending) => Step::Ended(ending),
+                None if self.bridge.is_waiting() => Step::Waiting,
+                None => Step::Ended(Ending::Crashed(
+                    "its promise never settles: nothing is under way that could settle it".into(),
+                )),
+            }
+        })
+    }
+
+    fn deliver(&self, ctx: &Ctx<'_>, arrival: Arrival) -> rquickjs::Result<()> {
+        let Arrival { id, result } = arrival;
+        if !self.bridge.close(id) || self.bridge.has_ended() {
+            return Ok(());
+        }
+        match result {
+            ArrivalResult::Value(text) => self.enter(ctx, "settle", (id, true, text)),
+            ArrivalResult::Failed(text) => self.enter(ctx, "settle", (id, false, text)),
+            ArrivalResult::Fired => self.enter(ctx, "fire", (id,)),
+            ArrivalResult::Response(head, body) => match self.bridge.keep_body(id, body) {
+                true => self.enter(ctx, "settle", (id, true, head)),
+                false => self.enter(ctx, "settle", (id, false, NO_ROOM_FOR_BODY)),
+            },
+        }
+    }
+
+    /// Calls the prelude, then runs what became ready, as an event loop would.
+    fn enter<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        args: impl rquickjs::function::IntoArgs<'js>,
+    ) -> rquickjs::Result<()> {
+        let calls =
+            ctx.userdata::<Object<'js>>().map(|calls| calls.clone()).ok_or(rquickjs::Error::Unknown)?;
+        calls.get::<_, Function<'js>>(name)?.call::<_, ()>(args)?;
+        while !self.bridge.has_ended() && !self.bridge.must_stop() && ctx.execute_pending_job() {}
+        Ok(())
+    }
+}
+
+/// Runs the top level of a module of the host's own, which waits for nothing.
+fn evaluate<'js>(module: Module<'js, Declared>) -> rquickjs::Result<Module<'js, Evaluated>> {
+    let (module, evaluated) = module.eval()?;
+    evaluated.finish::<()>()?;
+    Ok(module)
+}
+
+fn failure_of_loading(bridge: &Bridge, thrown: &Value<'_>) -> HostError {
+    if bridge.must_stop() {
+        return HostError::Unloadable("its top level takes too long".into());
+    }
+    let exception = thrown.as_exception();
+    let message = exception.and_then(|exception| exception.message());
+    let stack = exception.and_then(|exception| exception.stack()).unwrap_or_default();
+    let message = message.unwrap_or_else(|| format!("its top level threw {thrown:?}"));
+    HostError::Unloadable(format!("{message}\n{stack}").trim_end().to_owned())
+}
+
+fn failure_of_call(error: &rquickjs::Error, ctx: &Ctx<'_>) -> Ending {
+    let thrown = ctx.catch();
+    match thrown.as_exception().and_then(|exception| exception.message()) {
+        Some(message) if message == "out of memory" => Ending::OverLimit("memory"),
+        Some(message) => Ending::Crashed(message),
+        None => Ending::Crashed(error.to_string()),
+    }
+}
+
+/// What the engines of a host have in common: their number, and whether they have to stop.
+#[derive(Default)]
+pub(crate) struct Life {
+    engines: AtomicUsize,
+    closing: AtomicBool,
+}
+
+impl Life {
+    pub(crate) fn engines(&self) -> usize {
+        self.engines.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts an engine for as long as it lives.
+struct Counted(Arc<Life>);
+
+impl Counted {
+    fn new(life: &Arc<Life>) -> Self {
+        life.engines.fetch_add(1, Ordering::Relaxed);
+        Self(life.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.engines.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::{Duration, Instant};
+
+    use quarterdeck_contracts::handler::HandlerToLoad;
+    use serde_json::json;
+
+    use super::*;
+    use crate::program::OwnModules;
+
+    /// Printed, not asserted: `cargo test -p quarterdeck-host-js --release --lib making -- --nocapture`.
+    #[test]
+    #[expect(clippy::print_stdout, reason = "the figures are the point")]
+    fn making_an_engine_and_running_it() {
+        let files = BTreeMap::from([(
+            "tool/handler.js".to_owned(),
+            "export const execute = ({ args }) => ({ ok: true, data: args.n });".to_owned(),
+        )]);
+        let metadata = serde_json::from_value(json!({
+            "toolId": "tool", "version": "1.0.0", "description": "A tool.", "category": "utility",
+            "sideEffects": "none", "idempotent": true, "requiresConfirmation": false, "allowedModes": ["text"],
+            "latencyBudgetMs": 100,
+        }))
+        .unwrap();
+        let own = Arc::new(OwnModules::compile().unwrap());
+        let handler = HandlerToLoad { metadata: &metadata, entry: "tool/handler.js", files: &files };
+        let program = Arc::new(Program::compile(handler, own).unwrap());
+        let (config, life) = (Arc::new(HostConfig::default()), Arc::new(Life::default()));
+        let text = json!({ "args": { "n": 1 }, "facts": { "clientId": "c", "mode": "text", "callId": "1",
+            "tool": {}, "session": {}, "clamped": {}, "declared": {} } })
+        .to_string();
+        let mut bytes = 0;
+        let mut times = [const { Vec::new() }; 6];
+        for _ in 0..300 {
+            let mut lap = Instant::now();
+            let mut note = |phase: usize| {
+                times[phase].push(lap.elapsed());
+                lap = Instant::now();
+            };
+            let runtime = Runtime::new().unwrap();
+            let bare = Context::custom::<Language>(&runtime).unwrap();
+            note(0);
+            drop((bare, runtime));
+            note(1);
+            let control = Arc::new(Control::until(Instant::now() + Duration::from_secs(1)));
+            let engine = Engine::make(&program, &config, control, &life).unwrap();
+            note(2);
+            bytes = engine.context.runtime().memory_usage().malloc_size;
+            note(5);
+            assert!(matches!(engine.step(Input::Start(text.clone())), Step::Ended(Ending::Answer(_))));
+            note(3);
+            drop(engine);
+            note(4);
+        }
+        let names = ["bare engine", "dropping it", "whole engine", "one call in it", "dropping it"];
+        for (name, times) in names.iter().zip(&mut times) {
+            times.sort();
+            println!("{name}: {:?}", times[times.len() / 2]);
+        }
+        println!("a waiting engine: {bytes} bytes");
+        assert_eq!(life.engines(), 0);
+    }
+}

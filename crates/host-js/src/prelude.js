@@ -1,0 +1,279 @@
+// The host's side of an engine, in JavaScript. It runs before any code of a tool, and keeps what it uses of the
+// language in variables of its own: a handler may replace `JSON.parse` or `Promise.prototype.then`, and only fools
+// itself. For the same reason nothing here iterates, spreads or calls a method of a prototype once a tool's code
+// has run.
+
+const { parse, stringify } = JSON;
+const { defineProperty, freeze, isFrozen, keys } = Object;
+const { apply, construct, deleteProperty } = Reflect;
+const { max, min, round } = Math;
+const { isFinite } = Number;
+const [SafePromise, SafeError, SafeRangeError, SafeInternalError, SafeString] =
+  [Promise, Error, RangeError, InternalError, String];
+const wellFormed = ((method) => (text) => apply(method, text, []))(String.prototype.toWellFormed);
+const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
+
+/** Puts a name into the handler's world, as replaceable as the language's own names. */
+export function define(name, value) {
+  defineOn(globalThis, name, value);
+}
+
+function defineOn(object, name, value) {
+  defineProperty(object, name, { value, writable: true, enumerable: false, configurable: true });
+}
+
+/** What a capability throws. Uncaught, the host makes the fitting error of the call from its reason. */
+class CapabilityError extends Error {
+  #reason;
+  constructor(reason) {
+    super(reason.message);
+    this.#reason = reason;
+    defineOn(this, 'name', 'CapabilityError');
+    this.code = reason.code;
+    if (reason.retryAfter !== undefined) this.retryAfter = reason.retryAfter;
+  }
+  static reasonOf(error) {
+    return isObject(error) && #reason in error ? error.#reason : undefined;
+  }
+}
+const { reasonOf } = CapabilityError;
+
+/** Installs the globals and returns what the host calls: `bind`, `start`, `settle` and `fire`. */
+export function prepare(host) {
+  // Waiting promises and timers, by the number that the host gave them.
+  const waiting = { __proto__: null };
+  let execute;
+  let origin = 0;
+
+  /** A promise for something that the host does. `begin` starts it and returns its number. */
+  function wait(begin, finish) {
+    return new SafePromise((resolve, reject) => {
+      waiting[begin()] = { resolve, reject, finish };
+    });
+  }
+
+  const ask = (capability, method, args) => wait(() => host.ask(capability, method, stringify(args)), parse);
+
+  function settle(id, ok, text) {
+    const entry = waiting[id];
+    if (entry === undefined) return;
+    delete waiting[id];
+    if (ok) entry.resolve(entry.finish(text, id));
+    else entry.reject(new CapabilityError(parse(text)));
+  }
+
+  function fire(id) {
+    const entry = waiting[id];
+    if (entry === undefined) return;
+    delete waiting[id];
+    try {
+      apply(entry.callback, undefined, entry.args);
+    } catch (error) {
+      reportFailure(error);
+    }
+  }
+
+  // The powers are the same for every call, so they are made before there is one. Whether a tool may use one is
+  // decided by the runtime, which answers the request.
+  const power = (capability, methods) => {
+    const made = {};
+    for (const method of methods) {
+      made[method] = { [method]: (...args) => ask(capability, method, args) }[method];
+    }
+    return freeze(made);
+  };
+  const messaging = power('messaging', ['send']);
+  const kb = power('kb', ['search', 'query', 'get']);
+  const calendar = power('calendar', ['getFreeBusy', 'getEvents', 'createEvent']);
+  const store = power('store', ['get', 'put', 'delete']);
+  const client = power('moderation', ['block']);
+  const callTool = freeze((toolId, args) => ask('tools', 'call', [toolId, args]));
+  const progress = freeze((text) => host.progress(wellFormed(SafeString(text))));
+  const audit = freeze({
+    log: (event, data) => host.audit(wellFormed(SafeString(event)), stringify(data) ?? 'null'),
+  });
+
+  function contextOf(facts) {
+    const { clientId, mode, callId, tool, session, declared } = facts;
+    const state = session.state ?? {};
+    const speaking = (state.mode ?? mode) === 'voice' && (state.isActive ?? session.isActive) === true;
+    return freeze({
+      clientId, mode, callId,
+      tool: freeze(tool),
+      call: freeze({ id: callId, clamped: deepFreeze(facts.clamped ?? {}) }),
+      session: deepFreeze(session),
+      capabilities: freeze({ messaging: true, voice: mode === 'voice', audit: true, progress: true, ...declared }),
+      messaging, kb, calendar, store, client, audit, progress, callTool,
+      voice: freeze({ isActive: () => speaking }),
+    });
+  }
+
+  function start(text) {
+    const { args, facts } = parse(text);
+    origin = host.now();
+    answer({ args, context: contextOf(facts) });
+  }
+
+  /** Never rejects: whatever happens is reported to the host. */
+  async function answer(call) {
+    let value;
+    try {
+      value = await execute(call);
+    } catch (error) {
+      return reportFailure(error);
+    }
+    reportAnswer(value);
+  }
+
+  function reportAnswer(value) {
+    let text;
+    try {
+      text = stringify(value);
+    } catch (error) {
+      const limit = limitOf(error);
+      if (limit !== undefined) return host.finish('limit', limit);
+      return host.finish('crashed', `the answer cannot be written as JSON: ${describe(error)}`);
+    }
+    if (text === undefined) host.finish('nothing', '');
+    else if (text.length > host.answerLimit) host.finish('limit', 'answer');
+    else host.finish('answer', text);
+  }
+
+  function reportFailure(error) {
+    try {
+      const limit = limitOf(error);
+      if (limit !== undefined) return host.finish('limit', limit);
+      const reason = reasonOf(error);
+      if (reason !== undefined) return host.finish('capability', stringify(reason));
+      const failure = failureOf(error);
+      if (failure === undefined) {
+        // The engine throws null when it has no memory left to make an error.
+        const note = error === null ? ', which is also what no memory left for an error looks like' : '';
+        return host.finish('crashed', describe(error) + note);
+      }
+      if (failure.length > host.answerLimit) return host.finish('limit', 'answer');
+      host.finish('failure', failure);
+    } catch {
+      host.finish('crashed', 'it threw something that cannot be read');
+    }
+  }
+
+  const log = (level) => (...values) => {
+    let line = '';
+    for (let i = 0; i < values.length; i++) line += (i === 0 ? '' : ' ') + describe(values[i]);
+    host.log(level, wellFormed(line));
+  };
+  define('console', {
+    debug: log('debug'), trace: log('debug'), log: log('info'), info: log('info'), warn: log('warn'),
+    error: log('error'), assert: (holds, ...values) => holds || log('error')('Assertion failed:', ...values),
+  });
+
+  define('setTimeout', function setTimeout(callback, delay, ...args) {
+    if (typeof callback !== 'function') throw new TypeError('setTimeout needs a function');
+    const ms = +delay;
+    const id = host.wait(ms > 0 ? min(ms, 0x7fffffff) : 0);
+    waiting[id] = { callback, args };
+    return id;
+  });
+  define('clearTimeout', function clearTimeout(id) {
+    if (waiting[id]?.callback === undefined) return;
+    delete waiting[id];
+    host.cancel(+id);
+  });
+
+  installClock(host.now);
+  define('performance', freeze({ now: () => host.now() - origin }));
+  defineOn(Math, 'random', host.random);
+  define('crypto', freeze({
+    randomUUID: host.randomUUID,
+    getRandomValues(target) {
+      const bytes = new Uint8Array(target.buffer, target.byteOffset, target.byteLength);
+      for (let i = 0; i < bytes.length; i++) bytes[i] = host.randomByte();
+      return target;
+    },
+  }));
+  // Memory that threads would share has no use here, and lies outside the engine's own account.
+  deleteProperty(globalThis, 'SharedArrayBuffer');
+  deleteProperty(globalThis, 'Atomics');
+
+  return {
+    __proto__: null,
+    bind(found) { execute = found; },
+    start, settle, fire, wait,
+  };
+}
+
+/** `Date` by the call's clock. Everything but "now" is the engine's own. */
+function installClock(now) {
+  const EngineDate = Date;
+  function CallDate(...args) {
+    if (new.target === undefined) return new EngineDate(now()).toString();
+    return construct(EngineDate, args.length === 0 ? [now()] : args, new.target);
+  }
+  const { prototype, parse: parseDate, UTC } = EngineDate;
+  defineProperty(CallDate, 'name', { value: 'Date' });
+  defineProperty(CallDate, 'length', { value: 7 });
+  defineProperty(CallDate, 'prototype', { value: prototype, writable: false });
+  defineOn(CallDate, 'now', () => now());
+  defineOn(CallDate, 'parse', parseDate);
+  defineOn(CallDate, 'UTC', UTC);
+  defineOn(prototype, 'constructor', CallDate);
+  define('Date', CallDate);
+}
+
+function deepFreeze(value) {
+  if (!isObject(value) || isFrozen(value)) return value;
+  freeze(value);
+  const names = keys(value);
+  for (let i = 0; i < names.length; i++) deepFreeze(value[names[i]]);
+  return value;
+}
+
+/** Which limit of the engine an error speaks of. */
+function limitOf(error) {
+  if (!isObject(error)) return undefined;
+  if (error instanceof SafeInternalError) {
+    const { message } = error;
+    if (message === 'out of memory' || message === 'string too long') return 'memory';
+  }
+  if (error instanceof SafeRangeError && error.message === 'Maximum call stack size exceeded') return 'stack';
+  return undefined;
+}
+
+/** The `error` of an envelope as JSON, if that is what was thrown: anything with a type and a message. */
+function failureOf(error) {
+  if (!isObject(error)) return undefined;
+  const { type, message } = error;
+  if (typeof type !== 'string' || typeof message !== 'string') return undefined;
+  const whole = (number) => (typeof number === 'number' && isFinite(number) ? max(0, round(number)) : undefined);
+  const flag = (value) => (typeof value === 'boolean' ? value : undefined);
+  const { details, suggestion, retryAfter, retryAfterMs, maxRetries } = error;
+  const failure = {
+    type, message,
+    retryable: error.retryable === true,
+    partialSideEffects: flag(error.partialSideEffects),
+    idempotencyRequired: flag(error.idempotencyRequired),
+    suggestion: typeof suggestion === 'string' ? suggestion : undefined,
+    retryAfterMs: whole(retryAfterMs) ?? whole(typeof retryAfter === 'number' ? retryAfter * 1000 : undefined),
+    maxRetries: whole(maxRetries),
+    details,
+  };
+  try {
+    return stringify(failure);
+  } catch {
+    failure.details = undefined;
+    return stringify(failure);
+  }
+}
+
+/** Any value in words for the operator. */
+function describe(value) {
+  try {
+    if (typeof value === 'string') return value;
+    if (value instanceof SafeError) return `${value.name}: ${value.message}\n${value.stack}`;
+    if (typeof value === 'object' && value !== null) return stringify(value) ?? '[object]';
+    return SafeString(value);
+  } catch {
+    return '[unprintable]';
+  }
+}

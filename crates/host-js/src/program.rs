@@ -1,0 +1,144 @@
+//! A handler's modules, compiled, and the rules by which they find each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use quarterdeck_contracts::handler::{HandlerToLoad, HostError};
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Ctx, Error, Module};
+
+use crate::bytecode::{Bytecode, Compiler, Places};
+use crate::modules::{QUARTERDECK, Target, resolve};
+
+pub(crate) const PRELUDE: &str = "quarterdeck:prelude";
+pub(crate) const WEB: &str = "quarterdeck:web";
+pub(crate) const QUARTERDECK_NAME: &str = "quarterdeck";
+
+/// The host's own modules, compiled once for all handlers.
+pub(crate) struct OwnModules(BTreeMap<&'static str, Bytecode>);
+
+impl OwnModules {
+    pub(crate) fn compile() -> Result<Self, String> {
+        let compiler = Compiler::new().map_err(|error| error.to_string())?;
+        let sources = [
+            (PRELUDE, include_str!("prelude.js")),
+            (WEB, include_str!("web.js")),
+            (QUARTERDECK_NAME, QUARTERDECK),
+        ];
+        let modules = sources
+            .into_iter()
+            .map(|(name, source)| Ok((name, compiler.compile(name, source, Places::Forgotten)?)));
+        modules.collect::<Result<_, String>>().map(Self)
+    }
+}
+
+/// One handler, ready to be put into engines.
+pub(crate) struct Program {
+    pub(crate) entry: String,
+    /// Hosts that its `fetch` may reach, in lower case.
+    pub(crate) network: Vec<String>,
+    /// Whether its text names anything of `web.js`. Engines of handlers that do not are made without it.
+    pub(crate) uses_web: bool,
+    files: BTreeMap<String, Bytecode>,
+    own: Arc<OwnModules>,
+}
+
+impl Program {
+    pub(crate) fn compile(handler: HandlerToLoad<'_>, own: Arc<OwnModules>) -> Result<Self, HostError> {
+        let compiler = Compiler::new().map_err(|error| HostError::Unloadable(error.to_string()))?;
+        let mut files = BTreeMap::new();
+        for (path, source) in handler.files {
+            if path.ends_with(".js") || path.ends_with(".mjs") {
+                files.insert(
+                    path.clone(),
+                    compiler.compile(path, source, Places::Kept).map_err(HostError::Unloadable)?,
+                );
+            }
+        }
+        if !files.contains_key(handler.entry) {
+            return Err(HostError::Unloadable(format!("there is no file {}", handler.entry)));
+        }
+        let network = handler.metadata.network.iter().map(|host| host.to_ascii_lowercase()).collect();
+        let names = ["URL", "TextEncoder", "TextDecoder", "Headers", "fetch", "structuredClone"];
+        let uses_web = handler.files.values().any(|text| names.iter().any(|name| text.contains(name)));
+        Ok(Self { entry: handler.entry.to_owned(), network, uses_web, files, own })
+    }
+
+    /// A module of the host's own.
+    pub(crate) fn own(&self, name: &str) -> rquickjs::Result<&Bytecode> {
+        self.own.0.get(name).ok_or_else(|| Error::new_loading(name))
+    }
+}
+
+/// Finds modules while an engine links or follows an `import()`.
+pub(crate) struct Imports(pub(crate) Arc<Program>);
+
+impl Resolver for Imports {
+    fn resolve<'js>(
+        &mut self,
+        _: &Ctx<'js>,
+        base: &str,
+        specifier: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<String> {
+        // The host's own imports use names that no handler can import, or come from no module.
+        if (base == WEB && specifier == PRELUDE) || (base.is_empty() && specifier == self.0.entry) {
+            return Ok(specifier.into());
+        }
+        let refused = |reason: String| Error::new_resolving_message(base, specifier, reason);
+        match resolve(base, specifier).map_err(refused)? {
+            Target::Quarterdeck => Ok(QUARTERDECK_NAME.into()),
+            Target::File(path) if self.0.files.contains_key(&path) => Ok(path),
+            Target::File(path) => Err(refused(format!("there is no file {path}"))),
+        }
+    }
+}
+
+/// Which modules an engine has read. Reading one reads what it imports.
+#[derive(Clone)]
+pub(crate) struct Reading(Arc<Mutex<Read>>);
+
+struct Read {
+    program: Arc<Program>,
+    names: BTreeSet<String>,
+    done: bool,
+}
+
+impl Reading {
+    pub(crate) fn new(program: Arc<Program>) -> Self {
+        Self(Arc::new(Mutex::new(Read { program, names: BTreeSet::new(), done: false })))
+    }
+
+    /// Reads every module that the handler may import, now or later, and no more after that.
+    pub(crate) fn read_all(&self, ctx: &Ctx<'_>, program: &Program) -> rquickjs::Result<()> {
+        for name in program.files.keys().map(String::as_str).chain([QUARTERDECK_NAME]) {
+            if !self.read().names.contains(name) {
+                self.clone().load(ctx, name, None)?;
+            }
+        }
+        self.read().done = true;
+        Ok(())
+    }
+
+    fn read(&self) -> MutexGuard<'_, Read> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Loader for Reading {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        let mut read = self.read();
+        let program = read.program.clone();
+        let module = program.own.0.get(name).or_else(|| program.files.get(name));
+        let module = module.filter(|_| !read.done).ok_or_else(|| Error::new_loading(name))?;
+        read.names.insert(name.to_owned());
+        drop(read);
+        module.load(ctx)
+    }
+}

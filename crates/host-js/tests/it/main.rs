@@ -1,0 +1,11 @@
+//! Handlers in JavaScript, run as the registry runs them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod answers;
+mod fetching;
+mod hostile;
+mod pool;
+mod scarcity;
+mod speed;
+mod world;

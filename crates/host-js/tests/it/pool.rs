@@ -1,0 +1,165 @@
+//! Threads, engines and the queue.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use quarterdeck_contracts::HandlerAnswer;
+use quarterdeck_contracts::handler::HostError;
+use quarterdeck_host_js::{HostConfig, JsHost};
+use quarterdeck_testkit::FakeContext;
+use serde_json::json;
+
+use crate::world::{Answering, SECOND, Slow, config, data, host, load, within};
+
+const ASKING: &str =
+    "export const execute = async ({ context }) => ({ ok: true, data: await context.kb.search({ q: 1 }) });";
+
+/// Waits until something holds, which happens soon after and not at once.
+async fn soon(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[tokio::test]
+async fn two_hundred_calls_wait_on_two_threads() {
+    let host = JsHost::new(HostConfig { max_threads: 2, ..config() }).unwrap();
+    let handler = load(&host, ASKING);
+    let calls = (0..200)
+        .map(|_| handler.run(json!({}), Slow::new(Answering::After(Duration::from_millis(100))), SECOND));
+    let start = Instant::now();
+    for answer in join_all(calls).await {
+        assert_eq!(answer.unwrap(), HandlerAnswer::success(json!([{ "q": 1 }])));
+    }
+    assert!(start.elapsed() < Duration::from_secs(5), "they waited together: {:?}", start.elapsed());
+    assert!(host.stats().threads <= 2);
+}
+
+#[tokio::test]
+async fn nested_calls_do_not_deadlock_one_thread() {
+    let host = JsHost::new(HostConfig { threads: 1, max_threads: 1, ..config() }).unwrap();
+    let handler = load(
+        &host,
+        "export const execute = async ({ context }) => ({ ok: true, data: await context.callTool('x', {}) });",
+    );
+    let calls =
+        (0..50).map(|_| handler.run(json!({}), Slow::new(Answering::Calling(handler.clone(), 3)), SECOND));
+    for answer in join_all(calls).await {
+        answer.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_full_queue_says_busy_and_recovers() {
+    let host = JsHost::new(HostConfig {
+        threads: 1,
+        max_threads: 1,
+        max_queue: 3,
+        stock_per_handler: 0,
+        ..config()
+    })
+    .unwrap();
+    let endless = load(&host, "export const execute = () => { while (true) {} };");
+    let ordinary = load(&host, "export const execute = () => ({ ok: true });");
+    let blocking = tokio::spawn(endless.run(json!({}), FakeContext::new(), within(800)));
+    soon("its engine is taken", || host.stats().stocked == 1).await;
+    let results = join_all((0..6).map(|_| ordinary.run(json!({}), FakeContext::new(), SECOND))).await;
+    let busy = results.iter().filter(|result| matches!(result, Err(HostError::Busy { .. }))).count();
+    assert_eq!(busy, 3, "{results:?}");
+    assert!(blocking.await.unwrap().is_err());
+    soon("all engines are gone", || host.stats().engines == 0).await;
+    // A call whose time ran out before a thread was free has not run.
+    let blocking = tokio::spawn(endless.run(json!({}), FakeContext::new(), within(800)));
+    soon("its engine is made", || host.stats().engines == 1).await;
+    let late = ordinary.run(json!({}), FakeContext::new(), within(100)).await;
+    assert!(matches!(late, Err(HostError::Busy { .. })), "{late:?}");
+    assert!(blocking.await.unwrap().is_err());
+    assert!(ordinary.run(json!({}), FakeContext::new(), SECOND).await.is_ok());
+}
+
+#[tokio::test]
+async fn more_calls_than_engines_are_refused_at_once() {
+    let host = JsHost::new(HostConfig { max_calls: 2, ..config() }).unwrap();
+    let handler = load(&host, ASKING);
+    let waiting = || handler.run(json!({}), Slow::new(Answering::After(Duration::from_millis(50))), SECOND);
+    let results = join_all([waiting(), waiting(), waiting()]).await;
+    assert!(results[0].is_ok() && results[1].is_ok());
+    assert!(matches!(results[2], Err(HostError::Busy { .. })));
+    assert!(waiting().await.is_ok());
+}
+
+#[tokio::test]
+async fn dropped_calls_let_go_of_everything() {
+    let host = JsHost::new(HostConfig { stock_per_handler: 0, ..config() }).unwrap();
+    let waiting = load(&host, ASKING);
+    let context = Slow::new(Answering::Never);
+    let calls: Vec<_> =
+        (0..20).map(|_| tokio::spawn(waiting.run(json!({}), context.clone(), SECOND))).collect();
+    soon("all wait", || context.open.load(Ordering::SeqCst) == 20).await;
+    assert!(host.stats().engines >= 20);
+    for call in &calls {
+        call.abort();
+    }
+    soon("engines and requests are gone", || {
+        host.stats().engines == 0 && context.open.load(Ordering::SeqCst) == 0 && host.stats().calls == 0
+    })
+    .await;
+
+    let endless = load(&host, "export const execute = () => { while (true) {} };");
+    let call = tokio::spawn(endless.run(json!({}), FakeContext::new(), within(60_000)));
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    call.abort();
+    soon("the loop is stopped", || host.stats().engines == 0).await;
+}
+
+#[tokio::test]
+async fn stock_is_kept_ready_within_bounds_and_let_go() {
+    let config = HostConfig {
+        stock_per_handler: 3,
+        max_stock: 5,
+        keep_stock_for: Duration::from_millis(200),
+        ..config()
+    };
+    let host = JsHost::new(config).unwrap();
+    let handlers: Vec<_> = (0..4)
+        .map(|n| load(&host, &format!("export const execute = () => ({{ ok: true, data: {n} }});")))
+        .collect();
+    for (n, handler) in handlers.iter().enumerate() {
+        assert_eq!(data(handler, json!({})).await, json!(n));
+    }
+    soon("the stock fills up", || host.stats().stocked == 5 && host.stats().engines == 5).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    // The first call lets go of what the others have, the second fills the room.
+    for _ in 0..2 {
+        assert_eq!(data(&handlers[0], json!({})).await, json!(0));
+    }
+    soon("only the handler in use keeps its stock", || host.stats().stocked == 3).await;
+    drop(handlers);
+    soon("nothing is left", || host.stats().engines == 0 && host.stats().stocked == 0).await;
+}
+
+#[tokio::test]
+async fn a_dropped_host_leaves_no_threads() {
+    let host = host();
+    let handler = load(&host, "export const execute = () => { while (true) {} };");
+    let running = tokio::spawn(handler.run(json!({}), FakeContext::new(), within(60_000)));
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    let start = Instant::now();
+    tokio::task::spawn_blocking(move || drop(host)).await.unwrap();
+    assert!(start.elapsed() < Duration::from_secs(2), "its threads were joined: {:?}", start.elapsed());
+    assert!(running.await.unwrap().is_err());
+    assert!(handler.run(json!({}), FakeContext::new(), SECOND).await.is_err());
+}
+
+#[tokio::test]
+async fn the_deadline_ends_a_wait() {
+    let host = host();
+    let handler = load(&host, ASKING);
+    let context = Slow::new(Answering::Never);
+    let error = handler.run(json!({}), context.clone(), within(50)).await.unwrap_err();
+    assert!(matches!(error, HostError::TimedOut { limit_ms: 50, computing: false }), "{error}");
+    assert_eq!(context.open.load(Ordering::SeqCst), 0);
+}
