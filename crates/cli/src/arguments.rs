@@ -44,6 +44,14 @@ pub(crate) enum Command {
     /// Compare two artifacts and say whether the change breaks callers (exit code 1 if it does)
     #[command(after_help = "Example:\n  quarterdeck diff old_registry.json tools/tool_registry.json")]
     Diff(DiffOptions),
+    /// Run one call and print the envelope
+    #[command(
+        after_help = "Example:\n  quarterdeck call validate_email '{ \"email\": \"nansen@fram.no\" }'\n  echo '{ \"email\": \"x\" }' | quarterdeck call validate_email - --mode voice"
+    )]
+    Call(CallOptions),
+    /// Run the example calls of the guides and the tools' case files
+    #[command(after_help = "Example:\n  quarterdeck test\n  quarterdeck test rank_results --format json")]
+    Test(TestOptions),
     /// Explain a diagnostic code
     #[command(after_help = "Example:\n  quarterdeck explain QD0104")]
     Explain(ExplainOptions),
@@ -135,6 +143,42 @@ pub(crate) struct DiffOptions {
     /// How to report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallOptions {
+    /// The tool's id or folder
+    pub(crate) tool: String,
+    /// The arguments as JSON; `-` reads them from standard input
+    #[arg(default_value = "{}")]
+    pub(crate) args: String,
+    #[command(flatten)]
+    pub(crate) tools: ToolsFolder,
+    /// How the person reaches the agent
+    #[arg(long, value_enum, default_value_t = ModeChoice::Text)]
+    pub(crate) mode: ModeChoice,
+    /// Approve the call, when the tool asks for a person's word
+    #[arg(long)]
+    pub(crate) confirm: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestOptions {
+    /// Only this tool
+    pub(crate) tool: Option<String>,
+    #[command(flatten)]
+    pub(crate) tools: ToolsFolder,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeChoice {
+    /// They write
+    Text,
+    /// They speak
+    Voice,
 }
 
 #[derive(Debug, Args)]

@@ -1,11 +1,13 @@
 //! The `quarterdeck` command: flags, and how the parts are put together.
 
 mod arguments;
+mod cases;
 mod commands;
 mod environment;
 mod report;
 mod terminal;
 mod wire;
+mod world;
 
 use std::io;
 use std::process::ExitCode;
@@ -13,6 +15,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::arguments::{Arguments, Command};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How a command ended, when it could run at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +53,8 @@ fn run(command: Command) -> anyhow::Result<Verdict> {
         Command::List(options) => commands::list::run(&options),
         Command::Describe(options) => commands::describe::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
+        Command::Call(options) => commands::call::run(&options),
+        Command::Test(options) => commands::test::run(&options),
         Command::Explain(options) => commands::explain::run(&options),
         Command::Completions(options) => commands::completions::run(&options),
     }

@@ -1,12 +1,14 @@
 //! How the parts are put together. Only this crate knows all of them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use quarterdeck_compiler::{Compilation, Inspectors, NativeInspector, Options, Tree, compile};
-use quarterdeck_host_js::JsInspector;
+use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
+use quarterdeck_runtime::{Hosts, NativeHost, Registry};
 
-use crate::environment;
+use crate::{environment, report};
 
 /// Compiles a tools folder with every host that this binary has.
 pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<Compilation> {
@@ -22,6 +24,28 @@ pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<C
     );
     let inspectors = Inspectors { js: &JsInspector, native: &native };
     Ok(compile(&tree, &Options { inspectors, deny_lossy, stamp: environment::stamp(tools)? }))
+}
+
+/// Compiles a tools folder and loads it, or tells what is wrong with it.
+pub(crate) fn load_folder(tools: &Path) -> anyhow::Result<Option<Registry>> {
+    let compilation = compile_folder(tools, false)?;
+    let Some(artifact) = compilation.artifact else {
+        report::problems(&compilation, tools);
+        return Ok(None);
+    };
+    let hosts = Hosts {
+        js: Arc::new(JsHost::new(HostConfig::default())?),
+        native: Arc::new(NativeHost::new(quarterdeck_tools::handlers())),
+    };
+    let registry = Registry::from_artifact(artifact, tools, hosts)?;
+    registry.lock();
+    Ok(Some(registry))
+}
+
+/// Runs a future to its end.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(future))
 }
 
 /// Puts the advice after the cause, where a reader looks for it.

@@ -6,7 +6,7 @@ use serde_json::Value;
 ///
 /// Listed keys must be there and match, each element of a listed array must match a different element, and
 /// numbers compare by value.
-pub(super) fn difference(expected: &Value, found: &Value) -> Option<String> {
+pub(crate) fn difference(expected: &Value, found: &Value) -> Option<String> {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => {
             expected.iter().find_map(|(key, expected)| match found.get(key) {
@@ -15,7 +15,7 @@ pub(super) fn difference(expected: &Value, found: &Value) -> Option<String> {
             })
         }
         (Value::Array(expected), Value::Array(found)) => {
-            let all = pairs_up(expected, found, &mut vec![false; found.len()]);
+            let all = pairs_up(expected, found);
             (!all).then(|| format!("expected elements {} in {}", list(expected), list(found)))
         }
         (Value::Number(expected), Value::Number(found)) if expected.as_f64() == found.as_f64() => None,
@@ -24,18 +24,34 @@ pub(super) fn difference(expected: &Value, found: &Value) -> Option<String> {
     }
 }
 
-/// Tries every way to give each expected element a found one of its own.
-fn pairs_up(expected: &[Value], found: &[Value], taken: &mut Vec<bool>) -> bool {
-    let Some((first, rest)) = expected.split_first() else { return true };
-    (0..found.len()).any(|candidate| {
-        if taken[candidate] || difference(first, &found[candidate]).is_some() {
-            return false;
+/// Whether each expected element can be given a found one of its own: a matching, grown by one augmenting path for
+/// each expected element.
+fn pairs_up(expected: &[Value], found: &[Value]) -> bool {
+    let fits: Vec<Vec<usize>> = expected
+        .iter()
+        .map(|expected| {
+            (0..found.len()).filter(|index| difference(expected, &found[*index]).is_none()).collect()
+        })
+        .collect();
+    let mut given_to = vec![None; found.len()];
+    (0..expected.len()).all(|element| assign(element, &fits, &mut given_to, &mut vec![false; found.len()]))
+}
+
+fn assign(element: usize, fits: &[Vec<usize>], given_to: &mut [Option<usize>], tried: &mut [bool]) -> bool {
+    for &candidate in &fits[element] {
+        if std::mem::replace(&mut tried[candidate], true) {
+            continue;
         }
-        taken[candidate] = true;
-        let fits = pairs_up(rest, found, taken);
-        taken[candidate] = fits;
-        fits
-    })
+        let is_free = match given_to[candidate] {
+            None => true,
+            Some(other) => assign(other, fits, given_to, tried),
+        };
+        if is_free {
+            given_to[candidate] = Some(element);
+            return true;
+        }
+    }
+    false
 }
 
 fn list(values: &[Value]) -> String {

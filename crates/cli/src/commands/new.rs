@@ -50,11 +50,11 @@ fn tell_next_steps(options: &NewOptions, folder: &Path) {
     if options.rust {
         say("  handler.rs    the work; `cargo build` compiles it in, no list to edit");
         say("  basic.case.json   calls with the answers you expect");
-        say(&format!("next: cargo build && quarterdeck check{flag}"));
+        say(&format!("next: cargo build && quarterdeck test {}{flag}", options.name));
     } else {
         say("  handler.js    the work");
         say("  basic.case.json   calls with the answers you expect");
-        say(&format!("next: quarterdeck check{flag}"));
+        say(&format!("next: quarterdeck test {}{flag}", options.name));
     }
 }
 

@@ -288,20 +288,20 @@ fn diff_says_whether_callers_break() {
         files.path(),
         &["diff", "old.json", "new.json"],
         expect![[r#"
-        exit 1
-        --- stdout
-        1.0.287d0f29 → 1.0.e861406e
+            exit 1
+            --- stdout
+            1.0.287d0f29 → 1.0.e861406e
 
-        word_count
-          breaks   unit: no longer takes "characters"
-                   accepted before, refused now: {"text":"x","unit":"characters"}
-          changes  `latencyBudgetMs` was 500 and is 400
-          changes  the documentation changed
-          changes  the version goes from 0.1.0 to 0.1.0; a breaking change wants a new major version
+            word_count
+              breaks   unit: no longer takes "characters"
+                       accepted before, refused now: {"text":"x","unit":"characters"}
+              changes  `latencyBudgetMs` was 500 and is 400
+              changes  the documentation changed
+              changes  the version goes from 0.1.0 to 0.1.0; a breaking change wants a new major version
 
-        1 change that breaks callers
-        --- stderr
-    "#]],
+            1 change breaks callers
+            --- stderr
+        "#]],
     );
     check(
         files.path(),
@@ -422,7 +422,9 @@ fn completions_exist_for_every_shell() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for command in ["build", "check", "new", "list", "describe", "diff", "explain", "completions"] {
+    for command in
+        ["build", "check", "new", "list", "describe", "diff", "call", "test", "explain", "completions"]
+    {
         let output = quarterdeck(tree("").path(), &[command, "--help"]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(text.contains(&format!("Example:\n  quarterdeck {command}")), "{command}: {text}");

@@ -1,0 +1,128 @@
+//! One tool's cases, each in a fresh world.
+
+use std::fs;
+use std::path::Path;
+
+use quarterdeck_compiler::example_calls;
+use quarterdeck_contracts::{Case, CaseCall, CaseFile, ConfirmationAnswer, ErrorType, Expectation, Outcome};
+use quarterdeck_runtime::{LoadedTool, Snapshot};
+use serde_json::{Value, json};
+
+use super::matching::difference;
+use crate::world::World;
+
+/// What came of one case.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) tool: String,
+    pub(crate) name: String,
+    /// What was not as expected.
+    pub(crate) difference: Option<String>,
+}
+
+/// Runs every case file and every example of one tool.
+pub(crate) async fn run_tool(snapshot: &Snapshot, tool: &LoadedTool, tools: &Path) -> Vec<Report> {
+    let id = tool.metadata().tool_id.as_str();
+    let folder = tool.compiled().handler.path.split('/').next().unwrap_or(id);
+    let report = |name: String, difference| Report { tool: id.to_owned(), name, difference };
+    let mut reports = Vec::new();
+    for (index, args) in example_calls(tool.documentation()).into_iter().enumerate() {
+        reports.push(report(
+            format!("example {} of the guide", index + 1),
+            run_example(snapshot, id, args).await,
+        ));
+    }
+    for file in case_files(&tools.join(folder)) {
+        match read(&file) {
+            Ok(cases) => {
+                for case in cases {
+                    let difference = run_case(snapshot, id, &case).await;
+                    reports.push(report(case.name, difference));
+                }
+            }
+            Err(fault) => {
+                let name =
+                    file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                reports.push(report(name, Some(fault)));
+            }
+        }
+    }
+    reports
+}
+
+/// Case files of a folder, by name.
+fn case_files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = entries.filter(|path| path.to_string_lossy().ends_with(".case.json")).collect();
+    files.sort();
+    files
+}
+
+fn read(file: &Path) -> Result<Vec<Case>, String> {
+    let text = fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
+    // Which of the two forms it is decides the message, so the form is looked at first.
+    let value: Value = serde_json::from_str(&text).map_err(|error| format!("is not JSON: {error}"))?;
+    let parsed = if value.is_array() {
+        serde_json::from_value(value).map(CaseFile::Many)
+    } else {
+        serde_json::from_value(value).map(|case| CaseFile::One(Box::new(case)))
+    };
+    Ok(parsed.map_err(|error| format!("is not a case file: {error}"))?.into_cases())
+}
+
+/// An example is a call that the tool takes: it may find nothing, but neither the schema nor the handler refuses it.
+async fn run_example(snapshot: &Snapshot, tool: &str, args: Value) -> Option<String> {
+    let response = World::default().call(snapshot, tool, args, Some(ConfirmationAnswer::Approve)).await;
+    match &response.outcome {
+        Outcome::Failure(error) if matches!(error.kind, ErrorType::Validation | ErrorType::Internal) => {
+            Some(error.to_string())
+        }
+        _ => None,
+    }
+}
+
+async fn run_case(snapshot: &Snapshot, tool: &str, case: &Case) -> Option<String> {
+    let mut world = match World::of(case) {
+        Ok(world) => world,
+        Err(fault) => return Some(fault),
+    };
+    let calls = match calls(case) {
+        Ok(calls) => calls,
+        Err(fault) => return Some(fault),
+    };
+    let several = calls.len() > 1;
+    for (index, call) in calls.into_iter().enumerate() {
+        if call.new_turn {
+            world.begin_turn();
+        }
+        let response = world.call(snapshot, tool, call.args, call.confirm).await;
+        let envelope = json!(response);
+        if let Some(difference) = compare(&call.expect, call.exact, &envelope) {
+            let place = if several { format!("call {}: ", index + 1) } else { String::new() };
+            return Some(format!("{place}{difference}"));
+        }
+    }
+    None
+}
+
+fn calls(case: &Case) -> Result<Vec<CaseCall>, String> {
+    match (&case.args, &case.expect, case.calls.is_empty()) {
+        (Some(args), Some(expect), true) => Ok(vec![CaseCall {
+            args: args.clone(),
+            id: None,
+            new_turn: false,
+            expect: expect.clone(),
+            exact: case.exact,
+            confirm: case.confirm,
+        }]),
+        (None, None, false) => Ok(case.calls.clone()),
+        _ => Err("a case has `args` and `expect`, or `calls`".into()),
+    }
+}
+
+fn compare(expected: &Expectation, exact: bool, envelope: &Value) -> Option<String> {
+    difference(&expected.0, envelope).or_else(|| {
+        let differs = exact && expected.0.get("data") != envelope.get("data");
+        differs.then(|| format!("data is exactly {}", envelope.get("data").unwrap_or(&Value::Null)))
+    })
+}

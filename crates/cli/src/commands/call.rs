@@ -1,0 +1,50 @@
+//! `quarterdeck call`.
+
+use std::io::Read;
+
+use anyhow::{Context, bail};
+use quarterdeck_compiler::nearest;
+use quarterdeck_contracts::{ConfirmationAnswer, Mode};
+use quarterdeck_runtime::parse_arguments;
+use serde_json::json;
+
+use crate::arguments::{CallOptions, ModeChoice};
+use crate::terminal::print;
+use crate::world::World;
+use crate::{Verdict, wire};
+
+pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
+    let Some(registry) = wire::load_folder(&options.tools.path)? else { return Ok(Verdict::Problems) };
+    let snapshot = registry.snapshot();
+    let id = options.tool.replace('-', "_");
+    if snapshot.find(&id).is_none() {
+        let known = snapshot.tools().map(|tool| tool.metadata().tool_id.as_str());
+        let hint = nearest(&id, known)
+            .map_or("`quarterdeck list` shows them all".into(), |near| format!("did you mean {near}?"));
+        bail!("there is no tool {}; {hint}", options.tool);
+    }
+    let args = parse_arguments(&text(options)?).context("the arguments are not a JSON object")?;
+    let mode = match options.mode {
+        ModeChoice::Text => Mode::Text,
+        ModeChoice::Voice => Mode::Voice,
+    };
+    let answer = options.confirm.then_some(ConfirmationAnswer::Approve);
+    let response = wire::block_on(World::at_terminal(mode).call(&snapshot, &id, args, answer))?;
+    print(&format!("{:#}\n", json!(response)))?;
+    Ok(if response.is_ok() { Verdict::Fine } else { Verdict::Problems })
+}
+
+/// The arguments, from the command line or from standard input.
+fn text(options: &CallOptions) -> anyhow::Result<String> {
+    /// More than any schema lets through.
+    const LIMIT: u64 = 1 << 20;
+    if options.args != "-" {
+        return Ok(options.args.clone());
+    }
+    let mut text = String::new();
+    std::io::stdin().take(LIMIT + 1).read_to_string(&mut text).context("cannot read the arguments")?;
+    if text.len() as u64 > LIMIT {
+        bail!("the arguments are larger than 1 MiB");
+    }
+    Ok(text)
+}
