@@ -20,7 +20,7 @@ check: setup ## Format, lints, docs, dependency policy: what CI asks for before 
 	scripts/check-dependencies
 
 bench: setup ## Measure; the results are in CPU time
-	cargo run --release -p quarterdeck-benches
+	scripts/bench
 
 fuzz: setup ## Fuzz every parser of foreign bytes for a short while
 	scripts/fuzz

@@ -5,19 +5,14 @@ use quarterdeck_host_js::JsInspector;
 use quarterdeck_testkit::{Tree as Files, tree};
 use serde_json::json;
 
-use crate::rounds::median;
+use crate::rounds::{PerCall, measure};
 
 const TOOLS: usize = 200;
-const ROUNDS: usize = 9;
 
-pub(crate) fn run() {
+pub(crate) fn run() -> PerCall {
     let files = many_tools(TOOLS);
     let out = tree("//- registry.json\n");
-    let time = median(ROUNDS, || build(&files, &out));
-    println!(
-        "| build {TOOLS} tool folders: read, check, adapt, write | {:.0} ms | {ROUNDS} |",
-        time.as_secs_f64() * 1e3
-    );
+    measure(10, |_| build(&files, &out))
 }
 
 fn build(files: &Files, out: &Files) {

@@ -1,12 +1,41 @@
-//! `make bench`: what the README's table shows. Times are CPU times of one thread; the median of several rounds.
+//! Our side of `make bench`. Each run prints one JSON line with `ns` and `cpu_ns` per call, as the peers' programs do.
+//!
+//! usage: `quarterdeck-benches build|validate|obj|text|js|js-compute [FIXTURES] [CALLS]`
+//!
+//! FIXTURES is a folder with `kb_search.schema.json`, `kb_search.args.json` and `handler.mjs`; without it, our own in
+//! `benches/fixtures` are used.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 mod build;
+mod dispatch;
+mod fixtures;
 mod rounds;
 
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::rounds::PerCall;
+
+/// The same as the product's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
-    println!("| what | CPU time | rounds |");
-    println!("| --- | --- | --- |");
-    build::run();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let what = arguments.first().map_or("build", String::as_str);
+    let folder = arguments.get(1).map_or(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"), String::as_str);
+    let calls = arguments.get(2).and_then(|calls| calls.parse().ok());
+    let fixtures = fixtures::read(Path::new(folder));
+    let PerCall { wall, cpu } = match what {
+        "build" => build::run(),
+        "validate" => dispatch::validate(&fixtures, calls.unwrap_or(500_000)),
+        "obj" => dispatch::objects(&fixtures, calls.unwrap_or(200_000)),
+        "text" => dispatch::texts(&fixtures, calls.unwrap_or(200_000)),
+        "js" => dispatch::javascript(&fixtures, "execute", calls.unwrap_or(1_000)),
+        "js-compute" => dispatch::javascript(&fixtures, "executeCompute", calls.unwrap_or(500)),
+        other => panic!("{other} is not a measurement"),
+    };
+    println!("{}", json!({ "name": what, "ns": wall.as_nanos() as u64, "cpu_ns": cpu.as_nanos() as u64 }));
 }
