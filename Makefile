@@ -9,8 +9,8 @@ run: setup ## Build the tool folders of this repository and show them
 	cargo run --release
 
 test: setup ## Run every test
+	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
-	cargo test --workspace --doc --all-features
 
 check: setup ## Format, lints, docs, dependency policy: what CI asks for before the tests
 	cargo fmt --all --check

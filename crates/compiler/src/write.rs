@@ -27,7 +27,9 @@ pub fn write_artifact(artifact: &Artifact, path: &Path) -> Result<(), WriteError
                 format!("there is no folder {}", folder.display()),
             ));
         }
-        let mut file = readable_by_others().tempfile_in(folder)?;
+        // The name of the temporary file means nothing to anybody; what went wrong does.
+        let mut file =
+            readable_by_others().tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
         let mut text = serde_json::to_vec_pretty(artifact)?;
         text.push(b'\n');
         file.write_all(&text)?;

@@ -371,8 +371,8 @@ impl<'w, 'd> Walk<'w, 'd> {
                  escapes of characters that need none",
             ),
             Some(PatternFault::Costly) => (
-                "the pattern cannot be run within our limits".to_owned(),
-                "make it smaller: fewer nested groups, smaller repetition counts",
+                "the pattern is too large for our engine, or uses a part of the grammar that it does not have".to_owned(),
+                "make it smaller, number back-references (\\1 for \\k<name>), and write characters rather than surrogate pairs",
             ),
         };
         self.report(place, Rule::BadPattern, message, help);
