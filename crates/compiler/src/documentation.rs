@@ -112,7 +112,7 @@ fn read_guide(file: &Arc<SourceFile>, problems: &mut Vec<Diagnostic>) -> Option<
                 "the guide does not begin with a heading",
                 "begin with `# Title`",
             )
-            .at(Place::Span(file.clone(), 0..file.text.len().min(1))),
+            .at(Place::Span(file.clone(), 0..file.text.ceil_char_boundary(1))),
         );
     }
     let summary = outline.lines.iter().find(|line| !line.is_blank && line.heading.is_none() && !line.is_code);

@@ -33,7 +33,9 @@ pub fn render(diagnostic: &Diagnostic, folder: &str, style: Style) -> String {
         None => Group::with_title(title),
         Some(Place::Path(path)) => title.element(Origin::path(joined(folder, path))),
         Some(Place::Span(file, span)) => {
-            let annotation = AnnotationKind::Primary.span(span.clone());
+            // The renderer cuts the text at these places, which must not be inside a character.
+            let span = file.text.floor_char_boundary(span.start)..file.text.ceil_char_boundary(span.end);
+            let annotation = AnnotationKind::Primary.span(span);
             title.element(Snippet::source(&file.text).path(joined(folder, &file.path)).annotation(annotation))
         }
     };

@@ -1,7 +1,7 @@
 use expect_test::expect;
 use quarterdeck_testkit::Tree;
 
-use crate::world::{artifact, check, sound};
+use crate::world::{artifact, check, compile_files, sound};
 
 fn guide(text: &str) -> Tree {
     let files = sound();
@@ -49,6 +49,13 @@ fn a_guide_begins_with_a_heading() {
           help: begin with `# Title`
     "#]],
     );
+}
+
+#[test]
+fn a_guide_that_begins_with_a_wide_character_is_shown() {
+    for diagnostic in compile_files(&guide("é\n")).diagnostics {
+        quarterdeck_compiler::render(&diagnostic, "tools", quarterdeck_compiler::Style::Plain);
+    }
 }
 
 #[test]
