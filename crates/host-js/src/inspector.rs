@@ -170,7 +170,7 @@ impl Probe {
     }
 
     fn report(&self, kind: FindingKind, position: Option<Position>, message: String) {
-        self.seen.borrow_mut().findings.push(Finding { kind, file: self.entry.clone(), position, message });
+        self.seen.borrow_mut().report(kind, &self.entry, position, message);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
+use quarterdeck_compiler::Tree;
 use quarterdeck_contracts::Provider;
-use quarterdeck_host_js::JsInspector;
 use serde_json::{Value, json};
+
+use crate::world::compile_tree;
 
 /// A folder around somebody else's parameters. The two things that we ask of every root and Ajv does not are added.
 fn folder(name: &str, parameters: &Value) -> Vec<(String, String)> {
@@ -33,15 +34,7 @@ fn real_schemas_compile_exactly_when_ajv_accepts_them() {
         .collect();
     let tree =
         Tree::from_texts(rows.iter().flat_map(|row| folder(row["id"].as_str().unwrap(), &row["parameters"])));
-    let native = NativeInspector::new([]);
-    let compilation = compile(
-        &tree,
-        &Options {
-            inspectors: Inspectors { js: &JsInspector, native: &native },
-            deny_lossy: false,
-            stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-        },
-    );
+    let compilation = compile_tree(&tree, false);
     let actual: BTreeMap<String, bool> =
         compilation.tools.into_iter().map(|tool| (tool.folder, tool.errors == 0)).collect();
     assert_eq!(actual, expected);
@@ -57,18 +50,10 @@ fn declarations_of_real_tools_are_the_recorded_ones() {
     };
     let expected: BTreeMap<&str, &Value> =
         expected.iter().map(|row| (row["id"].as_str().unwrap(), &row["expected"])).collect();
-    let native = NativeInspector::new([]);
     let (mut same, mut left_out) = (0, 0);
     for row in rows.iter().filter(|row| row["ajv"]["strict_ok"] == json!(true)) {
         let id = row["id"].as_str().unwrap();
-        let compilation = compile(
-            &Tree::from_texts(folder(id, &row["parameters"])),
-            &Options {
-                inspectors: Inspectors { js: &JsInspector, native: &native },
-                deny_lossy: false,
-                stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-            },
-        );
+        let compilation = compile_tree(&Tree::from_texts(folder(id, &row["parameters"])), false);
         let tool = compilation.artifact.unwrap().tools.remove(0);
         match tool.provider_schemas.get(&Provider::GeminiNative) {
             Some(declaration) => {

@@ -53,9 +53,10 @@ fn a_guide_begins_with_a_heading() {
 
 #[test]
 fn a_guide_that_begins_with_a_wide_character_is_shown() {
-    for diagnostic in compile_files(&guide("é\n")).diagnostics {
-        quarterdeck_compiler::render(&diagnostic, "tools", quarterdeck_compiler::Style::Plain);
-    }
+    let diagnostics = compile_files(&guide("é\n")).diagnostics;
+    let no_heading = diagnostics.iter().find(|diagnostic| diagnostic.rule.code == "QD0308").unwrap();
+    let shown = quarterdeck_compiler::render(no_heading, "tools", quarterdeck_compiler::Style::Plain);
+    assert!(shown.contains("1 | é"), "{shown}");
 }
 
 #[test]

@@ -126,6 +126,30 @@ fn keywords_have_their_types() {
 }
 
 #[test]
+fn keywords_without_effect_are_refused() {
+    check(
+        &properties(json!({
+            "a": { "description": "d", "anyOf": [{ "type": "object", "properties": { "b": { "type": "string", "default": "x" } } }] },
+            "c": { "type": "string", "description": "d", "then": { "minLength": 1 } },
+        })),
+        expect![[r#"
+            warning QD0222 greet/schema.json:28:11 `{`
+              this object admits properties that are not declared
+              help: add `"additionalProperties": false`
+            warning QD0223 greet/schema.json:31:15 `"b"`
+              the parameter `b` has no description
+              help: say in one sentence what it is for
+            error QD0210 greet/schema.json:33:28 `"x"`
+              the `default` of "b" is never filled in: it stands below a choice
+              help: move the property with its default out of `anyOf`, `oneOf`, `not`, `if` or `contains`, or remove the default
+            error QD0210 greet/schema.json:42:9 `"then"`
+              `then` has no effect without `if`
+              help: add `if`, or remove it
+        "#]],
+    );
+}
+
+#[test]
 fn several_problems_in_one_schema_are_all_told() {
     check(
         &properties(json!({

@@ -80,3 +80,23 @@ fn an_acknowledgement_of_nothing_is_noticed() {
     "#]],
     );
 }
+
+#[test]
+fn more_tools_than_gemini_takes_at_once_are_noticed() {
+    let files = sound();
+    let read = |name: &str| std::fs::read_to_string(files.join(&format!("greet/{name}"))).unwrap();
+    let (schema, guide, handler) = (read("schema.json"), read("guide.md"), read("handler.js"));
+    let noticed = |count: usize| {
+        let texts = (0..count).flat_map(|number| {
+            let id = format!("t{number}");
+            let schema = schema.replace("\"greet\"", &format!("{id:?}"));
+            [("schema.json", schema), ("guide.md", guide.clone()), ("handler.js", handler.clone())]
+                .map(|(name, text)| (format!("{id}/{name}"), text))
+        });
+        let compilation = crate::world::compile_tree(&quarterdeck_compiler::Tree::from_texts(texts), false);
+        assert!(compilation.artifact.is_some());
+        compilation.diagnostics.iter().any(|problem| problem.rule.code == "QD0503")
+    };
+    assert!(!noticed(512));
+    assert!(noticed(513));
+}

@@ -86,14 +86,17 @@ pub(crate) fn compile_files(files: &Files) -> Compilation {
 }
 
 pub(crate) fn compile_with(files: &Files, deny_lossy: bool) -> Compilation {
-    let tree = Tree::read(files.path()).unwrap();
+    compile_tree(&Tree::read(files.path()).unwrap(), deny_lossy)
+}
+
+pub(crate) fn compile_tree(tree: &Tree, deny_lossy: bool) -> Compilation {
     let native = NativeInspector::new([]);
     let options = Options {
         inspectors: Inspectors { js: &JsInspector, native: &native },
         deny_lossy,
         stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
     };
-    compile(&tree, &options)
+    compile(tree, &options)
 }
 
 pub(crate) fn artifact(files: &Files) -> Artifact {
