@@ -221,12 +221,16 @@ impl Queue {
         }
     }
 
+    /// Whether work waits, nobody is free to take it, and there may be more threads.
+    fn is_stuck(&self, state: &State) -> bool {
+        !state.ready.is_empty() && state.idle == 0 && state.threads < self.sizes.max_threads
+    }
+
     /// The watcher's life: adds a thread whenever work waits and nothing moves.
     fn watch(self: Arc<Self>) {
         let mut state = self.lock();
         while !state.closing {
-            let stuck = !state.ready.is_empty() && state.idle == 0 && state.threads < self.sizes.max_threads;
-            if !stuck {
+            if !self.is_stuck(&state) {
                 state = self.change.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
@@ -234,7 +238,8 @@ impl Queue {
             drop(state);
             thread::sleep(PATIENCE);
             state = self.lock();
-            if state.taken == taken && !state.ready.is_empty() && state.idle == 0 && !state.closing {
+            // Others may have added threads meanwhile, so the whole question is asked again.
+            if state.taken == taken && !state.closing && self.is_stuck(&state) {
                 self.add_thread(&mut state);
             }
         }
