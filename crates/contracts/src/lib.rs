@@ -7,6 +7,7 @@
 
 mod answer;
 mod artifact;
+mod calendar;
 mod canonical;
 mod case;
 mod confirmation;
@@ -16,7 +17,9 @@ pub mod handler;
 mod hash;
 mod ids;
 mod intent;
+mod overlay;
 mod response;
+mod store;
 
 #[cfg(feature = "json-schema")]
 mod editor_schema;
@@ -26,6 +29,7 @@ pub use artifact::{
     ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, HandlerKind, HandlerRef, Loss, Provider,
     RESPONSE_SCHEMA_VERSION, RESPONSE_SCHEMA_VERSIONS,
 };
+pub use calendar::{Calendar, Event, EventQuery, NewEvent};
 pub use canonical::canonical_json;
 pub use case::{Case, CaseCall, CaseFile, ConfirmationAnswer, Expectation, World};
 pub use confirmation::{ConfirmationRequest, ConfirmationToken};
@@ -37,7 +41,9 @@ pub use error::{ErrorType, ToolError};
 pub use hash::{artifact_hash, native_source_hash, sha256, tool_hash};
 pub use ids::{InvalidToolId, ToolId};
 pub use intent::{EndAfter, Intent, RequestedIntent};
+pub use overlay::Overlay;
 pub use response::{Meta, ToolResponse};
+pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};
 
 #[cfg(feature = "json-schema")]
 pub use editor_schema::definition_schema;

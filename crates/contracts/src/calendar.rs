@@ -1,0 +1,84 @@
+//! The calendar: who is busy when, and a new appointment.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Overlay;
+use crate::handler::{BoxFuture, CapabilityError};
+
+/// A site's set of calendars, whatever keeps them.
+///
+/// Failures say what the caller can do: [`AuthError`](crate::handler::CapabilityErrorCode::AuthError) when someone
+/// must sign in again, `RateLimit` with a time, `Timeout` for what may work a moment later, `NotFound` for a calendar
+/// that does not exist, `InvalidArgument` for what makes no sense.
+pub trait Calendar: Send + Sync {
+    /// The events that touch a window, recurring ones expanded, in the order of their start; neither merged nor cut.
+    fn events(
+        &self,
+        query: EventQuery,
+        overlay: Arc<Overlay>,
+    ) -> BoxFuture<Result<Vec<Event>, CapabilityError>>;
+
+    /// Books an appointment. A calendar in our own store writes to the overlay, so that the booking and the record of
+    /// the call are one commit; one that lives elsewhere books at once.
+    fn create(&self, event: NewEvent, overlay: Arc<Overlay>) -> BoxFuture<Result<Event, CapabilityError>>;
+}
+
+/// Which events to read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventQuery {
+    /// The first moment (RFC 3339).
+    pub time_min: String,
+    /// The moment after the last (RFC 3339).
+    pub time_max: String,
+    /// Which calendars: `primary`, `team`, `personal`.
+    pub calendars: Vec<String>,
+}
+
+/// One occurrence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// What it is known by; occurrences of one recurring event share it.
+    pub id: String,
+    /// When it begins (RFC 3339, UTC).
+    pub start: String,
+    /// When it ends (RFC 3339, UTC).
+    pub end: String,
+    /// Its title.
+    pub summary: String,
+    /// Who takes part, as e-mail addresses.
+    pub attendees: Vec<String>,
+    /// Which calendar it stands in.
+    pub calendar: String,
+}
+
+/// An appointment to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewEvent {
+    /// Its title.
+    pub summary: String,
+    /// When it begins (RFC 3339).
+    pub start: String,
+    /// When it ends (RFC 3339).
+    pub end: String,
+    /// Who takes part, as e-mail addresses.
+    #[serde(default)]
+    pub attendees: Vec<String>,
+    /// What it is about.
+    #[serde(default)]
+    pub description: String,
+    /// Whether to add a link to a video call, where one is configured.
+    #[serde(default)]
+    pub conference: bool,
+    /// Which calendar it goes to; the owner's own one by default.
+    #[serde(default = "primary")]
+    pub calendar: String,
+}
+
+fn primary() -> String {
+    "primary".into()
+}

@@ -1,0 +1,101 @@
+//! A call's own view of the store.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::{Commit, Scan, Store, StoreError, Table};
+
+/// What one call has read and wants to write. It reads its own writes; nobody else does until they are committed
+/// together with the call's record, or never.
+///
+/// Every row that was read with [`Overlay::get`] must still be the same at the commit, so that two calls which
+/// decide from the same row cannot both succeed. A scan gives no such guarantee: whoever decides from one also reads
+/// a row that every writer of the scanned rows changes.
+pub struct Overlay {
+    store: Arc<dyn Store>,
+    changes: Mutex<Changes>,
+}
+
+#[derive(Default)]
+struct Changes {
+    read: BTreeMap<(Table, String), Option<u64>>,
+    written: BTreeMap<(Table, String), Option<Value>>,
+}
+
+impl Overlay {
+    /// An empty view.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, changes: Mutex::default() }
+    }
+
+    /// One row, as this call sees it.
+    pub async fn get(&self, table: Table, key: &str) -> Result<Option<Value>, StoreError> {
+        if let Some(written) = self.lock().written.get(&(table, key.to_owned())) {
+            return Ok(written.clone());
+        }
+        let row = self.store.get(table, key).await?;
+        let version = row.as_ref().map(|row| row.version);
+        // The first reading counts: a second one that differs must not hide that something changed in between.
+        self.lock().read.entry((table, key.to_owned())).or_insert(version);
+        Ok(row.map(|row| row.value))
+    }
+
+    /// Every row with a prefix, up to `limit` rows, as this call sees them, in the order of their keys.
+    pub async fn scan(
+        &self,
+        table: Table,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Value)>, StoreError> {
+        let stored = self.store.scan(table, Scan::prefix(prefix, limit)).await?;
+        let mut rows: BTreeMap<String, Value> =
+            stored.into_iter().map(|(key, row)| (key, row.value)).collect();
+        let from = Bound::Included((table, prefix.to_owned()));
+        for ((_, key), written) in self.lock().written.range((from, Bound::Unbounded)) {
+            if !key.starts_with(prefix) {
+                break;
+            }
+            match written {
+                Some(value) => drop(rows.insert(key.clone(), value.clone())),
+                None => drop(rows.remove(key)),
+            }
+        }
+        Ok(rows.into_iter().take(limit).collect())
+    }
+
+    /// Writes a row, for this call only until it is committed.
+    pub fn put(&self, table: Table, key: impl Into<String>, value: Value) {
+        self.lock().written.insert((table, key.into()), Some(value));
+    }
+
+    /// Deletes a row, likewise.
+    pub fn delete(&self, table: Table, key: impl Into<String>) {
+        self.lock().written.insert((table, key.into()), None);
+    }
+
+    /// What the call wants changed, with what it relied on. The view is empty afterwards.
+    pub fn take(&self) -> Commit {
+        let Changes { read, written } = std::mem::take(&mut *self.lock());
+        let mut commit = Commit::default();
+        if written.is_empty() {
+            return commit;
+        }
+        for ((table, key), version) in read {
+            commit = commit.check(table, key, version);
+        }
+        for ((table, key), value) in written {
+            commit = match value {
+                Some(value) => commit.put(table, key, value),
+                None => commit.delete(table, key),
+            };
+        }
+        commit
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
