@@ -50,17 +50,17 @@ impl Overlay {
         prefix: &str,
         limit: usize,
     ) -> Result<Vec<(String, Value)>, StoreError> {
-        let stored = self.store.scan(table, Scan::prefix(prefix, limit)).await?;
+        let written = self.written(table, prefix);
+        // Each row that this call deleted may take the place of one that it should see.
+        let deleted = written.iter().filter(|(_, value)| value.is_none()).count();
+        let wanted = Scan::prefix(prefix, limit.saturating_add(deleted));
+        let stored = self.store.scan(table, wanted).await?;
         let mut rows: BTreeMap<String, Value> =
             stored.into_iter().map(|(key, row)| (key, row.value)).collect();
-        let from = Bound::Included((table, prefix.to_owned()));
-        for ((_, key), written) in self.lock().written.range((from, Bound::Unbounded)) {
-            if !key.starts_with(prefix) {
-                break;
-            }
-            match written {
-                Some(value) => drop(rows.insert(key.clone(), value.clone())),
-                None => drop(rows.remove(key)),
+        for (key, value) in written {
+            match value {
+                Some(value) => drop(rows.insert(key, value)),
+                None => drop(rows.remove(&key)),
             }
         }
         Ok(rows.into_iter().take(limit).collect())
@@ -93,6 +93,17 @@ impl Overlay {
             };
         }
         commit
+    }
+
+    /// What this call wrote under a prefix.
+    fn written(&self, table: Table, prefix: &str) -> Vec<(String, Option<Value>)> {
+        let from = Bound::Included((table, prefix.to_owned()));
+        self.lock()
+            .written
+            .range((from, Bound::Unbounded))
+            .take_while(|((of, key), _)| *of == table && key.starts_with(prefix))
+            .map(|((_, key), value)| (key.clone(), value.clone()))
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Changes> {

@@ -23,6 +23,8 @@ pub trait Store: Send + Sync {
 
     /// Applies a commit if all its checks hold. It is durable when the future ends.
     ///
+    /// A value may nest 127 levels deep: what is deeper could be written but not parsed again, and is refused.
+    ///
     /// The work goes on when the future is dropped: a commit is never half applied.
     fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>>;
 
