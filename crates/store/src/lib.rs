@@ -1,0 +1,13 @@
+//! Where everything is kept that outlives a call: engines behind [`quarterdeck_contracts::Store`].
+//!
+//! [`MemoryStore`] is for tests and for runs that leave nothing behind. [`SqliteStore`] is one file on one machine.
+//! Neither knows what its rows mean.
+
+mod limits;
+mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+pub use memory::MemoryStore;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{OpenError, SqliteOptions, SqliteStore};

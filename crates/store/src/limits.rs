@@ -1,0 +1,26 @@
+//! What every engine refuses, so that a change of engine changes nothing.
+
+use quarterdeck_contracts::{Commit, StoreError};
+use serde_json::Value;
+
+/// How deeply a value may nest. The JSON parser stops here, so a deeper value could be written but never read.
+const DEPTH: usize = 127;
+
+/// Refuses a commit whose values could not be read back.
+pub(crate) fn check_depth(commit: &Commit) -> Result<(), StoreError> {
+    let too_deep =
+        commit.writes.iter().filter_map(|write| write.value.as_ref()).any(|value| !fits(value, DEPTH));
+    if too_deep {
+        return Err(StoreError::Failed(format!("a value is nested more than {DEPTH} levels deep")));
+    }
+    Ok(())
+}
+
+/// The recursion ends with `left`, however deep the value is.
+fn fits(value: &Value, left: usize) -> bool {
+    match value {
+        Value::Array(items) => left > 0 && items.iter().all(|item| fits(item, left - 1)),
+        Value::Object(members) => left > 0 && members.values().all(|member| fits(member, left - 1)),
+        _ => true,
+    }
+}

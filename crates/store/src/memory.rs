@@ -1,0 +1,129 @@
+//! A store that ends with its process.
+
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use quarterdeck_contracts::handler::BoxFuture;
+use quarterdeck_contracts::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table};
+
+use crate::limits::check_depth;
+
+/// Rows in memory. Every commit is applied before the call that makes it returns.
+#[derive(Default)]
+pub struct MemoryStore {
+    rows: Mutex<Rows>,
+}
+
+#[derive(Default)]
+struct Rows {
+    tables: [BTreeMap<String, Kept>; Table::ALL.len()],
+    /// The last commit's number.
+    version: u64,
+}
+
+struct Kept {
+    row: Row,
+    expires_ms: Option<u64>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// No step of a commit can panic between two writes, so what a poisoned lock guards is whole.
+    fn rows(&self) -> MutexGuard<'_, Rows> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn apply(&self, commit: Commit) -> Result<(), CommitError> {
+        check_depth(&commit)?;
+        self.rows().apply(commit)
+    }
+}
+
+impl Rows {
+    fn table(&self, table: Table) -> &BTreeMap<String, Kept> {
+        &self.tables[table as usize]
+    }
+
+    fn apply(&mut self, commit: Commit) -> Result<(), CommitError> {
+        for Check { table, key, version } in commit.checks {
+            if self.table(table).get(&key).map(|kept| kept.row.version) != version {
+                return Err(CommitError::Changed { table, key });
+            }
+        }
+        self.version += 1;
+        for write in commit.writes {
+            let table = &mut self.tables[write.table as usize];
+            match write.value {
+                Some(value) => {
+                    let row = Row { value, version: self.version };
+                    table.insert(write.key, Kept { row, expires_ms: write.expires_ms });
+                }
+                None => drop(table.remove(&write.key)),
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(&self, table: Table, scan: &Scan) -> Vec<(String, Row)> {
+        let from = match &scan.after {
+            Some(after) if *after >= scan.prefix => Bound::Excluded(after.as_str()),
+            _ => Bound::Included(scan.prefix.as_str()),
+        };
+        self.table(table)
+            .range::<str, _>((from, Bound::Unbounded))
+            .take_while(|(key, _)| key.starts_with(&scan.prefix))
+            .take(scan.limit)
+            .map(|(key, kept)| (key.clone(), kept.row.clone()))
+            .collect()
+    }
+
+    fn sweep(&mut self, now_ms: u64) -> u64 {
+        let mut forgotten = 0;
+        for table in &mut self.tables {
+            let before = table.len();
+            table.retain(|_, kept| kept.expires_ms.is_none_or(|at| at > now_ms));
+            forgotten += before - table.len();
+        }
+        forgotten as u64
+    }
+}
+
+impl Store for MemoryStore {
+    fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
+        let row = self.rows().table(table).get(key).map(|kept| kept.row.clone());
+        Box::pin(ready(Ok(row)))
+    }
+
+    fn scan(&self, table: Table, scan: Scan) -> BoxFuture<Result<Vec<(String, Row)>, StoreError>> {
+        let rows = self.rows().scan(table, &scan);
+        Box::pin(ready(Ok(rows)))
+    }
+
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
+        Box::pin(ready(self.apply(commit)))
+    }
+
+    fn queue(&self, commit: Commit) -> Result<(), StoreError> {
+        match self.apply(commit) {
+            Ok(()) | Err(CommitError::Changed { .. }) => Ok(()),
+            Err(CommitError::Store(error)) => Err(error),
+        }
+    }
+
+    fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
+        let forgotten = self.rows().sweep(now_ms);
+        Box::pin(ready(Ok(forgotten)))
+    }
+
+    fn backup(&self, _to: &Path) -> BoxFuture<Result<(), StoreError>> {
+        let error = "a store in memory has no file to copy; choose the store in a file to keep backups";
+        Box::pin(ready(Err(StoreError::Failed(error.to_owned()))))
+    }
+}

@@ -1,0 +1,49 @@
+//! A copy of everything, as of one moment, while work goes on.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use quarterdeck_contracts::StoreError;
+use tempfile::NamedTempFile;
+use tokio::sync::oneshot;
+
+use super::open::{BUSY, connect};
+use super::{file, rows};
+
+/// Copies on a thread of its own, and answers when the copy is on the disk.
+pub(super) fn start(from: PathBuf, to: PathBuf, answer: oneshot::Sender<Result<(), StoreError>>) {
+    let copying =
+        thread::Builder::new().name("store-backup".into()).spawn(move || drop(answer.send(copy(&from, &to))));
+    // The answer went with the thread that was not started; its owner hears that nothing will come.
+    if let Err(error) = copying {
+        tracing::error!(%error, "a backup could not start");
+    }
+}
+
+/// Under a name of its own until it is whole, so that what stands at `to` is a backup and not half of one.
+fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
+    if to.symlink_metadata().is_ok() {
+        return Err(exists(to));
+    }
+    // A temporary file is its owner's alone, and SQLite copies into a file that is empty.
+    let partial = NamedTempFile::new_in(file::folder_of(to)).map_err(io_failed)?;
+    let name = partial.path().to_str().ok_or_else(|| {
+        StoreError::Failed("a backup needs a path that is valid Unicode; choose another".to_owned())
+    })?;
+    let connection = connect(from, BUSY).map_err(rows::failed)?;
+    connection.execute("VACUUM INTO ?1", [name]).map_err(rows::failed)?;
+    partial.as_file().sync_all().map_err(io_failed)?;
+    partial.persist_noclobber(to).map_err(|failure| match failure.error.kind() {
+        std::io::ErrorKind::AlreadyExists => exists(to),
+        _ => io_failed(failure.error),
+    })?;
+    file::sync_folder_of(to).map_err(io_failed)
+}
+
+fn exists(to: &Path) -> StoreError {
+    StoreError::Failed(format!("{} exists already; a backup never overwrites", to.display()))
+}
+
+fn io_failed(error: std::io::Error) -> StoreError {
+    StoreError::Failed(format!("the backup could not be written: {error}"))
+}

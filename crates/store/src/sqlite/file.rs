@@ -1,0 +1,105 @@
+//! The file on disk: made for its owner alone, and looked at before SQLite touches it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// How every SQLite file begins.
+const HEADER: &[u8; 16] = b"SQLite format 3\0";
+
+/// What stands at a path before the store is opened.
+pub(super) enum Found {
+    /// Nothing, or nothing yet.
+    Empty,
+    Database,
+    SomethingElse,
+}
+
+/// Makes the file, and its folder, if they are not there, and says what is.
+pub(super) fn prepare(path: &Path) -> io::Result<Found> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        create_folder(folder)?;
+    }
+    match create_new(path) {
+        Ok(_) => return Ok(Found::Empty),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    let mut start = Vec::new();
+    File::open(path)?.take(HEADER.len() as u64).read_to_end(&mut start)?;
+    Ok(match start.as_slice() {
+        [] => Found::Empty,
+        start if start == HEADER => Found::Database,
+        _ => Found::SomethingElse,
+    })
+}
+
+/// Takes the file, and those that SQLite keeps beside it, away from everybody but their owner.
+pub(super) fn tighten(path: &Path) -> io::Result<()> {
+    for file in [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")] {
+        match make_private(&file) {
+            Ok(false) => {}
+            Ok(true) => {
+                tracing::warn!(file = %file.display(), "the store could be read by others; its permissions were tightened");
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Makes a new file. What SQLite makes beside it later has the same permissions.
+fn create_new(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Says whether there was something to change.
+#[cfg(unix)]
+fn make_private(file: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut permissions = fs::metadata(file)?.permissions();
+    if permissions.mode() & 0o077 == 0 {
+        return Ok(false);
+    }
+    permissions.set_mode(permissions.mode() & 0o7700);
+    fs::set_permissions(file, permissions)?;
+    Ok(true)
+}
+
+/// Elsewhere a file has the permissions of its folder.
+#[cfg(not(unix))]
+fn make_private(_file: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Makes sure that a file's name outlives a crash, as its contents do.
+pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    File::open(folder_of(path))?.sync_all()
+}
+
+/// The folder that a path stands in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

@@ -1,0 +1,185 @@
+//! Rows as they stand in the file: every statement that reads or writes them.
+
+use quarterdeck_contracts::{Check, Commit, Row, Scan, StoreError, Table};
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// A row whose value is still text. Whoever asked for it parses it, on their own time.
+pub(super) struct StoredRow {
+    key: String,
+    value: String,
+    version: i64,
+}
+
+impl StoredRow {
+    pub(super) fn decode(self, table: Table) -> Result<(String, Row), StoreError> {
+        let damaged = || StoreError::Failed(format!("a row of `{}` is damaged", table.as_str()));
+        let value = serde_json::from_str(&self.value).map_err(|_| damaged())?;
+        let version = u64::try_from(self.version).map_err(|_| damaged())?;
+        Ok((self.key, Row { value, version }))
+    }
+
+    fn from_sql(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { key: row.get(0)?, value: row.get(1)?, version: row.get(2)? })
+    }
+}
+
+/// A commit whose values are text already, so that the writer only writes.
+pub(super) struct EncodedCommit {
+    checks: Vec<Check>,
+    changes: Vec<Change>,
+}
+
+struct Change {
+    table: Table,
+    key: String,
+    value: Option<String>,
+    expires_ms: Option<i64>,
+}
+
+impl EncodedCommit {
+    pub(super) fn new(commit: Commit) -> Self {
+        let changes = commit.writes.into_iter().map(|write| Change {
+            table: write.table,
+            key: write.key,
+            value: write.value.map(|value| value.to_string()),
+            expires_ms: write.expires_ms.map(clamp),
+        });
+        Self { checks: commit.checks, changes: changes.collect() }
+    }
+
+    /// Whether it would change nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// The rows it would change.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (Table, &str)> {
+        self.changes.iter().map(|change| (change.table, change.key.as_str()))
+    }
+
+    /// About how much memory it holds.
+    pub(super) fn size(&self) -> usize {
+        let row = |key: &str, value: Option<&str>| 64 + key.len() + value.map_or(0, str::len);
+        let checks: usize = self.checks.iter().map(|check| row(&check.key, None)).sum();
+        let changes: usize =
+            self.changes.iter().map(|change| row(&change.key, change.value.as_deref())).sum();
+        checks + changes
+    }
+
+    /// The first check that does not hold.
+    pub(super) fn failed_check(&self, connection: &Connection) -> rusqlite::Result<Option<&Check>> {
+        let mut versions =
+            connection.prepare_cached("SELECT version FROM rows WHERE table_name = ?1 AND key = ?2")?;
+        for check in &self.checks {
+            let stored: Option<i64> =
+                versions.query_row(params![check.table.as_str(), check.key], |row| row.get(0)).optional()?;
+            let expected = check.version.map(clamp);
+            if stored != expected {
+                return Ok(Some(check));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes every change, under one version.
+    pub(super) fn write(&self, connection: &Connection, version: i64) -> rusqlite::Result<()> {
+        for Change { table, key, value, expires_ms } in &self.changes {
+            match value {
+                Some(value) => connection
+                    .prepare_cached(
+                        "INSERT OR REPLACE INTO rows (table_name, key, value, version, expires_ms)
+                         VALUES (?1, ?2, ?3, ?4, ?5)",
+                    )?
+                    .execute(params![table.as_str(), key, value, version, expires_ms])?,
+                None => connection
+                    .prepare_cached("DELETE FROM rows WHERE table_name = ?1 AND key = ?2")?
+                    .execute(params![table.as_str(), key])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Which rows somebody wants.
+pub(super) enum Wanted {
+    One { table: Table, key: String },
+    Some { table: Table, scan: Scan },
+}
+
+impl Wanted {
+    pub(super) fn read(&self, connection: &Connection) -> Result<Vec<StoredRow>, StoreError> {
+        match self {
+            Self::One { table, key } => get(connection, *table, key).map(Vec::from_iter),
+            Self::Some { table, scan: wanted } => scan(connection, *table, wanted),
+        }
+        .map_err(failed)
+    }
+}
+
+fn get(connection: &Connection, table: Table, key: &str) -> rusqlite::Result<Option<StoredRow>> {
+    connection
+        .prepare_cached("SELECT key, value, version FROM rows WHERE table_name = ?1 AND key = ?2")?
+        .query_row(params![table.as_str(), key], StoredRow::from_sql)
+        .optional()
+}
+
+/// Walks the keys in their order and stops at the first without the prefix: no pattern to escape, no upper bound to
+/// compute.
+fn scan(connection: &Connection, table: Table, scan: &Scan) -> rusqlite::Result<Vec<StoredRow>> {
+    let (sql, from) = match &scan.after {
+        Some(after) if *after >= scan.prefix => (
+            "SELECT key, value, version FROM rows WHERE table_name = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
+            after,
+        ),
+        _ => (
+            "SELECT key, value, version FROM rows WHERE table_name = ?1 AND key >= ?2 ORDER BY key LIMIT ?3",
+            &scan.prefix,
+        ),
+    };
+    let limit = i64::try_from(scan.limit).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![table.as_str(), from, limit])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        // The key is looked at before the value is copied: the first row beyond the prefix may be a large one.
+        if !row.get_ref(0)?.as_str()?.starts_with(&scan.prefix) {
+            break;
+        }
+        found.push(StoredRow::from_sql(row)?);
+    }
+    Ok(found)
+}
+
+/// Forgets at most `limit` rows whose time has come.
+pub(super) fn sweep(connection: &Connection, now_ms: u64, limit: usize) -> rusqlite::Result<usize> {
+    connection
+        .prepare_cached(
+            "DELETE FROM rows WHERE (table_name, key) IN
+             (SELECT table_name, key FROM rows WHERE expires_ms <= ?1 LIMIT ?2)",
+        )?
+        .execute(params![clamp(now_ms), i64::try_from(limit).unwrap_or(i64::MAX)])
+}
+
+/// The number of the last commit.
+pub(super) fn last_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT value FROM meta WHERE name = 'version'")?
+        .query_row([], |row| row.get(0))
+}
+
+pub(super) fn set_last_version(connection: &Connection, version: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'version'")?
+        .execute([version])
+        .map(drop)
+}
+
+/// What the engine says, for the operator. It names statements and pages, never values.
+pub(super) fn failed(error: rusqlite::Error) -> StoreError {
+    StoreError::Failed(error.to_string())
+}
+
+/// SQLite's integers have a sign. What lies beyond is as good as for ever.
+fn clamp(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

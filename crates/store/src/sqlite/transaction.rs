@@ -1,0 +1,144 @@
+//! The transaction that a group of commits shares.
+
+use quarterdeck_contracts::{CommitError, StoreError};
+use rusqlite::Connection;
+
+use super::rows::{self, EncodedCommit, failed};
+
+/// The writing connection, and what is open on it.
+///
+/// A failure belongs to a commit as long as SQLite can undo that commit alone. When it cannot, or cannot even begin,
+/// the whole group has failed, and nothing more is tried until it has ended.
+pub(super) struct Transaction {
+    connection: Connection,
+    state: State,
+    /// The number of the last commit. It never goes back, not even with a transaction that is undone: somebody may
+    /// have read a row that bears it.
+    version: i64,
+}
+
+enum State {
+    Closed,
+    /// With the number in the file when it began.
+    Open(i64),
+    /// Undone already, and to be answered for.
+    Lost(StoreError),
+}
+
+impl Transaction {
+    pub(super) fn new(connection: Connection) -> Self {
+        Self { connection, state: State::Closed, version: 0 }
+    }
+
+    /// Reads on it see what was applied so far.
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Applies a commit if its checks hold; otherwise the group is as it was.
+    pub(super) fn apply(&mut self, commit: &EncodedCommit) -> Result<(), CommitError> {
+        self.begin()?;
+        match commit.failed_check(&self.connection) {
+            Ok(None) => {}
+            Ok(Some(check)) => {
+                return Err(CommitError::Changed { table: check.table, key: check.key.clone() });
+            }
+            Err(error) => return Err(self.failed(error).into()),
+        }
+        if commit.is_empty() {
+            return Ok(());
+        }
+        self.version += 1;
+        let version = self.version;
+        self.alone(|connection| commit.write(connection, version)).map_err(CommitError::from)
+    }
+
+    /// Forgets at most `limit` rows whose time has come.
+    pub(super) fn sweep(&mut self, now_ms: u64, limit: usize) -> Result<u64, StoreError> {
+        self.begin()?;
+        self.alone(|connection| rows::sweep(connection, now_ms, limit)).map(|swept| swept as u64)
+    }
+
+    /// Ends the group: what was applied is on the disk, or undone.
+    pub(super) fn end(&mut self) -> Result<(), StoreError> {
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Closed => Ok(()),
+            State::Lost(error) => Err(error),
+            State::Open(before) => self.finish(before).map_err(|error| {
+                self.undo();
+                failed(error)
+            }),
+        }
+    }
+
+    /// Whether the group has failed as a whole.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.state, State::Lost(_))
+    }
+
+    /// Moves everything from the log to the file.
+    pub(super) fn checkpoint(&self) -> Result<(), StoreError> {
+        // A reader may be in the way; then the log stays, and whoever opens the file next goes on with it.
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed)
+    }
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        match &self.state {
+            State::Open(_) => return Ok(()),
+            State::Lost(error) => return Err(error.clone()),
+            State::Closed => {}
+        }
+        // The file's number is read anew each time, because another process may have written.
+        let begun = self
+            .connection
+            .prepare_cached("BEGIN IMMEDIATE")
+            .and_then(|mut begin| begin.execute([]))
+            .and_then(|_| rows::last_version(&self.connection));
+        match begun {
+            Ok(version) => {
+                self.version = self.version.max(version);
+                self.state = State::Open(self.version);
+                Ok(())
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// A group that wrote nothing leaves the file alone, so that a failed check costs no sync.
+    fn finish(&self, before: i64) -> rusqlite::Result<()> {
+        if self.version > before {
+            rows::set_last_version(&self.connection, self.version)?;
+        }
+        self.connection.prepare_cached("COMMIT")?.execute([]).map(drop)
+    }
+
+    /// Does something whole or not at all, within the group.
+    fn alone<T>(&mut self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let step = |sql: &str| self.connection.prepare_cached(sql)?.execute([]).map(drop);
+        let done = step("SAVEPOINT alone").and_then(|()| work(&self.connection));
+        let ended = match done {
+            Ok(value) => step("RELEASE alone").map(|()| Ok(value)),
+            Err(error) => {
+                step("ROLLBACK TO alone").and_then(|()| step("RELEASE alone")).map(|()| Err(failed(error)))
+            }
+        };
+        // SQLite may answer a full disk by undoing the whole transaction.
+        ended.unwrap_or_else(|error| Err(self.failed(error)))
+    }
+
+    /// The group can no longer be trusted. It is undone at once: nobody shall read what will not be.
+    fn failed(&mut self, error: rusqlite::Error) -> StoreError {
+        self.undo();
+        let error = failed(error);
+        self.state = State::Lost(error.clone());
+        error
+    }
+
+    fn undo(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.connection.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "a failed transaction could not be undone");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Which rows have queued changes that are not in the file yet.
+//!
+//! Only the writer's open transaction knows such a row as its readers must see it. Every other row can be read beside
+//! the writer, without waiting for a disk.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use quarterdeck_contracts::Table;
+
+use super::rows::Wanted;
+
+/// Rows share slots by their hash. A shared slot sends a reader the slow way, never the wrong one.
+const SLOTS: usize = 4096;
+
+/// How many queued changes are under way, by slot and by table.
+pub(super) struct Unsettled {
+    hash: RandomState,
+    slots: Box<[AtomicU32]>,
+    tables: [AtomicU32; Table::ALL.len()],
+}
+
+impl Unsettled {
+    pub(super) fn new() -> Self {
+        let slots = (0..SLOTS).map(|_| AtomicU32::new(0)).collect();
+        Self { hash: RandomState::new(), slots, tables: Default::default() }
+    }
+
+    /// Marks rows as changing, until the answer is dropped.
+    pub(super) fn mark<'a>(self: &Arc<Self>, rows: impl Iterator<Item = (Table, &'a str)>) -> Mark {
+        let rows: Vec<_> = rows.map(|(table, key)| (table, self.slot(table, key))).collect();
+        for (table, slot) in &rows {
+            self.slots[*slot].fetch_add(1, Ordering::AcqRel);
+            self.tables[*table as usize].fetch_add(1, Ordering::AcqRel);
+        }
+        Mark { unsettled: Arc::clone(self), rows }
+    }
+
+    /// Whether the file may not have what a reader must see.
+    pub(super) fn touches(&self, wanted: &Wanted) -> bool {
+        let count = match wanted {
+            Wanted::One { table, key } => &self.slots[self.slot(*table, key)],
+            Wanted::Some { table, .. } => &self.tables[*table as usize],
+        };
+        count.load(Ordering::Acquire) > 0
+    }
+
+    fn slot(&self, table: Table, key: &str) -> usize {
+        (self.hash.hash_one((table, key)) % SLOTS as u64) as usize
+    }
+}
+
+/// The rows of one queued commit. Dropped when they are in the file, or will never be.
+pub(super) struct Mark {
+    unsettled: Arc<Unsettled>,
+    rows: Vec<(Table, usize)>,
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        for (table, slot) in &self.rows {
+            self.unsettled.slots[*slot].fetch_sub(1, Ordering::AcqRel);
+            self.unsettled.tables[*table as usize].fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}

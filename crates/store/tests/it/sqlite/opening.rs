@@ -1,0 +1,162 @@
+//! What stands at the path, and who may read it.
+
+use std::fs;
+use std::path::Path;
+
+use quarterdeck_contracts::{Commit, CommitError, Store, StoreError, Table};
+use quarterdeck_store::{OpenError, SqliteStore};
+use quarterdeck_testkit::block_on;
+use serde_json::json;
+
+use super::{place, put, tamper, value};
+
+fn refusal(path: &Path) -> OpenError {
+    match SqliteStore::open(path) {
+        Ok(_) => panic!("it was opened"),
+        Err(error) => error,
+    }
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn what_it_makes_is_its_owners_alone() {
+    let (folder, _) = place();
+    let path = folder.path().join("data/inner/store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    block_on(store.commit(put("a", json!(1)))).unwrap();
+    for name in ["store.db", "store.db-wal", "store.db-shm"] {
+        assert_eq!(mode(&path.with_file_name(name)), 0o600, "{name}");
+    }
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    assert_eq!(mode(&folder.path().join("data")), 0o700);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_could_read_is_tightened() {
+    let (folder, path) = place();
+    set_mode(folder.path(), 0o755);
+    drop(SqliteStore::open(&path).unwrap());
+    set_mode(&path, 0o644);
+    // As a crash would leave them.
+    for name in ["store.db-wal", "store.db-shm"] {
+        fs::write(path.with_file_name(name), "").unwrap();
+        set_mode(&path.with_file_name(name), 0o666);
+    }
+    let store = SqliteStore::open(&path).unwrap();
+    block_on(store.commit(put("a", json!(1)))).unwrap();
+    for name in ["store.db", "store.db-wal", "store.db-shm"] {
+        assert_eq!(mode(&path.with_file_name(name)), 0o600, "{name}");
+    }
+    assert_eq!(mode(folder.path()), 0o755, "a folder that was there is somebody else's business");
+}
+
+#[test]
+fn a_newer_file_is_refused_with_a_way_out() {
+    let (_folder, path) = place();
+    drop(SqliteStore::open(&path).unwrap());
+    tamper(&path, "PRAGMA user_version = 99");
+    let before = fs::read(&path).unwrap();
+    let error = refusal(&path);
+    assert!(matches!(error, OpenError::Newer { found: 99, known: 1, .. }), "{error:?}");
+    assert!(error.to_string().contains("use the newer version"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_file_that_is_something_else_is_left_alone() {
+    let (_folder, path) = place();
+    for contents in ["x", "dear diary", &"a long letter ".repeat(1000)] {
+        fs::write(&path, contents).unwrap();
+        let error = refusal(&path);
+        assert!(matches!(error, OpenError::NotAStore { .. }), "{error:?}");
+        assert!(error.to_string().contains("was left alone"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), contents.as_bytes());
+    }
+}
+
+#[test]
+fn a_database_of_another_program_is_left_alone() {
+    for sql in ["CREATE TABLE t (a)", "PRAGMA application_id = 7", "PRAGMA user_version = 1"] {
+        let (_folder, path) = place();
+        tamper(&path, sql);
+        let before = fs::read(&path).unwrap();
+        assert!(matches!(refusal(&path), OpenError::NotAStore { .. }), "{sql}");
+        assert_eq!(fs::read(&path).unwrap(), before, "{sql}");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_refused_and_kept() {
+    let (_folder, path) = place();
+    drop(SqliteStore::open(&path).unwrap());
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[16..100].fill(0xff);
+    fs::write(&path, &bytes).unwrap();
+    refusal(&path);
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_folder_is_not_a_file() {
+    let (folder, _) = place();
+    assert!(matches!(refusal(folder.path()), OpenError::Io { .. }));
+}
+
+#[test]
+fn an_empty_file_becomes_a_store() {
+    let (_folder, path) = place();
+    fs::write(&path, "").unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    block_on(store.commit(put("a", json!(1)))).unwrap();
+}
+
+#[test]
+fn two_openings_of_one_file_decide_together() {
+    let (_folder, path) = place();
+    let (one, other) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+    let mut last = 0;
+    for n in 0..20 {
+        let (writer, reader) = if n % 2 == 0 { (&one, &other) } else { (&other, &one) };
+        let seen = block_on(reader.get(Table::Values, "a")).unwrap().map(|row| row.version);
+        let commit = || put("a", json!(n)).check(Table::Values, "a", seen);
+        block_on(writer.commit(commit())).unwrap();
+        assert!(matches!(block_on(reader.commit(commit())), Err(CommitError::Changed { .. })));
+        let row = block_on(reader.get(Table::Values, "a")).unwrap().unwrap();
+        assert_eq!(row.value, json!(n));
+        assert!(row.version > last);
+        last = row.version;
+    }
+}
+
+#[test]
+fn a_closed_store_says_so_and_leaves_one_file() {
+    let (folder, path) = place();
+    let store = SqliteStore::open(&path).unwrap();
+    store.queue(put("queued", json!(1))).unwrap();
+    block_on(store.close()).unwrap();
+    assert_eq!(store.queue(put("a", json!(1))), Err(StoreError::Closed));
+    assert_eq!(block_on(store.commit(put("a", json!(1)))), Err(StoreError::Closed.into()));
+    assert_eq!(block_on(store.get(Table::Values, "a")), Err(StoreError::Closed));
+    assert_eq!(block_on(store.sweep(0)), Err(StoreError::Closed));
+    assert_eq!(block_on(store.backup(&folder.path().join("copy"))), Err(StoreError::Closed));
+    block_on(store.close()).unwrap();
+    drop(store);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(value(&store, "queued"), Some(json!(1)));
+    block_on(store.commit(Commit::default().delete(Table::Values, "queued"))).unwrap();
+}
