@@ -1,5 +1,7 @@
 //! The calendar: who is busy when, and a new appointment.
 
+mod methods;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -7,13 +9,16 @@ use serde::{Deserialize, Serialize};
 use crate::Overlay;
 use crate::handler::{BoxFuture, CapabilityError};
 
+pub use methods::{CALENDAR_METHODS, answer_calendar};
+
 /// A site's set of calendars, whatever keeps them.
 ///
 /// Failures say what the caller can do: [`AuthError`](crate::handler::CapabilityErrorCode::AuthError) when someone
 /// must sign in again, `RateLimit` with a time, `Timeout` for what may work a moment later, `NotFound` for a calendar
 /// that does not exist, `InvalidArgument` for what makes no sense.
 pub trait Calendar: Send + Sync {
-    /// The events that touch a window, recurring ones expanded, in the order of their start; neither merged nor cut.
+    /// What takes up time in a window: the events that touch it, recurring ones expanded, in the order of their start,
+    /// neither merged nor cut. Cancelled events and those marked as free are not among them.
     fn events(
         &self,
         query: EventQuery,
@@ -33,7 +38,8 @@ pub struct EventQuery {
     pub time_min: String,
     /// The moment after the last (RFC 3339).
     pub time_max: String,
-    /// Which calendars: `primary`, `team`, `personal`.
+    /// Which calendars: `primary`, `team`, `personal`. None named means all of them.
+    #[serde(default)]
     pub calendars: Vec<String>,
 }
 
@@ -53,6 +59,9 @@ pub struct Event {
     pub attendees: Vec<String>,
     /// Which calendar it stands in.
     pub calendar: String,
+    /// Where its video call is, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conference: Option<String>,
 }
 
 /// An appointment to be made.

@@ -1,5 +1,6 @@
 //! Handlers: how one is looked at, what runs it, and what it may do while it runs.
 
+mod capabilities;
 mod context;
 mod host;
 mod inspect;
@@ -8,6 +9,7 @@ mod native;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use capabilities::{calendar_create, calendar_events};
 pub use context::{
     CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel, SessionFacts,
     ToolFacts,

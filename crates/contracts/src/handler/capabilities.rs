@@ -1,0 +1,36 @@
+//! Capabilities with types, for handlers written in Rust. Each is one [`Context::request`].
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{CapabilityCall, CapabilityError, CapabilityErrorCode, Context};
+use crate::{Capability, Event, EventQuery, NewEvent};
+
+/// The events that touch a window: `context.calendar.getEvents`.
+pub async fn calendar_events(
+    context: &dyn Context,
+    query: EventQuery,
+) -> Result<Vec<Event>, CapabilityError> {
+    request(context, Capability::Calendar, "getEvents", &query).await
+}
+
+/// Books an appointment: `context.calendar.createEvent`.
+pub async fn calendar_create(context: &dyn Context, event: NewEvent) -> Result<Event, CapabilityError> {
+    request(context, Capability::Calendar, "createEvent", &event).await
+}
+
+async fn request<T: DeserializeOwned>(
+    context: &dyn Context,
+    capability: Capability,
+    method: &str,
+    argument: &impl Serialize,
+) -> Result<T, CapabilityError> {
+    let call = CapabilityCall { capability, method: method.to_owned(), args: vec![json!(argument)] };
+    let answer: Value = context.request(call).await?;
+    serde_json::from_value(answer).map_err(|error| {
+        // A fault of the backend, and one that may be gone with its next answer.
+        let message = format!("{}.{method} gave a malformed answer: {error}", capability.as_str());
+        CapabilityError::new(CapabilityErrorCode::NotAvailable, message)
+    })
+}
