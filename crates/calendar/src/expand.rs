@@ -1,0 +1,151 @@
+//! From a row to what happens in a window.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan};
+
+use crate::moment::Moment;
+use crate::row::{Details, EventRow};
+use crate::rule::{Budget, Overrun, Rule};
+
+/// One time that something takes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Occurrence<'a> {
+    pub(crate) start: Timestamp,
+    pub(crate) end: Timestamp,
+    pub(crate) details: &'a Details,
+}
+
+/// A stretch of time, its end not included.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    pub(crate) start: Timestamp,
+    pub(crate) end: Timestamp,
+}
+
+impl Window {
+    fn touches(&self, start: Timestamp, end: Timestamp) -> bool {
+        start < self.end && end > self.start && start < end
+    }
+}
+
+/// The busy occurrences of an event that touch a window. What takes no time is not among them.
+pub(crate) fn occurrences<'a>(
+    row: &'a EventRow,
+    window: Window,
+    home: &TimeZone,
+    budget: &mut Budget,
+) -> Result<Vec<Occurrence<'a>>, Overrun> {
+    let mut found = Vec::new();
+    let mut add = |start: &Moment, end: Option<Timestamp>, details: &'a Details| {
+        let (Some(start), Some(end)) = (start.instant(home), end) else { return };
+        if details.is_busy() && window.touches(start, end) {
+            found.push(Occurrence { start, end, details });
+        }
+    };
+    if row.details.is_busy() {
+        let length = Length::of(&row.details, home);
+        for start in starts(row, window, &length, home, budget)? {
+            add(&start, length.end_of(&start, home), &row.details);
+        }
+    }
+    for changed in &row.overrides {
+        add(&changed.details.start, changed.details.end.instant(home), &changed.details);
+    }
+    budget.spend(found.len() as u64)?;
+    Ok(found)
+}
+
+/// How long an event takes: days for whole days, exact time otherwise.
+enum Length {
+    Days(i32),
+    Exactly(SignedDuration),
+}
+
+impl Length {
+    fn of(details: &Details, home: &TimeZone) -> Self {
+        let Details { start, end, .. } = details;
+        if start.is_date() && end.is_date() {
+            return Self::Days((end.wall().date() - start.wall().date()).get_days());
+        }
+        match (start.instant(home), end.instant(home)) {
+            (Some(start), Some(end)) => Self::Exactly(start.duration_until(end)),
+            _ => Self::Exactly(SignedDuration::ZERO),
+        }
+    }
+
+    fn end_of(&self, start: &Moment, home: &TimeZone) -> Option<Timestamp> {
+        match self {
+            Self::Days(days) => start.at_wall(start.wall().checked_add(days.days()).ok()?)?.instant(home),
+            Self::Exactly(time) => start.instant(home)?.checked_add(*time).ok(),
+        }
+    }
+
+    /// At least as long.
+    fn at_most(&self) -> SignedDuration {
+        match self {
+            Self::Days(days) => SignedDuration::from_hours(i64::from(*days) * 24),
+            Self::Exactly(time) => *time,
+        }
+    }
+}
+
+/// When the occurrences begin that keep to the series.
+fn starts(
+    row: &EventRow,
+    window: Window,
+    length: &Length,
+    home: &TimeZone,
+    budget: &mut Budget,
+) -> Result<Vec<Moment>, Overrun> {
+    let first = &row.details.start;
+    let reach = walls_of(window, length, &first.zone(home));
+    let mut walls: BTreeSet<DateTime> = [first.wall()].into();
+    for rule in &row.rules {
+        // Rules are checked before a row is made; one that was not is not followed, and its first time still counts.
+        if let Ok(rule) = Rule::parse(rule) {
+            walls.extend(rule.starts(first, home, reach, budget)?);
+        }
+    }
+    let by_rule = walls.into_iter().filter_map(|wall| first.at_wall(wall));
+    let starts: BTreeMap<Timestamp, Moment> = by_rule
+        .chain(row.also.iter().cloned())
+        .filter_map(|start| Some((start.instant(home)?, start)))
+        .collect();
+    let left_out = LeftOut::of(row, home);
+    Ok(starts.into_iter().filter(|(at, start)| !left_out.has(*at, start)).map(|(_, start)| start).collect())
+}
+
+/// The occurrences that do not take place, or not as the series has them.
+#[derive(Default)]
+struct LeftOut {
+    instants: BTreeSet<Timestamp>,
+    /// Some programs name the day alone.
+    days: BTreeSet<Date>,
+}
+
+impl LeftOut {
+    fn of(row: &EventRow, home: &TimeZone) -> Self {
+        let mut left_out = Self::default();
+        let changed = row.overrides.iter().map(|changed| &changed.instead_of);
+        for except in row.except.iter().chain(changed) {
+            left_out.instants.extend(except.instant(home));
+            if except.is_date() {
+                left_out.days.insert(except.wall().date());
+            }
+        }
+        left_out
+    }
+
+    fn has(&self, at: Timestamp, start: &Moment) -> bool {
+        self.instants.contains(&at) || self.days.contains(&start.wall().date())
+    }
+}
+
+/// The wall-clock times at which something may begin that touches the window, with room for any offset.
+fn walls_of(window: Window, length: &Length, zone: &TimeZone) -> (DateTime, DateTime) {
+    let from = zone.to_datetime(window.start).saturating_sub(length.at_most()).saturating_sub(2.days());
+    (from, zone.to_datetime(window.end).saturating_add(2.days()))
+}

@@ -1,0 +1,79 @@
+//! `.ics` files (RFC 5545): in and out.
+//!
+//! The reader is our own and small: it works line by line, so that a fault has a line number, nothing recurses, and the
+//! time is proportional to the size. What a file says that we do not keep (alarms, attachments, colours) is lost.
+
+mod component;
+mod event;
+mod line;
+mod read;
+mod text;
+mod write;
+mod zone;
+
+use quarterdeck_contracts::{Overlay, StoreError, Table};
+use serde_json::Value;
+
+use crate::local::next_revision;
+
+pub use read::import;
+pub use write::export;
+
+/// How large a file may be.
+pub const MOST_BYTES: usize = 5 * 1024 * 1024;
+/// How many events it may hold.
+pub const MOST_EVENTS: usize = 20_000;
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Import {
+    /// The rows of the table `calendar`, with their keys. A row replaces the one with the same key.
+    pub rows: Vec<(String, Value)>,
+    /// How many events were read; occurrences that differ from their series count with it.
+    pub events: usize,
+    /// What was not taken as it stands, and why, one sentence each.
+    pub skipped: Vec<String>,
+}
+
+impl Import {
+    /// Writes the rows. They are there once the overlay's changes have been committed.
+    pub async fn write_to(self, overlay: &Overlay) -> Result<(), StoreError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        next_revision(overlay).await?;
+        for (key, row) in self.rows {
+            overlay.put(Table::Calendar, key, row);
+        }
+        Ok(())
+    }
+}
+
+/// Why a file was not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IcsError {
+    /// It is too large.
+    #[error("the file has {bytes} bytes; at most {MOST_BYTES} are read")]
+    TooLarge {
+        /// How large.
+        bytes: usize,
+    },
+    /// It holds too many events.
+    #[error("the file holds more than {MOST_EVENTS} events")]
+    TooManyEvents,
+    /// It is not an iCalendar file, or a damaged one.
+    #[error("line {line}: {message}")]
+    Malformed {
+        /// Counted from one, as the file has them.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl IcsError {
+    fn at(line: usize, message: impl Into<String>) -> Self {
+        Self::Malformed { line, message: message.into() }
+    }
+}

@@ -1,0 +1,57 @@
+//! From a file to rows.
+
+use std::collections::BTreeMap;
+
+use super::component::{Component, read};
+use super::event::{Parsed, parse};
+use super::{IcsError, Import};
+use crate::row::{EventRow, Override};
+
+/// Reads a file for one calendar. Events that cannot be taken are told in `skipped`; a file that is damaged is refused
+/// as a whole.
+pub fn import(text: &str, calendar: &str) -> Result<Import, IcsError> {
+    let contents = read(text)?;
+    let mut skipped = Vec::new();
+    let mut series: BTreeMap<String, Vec<Parsed>> = BTreeMap::new();
+    let mut events = 0;
+    for component in &contents.events {
+        match parse(component, &contents.zones) {
+            Ok(event) => {
+                events += 1;
+                skipped.extend(event.notes.iter().map(|note| tell(component, note)));
+                series.entry(event.uid.clone()).or_default().push(event);
+            }
+            Err(fault) => skipped.push(tell(component, &fault)),
+        }
+    }
+    let rows = series.into_values().filter_map(|parts| row(parts, calendar));
+    Ok(Import { rows: rows.map(|row| (row.key(), row.to_value())).collect(), events, skipped })
+}
+
+/// Puts a series and its exceptions together. Where only exceptions are known, the first stands for the series.
+fn row(mut parts: Vec<Parsed>, calendar: &str) -> Option<EventRow> {
+    // Of several states of one event, files have the newest last.
+    let main = parts.iter().rposition(|part| part.instead_of.is_none()).unwrap_or(0);
+    if parts.is_empty() {
+        return None;
+    }
+    let main = parts.remove(main);
+    let mut row = EventRow::single(main.uid, calendar.to_owned(), main.details);
+    row.rules = main.rules;
+    row.also = main.also;
+    row.except = main.except;
+    row.stamp = main.stamp;
+    for part in parts {
+        if let Some(instead_of) = part.instead_of {
+            row.overrides.push(Override { instead_of, details: part.details });
+        }
+    }
+    Some(row)
+}
+
+/// Names an event by its place and title.
+fn tell(component: &Component, fault: &str) -> String {
+    let title: String =
+        component.find("SUMMARY").map(|line| line.value.chars().take(60).collect()).unwrap_or_default();
+    format!("the event {title:?} of line {} {fault}", component.line)
+}

@@ -1,0 +1,21 @@
+//! Who is busy when, from events in our own store.
+//!
+//! An event is one row under `<calendar>/<uid>`. Rows come from bookings, from `.ics` files and from case files, and
+//! leave as `.ics` again. Recurring events are expanded when they are asked for, within limits that no rule can pass.
+//! This crate opens no file and no connection, and reads no clock.
+
+mod config;
+mod expand;
+mod given;
+mod ics;
+mod local;
+mod moment;
+mod row;
+mod rule;
+
+pub use config::{CalendarConfig, ConfigError, Owner};
+pub use given::from_given;
+pub use ics::{IcsError, Import, MOST_BYTES, MOST_EVENTS, export, import};
+pub use local::{LocalCalendar, REVISION};
+pub use moment::{BadMoment, Moment, Zone};
+pub use row::{BadRow, Details, EventRow, Override, Status};

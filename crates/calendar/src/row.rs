@@ -1,0 +1,129 @@
+//! An event as it is kept.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::moment::Moment;
+
+/// One row of the table `calendar`: an event with everything that it takes to expand it and to export it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventRow {
+    /// What it is known by.
+    pub uid: String,
+    /// Which calendar it stands in.
+    pub calendar: String,
+    /// The event, or the first of a series.
+    #[serde(flatten)]
+    pub details: Details,
+    /// How it repeats: the values of `RRULE`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// When it also happens (`RDATE`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Moment>,
+    /// When it does not (`EXDATE`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<Moment>,
+    /// Occurrences that differ from the rest (`RECURRENCE-ID`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
+    /// When it was last changed, by whoever made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<Moment>,
+}
+
+/// What is so of an event, or of one occurrence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Details {
+    pub start: Moment,
+    /// The moment after the last.
+    pub end: Moment,
+    #[serde(default)]
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub location: String,
+    /// E-mail addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attendees: Vec<String>,
+    /// Where its video call is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conference: Option<String>,
+    #[serde(default, skip_serializing_if = "Status::is_confirmed")]
+    pub status: Status,
+    /// Shown in the calendar, but takes up nobody's time (`TRANSP:TRANSPARENT`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub free: bool,
+}
+
+/// An occurrence that differs from the rest of its series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Override {
+    /// Which one: when it would have begun.
+    pub instead_of: Moment,
+    /// What it became.
+    #[serde(flatten)]
+    pub details: Details,
+}
+
+/// Whether an event takes place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    #[default]
+    Confirmed,
+    Tentative,
+    Cancelled,
+}
+
+impl Status {
+    fn is_confirmed(&self) -> bool {
+        matches!(self, Self::Confirmed)
+    }
+}
+
+impl Details {
+    /// Whether it takes up time.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.free && self.status != Status::Cancelled
+    }
+}
+
+/// A row that somebody else wrote.
+#[derive(Debug, thiserror::Error)]
+#[error("the calendar holds a row that is not an event")]
+pub struct BadRow(#[from] serde_json::Error);
+
+impl EventRow {
+    /// A single event.
+    pub(crate) fn single(uid: String, calendar: String, details: Details) -> Self {
+        Self {
+            uid,
+            calendar,
+            details,
+            rules: Vec::new(),
+            also: Vec::new(),
+            except: Vec::new(),
+            overrides: Vec::new(),
+            stamp: None,
+        }
+    }
+
+    /// Where it is kept.
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.calendar, self.uid)
+    }
+
+    /// What is kept.
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Reads what was kept.
+    pub fn parse(value: &Value) -> Result<Self, BadRow> {
+        Ok(Self::deserialize(value)?)
+    }
+}

@@ -1,0 +1,10 @@
+//! The calendar from outside: rows in, occurrences and files out.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bookings;
+mod given;
+mod ics;
+mod recurrence;
+mod round_trip;
+mod world;
