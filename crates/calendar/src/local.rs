@@ -54,6 +54,10 @@ impl LocalCalendar {
 }
 
 impl Calendar for LocalCalendar {
+    fn is_in_store(&self) -> bool {
+        true
+    }
+
     fn events(
         &self,
         query: EventQuery,

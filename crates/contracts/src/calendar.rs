@@ -17,6 +17,11 @@ pub use methods::{CALENDAR_METHODS, answer_calendar};
 /// must sign in again, `RateLimit` with a time, `Timeout` for what may work a moment later, `NotFound` for a calendar
 /// that does not exist, `InvalidArgument` for what makes no sense.
 pub trait Calendar: Send + Sync {
+    /// Whether [`Calendar::create`] writes to the overlay only, so that dropping the overlay undoes it.
+    fn is_in_store(&self) -> bool {
+        false
+    }
+
     /// What takes up time in a window: the events that touch it, recurring ones expanded, in the order of their start,
     /// neither merged nor cut. Cancelled events and those marked as free are not among them.
     fn events(

@@ -99,7 +99,7 @@ pub(crate) fn meta(
 }
 
 /// RFC 3339 in UTC, to the millisecond; a clock outside the calendar shows the epoch.
-fn timestamp(now: SystemTime) -> String {
+pub(crate) fn timestamp(now: SystemTime) -> String {
     let now = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH);
     format!("{now:.3}")
 }

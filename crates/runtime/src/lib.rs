@@ -1,15 +1,41 @@
-//! Runs tools: an artifact is loaded and verified once, then each call is validated, executed and answered.
+//! Runs tools: an artifact is loaded and verified once, then each call passes the gates, is executed and answered.
 //!
-//! It knows no HTTP, no JavaScript engine and no model: hosts come in as trait objects, and nothing here knows text
-//! from voice beyond the mode in a call's facts.
+//! It knows no HTTP, no JavaScript engine and no model: hosts, stores and calendars come in as trait objects, and
+//! nothing here knows text from voice beyond the mode of a session.
 
 mod arguments;
+pub mod audit;
+mod blocks;
+mod call;
+mod clock;
+mod confirmation;
 mod envelope;
 mod execute;
+pub mod gates;
 mod guard;
+mod ledger;
+mod metrics;
 mod native;
+mod operate;
+mod orchestrator;
+mod policy;
+mod rates;
+mod redact;
 mod registry;
+mod session;
+mod state;
+mod voices;
 
 pub use arguments::{ArgumentFault, parse_arguments};
+pub use blocks::{Block, block_of, blocks, lift_block};
+pub use call::Call;
+pub use clock::{Clock, SystemClock};
+pub use ledger::Phase;
+pub use metrics::Metrics;
 pub use native::NativeHost;
+pub use operate::{ClientSummary, SessionSummary, clients, end_stored_session, erase_client, sessions};
+pub use orchestrator::{Client, Orchestrator, Parts, SessionError, Watch};
+pub use policy::{Budgets, Policy};
 pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};
+pub use session::{Answer, Asking, Batch, ClientEvent, Connection, Reply, Session, TurnStart, Why};
+pub use state::{PendingEnd, SessionState};

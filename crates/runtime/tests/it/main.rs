@@ -4,4 +4,5 @@
 
 mod execution;
 mod loading;
+mod orchestrator;
 mod world;

@@ -1,0 +1,213 @@
+//! The trail on disk.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use quarterdeck_contracts::{Commit, Store, Table};
+use serde_json::{Map, Value, json};
+
+use super::chain::{Head, parts};
+use super::{Audit, Happening};
+use crate::envelope::timestamp;
+
+/// How many happenings may wait for the disk. Beyond that they are counted, not kept.
+const WAITING: usize = 4_096;
+
+/// Writes happenings to one file, in order, from one thread.
+pub struct AuditLog {
+    sender: Mutex<Option<SyncSender<Message>>>,
+    lost: Arc<AtomicU64>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+enum Message {
+    Happened(Happening),
+    Flush(SyncSender<()>),
+}
+
+/// Why a trail cannot be continued.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditLogError {
+    /// The file cannot be opened or read.
+    #[error("cannot open the audit trail {path}: {reason}")]
+    Unreadable {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// Its last line is not whole.
+    #[error(
+        "the last line of {path} is not a line of the audit trail; move the file away and keep it, a new one is begun"
+    )]
+    Damaged {
+        /// Which one.
+        path: PathBuf,
+    },
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] quarterdeck_contracts::StoreError),
+}
+
+impl AuditLog {
+    /// Opens a trail for appending, under the name of this node.
+    pub async fn open(path: &Path, node: &str, store: Arc<dyn Store>) -> Result<Self, AuditLogError> {
+        let kept = store.get(Table::Audit, node).await?;
+        let kept: Head = kept.and_then(|row| serde_json::from_value(row.value).ok()).unwrap_or_default();
+        let (file, head) = open(path)?;
+        let lost = Arc::new(AtomicU64::new(0));
+        let (sender, receiver) = sync_channel(WAITING);
+        let mut writer =
+            Writer { file, path: path.to_owned(), head, node: node.to_owned(), store, lost: lost.clone() };
+        if writer.head.seq < kept.seq {
+            // What was cut off stays cut off, and the trail says so itself.
+            tracing::error!(path = %path.display(), expected = kept.seq, found = writer.head.seq, "audit trail was cut off");
+            let fields = json!({ "event": "audit_gap", "time": timestamp(std::time::SystemTime::now()), "expected": kept.seq, "found": writer.head.seq });
+            writer.append(fields.as_object().cloned().unwrap_or_default());
+        }
+        let thread = std::thread::Builder::new()
+            .name("audit".into())
+            .spawn(move || writer.run(&receiver))
+            .map_err(|reason| AuditLogError::Unreadable { path: path.to_owned(), reason })?;
+        Ok(Self { sender: Mutex::new(Some(sender)), lost, writer: Mutex::new(Some(thread)) })
+    }
+
+    /// Happenings that were not kept and not yet told of in the trail.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Waits until everything recorded so far is in the file.
+    pub fn flush(&self) {
+        let (done, wait) = sync_channel(1);
+        let sent = self.lock().as_ref().is_some_and(|sender| sender.send(Message::Flush(done)).is_ok());
+        if sent {
+            let _ = wait.recv();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<SyncSender<Message>>> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Audit for AuditLog {
+    fn record(&self, happening: Happening) {
+        let sender = self.lock();
+        let Some(sender) = sender.as_ref() else { return };
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
+            sender.try_send(Message::Happened(happening))
+        {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        self.lock().take();
+        let thread = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Writer {
+    file: File,
+    path: PathBuf,
+    head: Head,
+    node: String,
+    store: Arc<dyn Store>,
+    lost: Arc<AtomicU64>,
+}
+
+impl Writer {
+    fn run(mut self, receiver: &Receiver<Message>) {
+        while let Ok(message) = receiver.recv() {
+            let mut waiting = Vec::new();
+            self.take(message, &mut waiting);
+            // What has piled up in the meantime shares one update of the head.
+            while let Ok(message) = receiver.try_recv() {
+                self.take(message, &mut waiting);
+            }
+            self.keep_head();
+            waiting.into_iter().for_each(drop);
+        }
+    }
+
+    fn take(&mut self, message: Message, waiting: &mut Vec<SyncSender<()>>) {
+        match message {
+            Message::Flush(done) => waiting.push(done),
+            Message::Happened(happening) => {
+                let mut fields = Map::new();
+                fields.insert("event".into(), Value::from(&*happening.event));
+                fields.insert("time".into(), timestamp(happening.time).into());
+                fields.extend(happening.fields);
+                self.append(fields);
+            }
+        }
+    }
+
+    fn append(&mut self, mut fields: Map<String, Value>) {
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            fields.insert("lost".into(), lost.into());
+            tracing::error!(lost, path = %self.path.display(), "audit lines were lost");
+        }
+        let (mut line, next) = self.head.line(&fields);
+        line.push('\n');
+        // One write for one line, so that a crash leaves at most the last one torn.
+        match self.file.write_all(line.as_bytes()) {
+            Ok(()) => self.head = next,
+            Err(error) => {
+                self.lost.fetch_add(lost + 1, Ordering::Relaxed);
+                tracing::error!(error = %error, path = %self.path.display(), "cannot write the audit trail");
+            }
+        }
+    }
+
+    fn keep_head(&self) {
+        let commit = Commit::default().put(Table::Audit, self.node.clone(), json!(self.head));
+        if let Err(error) = self.store.queue(commit) {
+            tracing::warn!(error = %error, "the head of the audit trail was not stored");
+        }
+    }
+}
+
+/// The file, ready for the next line, and the end of its chain. A line that a crash has torn is taken off again.
+fn open(path: &Path) -> Result<(File, Head), AuditLogError> {
+    let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(unreadable)?;
+    let mut last = Vec::new();
+    let mut whole = 0_u64;
+    for line in BufReader::new(&file).split(b'\n') {
+        let line = line.map_err(unreadable)?;
+        whole += line.len() as u64 + 1;
+        last = line;
+    }
+    let length = file.metadata().map_err(unreadable)?.len();
+    if whole > length {
+        // The last line has no end: it was torn.
+        let torn = last.len() as u64;
+        file.set_len(length - torn).map_err(unreadable)?;
+        tracing::warn!(path = %path.display(), bytes = torn, "a torn last line was taken off the audit trail");
+        return open(path);
+    }
+    if length == 0 {
+        return Ok((file, Head::default()));
+    }
+    match parts(&String::from_utf8_lossy(&last)) {
+        Some((_, _, head)) => Ok((file, head)),
+        None => Err(AuditLogError::Damaged { path: path.to_owned() }),
+    }
+}

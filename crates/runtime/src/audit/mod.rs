@@ -1,0 +1,53 @@
+//! Everything is on the record: one JSON line per call, state transition, confirmation step, session start and end.
+//!
+//! Lines are chained by their hashes; the head is kept in the store, so that a line that is missing, changed or cut
+//! off is found. Sessions hand over plain data and never wait.
+
+mod chain;
+mod log;
+mod query;
+mod verify;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+
+pub use chain::GENESIS;
+pub use log::{AuditLog, AuditLogError};
+pub use query::{Filter, matches_filter};
+pub use verify::{Verification, verify};
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Happening {
+    /// What kind: `tool_execution`, `state_transition`, `confirmation`, `session_start`, or a handler's own name.
+    pub event: Arc<str>,
+    /// When.
+    pub time: SystemTime,
+    /// Everything else, in the order in which it is written.
+    pub fields: Map<String, Value>,
+}
+
+/// Takes what happened. An implementation must return at once: a full disk or a slow writer never holds up a call.
+pub trait Audit: Send + Sync {
+    /// Takes one happening.
+    fn record(&self, happening: Happening);
+
+    /// Whether anybody keeps what is recorded, so that nobody prepares it for nothing.
+    fn keeps(&self) -> bool {
+        true
+    }
+}
+
+/// Keeps nothing: for tests and for a single call from a terminal.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoAudit;
+
+impl Audit for NoAudit {
+    fn record(&self, _: Happening) {}
+
+    fn keeps(&self) -> bool {
+        false
+    }
+}

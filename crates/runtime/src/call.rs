@@ -1,0 +1,51 @@
+//! A call, as a transport hands it over.
+
+use serde_json::Value;
+
+/// One tool invocation that a model asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The provider's id for it, when it gave one.
+    pub id: Option<String>,
+    /// The tool's name, as the model wrote it.
+    pub name: String,
+    /// The arguments; absent ones are `null` or `{}`.
+    pub args: Value,
+}
+
+impl Call {
+    /// A call without an id.
+    pub fn new(name: impl Into<String>, args: Value) -> Self {
+        Self { id: None, name: name.into(), args }
+    }
+
+    /// Gives it the provider's id.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// The id, when it can be relied on to name this call and no other: long enough, not a placeholder, and not
+    /// just the tool's name again.
+    pub fn stable_id(&self) -> Option<&str> {
+        self.id
+            .as_deref()
+            .filter(|id| id.chars().count() > 8 && !id.contains("temp") && !id.contains(self.name.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_id_that_names_one_call_is_stable() {
+        let stable = |id: &str| Call::new("kb_search", Value::Null).with_id(id).stable_id().is_some();
+        assert!(stable("call_abc123"));
+        assert!(!stable("call_abc"), "too short");
+        assert!(!stable("temp-123456789"), "a placeholder");
+        assert!(!stable("kb_search-123456"), "made from the name");
+        assert_eq!(Call::new("kb_search", Value::Null).stable_id(), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! The sentence that a person sees before they approve a call.
+
+use quarterdeck_contracts::Metadata;
+use serde_json::Value;
+
+use crate::redact::{HIDDEN, redacted};
+
+/// How much of one value is shown.
+const SHOWN: usize = 200;
+
+/// From the tool's `preview`, or else from its name and arguments; sensitive values are hidden.
+pub(crate) fn preview(metadata: &Metadata, args: &Value) -> String {
+    let shown = redacted(Some(metadata), args);
+    match &metadata.preview {
+        Some(template) => fill(template, &shown, args),
+        None => {
+            let arguments: Vec<_> = shown
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, value)| format!("{name}: {}", text(value)))
+                .collect();
+            format!("{} ({})", metadata.tool_id, arguments.join(", "))
+        }
+    }
+}
+
+/// Replaces `{path.to.value}`; what is absent leaves nothing.
+fn fill(template: &str, shown: &Value, args: &Value) -> String {
+    let mut sentence = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        sentence.push_str(before);
+        match after.split_once('}') {
+            Some((path, after)) => {
+                sentence.push_str(&look_up(path.trim(), shown, args));
+                rest = after;
+            }
+            None => {
+                sentence.push('{');
+                rest = after;
+            }
+        }
+    }
+    sentence.push_str(rest);
+    sentence
+}
+
+fn look_up(path: &str, shown: &Value, args: &Value) -> String {
+    // How many there are tells nothing about who they are, so a length is counted in the real value.
+    if let Some(list) = path.strip_suffix(".length") {
+        let length = match at(list, args) {
+            Some(Value::Array(items)) => items.len(),
+            Some(Value::String(text)) => text.chars().count(),
+            _ => 0,
+        };
+        return length.to_string();
+    }
+    at(path, shown).map(text).unwrap_or_default()
+}
+
+fn at<'a>(path: &str, value: &'a Value) -> Option<&'a Value> {
+    path.split('.').try_fold(value, |value, part| match value {
+        Value::Object(fields) => fields.get(part),
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        Value::String(text) if text == HIDDEN => Some(value),
+        _ => None,
+    })
+}
+
+/// A value in words, on one line.
+fn text(value: &Value) -> String {
+    let whole = match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    };
+    let line: String = whole.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN + 1).collect();
+    match line.char_indices().nth(SHOWN) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(template: Option<&str>, args: Value) -> String {
+        let metadata: Metadata = serde_json::from_value(json!({
+            "toolId": "book", "version": "1.0.0", "description": "d", "category": "action", "sideEffects": "writes",
+            "idempotent": false, "requiresConfirmation": true, "allowedModes": ["text"], "latencyBudgetMs": 1,
+            "sensitive": ["/attendees"],
+        }))
+        .unwrap();
+        preview(&Metadata { preview: template.map(str::to_owned), ..metadata }, &args)
+    }
+
+    #[test]
+    fn a_template_is_filled_in() {
+        let args = json!({ "title": "Tea", "start_time": "noon", "attendees": ["a@b.c", "d@e.f"] });
+        assert_eq!(
+            shown(Some("Create “{title}” at {start_time} with {attendees.length} people"), args),
+            "Create “Tea” at noon with 2 people"
+        );
+    }
+
+    #[test]
+    fn sensitive_values_are_hidden_and_absent_ones_leave_nothing() {
+        let args = json!({ "attendees": ["a@b.c"] });
+        assert_eq!(
+            shown(Some("With {attendees} or {attendees.0}{nobody}."), args),
+            "With [hidden] or [hidden]."
+        );
+    }
+
+    #[test]
+    fn without_a_template_the_arguments_are_told() {
+        let args = json!({ "title": "Tea\nnow", "attendees": ["a@b.c"], "guests": [1, 2] });
+        assert_eq!(shown(None, args), "book (title: Tea now, attendees: [hidden], guests: 1, 2)");
+    }
+
+    #[test]
+    fn a_brace_without_its_partner_stays() {
+        assert_eq!(shown(Some("a {title} { b"), json!({ "title": "{x}" })), "a {x} { b");
+    }
+}

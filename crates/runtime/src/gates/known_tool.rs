@@ -1,0 +1,35 @@
+//! There is a tool of that name in the session's registry.
+
+use quarterdeck_contracts::ErrorType;
+use strsim::jaro_winkler;
+
+use super::{Decision, Facts, Gate, Subject, refuse_with};
+
+/// How alike a name must be to be offered, between 0 and 1.
+const ALIKE: f64 = 0.7;
+/// How many names are offered.
+const OFFERED: usize = 3;
+
+pub(super) struct KnownTool;
+
+impl Gate for KnownTool {
+    fn name(&self) -> &'static str {
+        "known_tool"
+    }
+
+    fn judge(&self, call: &mut Subject<'_>, _: &Facts) -> Decision {
+        if call.tool.is_some() {
+            return Decision::Pass;
+        }
+        let near = nearest(call.name, (call.known)());
+        let suggestion = (!near.is_empty()).then(|| format!("Did you mean {}?", near.join(" or ")));
+        refuse_with(ErrorType::NotFound, format!("There is no tool called {}.", call.name), suggestion)
+    }
+}
+
+fn nearest(name: &str, known: Vec<String>) -> Vec<String> {
+    let mut scored: Vec<_> = known.into_iter().map(|known| (jaro_winkler(name, &known), known)).collect();
+    scored.retain(|(score, _)| *score >= ALIKE);
+    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    scored.into_iter().take(OFFERED).map(|(_, known)| known).collect()
+}

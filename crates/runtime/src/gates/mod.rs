@@ -1,0 +1,177 @@
+//! Judges calls. A gate never runs a handler, reads a clock or looks anything up: facts are gathered just before each
+//! call, because a second refund in the same turn must see the first.
+
+mod arguments;
+mod availability;
+mod budget;
+mod clamp;
+mod confirmation;
+mod duplicate;
+mod facts;
+mod known_tool;
+mod mode;
+mod redelivery;
+mod repetition;
+mod trace;
+mod well_formed;
+
+use quarterdeck_contracts::{ErrorType, Metadata, RateLimit, ToolError};
+use quarterdeck_schema::Schema;
+use serde_json::Value;
+
+pub use facts::{ClientFacts, Duplicate, Facts, Redelivery};
+pub use trace::{Decided, Step, Trace};
+
+/// One rule that stands between a model's call and its handler.
+///
+/// A gate judges from the call and the facts alone and does no I/O, so that any verdict can be given again from what
+/// was recorded. It may change the arguments when it says so.
+pub(crate) trait Gate: Send + Sync {
+    /// Stable name, used in traces and metrics.
+    fn name(&self) -> &'static str;
+
+    /// Decides about a call, or passes it on; the first answer wins.
+    fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision;
+}
+
+/// What a gate says.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// Nothing to say.
+    Pass,
+    /// Nothing against it, but something was changed: which parameter, and from what to what.
+    Change(Clamped),
+    /// Nothing against it, if the store has a slot left.
+    Reserve(RateLimit),
+    /// It was answered before.
+    Replay(Recorded),
+    /// No.
+    Refuse(Box<ToolError>),
+    /// Only if a person says so.
+    Ask,
+}
+
+/// Which recorded answer is given again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// That of the same provider id.
+    ById,
+    /// That of the same content in this turn.
+    ByContent,
+    /// That of an equal write of an earlier turn that nobody has received yet.
+    Undelivered,
+}
+
+/// A parameter that was lowered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clamped {
+    /// Which one.
+    pub parameter: &'static str,
+    /// What the model asked for.
+    pub asked: u64,
+    /// What it gets.
+    pub given: u64,
+}
+
+/// The call that is judged.
+pub struct Subject<'a> {
+    /// The name that was called.
+    pub name: &'a str,
+    /// The arguments, which gates may change.
+    pub args: &'a mut Value,
+    /// The tool, if there is one of that name.
+    pub tool: Option<ToolView<'a>>,
+    /// The names that exist.
+    pub known: &'a dyn Fn() -> Vec<String>,
+}
+
+/// What gates may know about a tool.
+#[derive(Clone, Copy)]
+pub struct ToolView<'a> {
+    /// Its definition.
+    pub metadata: &'a Metadata,
+    /// The schema of its arguments, ready to judge.
+    pub parameters: &'a Schema,
+    /// The same as its author wrote it.
+    pub source: &'a Value,
+}
+
+/// What came of all gates together.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It may run.
+    Allow(Allowed),
+    /// It was answered before.
+    Replay(Recorded),
+    /// It may not, and this is why.
+    Refuse(Box<ToolError>),
+    /// A person must be asked.
+    Ask,
+}
+
+/// What an allowed call takes along.
+#[derive(Debug, Default)]
+pub struct Allowed {
+    /// What was lowered.
+    pub clamped: Vec<Clamped>,
+    /// The slot it needs when it executes.
+    pub rate_limit: Option<RateLimit>,
+}
+
+/// The gates, in their order.
+const GATES: [&dyn Gate; 11] = [
+    &well_formed::WellFormed,
+    &known_tool::KnownTool,
+    &mode::AllowedMode,
+    &redelivery::SeenId,
+    &repetition::Repetition,
+    &duplicate::SameContent,
+    &budget::Budget,
+    &clamp::Clamp,
+    &arguments::Arguments,
+    &availability::Available,
+    &confirmation::PersonsWord,
+];
+
+/// The names of the gates, in their order.
+pub fn names() -> [&'static str; 11] {
+    GATES.map(|gate| gate.name())
+}
+
+/// Asks every gate in turn; the first answer wins.
+pub fn judge(call: &mut Subject<'_>, facts: &Facts) -> (Verdict, Trace) {
+    let mut allowed = Allowed::default();
+    let mut trace = Trace::default();
+    for gate in GATES {
+        let decision = gate.judge(call, facts);
+        trace.note(gate.name(), &decision);
+        match decision {
+            Decision::Pass => {}
+            Decision::Change(clamped) => allowed.clamped.push(clamped),
+            Decision::Reserve(limit) => allowed.rate_limit = Some(limit),
+            Decision::Replay(which) => return (Verdict::Replay(which), trace),
+            Decision::Refuse(error) => return (Verdict::Refuse(error), trace),
+            Decision::Ask => return (Verdict::Ask, trace),
+        }
+    }
+    (Verdict::Allow(allowed), trace)
+}
+
+/// Whether a call that this gate answered has used the turn's budget: those before the budget's own gate have not.
+pub fn uses_budget(gate: &str) -> bool {
+    let place = |name: &str| GATES.iter().position(|gate| gate.name() == name);
+    place(gate) > place(budget::Budget.name())
+}
+
+/// A refusal. Nothing ran, so nothing was changed.
+fn refuse(kind: ErrorType, message: impl Into<String>) -> Decision {
+    refuse_with(kind, message, None)
+}
+
+fn refuse_with(kind: ErrorType, message: impl Into<String>, suggestion: Option<String>) -> Decision {
+    Decision::Refuse(Box::new(ToolError {
+        partial_side_effects: Some(false),
+        suggestion,
+        ..ToolError::new(kind, message)
+    }))
+}

@@ -1,0 +1,72 @@
+//! When a look-up came back with nothing.
+
+use serde_json::Value;
+
+/// The names under which tools list what they found.
+const RESULT_LISTS: [&str; 9] =
+    ["results", "items", "records", "existing_events", "hits", "matches", "entries", "documents", "rows"];
+
+/// Whether an answer's data says that nothing was found. Scalars beside a result list do not count.
+pub(crate) fn is_empty(data: &Value) -> bool {
+    match data {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => {
+            if let Some(Value::Array(list)) = RESULT_LISTS.iter().find_map(|name| fields.get(*name)) {
+                return list.is_empty();
+            }
+            // A list of another name counts when nothing but scalars stands beside it.
+            let mut lists = 0;
+            let nothing = fields.values().all(|value| match value {
+                Value::Array(items) => {
+                    lists += 1;
+                    items.is_empty()
+                }
+                Value::Object(_) => false,
+                _ => true,
+            });
+            fields.is_empty() || (nothing && lists > 0)
+        }
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_has_many_forms() {
+        for nothing in [
+            json!(null),
+            json!(""),
+            json!([]),
+            json!({}),
+            json!({ "results": [] }),
+            json!({ "results": [], "query_time_ms": 3, "clamped": true }),
+            json!({ "existing_events": [], "available_slots": [1], "summary": "0 busy periods" }),
+            json!({ "found": [], "took": 3 }),
+        ] {
+            assert!(is_empty(&nothing), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_scalar_or_one_result_is_something() {
+        for something in [
+            json!(0),
+            json!(false),
+            json!("x"),
+            json!([null]),
+            json!({ "results": [{}], "empty": "none" }),
+            json!({ "total": 0 }),
+            json!({ "record": {} }),
+            json!({ "a": [], "b": [1] }),
+        ] {
+            assert!(!is_empty(&something), "{something}");
+        }
+    }
+}

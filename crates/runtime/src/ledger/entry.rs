@@ -1,0 +1,167 @@
+//! One admitted call, from its admission to the moment it was heard.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
+use tokio::sync::Notify;
+
+/// How far a call has come. It only ever moves forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Phase {
+    /// Through the gates, waiting for its turn or for a person.
+    Admitted,
+    /// Its handler has begun.
+    Running,
+    /// It has its answer.
+    Done,
+    /// The answer was sent.
+    Delivered,
+    /// The answer was heard (voice).
+    Heard,
+}
+
+/// One call in the ledger. Whoever wants its answer waits here, so that equal calls share one execution.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// What the call is known by, unique in its session.
+    pub(crate) call_id: Arc<str>,
+    /// The provider's own id, if it had a stable one.
+    pub(crate) provider_id: Option<Arc<str>>,
+    /// `hash:<turn>:<16 hex digits>`, which is also its key in the store.
+    pub(crate) key: Arc<str>,
+    pub(crate) tool: Arc<str>,
+    /// Tool and canonical arguments: what makes two calls equal.
+    pub(crate) content: Arc<str>,
+    pub(crate) turn: u64,
+    pub(crate) writes: bool,
+    phase: AtomicU8,
+    cancelled: AtomicBool,
+    cancel: Notify,
+    question: OnceLock<Arc<ConfirmationRequest>>,
+    answer: OnceLock<Arc<ToolResponse>>,
+    /// Wakes those who wait for an answer or a question.
+    news: Notify,
+}
+
+/// What there is to tell about a call.
+#[derive(Debug, Clone)]
+pub(crate) enum News {
+    /// It has its answer.
+    Answered(Arc<ToolResponse>),
+    /// It waits for a person. The request holds no token.
+    Asked(Arc<ConfirmationRequest>),
+}
+
+/// What identifies an entry.
+pub(crate) struct Identity {
+    pub(crate) call_id: Arc<str>,
+    pub(crate) provider_id: Option<Arc<str>>,
+    pub(crate) key: Arc<str>,
+    pub(crate) tool: Arc<str>,
+    pub(crate) content: Arc<str>,
+    pub(crate) turn: u64,
+    pub(crate) writes: bool,
+}
+
+impl Entry {
+    pub(crate) fn new(identity: Identity) -> Arc<Self> {
+        let Identity { call_id, provider_id, key, tool, content, turn, writes } = identity;
+        Arc::new(Self {
+            call_id,
+            provider_id,
+            key,
+            tool,
+            content,
+            turn,
+            writes,
+            phase: AtomicU8::new(Phase::Admitted as u8),
+            cancelled: AtomicBool::new(false),
+            cancel: Notify::new(),
+            question: OnceLock::new(),
+            answer: OnceLock::new(),
+            news: Notify::new(),
+        })
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Admitted,
+            1 => Phase::Running,
+            2 => Phase::Done,
+            3 => Phase::Delivered,
+            _ => Phase::Heard,
+        }
+    }
+
+    /// Moves forward; a move back is no move.
+    pub(crate) fn advance(&self, to: Phase) {
+        self.phase.fetch_max(to as u8, Ordering::AcqRel);
+    }
+
+    /// Begins the call, unless it was cancelled first. After this a write can no longer be cancelled.
+    pub(crate) fn begin(&self) -> bool {
+        self.advance(Phase::Running);
+        !self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Asks the call to stop. Whether it does is decided by [`Entry::begin`] and by whether it writes.
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.cancel.notify_waiters();
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Ends when the call is asked to stop.
+    pub(crate) async fn until_cancelled(&self) {
+        wait(&self.cancel, || self.is_cancelled().then_some(())).await;
+    }
+
+    /// Gives the call its answer. The first one stands; `false` says that there was one.
+    pub(crate) fn answer(&self, response: Arc<ToolResponse>) -> bool {
+        let first = self.answer.set(response).is_ok();
+        if first {
+            self.advance(Phase::Done);
+            self.news.notify_waiters();
+        }
+        first
+    }
+
+    /// Suspends the call until a person has answered.
+    pub(crate) fn ask(&self, question: Arc<ConfirmationRequest>) {
+        if self.question.set(question).is_ok() {
+            self.news.notify_waiters();
+        }
+    }
+
+    /// The answer, once there is one.
+    pub(crate) fn answered(&self) -> Option<Arc<ToolResponse>> {
+        self.answer.get().cloned()
+    }
+
+    /// Waits for the answer.
+    pub(crate) async fn wait(&self) -> Arc<ToolResponse> {
+        wait(&self.news, || self.answered()).await
+    }
+
+    /// Waits for the answer, or for the question that it hangs on.
+    pub(crate) async fn wait_for_news(&self) -> News {
+        let answered = || self.answered().map(News::Answered);
+        wait(&self.news, || answered().or_else(|| self.question.get().cloned().map(News::Asked))).await
+    }
+}
+
+/// Waits until `ready` has a value; whoever makes it so calls `notify_waiters` afterwards.
+async fn wait<T>(notify: &Notify, ready: impl Fn() -> Option<T>) -> T {
+    loop {
+        let notified = notify.notified();
+        if let Some(value) = ready() {
+            return value;
+        }
+        notified.await;
+    }
+}

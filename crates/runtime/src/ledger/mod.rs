@@ -1,0 +1,212 @@
+//! The calls of one session: which were seen, how far they are, and what they came to.
+//!
+//! The ledger is memory. What must outlive the process is written from it to the store by the session.
+
+mod emptiness;
+mod entry;
+mod keys;
+mod turn;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use quarterdeck_contracts::ToolResponse;
+
+pub(crate) use emptiness::is_empty;
+pub use entry::Phase;
+pub(crate) use entry::{Entry, Identity, News};
+pub(crate) use keys::{content, hash_key};
+pub(crate) use turn::Turn;
+
+use crate::gates::{Duplicate, Redelivery};
+
+/// How many turns are remembered, the present one included.
+const REMEMBERED_TURNS: usize = 5;
+/// How many refusals are remembered for their ids.
+const REMEMBERED_REFUSALS: usize = 200;
+
+/// The calls of one session.
+pub(crate) struct Ledger {
+    turns: VecDeque<Turn>,
+    /// The calls of this turn, by content.
+    by_content: HashMap<Arc<str>, Arc<Entry>>,
+    by_provider: HashMap<Arc<str>, Seen>,
+    /// Writes whose answers nobody has received yet, by content.
+    undelivered_writes: HashMap<Arc<str>, Arc<Entry>>,
+    /// Calls that do not write, the least recently used first.
+    forgettable: VecDeque<Arc<Entry>>,
+    refusals: VecDeque<Arc<str>>,
+    remembered_calls: usize,
+}
+
+/// What a provider's id stood for.
+#[derive(Clone)]
+pub(crate) enum Seen {
+    /// A call that was admitted.
+    Call(Arc<Entry>),
+    /// One that a gate refused.
+    Refusal {
+        /// What it was.
+        content: Arc<str>,
+        /// What it was told.
+        response: Arc<ToolResponse>,
+    },
+}
+
+impl Ledger {
+    pub(crate) fn new(turn: u64, remembered_calls: usize) -> Self {
+        Self {
+            turns: VecDeque::from([Turn::new(turn)]),
+            by_content: HashMap::new(),
+            by_provider: HashMap::new(),
+            undelivered_writes: HashMap::new(),
+            forgettable: VecDeque::new(),
+            refusals: VecDeque::new(),
+            remembered_calls,
+        }
+    }
+
+    /// The present turn.
+    pub(crate) fn turn(&mut self) -> &mut Turn {
+        if self.turns.is_empty() {
+            self.turns.push_back(Turn::default());
+        }
+        let last = self.turns.len() - 1;
+        &mut self.turns[last]
+    }
+
+    pub(crate) fn turn_number(&self) -> u64 {
+        self.turns.back().map_or(0, |turn| turn.number)
+    }
+
+    /// Budgets and loop counts start over.
+    pub(crate) fn begin_turn(&mut self) -> u64 {
+        let number = self.turn_number() + 1;
+        if self.turns.len() == REMEMBERED_TURNS {
+            self.turns.pop_front();
+        }
+        self.turns.push_back(Turn::new(number));
+        self.by_content.clear();
+        number
+    }
+
+    /// Whether a provider's id was seen, and with the same content.
+    pub(crate) fn redelivery(&self, provider_id: Option<&str>, content: &str) -> Redelivery {
+        match provider_id.and_then(|id| self.by_provider.get(id)) {
+            None => Redelivery::New,
+            Some(Seen::Call(entry)) if *entry.content == *content => Redelivery::Same,
+            Some(Seen::Refusal { content: seen, .. }) if **seen == *content => Redelivery::Same,
+            Some(_) => Redelivery::Different,
+        }
+    }
+
+    pub(crate) fn duplicate(&self, content: &str) -> Duplicate {
+        if self.by_content.contains_key(content) {
+            Duplicate::InTurn
+        } else if self.undelivered_writes.contains_key(content) {
+            Duplicate::UndeliveredWrite
+        } else {
+            Duplicate::No
+        }
+    }
+
+    pub(crate) fn seen_by_id(&mut self, provider_id: &str) -> Option<Seen> {
+        let seen = self.by_provider.get(provider_id).cloned();
+        if let Some(Seen::Call(entry)) = &seen {
+            self.touch(entry);
+        }
+        seen
+    }
+
+    /// The equal call of this turn, or the undelivered write of an earlier one.
+    pub(crate) fn equal(&mut self, content: &str) -> Option<Arc<Entry>> {
+        let entry = self.by_content.get(content).or_else(|| self.undelivered_writes.get(content)).cloned()?;
+        self.touch(&entry);
+        Some(entry)
+    }
+
+    /// Enters a call, and says which one was forgotten for it.
+    pub(crate) fn enter(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
+        if entry.turn == self.turn_number() {
+            self.by_content.insert(entry.content.clone(), entry.clone());
+        }
+        if let Some(id) = &entry.provider_id {
+            self.by_provider.insert(id.clone(), Seen::Call(entry.clone()));
+        }
+        if entry.writes {
+            self.undelivered_writes.insert(entry.content.clone(), entry);
+            return None;
+        }
+        self.forgettable.push_back(entry);
+        let oldest =
+            (self.forgettable.len() > self.remembered_calls).then(|| self.forgettable.pop_front())??;
+        self.unlink(&oldest);
+        Some(oldest)
+    }
+
+    /// Remembers a refusal under the id of its call.
+    pub(crate) fn remember_refusal(
+        &mut self,
+        provider_id: &str,
+        content: Arc<str>,
+        response: Arc<ToolResponse>,
+    ) {
+        let id: Arc<str> = provider_id.into();
+        self.by_provider.insert(id.clone(), Seen::Refusal { content, response });
+        self.refusals.push_back(id);
+        if self.refusals.len() > REMEMBERED_REFUSALS
+            && let Some(oldest) = self.refusals.pop_front()
+            && matches!(self.by_provider.get(&oldest), Some(Seen::Refusal { .. }))
+        {
+            self.by_provider.remove(&oldest);
+        }
+    }
+
+    /// Takes a call out again, so that it may be tried anew.
+    pub(crate) fn forget(&mut self, entry: &Arc<Entry>) {
+        self.unlink(entry);
+        self.forgettable.retain(|other| !Arc::ptr_eq(other, entry));
+    }
+
+    /// The answer of a call has reached someone.
+    pub(crate) fn delivered(&mut self, entry: &Arc<Entry>) {
+        entry.advance(Phase::Delivered);
+        if self.undelivered_writes.get(&entry.content).is_some_and(|other| Arc::ptr_eq(other, entry)) {
+            self.undelivered_writes.remove(&entry.content);
+        }
+    }
+
+    /// Everything delivered so far has been heard.
+    pub(crate) fn heard(&mut self) {
+        for seen in self.by_provider.values() {
+            if let Seen::Call(entry) = seen
+                && entry.phase() == Phase::Delivered
+            {
+                entry.advance(Phase::Heard);
+            }
+        }
+    }
+
+    fn touch(&mut self, entry: &Arc<Entry>) {
+        if let Some(place) = self.forgettable.iter().position(|other| Arc::ptr_eq(other, entry))
+            && let Some(entry) = self.forgettable.remove(place)
+        {
+            self.forgettable.push_back(entry);
+        }
+    }
+
+    fn unlink(&mut self, entry: &Arc<Entry>) {
+        let is_it = |other: &Arc<Entry>| Arc::ptr_eq(other, entry);
+        if self.by_content.get(&entry.content).is_some_and(is_it) {
+            self.by_content.remove(&entry.content);
+        }
+        if self.undelivered_writes.get(&entry.content).is_some_and(is_it) {
+            self.undelivered_writes.remove(&entry.content);
+        }
+        if let Some(id) = &entry.provider_id
+            && matches!(self.by_provider.get(id), Some(Seen::Call(other)) if is_it(other))
+        {
+            self.by_provider.remove(id);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What happened in one turn.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Beyond so many different calls in a turn, further ones are not told apart; the budget has long been spent.
+const DIFFERENT_CALLS: usize = 1_000;
+
+/// The counters of one turn.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    pub(crate) number: u64,
+    /// Calls that have used the budget.
+    pub(crate) calls: u32,
+    /// Those of them that retrieve.
+    pub(crate) retrieval: u32,
+    /// How long handlers have run.
+    pub(crate) tool_time: Duration,
+    seen: HashMap<Arc<str>, u32>,
+    empty: HashMap<Arc<str>, u32>,
+}
+
+impl Turn {
+    pub(crate) fn new(number: u64) -> Self {
+        Self { number, ..Self::default() }
+    }
+
+    /// How many equal calls this turn has seen.
+    pub(crate) fn seen(&self, content: &str) -> u32 {
+        self.seen.get(content).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn count_seen(&mut self, content: &Arc<str>) {
+        if let Some(count) = self.seen.get_mut(content) {
+            *count += 1;
+        } else if self.seen.len() < DIFFERENT_CALLS {
+            self.seen.insert(content.clone(), 1);
+        }
+    }
+
+    /// How often a tool came back empty.
+    pub(crate) fn empty(&self, tool: &str) -> u32 {
+        self.empty.get(tool).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn count_empty(&mut self, tool: &Arc<str>) {
+        *self.empty.entry(tool.clone()).or_default() += 1;
+    }
+}

@@ -1,0 +1,159 @@
+//! What tools cost in time and in tokens, over their last thousand responses.
+
+mod prometheus;
+mod tool;
+mod window;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use quarterdeck_contracts::{ErrorType, Mode};
+use serde_json::{Map, Value, json};
+
+use tool::ToolMetrics;
+
+/// Counts. Cheap enough for every call, and bounded: one window per tool that exists.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    tools: BTreeMap<Arc<str>, ToolMetrics>,
+    text: u64,
+    voice: u64,
+    total: u64,
+    turns: u64,
+    context: Context,
+    audit_lost: u64,
+}
+
+/// What the model's window is filled with, in tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Context {
+    /// The system prompt of the last session.
+    system_prompt: u64,
+    /// Its tool declarations.
+    declarations: u64,
+    /// The most that any session has used.
+    peak: u64,
+}
+
+/// What one answer took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// Characters of the answer.
+    pub(crate) size: usize,
+    pub(crate) took: Duration,
+    pub(crate) error: Option<ErrorType>,
+    /// Soft limits that it went over.
+    pub(crate) slow: bool,
+}
+
+impl Metrics {
+    /// A handler answered.
+    pub(crate) fn executed(&self, tool: &Arc<str>, sample: Sample) {
+        let warns = self.tool(tool, |metrics| metrics.executed(sample));
+        if let Some(p95) = warns {
+            tracing::warn!(tool = %tool, p95, "responses of this tool are large; most models pay for every character");
+        }
+    }
+
+    /// A recorded answer was given again.
+    pub(crate) fn replayed(&self, tool: &Arc<str>) {
+        self.tool(tool, |metrics| metrics.cache_hits += 1);
+    }
+
+    /// A gate refused.
+    pub(crate) fn refused(&self, tool: &Arc<str>, gate: &str) {
+        self.tool(tool, |metrics| metrics.refused(gate));
+    }
+
+    pub(crate) fn session_began(&self, mode: Mode) {
+        let mut counts = self.lock();
+        counts.total += 1;
+        *counts.open(mode) += 1;
+    }
+
+    pub(crate) fn session_ended(&self, mode: Mode) {
+        let mut counts = self.lock();
+        let open = counts.open(mode);
+        *open = open.saturating_sub(1);
+    }
+
+    pub(crate) fn turn_began(&self) {
+        self.lock().turns += 1;
+    }
+
+    /// What a session was started with. Says so when the window is nearly full.
+    pub fn context(&self, system_prompt: u64, declarations: u64, used: u64, window: u64) {
+        let mut counts = self.lock();
+        let peak = counts.context.peak.max(used);
+        counts.context = Context { system_prompt, declarations, peak };
+        drop(counts);
+        if window > 0 && used * 10 > window * 9 {
+            tracing::warn!(used, window, "more than 90 % of the model's window is used");
+        }
+    }
+
+    /// Audit lines that could not be kept.
+    pub fn audit_lost(&self, lines: u64) {
+        self.lock().audit_lost += lines;
+    }
+
+    /// The metrics for people and scripts.
+    pub fn json(&self) -> Value {
+        let counts = self.lock();
+        let each = |value: fn(&ToolMetrics) -> Value| -> Map<String, Value> {
+            counts.tools.iter().map(|(tool, metrics)| (tool.to_string(), value(metrics))).collect()
+        };
+        json!({
+            "responseSizes": each(ToolMetrics::sizes),
+            "responseTokens": each(ToolMetrics::tokens),
+            "latency": each(ToolMetrics::latency),
+            "context": {
+                "sessionInitTokens": counts.context.system_prompt + counts.context.declarations,
+                "systemPromptTokens": counts.context.system_prompt,
+                "toolDeclTokens": counts.context.declarations,
+                "peakTokens": counts.context.peak,
+            },
+            "loopDetection": { "activeSessions": counts.text + counts.voice, "totalTurnsTracked": counts.turns },
+            "tools": each(ToolMetrics::totals),
+            "sessions": {
+                "active": counts.text + counts.voice, "text": counts.text, "voice": counts.voice, "total": counts.total,
+            },
+            "audit": { "lostLines": counts.audit_lost },
+        })
+    }
+
+    /// The metrics in the text format of Prometheus.
+    pub fn prometheus(&self) -> String {
+        prometheus::render(&self.lock())
+    }
+
+    fn tool<T>(&self, tool: &Arc<str>, update: impl FnOnce(&mut ToolMetrics) -> T) -> T {
+        let mut counts = self.lock();
+        match counts.tools.get_mut(tool) {
+            Some(metrics) => update(metrics),
+            None => update(counts.tools.entry(tool.clone()).or_default()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn open(&mut self, mode: Mode) -> &mut u64 {
+        match mode {
+            Mode::Text => &mut self.text,
+            Mode::Voice => &mut self.voice,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! The two forms of the metrics.
+
+use expect_test::expect;
+
+use super::*;
+
+fn some() -> Metrics {
+    let metrics = Metrics::default();
+    let tool: Arc<str> = "kb_search".into();
+    for (size, ms, error) in [(320, 9, None), (890, 41, None), (10, 77, Some(ErrorType::Transient))] {
+        let took = Duration::from_millis(ms);
+        metrics.executed(&tool, Sample { size, took, error, slow: ms > 50 });
+    }
+    metrics.replayed(&tool);
+    metrics.refused(&tool, "budget");
+    metrics.session_began(Mode::Text);
+    metrics.session_began(Mode::Voice);
+    metrics.session_ended(Mode::Voice);
+    metrics.turn_began();
+    metrics.context(3_200, 9_300, 18_100, 1_000_000);
+    metrics
+}
+
+#[test]
+fn people_and_scripts_read_json() {
+    expect![[r#"
+        {
+          "responseSizes": {
+            "kb_search": {
+              "p50": 320,
+              "p95": 890,
+              "p99": 890
+            }
+          },
+          "responseTokens": {
+            "kb_search": {
+              "avg": 102,
+              "p95": 223
+            }
+          },
+          "latency": {
+            "kb_search": {
+              "avg": 42.333,
+              "p50": 41.0,
+              "p95": 77.0,
+              "p99": 77.0
+            }
+          },
+          "context": {
+            "sessionInitTokens": 12500,
+            "systemPromptTokens": 3200,
+            "toolDeclTokens": 9300,
+            "peakTokens": 18100
+          },
+          "loopDetection": {
+            "activeSessions": 1,
+            "totalTurnsTracked": 1
+          },
+          "tools": {
+            "kb_search": {
+              "calls": 3,
+              "errors": 1,
+              "errorTypes": {
+                "TRANSIENT": 1
+              },
+              "avgDuration": 42.333,
+              "p50": 41.0,
+              "p95": 77.0,
+              "p99": 77.0,
+              "cacheHits": 1,
+              "overBudget": 1,
+              "refused": {
+                "budget": 1
+              }
+            }
+          },
+          "sessions": {
+            "active": 1,
+            "text": 1,
+            "voice": 0,
+            "total": 2
+          },
+          "audit": {
+            "lostLines": 0
+          }
+        }"#]]
+    .assert_eq(&format!("{:#}", some().json()));
+}
+
+#[test]
+fn prometheus_reads_its_own_format() {
+    let text = some().prometheus();
+    for line in [
+        "# TYPE quarterdeck_tool_calls_total counter",
+        "quarterdeck_tool_calls_total{tool=\"kb_search\"} 3",
+        "quarterdeck_tool_errors_total{tool=\"kb_search\",type=\"TRANSIENT\"} 1",
+        "quarterdeck_tool_refusals_total{tool=\"kb_search\",gate=\"budget\"} 1",
+        "quarterdeck_tool_duration_seconds{tool=\"kb_search\",quantile=\"0.5\"} 0.041",
+        "quarterdeck_sessions_active{mode=\"text\"} 1",
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
+    }
+    let fits = |line: &str| line.starts_with("# ") || line.starts_with("quarterdeck_");
+    assert!(text.lines().all(fits));
+}

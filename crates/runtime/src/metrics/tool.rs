@@ -1,0 +1,90 @@
+//! One tool's figures.
+
+use std::collections::BTreeMap;
+
+use quarterdeck_contracts::ErrorType;
+use serde_json::{Value, json};
+
+use super::Sample;
+use super::window::Window;
+
+/// A p95 beyond this many characters is warned about.
+const LARGE: f64 = 1_500.0;
+/// From how many responses on a p95 means something.
+const ENOUGH: u64 = 20;
+
+#[derive(Debug, Default)]
+pub(super) struct ToolMetrics {
+    pub(super) calls: u64,
+    pub(super) errors: BTreeMap<ErrorType, u64>,
+    pub(super) cache_hits: u64,
+    pub(super) refused: BTreeMap<String, u64>,
+    pub(super) slow: u64,
+    pub(super) size: Window,
+    pub(super) took_ms: Window,
+    has_warned: bool,
+}
+
+impl ToolMetrics {
+    /// Counts an answer; the p95 of the sizes when it is time to warn about it, which is once.
+    pub(super) fn executed(&mut self, sample: Sample) -> Option<u64> {
+        self.calls += 1;
+        self.slow += u64::from(sample.slow);
+        if let Some(error) = sample.error {
+            *self.errors.entry(error).or_default() += 1;
+        }
+        self.size.add(sample.size as f64);
+        self.took_ms.add(sample.took.as_secs_f64() * 1_000.0);
+        if self.has_warned || sample.size as f64 <= LARGE || self.calls < ENOUGH {
+            return None;
+        }
+        let p95 = self.size.summary().p95;
+        self.has_warned = p95 > LARGE;
+        self.has_warned.then_some(p95 as u64)
+    }
+
+    pub(super) fn refused(&mut self, gate: &str) {
+        match self.refused.get_mut(gate) {
+            Some(count) => *count += 1,
+            None => drop(self.refused.insert(gate.to_owned(), 1)),
+        }
+    }
+
+    pub(super) fn sizes(&self) -> Value {
+        let sizes = self.size.summary();
+        json!({ "p50": sizes.p50 as u64, "p95": sizes.p95 as u64, "p99": sizes.p99 as u64 })
+    }
+
+    pub(super) fn tokens(&self) -> Value {
+        let sizes = self.size.summary();
+        json!({ "avg": tokens(sizes.average), "p95": tokens(sizes.p95) })
+    }
+
+    pub(super) fn latency(&self) -> Value {
+        let took = self.took_ms.summary();
+        json!({ "avg": ms(took.average), "p50": ms(took.p50), "p95": ms(took.p95), "p99": ms(took.p99) })
+    }
+
+    pub(super) fn totals(&self) -> Value {
+        let took = self.took_ms.summary();
+        json!({
+            "calls": self.calls,
+            "errors": self.errors.values().sum::<u64>(),
+            "errorTypes": self.errors,
+            "avgDuration": ms(took.average), "p50": ms(took.p50), "p95": ms(took.p95), "p99": ms(took.p99),
+            "cacheHits": self.cache_hits,
+            "overBudget": self.slow,
+            "refused": self.refused,
+        })
+    }
+}
+
+/// Characters divided by four, rounded up.
+fn tokens(characters: f64) -> u64 {
+    (characters / 4.0).ceil() as u64
+}
+
+/// Milliseconds to three places.
+fn ms(value: f64) -> f64 {
+    (value * 1_000.0).round() / 1_000.0
+}

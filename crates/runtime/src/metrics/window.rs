@@ -1,0 +1,61 @@
+//! The last thousand of something, and its percentiles.
+
+use std::collections::VecDeque;
+
+/// How many samples a window holds.
+const SAMPLES: usize = 1_000;
+
+/// The last samples.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    samples: VecDeque<f64>,
+}
+
+/// What a window says.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Summary {
+    pub(super) average: f64,
+    pub(super) p50: f64,
+    pub(super) p95: f64,
+    pub(super) p99: f64,
+}
+
+impl Window {
+    pub(super) fn add(&mut self, sample: f64) {
+        if self.samples.len() == SAMPLES {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample);
+    }
+
+    /// Percentiles by the nearest rank; zeros when there is nothing yet.
+    pub(super) fn summary(&self) -> Summary {
+        let mut sorted: Vec<_> = self.samples.iter().copied().collect();
+        if sorted.is_empty() {
+            return Summary::default();
+        }
+        sorted.sort_by(f64::total_cmp);
+        let rank = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
+        let average = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        Summary { average, p50: rank(50), p95: rank(95), p99: rank(99) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_by_nearest_rank_over_the_last_thousand() {
+        let mut window = Window::default();
+        assert_eq!(window.summary(), Summary::default());
+        window.add(7.0);
+        assert_eq!(window.summary(), Summary { average: 7.0, p50: 7.0, p95: 7.0, p99: 7.0 });
+        for sample in 1..=2_000 {
+            window.add(f64::from(sample));
+        }
+        let summary = window.summary();
+        assert_eq!((summary.p50, summary.p95, summary.p99), (1_500.0, 1_950.0, 1_990.0));
+        assert_eq!(summary.average, 1_500.5);
+    }
+}

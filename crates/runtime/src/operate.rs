@@ -1,0 +1,151 @@
+//! What operators do: see sessions and clients, end a session, erase a client.
+
+use std::collections::BTreeMap;
+
+use quarterdeck_contracts::{Commit, CommitError, Mode, Store, StoreError, Table};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::orchestrator::{all_rows, index_key};
+use crate::session::{SessionRow, session_key};
+
+/// How many rows are erased in one commit.
+const PORTION: usize = 500;
+
+/// A session, in a few words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionSummary {
+    /// Its id.
+    pub id: String,
+    /// Whose it is.
+    pub client_id: String,
+    /// How they reach the agent.
+    pub mode: Mode,
+    /// Whether it has not ended.
+    pub is_active: bool,
+    /// How many turns it has had.
+    pub turns: u64,
+    /// How many calls.
+    pub calls: u64,
+    /// The registry it is pinned to.
+    pub registry_version: String,
+    /// When it began, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When a client was last there.
+    pub seen_ms: u64,
+}
+
+/// A client, in a few words.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientSummary {
+    /// What they are known by.
+    pub id: String,
+    /// How many sessions are stored.
+    pub sessions: u64,
+    /// How many of them have not ended.
+    pub active: u64,
+    /// When they were last there.
+    pub seen_ms: u64,
+}
+
+/// Every session that is stored, the latest first.
+pub async fn sessions(store: &dyn Store) -> Result<Vec<SessionSummary>, StoreError> {
+    let mut found: Vec<_> = all_rows(store, Table::Sessions, "s/")
+        .await?
+        .into_iter()
+        .filter_map(|(key, value)| {
+            let row: SessionRow = serde_json::from_value(value).ok()?;
+            Some(SessionSummary {
+                id: key.strip_prefix("s/")?.to_owned(),
+                client_id: row.client_id,
+                mode: row.mode,
+                is_active: row.state.is_active,
+                turns: row.turn,
+                calls: row.calls_made,
+                registry_version: row.registry_version,
+                created_ms: row.created_ms,
+                seen_ms: row.seen_ms,
+            })
+        })
+        .collect();
+    found.sort_by_key(|session| std::cmp::Reverse(session.seen_ms));
+    Ok(found)
+}
+
+/// Every client that has a session stored, the latest first.
+pub async fn clients(store: &dyn Store) -> Result<Vec<ClientSummary>, StoreError> {
+    let mut found: BTreeMap<String, ClientSummary> = BTreeMap::new();
+    for session in sessions(store).await? {
+        let client = found.entry(session.client_id.clone()).or_default();
+        client.id = session.client_id;
+        client.sessions += 1;
+        client.active += u64::from(session.is_active);
+        client.seen_ms = client.seen_ms.max(session.seen_ms);
+    }
+    let mut found: Vec<_> = found.into_values().collect();
+    found.sort_by_key(|client| std::cmp::Reverse(client.seen_ms));
+    Ok(found)
+}
+
+/// Ends a session that no process holds; `false` when there is none of that id, or it has ended.
+pub async fn end_stored_session(store: &dyn Store, id: &str) -> Result<bool, CommitError> {
+    let key = session_key(id);
+    let Some(stored) = store.get(Table::Sessions, &key).await? else { return Ok(false) };
+    let Ok(mut row) = serde_json::from_value::<SessionRow>(stored.value) else { return Ok(false) };
+    if !row.state.is_active {
+        return Ok(false);
+    }
+    row.state.is_active = false;
+    let commit = Commit::default().check(Table::Sessions, key.clone(), Some(stored.version)).put(
+        Table::Sessions,
+        key,
+        json!(row),
+    );
+    store.commit(commit).await?;
+    Ok(true)
+}
+
+/// Erases everything that is kept of a client but the audit trail, and says how many rows that was. A block stays:
+/// erasing must not be a way out of it.
+pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, CommitError> {
+    let mut doomed: Vec<(Table, String)> = Vec::new();
+    let index = index_key(client, "");
+    for (key, _) in all_rows(store, Table::Sessions, &index).await? {
+        let id = key[index.len()..].to_owned();
+        let calls = all_rows(store, Table::Calls, &format!("{id}/")).await?;
+        doomed.extend(calls.into_iter().map(|(key, _)| (Table::Calls, key)));
+        let windows = all_rows(store, Table::Rates, "").await?;
+        let suffix = format!("/session/{id}");
+        doomed.extend(
+            windows.into_iter().filter(|(key, _)| key.ends_with(&suffix)).map(|(key, _)| (Table::Rates, key)),
+        );
+        doomed.push((Table::Sessions, session_key(&id)));
+        doomed.push((Table::Sessions, key));
+    }
+    for (key, value) in all_rows(store, Table::Sessions, "r/").await? {
+        if value["clientId"] == client {
+            doomed.push((Table::Sessions, key));
+        }
+    }
+    for (key, value) in all_rows(store, Table::Confirmations, "").await? {
+        if value["clientId"] == client {
+            doomed.push((Table::Confirmations, key));
+        }
+    }
+    let values = all_rows(store, Table::Values, &format!("{client}/")).await?;
+    doomed.extend(values.into_iter().map(|(key, _)| (Table::Values, key)));
+    let suffix = format!("/client/{client}");
+    let windows = all_rows(store, Table::Rates, "").await?;
+    doomed.extend(
+        windows.into_iter().filter(|(key, _)| key.ends_with(&suffix)).map(|(key, _)| (Table::Rates, key)),
+    );
+    let count = doomed.len() as u64;
+    for portion in doomed.chunks(PORTION) {
+        let commit =
+            portion.iter().fold(Commit::default(), |commit, (table, key)| commit.delete(*table, key));
+        store.commit(commit).await?;
+    }
+    Ok(count)
+}

@@ -1,0 +1,396 @@
+//! Decides, in code and not in a prompt, what a model may do right now.
+//!
+//! It opens sessions and resumes them; what happens within one is in [`Session`]. Shared between all of them are the
+//! store, the clock, the trail and the figures, and nothing else.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use quarterdeck_contracts::handler::ToolFacts;
+use quarterdeck_contracts::{
+    Calendar, Capability, Commit, CommitError, Mode, Scan, Store, StoreError, Table,
+};
+use serde_json::{Value, json};
+
+use crate::audit::{Audit, NoAudit};
+use crate::blocks::{Block, block_of};
+use crate::clock::{Clock, SystemClock, epoch_ms};
+use crate::gates::ClientFacts;
+use crate::metrics::Metrics;
+use crate::policy::Policy;
+use crate::registry::Snapshot;
+use crate::session::{Inner, Session, SessionRow, session_key};
+use crate::state::{PendingEnd, SessionState};
+use crate::voices::Voices;
+
+/// Sees what handlers log, in passing: for someone at a terminal.
+pub type Watch = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What an orchestrator is made of.
+pub struct Parts {
+    /// Where everything is kept that outlives a process.
+    pub store: Arc<dyn Store>,
+    /// The numbers.
+    pub policy: Policy,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// The trail.
+    pub audit: Arc<dyn Audit>,
+    /// The figures.
+    pub metrics: Arc<Metrics>,
+    /// The site's calendar, if it has one.
+    pub calendar: Option<Arc<dyn Calendar>>,
+    /// Configuration keys that tools may require.
+    pub present: BTreeSet<String>,
+    /// Sees what handlers log.
+    pub watch: Option<Watch>,
+}
+
+impl Parts {
+    /// The defaults around a store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            policy: Policy::default(),
+            clock: Arc::new(SystemClock),
+            audit: Arc::new(NoAudit),
+            metrics: Arc::default(),
+            calendar: None,
+            present: BTreeSet::new(),
+            watch: None,
+        }
+    }
+}
+
+/// What all sessions share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) policy: Policy,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) audit: Arc<dyn Audit>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) calendar: Option<Arc<dyn Calendar>>,
+    pub(crate) present: Arc<BTreeSet<String>>,
+    pub(crate) watch: Option<Watch>,
+    pub(crate) voices: Voices,
+    pub(crate) no_tool: Arc<ToolFacts>,
+    pub(crate) no_capabilities: Arc<[Capability]>,
+    live: Mutex<HashMap<Arc<str>, Weak<Inner>>>,
+}
+
+/// Opens sessions and resumes them.
+#[derive(Clone)]
+pub struct Orchestrator {
+    shared: Arc<Shared>,
+}
+
+/// Who wants a session.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// What they are known by, stable across sessions.
+    pub id: String,
+    /// What else is known about them.
+    pub facts: Arc<ClientFacts>,
+}
+
+impl Client {
+    /// Someone who has not signed in.
+    pub fn anonymous(id: impl Into<String>) -> Self {
+        Self { id: id.into(), facts: Arc::default() }
+    }
+}
+
+/// Why there is no session.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The client is blocked.
+    #[error("the client is blocked until {}", .0.until_ms)]
+    Blocked(Box<Block>),
+    /// There is none of that id for this client.
+    #[error("there is no such session")]
+    Unknown,
+    /// It has ended, or was left for too long.
+    #[error("the session has ended")]
+    Ended,
+    /// The id cannot be one.
+    #[error("a session or client id has 1 to 128 letters, digits, `-`, `_`, `.`, `:` or `@`")]
+    BadId,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Orchestrator {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Self {
+        let mut present = parts.present;
+        for always in ["store", "tools", "moderation"] {
+            present.insert(always.into());
+        }
+        if parts.calendar.is_some() {
+            present.insert("calendar".into());
+        }
+        let no_tool = ToolFacts { id: String::new(), version: String::new(), idempotent: false };
+        Self {
+            shared: Arc::new(Shared {
+                store: parts.store,
+                policy: parts.policy,
+                clock: parts.clock,
+                audit: parts.audit,
+                metrics: parts.metrics,
+                calendar: parts.calendar,
+                present: Arc::new(present),
+                watch: parts.watch,
+                voices: Voices::default(),
+                no_tool: Arc::new(no_tool),
+                no_capabilities: Arc::new([]),
+                live: Mutex::default(),
+            }),
+        }
+    }
+
+    /// The figures.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.shared.metrics
+    }
+
+    /// Opens a session under a new id.
+    pub async fn open(
+        &self,
+        client: Client,
+        mode: Mode,
+        snapshot: Arc<Snapshot>,
+    ) -> Result<Session, SessionError> {
+        let id = new_id().ok_or(StoreError::Failed("no random numbers".into()))?;
+        self.open_as(&id, client, mode, snapshot).await
+    }
+
+    /// Opens a session under a given id, which must be new.
+    pub async fn open_as(
+        &self,
+        id: &str,
+        client: Client,
+        mode: Mode,
+        snapshot: Arc<Snapshot>,
+    ) -> Result<Session, SessionError> {
+        if !is_id(id) || !is_id(&client.id) {
+            return Err(SessionError::BadId);
+        }
+        let now_ms = epoch_ms(self.shared.clock.now());
+        if let Some(block) = block_of(&*self.shared.store, &client.id, now_ms).await? {
+            return Err(SessionError::Blocked(Box::new(block)));
+        }
+        let row = SessionRow {
+            client_id: client.id.clone(),
+            mode,
+            registry_version: snapshot.version().to_owned(),
+            turn: 0,
+            turn_keys: Vec::new(),
+            calls_made: 0,
+            state: SessionState::new(mode),
+            notes: Vec::new(),
+            created_ms: now_ms,
+            seen_ms: now_ms,
+        };
+        let expires = Some(now_ms + self.shared.policy.retention.as_millis() as u64);
+        let commit = Commit::default()
+            .check(Table::Sessions, session_key(id), None)
+            .put_until(Table::Sessions, session_key(id), json!(row), expires)
+            .put_until(Table::Sessions, index_key(&client.id, id), json!({}), expires);
+        match self.shared.store.commit(commit).await {
+            Ok(()) => {}
+            Err(CommitError::Changed { .. }) => return Err(SessionError::BadId),
+            Err(CommitError::Store(error)) => return Err(error.into()),
+        }
+        let session = self.bring_up(&row, id, snapshot, client.facts);
+        self.shared.metrics.session_began(mode);
+        session.inner.audit_life("session_start", json!({ "registryVersion": row.registry_version }));
+        Ok(session)
+    }
+
+    /// Goes on with a session of this client, in this process or after a restart.
+    pub async fn resume(
+        &self,
+        id: &str,
+        client: Client,
+        snapshot: Arc<Snapshot>,
+    ) -> Result<Session, SessionError> {
+        if !is_id(id) || !is_id(&client.id) {
+            return Err(SessionError::BadId);
+        }
+        let now_ms = epoch_ms(self.shared.clock.now());
+        if let Some(block) = block_of(&*self.shared.store, &client.id, now_ms).await? {
+            return Err(SessionError::Blocked(Box::new(block)));
+        }
+        if let Some(inner) = self.shared.find(id) {
+            let session = Session { inner };
+            // Somebody else's session does not exist, as far as this client is told.
+            if session.client() != client.id {
+                return Err(SessionError::Unknown);
+            }
+            if !session.state().is_active {
+                return Err(SessionError::Ended);
+            }
+            return Ok(session);
+        }
+        let row = self.shared.store.get(Table::Sessions, &session_key(id)).await?;
+        let row: SessionRow =
+            row.and_then(|row| serde_json::from_value(row.value).ok()).ok_or(SessionError::Unknown)?;
+        if row.client_id != client.id {
+            return Err(SessionError::Unknown);
+        }
+        if !row.state.is_active || now_ms > row.seen_ms + self.shared.patience_ms(row.mode) {
+            return Err(SessionError::Ended);
+        }
+        let session = self.bring_up(&row, id, snapshot, client.facts);
+        session.inner.remember(row.notes.clone()).await?;
+        self.shared.metrics.session_began(row.mode);
+        let pinned = session.snapshot().version().to_owned();
+        session.inner.audit_life(
+            "session_resumed",
+            json!({ "registryVersion": pinned, "pinnedAnew": pinned != row.registry_version }),
+        );
+        Ok(session)
+    }
+
+    fn bring_up(
+        &self,
+        row: &SessionRow,
+        id: &str,
+        snapshot: Arc<Snapshot>,
+        who: Arc<ClientFacts>,
+    ) -> Session {
+        let id: Arc<str> = id.into();
+        let inner = Inner::new(row, id.clone(), snapshot, self.shared.clone(), who);
+        self.shared.voices.started(row.mode, &inner.client);
+        self.shared.lock().insert(id, Arc::downgrade(&inner));
+        Session { inner }
+    }
+
+    /// A session of this process.
+    pub fn find(&self, id: &str) -> Option<Session> {
+        self.shared.find(id).map(|inner| Session { inner })
+    }
+
+    /// The request that a voice session was issued with, once.
+    pub async fn take_voice_request(&self, id: &str, client: &str) -> Result<Option<String>, StoreError> {
+        let key = reserved_key(id);
+        let Some(row) = self.shared.store.get(Table::Sessions, &key).await? else { return Ok(None) };
+        let is_theirs = row.value["clientId"] == client
+            && row.value["expiresMs"].as_u64() > Some(epoch_ms(self.shared.clock.now()));
+        if !is_theirs {
+            return Ok(None);
+        }
+        let commit = Commit::default()
+            .check(Table::Sessions, key.clone(), Some(row.version))
+            .delete(Table::Sessions, key);
+        match self.shared.store.commit(commit).await {
+            Ok(()) => Ok(row.value["pendingRequest"].as_str().map(str::to_owned)),
+            Err(CommitError::Changed { .. }) => Ok(None),
+            Err(CommitError::Store(error)) => Err(error),
+        }
+    }
+
+    /// Ends what has been idle for too long and forgets what has had its time. To be called every now and then.
+    pub async fn tidy(&self) -> Result<u64, StoreError> {
+        let now_ms = epoch_ms(self.shared.clock.now());
+        let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
+        for inner in live {
+            let idle = now_ms.saturating_sub(inner.seen_ms());
+            let gone = inner.gone_since().map(|since| now_ms.saturating_sub(since));
+            let is_over = idle > self.shared.policy.idle_after.as_millis() as u64
+                || gone.is_some_and(|gone| gone > self.shared.patience_ms(inner.mode));
+            if is_over {
+                let end = PendingEnd {
+                    after: quarterdeck_contracts::EndAfter::CurrentTurn,
+                    reason: "inactivity".into(),
+                    closing_message: None,
+                    text_response: None,
+                };
+                Session { inner }.end(end).await;
+            }
+        }
+        self.shared.store.sweep(now_ms).await
+    }
+
+    /// Hands everything that waits to be stored to the store. To be called before a shutdown.
+    pub fn save_all(&self) {
+        let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
+        for inner in live {
+            inner.save_now();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Weak<Inner>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, id: &str) -> Option<Arc<Inner>> {
+        self.lock().get(id).and_then(Weak::upgrade)
+    }
+
+    pub(crate) fn forget(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    /// How long a session without a client is kept open.
+    fn patience_ms(&self, mode: Mode) -> u64 {
+        let patience = match mode {
+            Mode::Voice => self.policy.resumable_for,
+            Mode::Text => self.policy.idle_after,
+        };
+        patience.as_millis() as u64
+    }
+}
+
+/// Which sessions a client has.
+pub(crate) fn index_key(client: &str, session: &str) -> String {
+    format!("c/{client}/{session}")
+}
+
+/// Where an issued voice session waits.
+pub(crate) fn reserved_key(id: &str) -> String {
+    format!("r/{id}")
+}
+
+/// How the keys of a tool's values for a client begin.
+pub(crate) fn value_prefix(client: &str, tool: &str) -> String {
+    format!("{client}/{tool}/")
+}
+
+/// Ids become parts of keys, so they hold nothing that parts keys.
+pub(crate) fn is_id(id: &str) -> bool {
+    (1..=128).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte))
+}
+
+/// What a tool may issue as the id of a session.
+pub(crate) fn is_session_id(id: &str) -> bool {
+    (8..=64).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
+
+fn new_id() -> Option<String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(bytes.iter().fold("ses_".to_owned(), |id, byte| format!("{id}{byte:02x}")))
+}
+
+/// Every row of a table with a prefix, page by page.
+pub(crate) async fn all_rows(
+    store: &dyn Store,
+    table: Table,
+    prefix: &str,
+) -> Result<Vec<(String, Value)>, StoreError> {
+    let mut rows = Vec::new();
+    let mut scan = Scan::prefix(prefix, 500);
+    loop {
+        let page = store.scan(table, scan.clone()).await?;
+        let Some((last, _)) = page.last() else { return Ok(rows) };
+        scan.after = Some(last.clone());
+        rows.extend(page.into_iter().map(|(key, row)| (key, row.value)));
+    }
+}

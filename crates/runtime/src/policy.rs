@@ -1,0 +1,95 @@
+//! The numbers of the policy: all of them configuration, these are the defaults.
+
+use std::time::Duration;
+
+use quarterdeck_contracts::Mode;
+use serde::{Deserialize, Serialize};
+
+/// What sessions may do and how long things are kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// Limits in a session that is written.
+    pub text: Budgets,
+    /// Limits in a session that is spoken.
+    pub voice: Budgets,
+    /// How long a person has to answer a request for confirmation.
+    pub confirmation_lifetime: Duration,
+    /// How long a session without a connection can be resumed.
+    pub resumable_for: Duration,
+    /// After how long without a turn a session ends by itself.
+    pub idle_after: Duration,
+    /// How long history, records and values are kept.
+    pub retention: Duration,
+    /// How many recorded calls that do not write a session remembers.
+    pub remembered_calls: usize,
+    /// How many connections' worth of events wait for a client at the most.
+    pub waiting_events: usize,
+    /// How many calls one message may carry; those beyond are refused unread.
+    pub calls_per_message: usize,
+}
+
+/// Limits of one mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Budgets {
+    /// Calls per turn.
+    pub calls: u32,
+    /// Retrieval calls per turn, counted apart from the others.
+    pub retrieval: u32,
+    /// The largest `top_k`; `None` leaves it to the schema.
+    pub top_k: Option<u64>,
+    /// Soft: how long one retrieval call should take.
+    pub retrieval_ms: Option<u64>,
+    /// Soft: how long any call should take.
+    pub call_ms: Option<u64>,
+    /// Soft: how long all calls of a turn should take together.
+    pub turn_ms: Option<u64>,
+    /// How often a failed call is tried again.
+    pub retries: u32,
+    /// The pause before the first retry; each further one is twice as long at the most.
+    pub backoff_ms: u64,
+}
+
+impl Policy {
+    /// The limits of a mode.
+    pub fn of(&self, mode: Mode) -> &Budgets {
+        match mode {
+            Mode::Text => &self.text,
+            Mode::Voice => &self.voice,
+        }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            text: Budgets {
+                calls: 10,
+                retrieval: 5,
+                top_k: None,
+                retrieval_ms: Some(2_000),
+                call_ms: None,
+                turn_ms: None,
+                retries: 3,
+                backoff_ms: 200,
+            },
+            voice: Budgets {
+                calls: 3,
+                retrieval: 2,
+                top_k: Some(3),
+                retrieval_ms: Some(800),
+                call_ms: Some(1_000),
+                turn_ms: Some(1_500),
+                retries: 1,
+                backoff_ms: 50,
+            },
+            confirmation_lifetime: Duration::from_secs(5 * 60),
+            resumable_for: Duration::from_secs(5 * 60),
+            idle_after: Duration::from_secs(30 * 60),
+            retention: Duration::from_secs(30 * 24 * 3_600),
+            remembered_calls: 100,
+            waiting_events: 256,
+            calls_per_message: 128,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Rate limits: a sliding window per client, session or everybody, counted in the store.
+
+use quarterdeck_contracts::{Commit, RateLimit, RateLimitScope, Store, StoreError, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// A window is kept as at most so many groups of calls, each as old as its newest: a little strict, and bounded.
+const GROUPS: u64 = 256;
+
+/// Whose window it is.
+pub(crate) fn key(tool: &str, limit: &RateLimit, client: &str, session: &str) -> String {
+    match limit.per {
+        RateLimitScope::Client => format!("{tool}/client/{client}"),
+        RateLimitScope::Session => format!("{tool}/session/{session}"),
+        RateLimitScope::Global => format!("{tool}/global"),
+    }
+}
+
+/// What the store has to say about one more call.
+pub(crate) enum Slot {
+    /// There is room: this takes it, if nobody else did in the meantime.
+    Free(Commit),
+    /// There is none.
+    Taken { retry_after_ms: u64 },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Group {
+    at: u64,
+    calls: u64,
+}
+
+/// Looks for a slot at a time.
+pub(crate) async fn look_for_slot(
+    store: &dyn Store,
+    key: &str,
+    limit: &RateLimit,
+    now_ms: u64,
+) -> Result<Slot, StoreError> {
+    let row = store.get(Table::Rates, key).await?;
+    let version = row.as_ref().map(|row| row.version);
+    let mut groups: Vec<Group> =
+        row.and_then(|row| serde_json::from_value(row.value).ok()).unwrap_or_default();
+    groups.retain(|group| group.at + limit.window_ms > now_ms);
+    if groups.iter().map(|group| group.calls).sum::<u64>() >= limit.calls {
+        let oldest = groups.first().map_or(now_ms, |group| group.at);
+        return Ok(Slot::Taken { retry_after_ms: (oldest + limit.window_ms).saturating_sub(now_ms).max(1) });
+    }
+    match groups.last_mut() {
+        Some(last) if now_ms.saturating_sub(last.at) < limit.window_ms / GROUPS => {
+            *last = Group { at: now_ms, calls: last.calls + 1 };
+        }
+        _ => groups.push(Group { at: now_ms, calls: 1 }),
+    }
+    let expires = Some(now_ms + limit.window_ms);
+    let commit = Commit::default().check(Table::Rates, key, version).put_until(
+        Table::Rates,
+        key,
+        json!(groups),
+        expires,
+    );
+    Ok(Slot::Free(commit))
+}

@@ -1,0 +1,291 @@
+//! From a model's call to what will be done about it.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{Category, ErrorType, RateLimit, SideEffects, ToolError, ToolResponse};
+use serde_json::Value;
+
+use super::note::Told;
+use super::{Desk, Inner};
+use crate::call::Call;
+use crate::envelope::before_the_handler;
+use crate::gates::{
+    Allowed, Clamped, Facts, Recorded, Redelivery, Subject, ToolView, Trace, Verdict, judge, uses_budget,
+};
+use crate::ledger::{Entry, Identity, Seen, content, hash_key};
+
+/// What will be done about a call.
+pub(super) enum Plan {
+    /// Nothing: this is the answer.
+    Refused(Arc<ToolResponse>),
+    /// Nothing: it shares the answer of another.
+    Joined(Arc<Entry>),
+    /// It runs.
+    Run(Work),
+    /// A person is asked.
+    Ask(Work),
+}
+
+/// An admitted call.
+pub(super) struct Work {
+    pub(super) entry: Arc<Entry>,
+    /// As they will be run: clamped, checked and filled in.
+    pub(super) args: Value,
+    pub(super) clamped: Vec<Clamped>,
+    pub(super) rate_limit: Option<RateLimit>,
+    pub(super) trace: Trace,
+    /// The calls that led to this one, the outermost first.
+    pub(super) ancestors: Vec<Ancestor>,
+    /// The confirmation that it uses up.
+    pub(super) redeems: Option<super::person::Redemption>,
+}
+
+/// A tool that called another.
+#[derive(Debug, Clone)]
+pub(super) struct Ancestor {
+    pub(super) call_id: Arc<str>,
+    pub(super) tool: Arc<str>,
+}
+
+/// A call that was planned, with the name it goes by.
+pub(super) struct Planned {
+    pub(super) call_id: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) plan: Plan,
+}
+
+impl Inner {
+    /// Judges one call and enters it into the ledger. Everything happens on the desk, so that calls of a batch see
+    /// each other and two batches do not see half of one.
+    pub(super) fn admit(&self, desk: &mut Desk, mut call: Call, ancestors: Vec<Ancestor>) -> Planned {
+        desk.calls_made += 1;
+        let own_id = || -> Arc<str> { format!("call_{}", desk.calls_made).into() };
+        let call_id: Arc<str> = call.id.as_deref().map_or_else(own_id, Arc::from);
+        let name: Arc<str> = call.name.as_str().into();
+        let turn = desk.ledger.turn_number();
+        if call.args.is_null() {
+            call.args = Value::Object(serde_json::Map::new());
+        }
+        let asked = content(&name, &call.args);
+        if !desk.controller.state().is_active {
+            let refusal = before_the_handler(ErrorType::SessionInactive, "The session has ended.".into());
+            let plan = self.refuse(desk, &call, &call_id, &asked, refusal, &Trace::default());
+            return Planned { call_id, name, plan };
+        }
+
+        let facts = self.gather(desk, &call, &asked, !ancestors.is_empty());
+        let tool = self.snapshot.find(&name);
+        let mut args = std::mem::take(&mut call.args);
+        let mut subject = Subject {
+            name: &name,
+            args: &mut args,
+            tool: tool.map(|tool| ToolView {
+                metadata: tool.metadata(),
+                parameters: &tool.parameters,
+                source: &tool.compiled().json_schema,
+            }),
+            known: &|| self.snapshot.tools().map(|tool| tool.metadata().tool_id.to_string()).collect(),
+        };
+        let (verdict, trace) = judge(&mut subject, &facts);
+        call.args = args;
+
+        self.count(desk, &asked, tool.map(|tool| tool.metadata().category), &facts, &trace);
+        let plan = match (verdict, tool) {
+            (Verdict::Refuse(error), _) => self.refuse(desk, &call, &call_id, &asked, *error, &trace),
+            (Verdict::Replay(which), _) => self.replay(desk, &call, &call_id, &asked, which, &trace),
+            // The second gate refuses what does not exist.
+            (_, None) => self.refuse(desk, &call, &call_id, &asked, unknown(&name), &trace),
+            (Verdict::Ask, Some(tool)) => {
+                let writes = tool.metadata().side_effects == SideEffects::Writes;
+                Plan::Ask(self.work(
+                    desk,
+                    call,
+                    &call_id,
+                    asked,
+                    turn,
+                    writes,
+                    Allowed::default(),
+                    trace,
+                    ancestors,
+                ))
+            }
+            (Verdict::Allow(allowed), Some(tool)) => {
+                let writes = tool.metadata().side_effects == SideEffects::Writes;
+                let work = self.work(desk, call, &call_id, asked, turn, writes, allowed, trace, ancestors);
+                self.enter(desk, &work.entry);
+                Plan::Run(work)
+            }
+        };
+        Planned { call_id, name, plan }
+    }
+
+    fn gather(&self, desk: &mut Desk, call: &Call, asked: &str, is_nested: bool) -> Facts {
+        let redelivery = desk.ledger.redelivery(call.stable_id(), asked);
+        let duplicate = desk.ledger.duplicate(asked);
+        let turn = desk.ledger.turn();
+        Facts {
+            mode: self.mode,
+            redelivery,
+            identical: turn.seen(asked),
+            empty: turn.empty(&call.name),
+            duplicate,
+            calls: turn.calls,
+            retrieval: turn.retrieval,
+            budgets: *self.shared.policy.of(self.mode),
+            client: self.who.clone(),
+            present: self.shared.present.clone(),
+            is_nested,
+        }
+    }
+
+    /// Calls that a gate answers before the budget do not use it; refused ones after it do.
+    fn count(
+        &self,
+        desk: &mut Desk,
+        asked: &Arc<str>,
+        category: Option<Category>,
+        facts: &Facts,
+        trace: &Trace,
+    ) {
+        let turn = desk.ledger.turn();
+        if facts.redelivery == Redelivery::New {
+            turn.count_seen(asked);
+        }
+        if trace.answered_by().is_none_or(uses_budget) {
+            turn.calls += 1;
+            turn.retrieval += u32::from(category == Some(Category::Retrieval));
+        }
+    }
+
+    fn refuse(
+        &self,
+        desk: &mut Desk,
+        call: &Call,
+        call_id: &Arc<str>,
+        asked: &Arc<str>,
+        error: ToolError,
+        trace: &Trace,
+    ) -> Plan {
+        let response = Arc::new(self.snapshot.refuse(&call.name, error, self.now()));
+        if let Some(gate) = trace.answered_by()
+            && self.snapshot.find(&call.name).is_some()
+        {
+            self.shared.metrics.refused(&call.name.as_str().into(), gate);
+        }
+        // The same id with other content must not replace what the id stood for.
+        if let Some(id) = call.stable_id()
+            && desk.ledger.redelivery(Some(id), asked) == Redelivery::New
+        {
+            desk.ledger.remember_refusal(id, asked.clone(), response.clone());
+            desk.unsaved.refusals.push((id.to_owned(), asked.clone(), response.clone()));
+            desk.unsaved.session = true;
+        }
+        self.tell_call(desk, call, call_id, None, &response, trace, Some("refused"));
+        Plan::Refused(response)
+    }
+
+    fn replay(
+        &self,
+        desk: &mut Desk,
+        call: &Call,
+        call_id: &Arc<str>,
+        asked: &Arc<str>,
+        which: Recorded,
+        trace: &Trace,
+    ) -> Plan {
+        self.shared.metrics.replayed(&call.name.as_str().into());
+        let seen = match which {
+            Recorded::ById => call.stable_id().and_then(|id| desk.ledger.seen_by_id(id)),
+            Recorded::ByContent | Recorded::Undelivered => desk.ledger.equal(asked).map(Seen::Call),
+        };
+        match seen {
+            Some(Seen::Call(entry)) => {
+                if let Some(response) = entry.answered() {
+                    self.tell_call(desk, call, call_id, Some(&entry), &response, trace, Some("replayed"));
+                }
+                Plan::Joined(entry)
+            }
+            Some(Seen::Refusal { response, .. }) => {
+                self.tell_call(desk, call, call_id, None, &response, trace, Some("replayed"));
+                Plan::Refused(response)
+            }
+            // The ledger had it a moment ago, under the same lock.
+            None => {
+                Plan::Refused(Arc::new(self.snapshot.refuse(&call.name, unknown(&call.name), self.now())))
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "it only puts together what the gates have settled")]
+    fn work(
+        &self,
+        desk: &mut Desk,
+        call: Call,
+        call_id: &Arc<str>,
+        asked: Arc<str>,
+        turn: u64,
+        writes: bool,
+        allowed: Allowed,
+        trace: Trace,
+        ancestors: Vec<Ancestor>,
+    ) -> Work {
+        // Only a tool that means each of several equal calls gets here with an equal one before it.
+        let nth = match desk.ledger.duplicate(&asked) {
+            crate::gates::Duplicate::No => 0,
+            _ => desk.ledger.turn().seen(&asked).saturating_sub(1),
+        };
+        let entry = Entry::new(Identity {
+            call_id: call_id.clone(),
+            provider_id: call.stable_id().map(Arc::from),
+            key: hash_key(&asked, turn, nth),
+            tool: call.name.as_str().into(),
+            content: asked,
+            turn,
+            writes,
+        });
+        Work {
+            entry,
+            args: call.args,
+            clamped: allowed.clamped,
+            rate_limit: allowed.rate_limit,
+            trace,
+            ancestors,
+            redeems: None,
+        }
+    }
+
+    /// Puts an admitted call on the desk.
+    pub(super) fn enter(&self, desk: &mut Desk, entry: &Arc<Entry>) {
+        if let Some(forgotten) = desk.ledger.enter(entry.clone()) {
+            desk.unsaved.forgotten.push(forgotten.key.clone());
+        }
+        desk.unfinished.push(entry.clone());
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a line of the record has many parts")]
+    fn tell_call(
+        &self,
+        desk: &Desk,
+        call: &Call,
+        call_id: &str,
+        entry: Option<&Entry>,
+        response: &ToolResponse,
+        trace: &Trace,
+        how: Option<&'static str>,
+    ) {
+        self.audit_call(&Told {
+            call_id,
+            turn: desk.ledger.turn_number(),
+            key: entry.map(|entry| &*entry.key),
+            tool: &call.name,
+            args: &call.args,
+            trace,
+            response,
+            how,
+        });
+    }
+}
+
+fn unknown(name: &str) -> ToolError {
+    before_the_handler(ErrorType::NotFound, format!("There is no tool called {name}."))
+}

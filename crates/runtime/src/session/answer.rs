@@ -1,0 +1,209 @@
+//! Answers, and the promise that each reaches someone.
+
+use std::sync::{Arc, Weak};
+
+use quarterdeck_contracts::{ConfirmationRequest, ErrorType, Outcome, ToolResponse};
+
+use super::Inner;
+use super::events::{ClientEvent, Why};
+use crate::ledger::Entry;
+
+/// How many undelivered answers of calls that did not write are kept for the next connection.
+const KEPT_ORPHANS: usize = 64;
+
+/// What came of one delivered call.
+#[derive(Debug)]
+pub enum Reply {
+    /// Its answer.
+    Answer(Answer),
+    /// It waits for a person, who has been asked. The request holds no token.
+    Waits {
+        /// The call that waits.
+        call_id: Arc<str>,
+        /// Its tool.
+        name: Arc<str>,
+        /// What the person is asked.
+        request: Arc<ConfirmationRequest>,
+    },
+}
+
+impl Reply {
+    /// The answer, if there is one yet.
+    pub fn answer(self) -> Option<Answer> {
+        match self {
+            Self::Answer(answer) => Some(answer),
+            Self::Waits { .. } => None,
+        }
+    }
+}
+
+/// One call's answer on its way out.
+///
+/// Whoever sends it says so with [`Answer::delivered`]. One that is dropped before that is handed to the session's next
+/// connection.
+#[derive(Debug)]
+pub struct Answer {
+    /// The id under which the call came, or ours when it had none.
+    pub call_id: Arc<str>,
+    /// The tool that was called.
+    pub name: Arc<str>,
+    /// The envelope. It holds no token, so any of it may be shown to a model.
+    pub response: Arc<ToolResponse>,
+    /// Whether whoever asked still wants to know. A model that has cancelled a call must not be answered.
+    pub is_wanted: bool,
+    pub(super) receipt: Receipt,
+}
+
+impl Answer {
+    /// The answer has been sent.
+    pub fn delivered(mut self) {
+        self.receipt.give();
+    }
+}
+
+/// Brings an answer back that was not delivered.
+pub(super) struct Receipt {
+    /// The session lives without the receipts that wait on its desk.
+    open: Option<(Weak<Inner>, Orphan)>,
+}
+
+impl std::fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.open.is_some() { "Receipt(open)" } else { "Receipt(given)" })
+    }
+}
+
+/// An answer that nobody has received.
+#[derive(Clone)]
+pub(crate) struct Orphan {
+    pub(crate) call_id: Arc<str>,
+    pub(crate) name: Arc<str>,
+    pub(crate) what: OrphanOf,
+}
+
+/// Where an undelivered answer comes from.
+#[derive(Clone)]
+pub(crate) enum OrphanOf {
+    /// A call in the ledger, perhaps still running.
+    Call(Arc<Entry>),
+    /// A refusal.
+    Refusal(Arc<ToolResponse>),
+}
+
+impl Receipt {
+    pub(super) fn new(inner: &Arc<Inner>, orphan: Orphan) -> Self {
+        Self { open: Some((Arc::downgrade(inner), orphan)) }
+    }
+
+    /// For what needs no receipt.
+    pub(super) fn none() -> Self {
+        Self { open: None }
+    }
+
+    fn give(&mut self) {
+        if let Some((inner, orphan)) = self.open.take()
+            && let OrphanOf::Call(entry) = orphan.what
+            && let Some(inner) = inner.upgrade()
+        {
+            inner.mark_delivered(&entry);
+        }
+    }
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        if let Some((inner, orphan)) = self.open.take()
+            && let Some(inner) = inner.upgrade()
+        {
+            inner.adopt(orphan);
+        }
+    }
+}
+
+impl Inner {
+    /// Keeps an answer that nobody has received, or will keep it once there is one.
+    pub(super) fn adopt(self: &Arc<Self>, orphan: Orphan) {
+        let mut desk = self.lock();
+        if let OrphanOf::Call(entry) = &orphan.what {
+            let is_known = desk.orphans.iter().any(|other| other.is_of(entry));
+            // What was cancelled is wanted by nobody; what was delivered under another id is known.
+            if is_known || entry.phase() >= crate::ledger::Phase::Delivered || entry.is_unwanted() {
+                return;
+            }
+        }
+        desk.orphans.push(orphan);
+        let surplus = desk.orphans.len().saturating_sub(KEPT_ORPHANS);
+        if surplus > 0 {
+            let mut left = surplus;
+            desk.orphans.retain(|orphan| {
+                let goes = left > 0 && !orphan.writes();
+                left -= usize::from(goes);
+                !goes
+            });
+        }
+        self.hand_over(&mut desk);
+    }
+
+    /// Gives the answers that nobody has received to the present connection, once they are there.
+    pub(super) fn hand_over(self: &Arc<Self>, desk: &mut super::Desk) {
+        if desk.connection.is_none() {
+            return;
+        }
+        let orphans = std::mem::take(&mut desk.orphans);
+        for orphan in orphans {
+            match orphan.response() {
+                Some(response) => {
+                    let answer = Answer {
+                        call_id: orphan.call_id.clone(),
+                        name: orphan.name.clone(),
+                        response,
+                        is_wanted: true,
+                        receipt: Receipt::new(self, orphan),
+                    };
+                    desk.events.push_back(ClientEvent::Answer { why: Why::Late, answer });
+                }
+                None => desk.orphans.push(orphan),
+            }
+        }
+        self.news.notify_waiters();
+    }
+
+    fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
+        let mut desk = self.lock();
+        desk.ledger.delivered(entry);
+        desk.orphans.retain(|orphan| !orphan.is_of(entry));
+        if entry.writes {
+            desk.unsaved.entries.push(entry.clone());
+            self.save_soon(&mut desk);
+        }
+    }
+}
+
+impl Orphan {
+    fn is_of(&self, entry: &Arc<Entry>) -> bool {
+        matches!(&self.what, OrphanOf::Call(other) if Arc::ptr_eq(other, entry))
+    }
+
+    fn writes(&self) -> bool {
+        matches!(&self.what, OrphanOf::Call(entry) if entry.writes)
+    }
+
+    fn response(&self) -> Option<Arc<ToolResponse>> {
+        match &self.what {
+            OrphanOf::Call(entry) => entry.answered(),
+            OrphanOf::Refusal(response) => Some(response.clone()),
+        }
+    }
+}
+
+impl Entry {
+    /// Whether nobody wants the answer: the call was cancelled and did nothing.
+    fn is_unwanted(&self) -> bool {
+        self.answered().is_some_and(|response| is_cancelled(&response))
+    }
+}
+
+/// Whether a call was cancelled.
+pub(super) fn is_cancelled(response: &ToolResponse) -> bool {
+    matches!(&response.outcome, Outcome::Failure(error) if error.kind == ErrorType::Cancelled)
+}

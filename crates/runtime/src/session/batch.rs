@@ -1,0 +1,183 @@
+//! The calls of one message.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use futures_util::future::join_all;
+use quarterdeck_contracts::{ErrorType, ToolResponse};
+
+use super::Inner;
+use super::admit::{Plan, Planned, Work};
+use super::answer::{Answer, Orphan, OrphanOf, Receipt, Reply, is_cancelled};
+use crate::call::Call;
+use crate::envelope::before_the_handler;
+use crate::ledger::{Entry, News};
+
+/// The answers of one message's calls, in the order of the calls. The calls go on when it is dropped, and their answers
+/// are handed to the session's next connection.
+pub struct Batch {
+    inner: Arc<Inner>,
+    slots: VecDeque<Slot>,
+}
+
+/// One call's place in the order.
+struct Slot {
+    call_id: Arc<str>,
+    name: Arc<str>,
+    from: From,
+}
+
+enum From {
+    Refusal(Arc<ToolResponse>),
+    Entry { entry: Arc<Entry>, is_replay: bool },
+}
+
+/// Something that a batch has to do.
+enum Job {
+    Run(Work),
+    Ask(Work),
+}
+
+impl Inner {
+    /// Admits the calls of one message and starts them.
+    pub(super) fn submit(self: &Arc<Self>, calls: Vec<Call>) -> Batch {
+        let mut jobs = Vec::new();
+        let mut slots = VecDeque::with_capacity(calls.len());
+        let mut desk = self.lock();
+        for (index, call) in calls.into_iter().enumerate() {
+            if index >= self.shared.policy.calls_per_message {
+                slots.push_back(self.too_many(call));
+                continue;
+            }
+            let Planned { call_id, name, plan } = self.admit(&mut desk, call, Vec::new());
+            let from = match plan {
+                Plan::Refused(response) => From::Refusal(response),
+                Plan::Joined(entry) => From::Entry { entry, is_replay: true },
+                Plan::Run(work) => {
+                    let entry = work.entry.clone();
+                    jobs.push(Job::Run(work));
+                    From::Entry { entry, is_replay: false }
+                }
+                Plan::Ask(work) => {
+                    let entry = self.suspend(&mut desk, &work.entry);
+                    jobs.push(Job::Ask(work));
+                    From::Entry { entry, is_replay: false }
+                }
+            };
+            slots.push_back(Slot { call_id, name, from });
+        }
+        self.save_soon(&mut desk);
+        drop(desk);
+        if !jobs.is_empty() {
+            start(self.clone().work_through(jobs));
+        }
+        Batch { inner: self.clone(), slots }
+    }
+
+    /// Calls that only read run together; one that writes waits for those before it and holds those after it.
+    async fn work_through(self: Arc<Self>, jobs: Vec<Job>) {
+        let mut together = Vec::new();
+        for job in jobs {
+            match job {
+                Job::Run(work) if work.entry.writes => {
+                    join_all(std::mem::take(&mut together)).await;
+                    self.carry_out(work).await;
+                }
+                Job::Run(work) => together.push(self.carry_out(work)),
+                // Asking is quick, and what a person decides comes after this message anyway.
+                Job::Ask(work) => self.ask(work).await,
+            }
+        }
+        join_all(together).await;
+    }
+
+    fn too_many(&self, call: Call) -> Slot {
+        let error = before_the_handler(
+            ErrorType::BudgetExceeded,
+            format!("A message may hold {} calls.", self.shared.policy.calls_per_message),
+        );
+        let response = Arc::new(self.snapshot.refuse(&call.name, error, self.now()));
+        let call_id = call.id.unwrap_or_default().into();
+        Slot { call_id, name: call.name.into(), from: From::Refusal(response) }
+    }
+}
+
+/// Runs a future to its end whatever becomes of the caller. Most calls end at the first step, which saves a task.
+pub(super) fn start(future: impl Future<Output = ()> + Send + 'static) {
+    let mut future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(future);
+    if future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+        tokio::spawn(future);
+    }
+}
+
+impl Batch {
+    /// The next reply, in the order of the calls.
+    pub async fn next(&mut self) -> Option<Reply> {
+        let slot = self.slots.front()?;
+        let news = match &slot.from {
+            From::Refusal(response) => News::Answered(response.clone()),
+            From::Entry { entry, .. } => entry.wait_for_news().await,
+        };
+        // Taken out only now: a future that is dropped while it waits loses nothing.
+        let slot = self.slots.pop_front()?;
+        Some(match news {
+            News::Asked(request) => Reply::Waits { call_id: slot.call_id, name: slot.name, request },
+            News::Answered(response) => Reply::Answer(self.answer(slot, response)),
+        })
+    }
+
+    /// Every reply, in the order of the calls.
+    pub async fn all(mut self) -> Vec<Reply> {
+        let mut replies = Vec::with_capacity(self.slots.len());
+        while let Some(reply) = self.next().await {
+            replies.push(reply);
+        }
+        replies
+    }
+
+    fn answer(&self, slot: Slot, response: Arc<ToolResponse>) -> Answer {
+        let is_wanted = !is_cancelled(&response) && !slot.entry().is_some_and(|entry| entry.is_cancelled());
+        let response = match &slot.from {
+            From::Entry { entry, is_replay: true } => Arc::new(replayed(&response, entry.turn)),
+            _ => response,
+        };
+        let (call_id, name) = (slot.call_id.clone(), slot.name.clone());
+        Answer { call_id, name, response, is_wanted, receipt: Receipt::new(&self.inner, slot.orphan()) }
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        for slot in self.slots.drain(..) {
+            self.inner.adopt(slot.orphan());
+        }
+    }
+}
+
+impl Slot {
+    fn entry(&self) -> Option<&Arc<Entry>> {
+        match &self.from {
+            From::Refusal(_) => None,
+            From::Entry { entry, .. } => Some(entry),
+        }
+    }
+
+    fn orphan(self) -> Orphan {
+        let what = match self.from {
+            From::Refusal(response) => OrphanOf::Refusal(response),
+            From::Entry { entry, .. } => OrphanOf::Call(entry),
+        };
+        Orphan { call_id: self.call_id, name: self.name, what }
+    }
+}
+
+/// A recorded answer, given again.
+pub(super) fn replayed(response: &ToolResponse, turn: u64) -> ToolResponse {
+    let mut copy = response.clone();
+    copy.meta.idempotent_cache_hit = Some(true);
+    copy.meta.original_turn = Some(turn);
+    copy
+}

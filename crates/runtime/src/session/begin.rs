@@ -1,0 +1,143 @@
+//! The one atomic step before a handler may run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_contracts::{Commit, CommitError, ErrorType, StoreError, Table, ToolError, ToolResponse};
+use serde_json::json;
+
+use super::Inner;
+use super::admit::Work;
+use super::records::CallRow;
+use crate::envelope::before_the_handler;
+use crate::rates::{self, Slot};
+
+/// How long the store may take. A call must be answered, whatever the disk does.
+pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(10);
+/// How often a reservation that others were quicker with is tried again.
+const TRIES: usize = 64;
+
+/// Whether a call may run now.
+pub(super) enum Begun {
+    /// It may.
+    Yes,
+    /// It may not, and this is why.
+    No(Box<ToolError>),
+    /// It was run before, by somebody who did not tell us.
+    Before(Box<ToolResponse>),
+}
+
+impl Inner {
+    /// Reserves what the call needs, redeems its confirmation and, for a write, marks it as begun: all or nothing.
+    pub(super) async fn begin(&self, work: &mut Work) -> Begun {
+        if work.rate_limit.is_none() && work.redeems.is_none() && !work.entry.writes {
+            return Begun::Yes;
+        }
+        for _ in 0..TRIES {
+            let commit = match self.reservations(work).await {
+                Ok(Ok(commit)) => commit,
+                Ok(Err(refusal)) => {
+                    work.trace.refused_by_store("availability", json!(refusal.kind));
+                    return Begun::No(refusal);
+                }
+                Err(error) => return Begun::No(Box::new(self.store_is_down(&error))),
+            };
+            match self.commit(self.mark_begun(work, commit)).await {
+                Ok(()) => return Begun::Yes,
+                Err(CommitError::Changed { table: Table::Rates, .. }) => {}
+                Err(CommitError::Changed { table: Table::Confirmations, .. }) => {
+                    return Begun::No(Box::new(super::person::invalid()));
+                }
+                Err(CommitError::Changed { .. }) => return self.begun_before(work).await,
+                Err(CommitError::Store(error)) => return Begun::No(Box::new(self.store_is_down(&error))),
+            }
+        }
+        let busy = before_the_handler(ErrorType::RateLimit, "Too many calls want the same slot.".into());
+        Begun::No(Box::new(ToolError { retry_after_ms: Some(100), ..busy.retryable() }))
+    }
+
+    async fn reservations(&self, work: &Work) -> Result<Result<Commit, Box<ToolError>>, StoreError> {
+        let mut commit = work.redeems.as_ref().map_or_else(Commit::default, |redeems| redeems.commit.clone());
+        if let Some(limit) = &work.rate_limit {
+            let key = rates::key(&work.entry.tool, limit, &self.client, &self.id);
+            match rates::look_for_slot(&*self.shared.store, &key, limit, self.now_ms()).await? {
+                Slot::Free(slot) => commit = commit.and(slot),
+                Slot::Taken { retry_after_ms } => {
+                    let message = format!(
+                        "{} may run {} times in {} seconds.",
+                        work.entry.tool,
+                        limit.calls,
+                        limit.window_ms.div_ceil(1_000)
+                    );
+                    let error = before_the_handler(ErrorType::RateLimit, message);
+                    return Ok(Err(Box::new(ToolError {
+                        retry_after_ms: Some(retry_after_ms),
+                        ..error.retryable()
+                    })));
+                }
+            }
+        }
+        Ok(Ok(commit))
+    }
+
+    fn mark_begun(&self, work: &Work, commit: Commit) -> Commit {
+        if !work.entry.writes {
+            return commit;
+        }
+        let key = self.call_key(&work.entry.key);
+        let row = CallRow::begun(&work.entry, self.now_ms());
+        commit.check(Table::Calls, key.clone(), None).put_until(
+            Table::Calls,
+            key,
+            json!(row),
+            self.keep_until(),
+        )
+    }
+
+    /// The store knows this write already: another process, or one that crashed, has begun it.
+    async fn begun_before(&self, work: &Work) -> Begun {
+        let row = self.shared.store.get(Table::Calls, &self.call_key(&work.entry.key)).await;
+        let envelope = row
+            .ok()
+            .flatten()
+            .and_then(|row| serde_json::from_value::<CallRow>(row.value).ok())
+            .and_then(|row| row.envelope);
+        match envelope {
+            Some(envelope) => Begun::Before(Box::new(envelope)),
+            None => Begun::No(Box::new(outcome_unknown(&work.entry.tool))),
+        }
+    }
+
+    /// Commits, and does not wait for ever.
+    pub(super) async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
+        match tokio::time::timeout(STORE_PATIENCE, self.shared.store.commit(commit)).await {
+            Ok(result) => result,
+            Err(_) => Err(StoreError::Failed("it did not answer in time".into()).into()),
+        }
+    }
+
+    pub(super) fn store_is_down(&self, error: &StoreError) -> ToolError {
+        tracing::error!(session = %self.id, error = %error, "the store failed");
+        let message = "Nothing can be recorded at the moment, so nothing was done.".to_owned();
+        before_the_handler(ErrorType::Transient, message).retryable()
+    }
+
+    pub(super) fn keep_until(&self) -> Option<u64> {
+        Some(self.now_ms() + self.shared.policy.retention.as_millis() as u64)
+    }
+}
+
+/// A write has begun, and nobody knows how it ended.
+pub(super) fn outcome_unknown(tool: &str) -> ToolError {
+    let message = format!("{tool} was interrupted, and whether it was done is not known.");
+    ToolError {
+        partial_side_effects: Some(true),
+        details: Some(json!({ "outcome": "unknown" })),
+        ..ToolError::new(ErrorType::Internal, message)
+    }
+    .with_suggestion("Tell the person, and look before trying again.")
+}
+
+pub(super) fn stamp(inner: &Inner, tool: &str, error: ToolError) -> Arc<ToolResponse> {
+    Arc::new(inner.snapshot.refuse(tool, error, inner.now()))
+}

@@ -1,0 +1,365 @@
+//! One admitted call, to its answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use quarterdeck_contracts::{
+    Category, Commit, CommitError, ErrorType, Intent, Metadata, Outcome, RequestedIntent, Table, ToolError,
+    ToolResponse,
+};
+use serde_json::{Value, json};
+
+use super::admit::Work;
+use super::answer::{Answer, Receipt};
+use super::begin::{Begun, outcome_unknown, stamp};
+use super::context::{CallContext, Effects};
+use super::events::{ClientEvent, Why};
+use super::note::Told;
+use super::records::CallRow;
+use super::{Desk, Inner};
+use crate::envelope::{before_the_handler, inside};
+use crate::ledger::is_empty;
+use crate::state::Cause;
+
+/// How often a call is run anew because a row that it had decided from was changed by another.
+const RERUNS: usize = 4;
+/// No retry is begun after a call has taken this long.
+const RETRY_WITHIN: Duration = Duration::from_secs(30);
+
+/// How a call ended.
+struct Finished {
+    response: Arc<ToolResponse>,
+    /// Whether the handler ran, rather than somebody else having answered.
+    ran: bool,
+    /// Whether it blocked the client.
+    blocks: bool,
+}
+
+impl Inner {
+    /// Takes one admitted call through its handler to its answer. It always gets one.
+    pub(super) async fn carry_out(self: &Arc<Self>, mut work: Work) {
+        let begun = Instant::now();
+        let finished = if work.entry.begin() {
+            match AssertUnwindSafe(self.begin_and_run(&mut work)).catch_unwind().await {
+                Ok(finished) => finished,
+                Err(_) => self.broken(&work),
+            }
+        } else {
+            self.cancelled(&work)
+        };
+        self.settle(work, finished, begun.elapsed());
+    }
+
+    /// The same for a call whose confirmation was redeemed and which is marked as begun.
+    pub(super) async fn carry_out_begun(self: &Arc<Self>, work: Work) {
+        let begun = Instant::now();
+        work.entry.begin();
+        let finished = match AssertUnwindSafe(self.run(&work)).catch_unwind().await {
+            Ok(finished) => finished,
+            Err(_) => self.broken(&work),
+        };
+        self.settle(work, finished, begun.elapsed());
+    }
+
+    async fn begin_and_run(self: &Arc<Self>, work: &mut Work) -> Finished {
+        match self.begin(work).await {
+            Begun::Yes => self.run(work).await,
+            Begun::No(error) => self.did_not_run(work, *error),
+            Begun::Before(envelope) => {
+                let response = super::batch::replayed(&envelope, work.entry.turn);
+                Finished { response: Arc::new(response), ran: false, blocks: false }
+            }
+        }
+    }
+
+    /// Runs the handler and records what it did, in one commit with its effects.
+    async fn run(self: &Arc<Self>, work: &Work) -> Finished {
+        for _ in 0..RERUNS {
+            let (response, effects) = self.execute(work).await;
+            if !work.entry.writes {
+                return Finished { response: Arc::new(response), ran: true, blocks: false };
+            }
+            let is_contained = effects.is_contained;
+            match self.write_down(work, &response, effects).await {
+                Ok(blocks) => return Finished { response: Arc::new(response), ran: true, blocks },
+                // Nothing of this run is real, so it may be run again on what is there now.
+                Err(CommitError::Changed { .. }) if is_contained => {}
+                Err(error) => {
+                    tracing::error!(session = %self.id, call = %work.entry.call_id, error = %error, "a write could not be recorded");
+                    return self.did_not_run(work, outcome_unknown(&work.entry.tool));
+                }
+            }
+        }
+        let _ = self.commit(Commit::default().delete(Table::Calls, self.call_key(&work.entry.key))).await;
+        let message = format!("{} was overtaken by other changes, and did nothing.", work.entry.tool);
+        self.did_not_run(work, before_the_handler(ErrorType::Transient, message).retryable())
+    }
+
+    /// Runs the handler, again where that is safe and may help.
+    async fn execute(self: &Arc<Self>, work: &Work) -> (ToolResponse, Effects) {
+        let begun = Instant::now();
+        let mut retries = 0;
+        loop {
+            let context = CallContext::new(self.clone(), work);
+            let running = self.snapshot.execute(&work.entry.tool, work.args.clone(), context.clone());
+            let mut response = match self.unless_cancelled(work, running).await {
+                Some(response) => response,
+                None => self.snapshot.refuse(&work.entry.tool, cancelled_error(&work.entry.tool), self.now()),
+            };
+            let effects = context.effects();
+            if let Some(pause) = self.pause_before_retry(work, &response, retries, begun.elapsed()) {
+                tokio::time::sleep(pause).await;
+                retries += 1;
+                continue;
+            }
+            response.meta.retry_count = (retries > 0).then_some(retries);
+            response.meta.parent_call_id = work.ancestors.last().map(|parent| parent.call_id.to_string());
+            if retries > 0 {
+                response.meta.duration = begun.elapsed().as_millis() as u64;
+            }
+            return (response, effects);
+        }
+    }
+
+    /// A call that does not write stops when it is cancelled; one that does has begun and is let finish.
+    async fn unless_cancelled<T>(&self, work: &Work, running: impl Future<Output = T>) -> Option<T> {
+        if work.entry.writes {
+            return Some(running.await);
+        }
+        let running = std::pin::pin!(running);
+        let cancelled = std::pin::pin!(work.entry.until_cancelled());
+        match select(running, cancelled).await {
+            Either::Left((response, _)) => Some(response),
+            Either::Right(_) => None,
+        }
+    }
+
+    /// How long to wait before the call is tried again, if it is.
+    fn pause_before_retry(
+        &self,
+        work: &Work,
+        response: &ToolResponse,
+        retries: u32,
+        taken: Duration,
+    ) -> Option<Duration> {
+        let Outcome::Failure(error) = &response.outcome else { return None };
+        let metadata = self.snapshot.find(&work.entry.tool)?.metadata();
+        let budgets = self.shared.policy.of(self.mode);
+        let most = budgets.retries.min(error.max_retries.unwrap_or(u32::MAX));
+        if retries >= most || !may_be_retried(metadata, error) || work.entry.is_cancelled() {
+            return None;
+        }
+        let ceiling = budgets.backoff_ms << retries.min(16);
+        let pause = match error.retry_after_ms {
+            Some(after) => after.max(budgets.backoff_ms.min(after)),
+            // In voice there is one retry and it comes soon; elsewhere they spread.
+            None if budgets.turn_ms.is_some() => ceiling,
+            None => jitter(ceiling),
+        };
+        let pause = Duration::from_millis(pause);
+        let room = match budgets.turn_ms {
+            Some(turn) => Duration::from_millis(turn).saturating_sub(self.lock().ledger.turn().tool_time),
+            None => RETRY_WITHIN,
+        };
+        (taken + pause <= room).then_some(pause)
+    }
+
+    /// Writes what a call came to, together with its effects; a failed call has none. Messages go out afterwards.
+    async fn write_down(
+        self: &Arc<Self>,
+        work: &Work,
+        response: &ToolResponse,
+        effects: Effects,
+    ) -> Result<bool, CommitError> {
+        let key = self.call_key(&work.entry.key);
+        if !is_recorded(response) {
+            self.commit(Commit::default().delete(Table::Calls, key)).await?;
+            return Ok(false);
+        }
+        let row = CallRow::done(&work.entry, response, self.now_ms());
+        let mut commit = Commit::default().put_until(Table::Calls, key, json!(row), self.keep_until());
+        if response.is_ok() {
+            commit = commit.and(effects.commit);
+        }
+        self.commit(commit).await?;
+        if response.is_ok() {
+            self.send(effects.messages);
+        }
+        Ok(response.is_ok() && effects.blocks)
+    }
+
+    /// Puts the answer where everyone who waits for it looks, and applies what it asks for.
+    fn settle(self: &Arc<Self>, work: Work, finished: Finished, took: Duration) {
+        let Work { entry, args, trace, .. } = &work;
+        let Finished { response, ran, blocks } = finished;
+        let mut desk = self.lock();
+        desk.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
+        if ran {
+            self.count_result(&mut desk, &work, &response, took);
+        }
+        let is_abandoned = ran && entry.writes && entry.is_cancelled();
+        let transitions = if ran { self.apply(&mut desk, &work, &response, blocks) } else { Vec::new() };
+        if is_recorded(&response) {
+            if !entry.writes {
+                desk.unsaved.entries.push(entry.clone());
+            }
+        } else {
+            desk.ledger.forget(entry);
+        }
+        desk.unsaved.session |= !transitions.is_empty();
+        entry.answer(response.clone());
+        if is_abandoned {
+            self.tell_abandoned(&mut desk, &work, &response);
+        }
+        if !desk.orphans.is_empty() {
+            self.hand_over(&mut desk);
+        }
+        self.save_soon(&mut desk);
+        drop(desk);
+
+        if let Some(tool) = self.snapshot.find(&entry.tool).filter(|_| ran) {
+            self.measure(entry, tool.metadata(), &response, took);
+        }
+        if let Some(gate) = trace.answered_by().filter(|_| !ran) {
+            self.shared.metrics.refused(&entry.tool, gate);
+        }
+        self.audit_call(&Told {
+            call_id: &entry.call_id,
+            turn: entry.turn,
+            key: Some(&entry.key),
+            tool: &entry.tool,
+            args,
+            trace,
+            response: &response,
+            how: if is_abandoned { Some("abandoned") } else { (!ran).then_some("refused") },
+        });
+        self.audit_transitions(transitions);
+    }
+
+    fn count_result(&self, desk: &mut Desk, work: &Work, response: &ToolResponse, took: Duration) {
+        if work.entry.turn != desk.ledger.turn_number() {
+            return;
+        }
+        let retrieves = self
+            .snapshot
+            .find(&work.entry.tool)
+            .is_some_and(|tool| tool.metadata().category == Category::Retrieval);
+        let turn = desk.ledger.turn();
+        turn.tool_time += took;
+        if retrieves && matches!(&response.outcome, Outcome::Success(data) if is_empty(data)) {
+            turn.count_empty(&work.entry.tool);
+        }
+    }
+
+    fn apply(
+        &self,
+        desk: &mut Desk,
+        work: &Work,
+        response: &ToolResponse,
+        blocks: bool,
+    ) -> Vec<crate::state::Transition> {
+        if response.intents.is_empty() {
+            return Vec::new();
+        }
+        desk.facts = None;
+        let data = match &response.outcome {
+            Outcome::Success(data) => Some(data),
+            Outcome::Failure(_) => None,
+        };
+        let cause = Cause { call_id: &work.entry.call_id, data, blocks };
+        // An end that a discarded generation asked for would hang up on the person.
+        let is_cut = work.entry.is_cancelled() && !blocks;
+        if is_cut && response.intents.iter().any(ends) {
+            let kept: Vec<_> = response.intents.iter().filter(|intent| !ends(intent)).cloned().collect();
+            tracing::warn!(session = %self.id, call = %work.entry.call_id, "an end was asked for by a generation that was cut");
+            return desk.controller.apply(&kept, cause);
+        }
+        desk.controller.apply(&response.intents, cause)
+    }
+
+    /// A person who barged in must know that something was done all the same, and so must the model.
+    fn tell_abandoned(self: &Arc<Self>, desk: &mut Desk, work: &Work, response: &Arc<ToolResponse>) {
+        let entry = &work.entry;
+        let how = if response.is_ok() { "was done" } else { "failed" };
+        desk.notes.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
+        let answer = Answer {
+            call_id: entry.call_id.clone(),
+            name: entry.tool.clone(),
+            response: response.clone(),
+            is_wanted: false,
+            receipt: Receipt::none(),
+        };
+        self.tell(desk, ClientEvent::Answer { why: Why::Abandoned, answer });
+    }
+
+    fn did_not_run(&self, work: &Work, error: ToolError) -> Finished {
+        Finished { response: stamp(self, &work.entry.tool, error), ran: false, blocks: false }
+    }
+
+    fn cancelled(&self, work: &Work) -> Finished {
+        self.did_not_run(work, cancelled_error(&work.entry.tool))
+    }
+
+    /// Our own code has failed. The write, if it was one, may or may not have happened.
+    fn broken(&self, work: &Work) -> Finished {
+        tracing::error!(session = %self.id, call = %work.entry.call_id, "a call broke inside the orchestrator");
+        match self.snapshot.find(&work.entry.tool) {
+            Some(tool) => self.did_not_run(work, inside(tool.metadata())),
+            None => self.did_not_run(work, outcome_unknown(&work.entry.tool)),
+        }
+    }
+
+    /// Sends what a handler had to say to its client.
+    pub(super) fn send(&self, messages: Vec<Value>) {
+        if messages.is_empty() {
+            return;
+        }
+        let mut desk = self.lock();
+        for message in messages {
+            self.tell(&mut desk, ClientEvent::Message(message));
+        }
+    }
+}
+
+fn ends(intent: &RequestedIntent) -> bool {
+    matches!(intent, RequestedIntent::Known(Intent::EndVoiceSession { .. }))
+}
+
+fn cancelled_error(tool: &str) -> ToolError {
+    before_the_handler(
+        ErrorType::Cancelled,
+        format!("{tool} was cancelled; whether there is a result is not known."),
+    )
+}
+
+fn may_be_retried(metadata: &Metadata, error: &ToolError) -> bool {
+    let computed = error.details.as_ref().is_some_and(|details| details["computing"] == true);
+    matches!(error.kind, ErrorType::Transient | ErrorType::RateLimit)
+        && error.retryable
+        && !computed
+        && (metadata.idempotent || error.partial_side_effects == Some(false))
+        && error.idempotency_required != Some(true)
+}
+
+/// Whether an answer is final. A failure that may succeed later and did nothing is not, nor is a cancelled call.
+fn is_recorded(response: &ToolResponse) -> bool {
+    match &response.outcome {
+        Outcome::Success(_) => true,
+        Outcome::Failure(error) => {
+            error.kind != ErrorType::Cancelled
+                && (!error.retryable || error.partial_side_effects == Some(true))
+        }
+    }
+}
+
+/// Somewhere between nothing and the ceiling.
+fn jitter(ceiling_ms: u64) -> u64 {
+    let mut bytes = [0_u8; 8];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => u64::from_le_bytes(bytes) % (ceiling_ms + 1),
+        Err(_) => ceiling_ms,
+    }
+}

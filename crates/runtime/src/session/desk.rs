@@ -1,0 +1,93 @@
+//! What the calls of a session share.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use quarterdeck_contracts::handler::SessionFacts;
+use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
+
+use super::answer::Orphan;
+use super::{Asking, ClientEvent, SessionRow};
+use crate::ledger::{Entry, Ledger};
+use crate::state::StateController;
+
+/// Everything that calls could disagree about, behind one lock.
+pub(crate) struct Desk {
+    pub(crate) ledger: Ledger,
+    pub(crate) controller: StateController,
+    /// Which connection is the present one, if any.
+    pub(crate) connection: Option<u64>,
+    pub(crate) connections: u64,
+    pub(crate) asking: Asking,
+    pub(crate) events: VecDeque<ClientEvent>,
+    /// Answers that nobody has received.
+    pub(crate) orphans: Vec<Orphan>,
+    pub(crate) questions: Vec<Question>,
+    /// Calls that have begun or will, and have no answer yet.
+    pub(crate) unfinished: Vec<Arc<Entry>>,
+    /// What has changed since the store was told last.
+    pub(crate) unsaved: Unsaved,
+    /// Notes for the conversation: what happened behind the model's back.
+    pub(crate) notes: Vec<String>,
+    /// Messages that have begun a turn, the latest last.
+    pub(crate) turn_keys: VecDeque<(String, u64)>,
+    pub(crate) calls_made: u64,
+    /// What handlers are told about the session; made anew when it changes.
+    pub(crate) facts: Option<(u64, Arc<SessionFacts>)>,
+    pub(crate) seen_ms: u64,
+}
+
+/// A request for confirmation that a person has not answered.
+pub(crate) struct Question {
+    pub(crate) content: Arc<str>,
+    /// The call that waits for it. Without one, the outcome is told in a note.
+    pub(crate) suspended: Option<Arc<Entry>>,
+    /// What was shown, token included: it may have to be shown again to the same person. Absent after a restart.
+    pub(crate) request: Option<ConfirmationRequest>,
+    /// Its key in the store; absent until it is stored.
+    pub(crate) hash: Option<String>,
+    pub(crate) expires_ms: u64,
+    /// Somebody is answering it.
+    pub(crate) is_claimed: bool,
+}
+
+/// What the store has not been told yet. Losing it costs a second look-up, nothing else.
+#[derive(Default)]
+pub(crate) struct Unsaved {
+    pub(crate) entries: Vec<Arc<Entry>>,
+    pub(crate) refusals: Vec<(String, Arc<str>, Arc<ToolResponse>)>,
+    pub(crate) forgotten: Vec<Arc<str>>,
+    pub(crate) session: bool,
+    pub(crate) is_scheduled: bool,
+}
+
+impl Unsaved {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.refusals.is_empty() && self.forgotten.is_empty() && !self.session
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(row: &SessionRow, remembered_calls: usize) -> Self {
+        Self {
+            ledger: Ledger::new(row.turn, remembered_calls),
+            controller: StateController::new(row.state.clone()),
+            connection: None,
+            connections: 0,
+            asking: match row.mode {
+                quarterdeck_contracts::Mode::Text => Asking::Suspends,
+                quarterdeck_contracts::Mode::Voice => Asking::AnswersFirst,
+            },
+            events: VecDeque::new(),
+            orphans: Vec::new(),
+            questions: Vec::new(),
+            unfinished: Vec::new(),
+            unsaved: Unsaved::default(),
+            notes: Vec::new(),
+            turn_keys: row.turn_keys.iter().cloned().collect(),
+            calls_made: row.calls_made,
+            facts: None,
+            seen_ms: row.seen_ms,
+        }
+    }
+}

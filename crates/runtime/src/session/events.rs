@@ -1,0 +1,171 @@
+//! What goes to the client beside the answers, and the connection it goes through.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::ConfirmationRequest;
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::{Asking, Batch, Desk, Inner, Session};
+use crate::call::Call;
+use crate::state::PendingEnd;
+
+/// Something the client should know.
+#[derive(Debug)]
+pub enum ClientEvent {
+    /// A tool's message.
+    Message(Value),
+    /// A note while a slow tool runs.
+    Progress {
+        /// Which call.
+        call_id: Arc<str>,
+        /// What it says.
+        text: String,
+    },
+    /// A question to the person, with the token that answers it. Never for a model.
+    Confirmation {
+        /// The call that needs it.
+        call_id: Arc<str>,
+        /// What is asked.
+        request: ConfirmationRequest,
+    },
+    /// The outcome of a call that could not be told where it was asked.
+    Answer {
+        /// Why it comes this way.
+        why: Why,
+        /// The answer.
+        answer: Answer,
+    },
+    /// The session is over.
+    End(PendingEnd),
+}
+
+/// Why an answer comes as an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The connection that asked is gone.
+    Late,
+    /// A person approved or refused it after the call had been answered.
+    Confirmed,
+    /// It was cancelled, but had begun to write and has finished.
+    Abandoned,
+}
+
+/// A client's way to its session. A new one takes over from an older one; dropping it leaves the session to be resumed.
+pub struct Connection {
+    inner: Arc<Inner>,
+    number: u64,
+}
+
+impl Session {
+    /// Connects a client. What nobody has received so far comes first.
+    pub fn connect(&self) -> Connection {
+        let asking = self.inner.lock().asking;
+        self.connect_with(asking)
+    }
+
+    /// Connects a client with a way of asking that is not the mode's own.
+    pub fn connect_with(&self, asking: Asking) -> Connection {
+        let inner = self.inner.clone();
+        let mut desk = inner.lock();
+        desk.connections += 1;
+        let number = desk.connections;
+        desk.connection = Some(number);
+        desk.asking = asking;
+        desk.seen_ms = inner.now_ms();
+        inner.hand_over(&mut desk);
+        drop(desk);
+        // An older connection wakes up and finds itself replaced.
+        inner.news.notify_waiters();
+        Connection { inner, number }
+    }
+
+    /// Whether a client is connected.
+    pub fn is_connected(&self) -> bool {
+        self.inner.lock().connection.is_some()
+    }
+}
+
+impl Connection {
+    /// The session.
+    pub fn session(&self) -> Session {
+        Session { inner: self.inner.clone() }
+    }
+
+    /// Hands over the calls of one message. They are admitted as a whole, in order, before this returns.
+    pub fn submit(&self, calls: Vec<Call>) -> Batch {
+        self.inner.submit(calls)
+    }
+
+    /// The next event. Nothing comes any more once another connection has taken over.
+    pub async fn next_event(&self) -> Option<ClientEvent> {
+        loop {
+            let news = self.inner.news.notified();
+            {
+                let mut desk = self.inner.lock();
+                if desk.connection != Some(self.number) {
+                    return None;
+                }
+                if let Some(event) = desk.events.pop_front() {
+                    return Some(event);
+                }
+            }
+            news.await;
+        }
+    }
+
+    /// The next event, if there is one.
+    pub fn try_event(&self) -> Option<ClientEvent> {
+        let mut desk = self.inner.lock();
+        if desk.connection != Some(self.number) {
+            return None;
+        }
+        desk.events.pop_front()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut desk = self.inner.lock();
+        if desk.connection != Some(self.number) {
+            return;
+        }
+        desk.connection = None;
+        desk.seen_ms = self.inner.now_ms();
+        desk.unsaved.session = true;
+        // Answers among the events go back to where undelivered ones wait; that needs the desk, so it is let go first.
+        let events = std::mem::take(&mut desk.events);
+        self.inner.save_soon(&mut desk);
+        drop(desk);
+        let kept: Vec<_> = events.into_iter().filter(|event| event.outlives_connection()).collect();
+        let mut desk = self.inner.lock();
+        for event in kept.into_iter().rev() {
+            desk.events.push_front(event);
+        }
+    }
+}
+
+impl ClientEvent {
+    /// Whether the next connection must still hear of it.
+    fn outlives_connection(&self) -> bool {
+        matches!(self, Self::Confirmation { .. } | Self::End(_))
+    }
+
+    fn may_be_dropped(&self) -> bool {
+        matches!(self, Self::Progress { .. } | Self::Message(_))
+    }
+}
+
+impl Inner {
+    /// Queues an event. When too many wait, the oldest that nobody depends on goes.
+    pub(super) fn tell(&self, desk: &mut Desk, event: ClientEvent) {
+        if desk.events.len() >= self.shared.policy.waiting_events
+            && let Some(oldest) = desk.events.iter().position(ClientEvent::may_be_dropped)
+        {
+            desk.events.remove(oldest);
+            tracing::warn!(session = %self.id, "an event was dropped: the client does not read");
+        }
+        desk.events.push_back(event);
+        self.news.notify_waiters();
+    }
+}

@@ -1,0 +1,138 @@
+//! How a session ends, and how it comes back.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{Scan, StoreError, Table};
+use serde_json::json;
+
+use super::answer::{Orphan, OrphanOf};
+use super::begin::{outcome_unknown, stamp};
+use super::desk::Question;
+use super::events::ClientEvent;
+use super::person::{ConfirmationRow, Status};
+use super::records::CallRow;
+use super::{Inner, Session};
+use crate::state::PendingEnd;
+
+/// How many rows are read at once.
+const PAGE: usize = 500;
+
+impl Session {
+    /// Ends the session. What has begun to write finishes; nothing else does. Ending it again changes nothing.
+    pub async fn end(&self, end: PendingEnd) {
+        let inner = &self.inner;
+        let (transition, commit) = {
+            let mut desk = inner.lock();
+            for entry in &desk.unfinished {
+                entry.cancel();
+            }
+            let transition = desk.controller.end(&end.reason);
+            desk.facts = None;
+            if transition.applied {
+                inner.tell(&mut desk, ClientEvent::End(end.clone()));
+            }
+            desk.unsaved.session = true;
+            (transition, inner.unsaved(&mut desk))
+        };
+        if !transition.applied {
+            inner.audit_transitions(vec![transition]);
+            return;
+        }
+        inner.audit_transitions(vec![transition]);
+        inner.audit_life("session_end", json!({ "reason": end.reason }));
+        inner.shared.metrics.session_ended(inner.mode);
+        inner.shared.voices.stopped(inner.mode, &inner.client);
+        inner.shared.forget(&inner.id);
+        if let Err(error) = inner.commit(commit).await {
+            tracing::error!(session = %inner.id, error = %error, "the end of a session was not stored");
+        }
+    }
+}
+
+impl Inner {
+    /// Whether a client is there.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.lock().connection.is_some()
+    }
+
+    /// When a client was last there; `None` while one is.
+    pub(crate) fn gone_since(&self) -> Option<u64> {
+        let desk = self.lock();
+        desk.connection.is_none().then_some(desk.seen_ms)
+    }
+
+    /// When something last happened.
+    pub(crate) fn seen_ms(&self) -> u64 {
+        self.lock().seen_ms
+    }
+
+    /// Brings back what the store knows of the session's calls and questions.
+    pub(crate) async fn remember(self: &Arc<Self>, notes: Vec<String>) -> Result<(), StoreError> {
+        self.lock().notes = notes;
+        let mut scan = Scan::prefix(format!("{}/", self.id), PAGE);
+        loop {
+            let page = self.shared.store.scan(Table::Calls, scan.clone()).await?;
+            let Some((last, _)) = page.last() else { break };
+            scan.after = Some(last.clone());
+            for (key, row) in page {
+                match serde_json::from_value::<CallRow>(row.value) {
+                    Ok(row) => self.remember_call(&row),
+                    Err(error) => tracing::error!(key, error = %error, "a stored call cannot be read"),
+                }
+            }
+        }
+        self.remember_questions().await
+    }
+
+    fn remember_call(&self, row: &CallRow) {
+        let mut desk = self.lock();
+        let response = match &row.envelope {
+            Some(envelope) => Arc::new(envelope.clone()),
+            // It had begun when the process ended: it is not run again, and whoever asks is told the truth.
+            None => stamp(self, &row.tool, outcome_unknown(&row.tool)),
+        };
+        if row.is_refusal {
+            let id = row.provider_id.as_deref().unwrap_or(&row.call_id);
+            desk.ledger.remember_refusal(id, row.content.as_str().into(), response);
+            return;
+        }
+        let entry = row.entry();
+        entry.answer(response);
+        desk.ledger.enter(entry.clone());
+        if row.is_delivered {
+            desk.ledger.delivered(&entry);
+        } else if row.writes {
+            desk.orphans.push(Orphan {
+                call_id: entry.call_id.clone(),
+                name: entry.tool.clone(),
+                what: OrphanOf::Call(entry),
+            });
+        }
+    }
+
+    async fn remember_questions(self: &Arc<Self>) -> Result<(), StoreError> {
+        let now = self.now_ms();
+        let mut scan = Scan::prefix("", PAGE);
+        loop {
+            let page = self.shared.store.scan(Table::Confirmations, scan.clone()).await?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            scan.after = Some(last.clone());
+            for (hash, row) in page {
+                let Ok(row) = serde_json::from_value::<ConfirmationRow>(row.value) else { continue };
+                let is_open = row.status == Status::Open && row.expires_ms > now;
+                if row.session_id != *self.id || !is_open || row.registry_version != self.snapshot.version() {
+                    continue;
+                }
+                self.lock().questions.push(Question {
+                    content: row.content.as_str().into(),
+                    suspended: None,
+                    request: None,
+                    hash: Some(hash.clone()),
+                    expires_ms: row.expires_ms,
+                    is_claimed: false,
+                });
+                self.expire_later(hash, row.expires_ms);
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One conversation: its turns, its calls, its state, its connection.
+//!
+//! A session owns the tasks its calls run in, so that a dropped request drops no call. Everything that several calls
+//! could disagree about lies on one desk behind one lock, which is never held while anything is waited for.
+
+mod admit;
+mod answer;
+mod batch;
+mod begin;
+mod carry_out;
+mod context;
+mod desk;
+mod events;
+mod life;
+mod note;
+mod person;
+mod powers;
+mod records;
+mod turns;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use quarterdeck_contracts::Mode;
+use tokio::sync::Notify;
+
+pub use answer::{Answer, Reply};
+pub use batch::Batch;
+pub use events::{ClientEvent, Connection, Why};
+pub use turns::TurnStart;
+
+pub(crate) use desk::Desk;
+pub(crate) use records::{SessionRow, session_key};
+
+use crate::clock::epoch_ms;
+use crate::gates::ClientFacts;
+use crate::orchestrator::Shared;
+use crate::registry::Snapshot;
+use crate::state::SessionState;
+
+/// One conversation of one client in one mode. Cheap to clone; all clones are the same session.
+#[derive(Clone)]
+pub struct Session {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What happens when a call needs a person's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asking {
+    /// The call waits for the person (text): its one result is the outcome.
+    Suspends,
+    /// The call is answered CONFIRMATION_REQUIRED at once (voice): the outcome comes later, as a note and an event.
+    AnswersFirst,
+}
+
+pub(crate) struct Inner {
+    pub(crate) id: Arc<str>,
+    pub(crate) client: Arc<str>,
+    pub(crate) mode: Mode,
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) who: Arc<ClientFacts>,
+    pub(crate) created_ms: u64,
+    desk: Mutex<Desk>,
+    /// Wakes the connection when there is an event for it.
+    news: Notify,
+}
+
+impl Inner {
+    pub(crate) fn new(
+        row: &SessionRow,
+        id: Arc<str>,
+        snapshot: Arc<Snapshot>,
+        shared: Arc<Shared>,
+        who: Arc<ClientFacts>,
+    ) -> Arc<Self> {
+        let desk = Desk::new(row, shared.policy.remembered_calls);
+        Arc::new(Self {
+            id,
+            client: row.client_id.as_str().into(),
+            mode: row.mode,
+            snapshot,
+            shared,
+            who,
+            created_ms: row.created_ms,
+            desk: Mutex::new(desk),
+            news: Notify::new(),
+        })
+    }
+
+    /// The desk. A panic while it was held leaves it as it was: every change to it is made in one step.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        self.shared.clock.now()
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        epoch_ms(self.now())
+    }
+}
+
+impl Session {
+    /// The session's id.
+    pub fn id(&self) -> &str {
+        &self.inner.id
+    }
+
+    /// Who is on the other end.
+    pub fn client(&self) -> &str {
+        &self.inner.client
+    }
+
+    /// How they reach the agent.
+    pub fn mode(&self) -> Mode {
+        self.inner.mode
+    }
+
+    /// The tools it was pinned to.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.inner.snapshot
+    }
+
+    /// A copy of its state.
+    pub fn state(&self) -> SessionState {
+        self.inner.lock().controller.state().clone()
+    }
+
+    /// The present turn, counted from one; zero before the first.
+    pub fn turn(&self) -> u64 {
+        self.inner.lock().ledger.turn_number()
+    }
+}

@@ -1,0 +1,161 @@
+//! What goes on the record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_contracts::{Category, Metadata, Outcome, ToolResponse};
+use serde_json::{Map, Value, json};
+
+use super::Inner;
+use crate::audit::Happening;
+use crate::gates::Trace;
+use crate::ledger::Entry;
+use crate::metrics::Sample;
+use crate::redact::redacted;
+use crate::state::Transition;
+
+/// One call, for the record.
+pub(super) struct Told<'a> {
+    pub(super) call_id: &'a str,
+    pub(super) turn: u64,
+    pub(super) key: Option<&'a str>,
+    pub(super) tool: &'a str,
+    pub(super) args: &'a Value,
+    pub(super) trace: &'a Trace,
+    pub(super) response: &'a ToolResponse,
+    /// How it differs from a plain execution: `replayed`, `refused`, `abandoned`.
+    pub(super) how: Option<&'static str>,
+}
+
+impl Inner {
+    /// One line for a call.
+    pub(super) fn audit_call(&self, told: &Told<'_>) {
+        if !self.shared.audit.keeps() {
+            return;
+        }
+        let metadata = self.snapshot.find(told.tool).map(|tool| tool.metadata());
+        let meta = &told.response.meta;
+        let error = match &told.response.outcome {
+            Outcome::Success(_) => None,
+            Outcome::Failure(error) => Some(error.kind),
+        };
+        let mut fields = self.who_and_where();
+        for (name, value) in [
+            ("turnId", json!(told.turn)),
+            ("callId", json!(told.call_id)),
+            ("idempotencyKey", json!(told.key)),
+            ("toolId", json!(told.tool)),
+            ("toolVersion", json!(meta.tool_version)),
+            ("registryVersion", json!(meta.registry_version)),
+            ("category", json!(metadata.map(|metadata| metadata.category))),
+            ("duration", json!(meta.duration)),
+            ("ok", json!(error.is_none())),
+            ("errorType", json!(error)),
+            ("how", json!(told.how)),
+            ("gates", json!(told.trace)),
+            ("size", json!(size(told.response))),
+            ("args", redacted(metadata, told.args)),
+        ] {
+            if !value.is_null() {
+                fields.insert(name.into(), value);
+            }
+        }
+        self.record("tool_execution", fields);
+    }
+
+    /// One line for each attempt to change the state.
+    pub(super) fn audit_transitions(&self, transitions: Vec<Transition>) {
+        for transition in transitions {
+            if !transition.applied {
+                tracing::warn!(session = %self.id, reason = transition.reason, "a change of state was refused");
+            }
+            let mut fields = self.who_and_where();
+            if let Value::Object(more) = json!(transition) {
+                fields.extend(more);
+            }
+            self.record("state_transition", fields);
+        }
+    }
+
+    /// One line for a step of a confirmation. It never holds a token.
+    pub(super) fn audit_confirmation(&self, step: &'static str, call_id: Option<&str>, tool: Option<&str>) {
+        let mut fields = self.who_and_where();
+        fields.insert("step".into(), step.into());
+        fields.insert("callId".into(), json!(call_id));
+        fields.insert("toolId".into(), json!(tool));
+        self.record("confirmation", fields);
+    }
+
+    /// One line for anything else in the life of the session.
+    pub(crate) fn audit_life(&self, event: &str, more: Value) {
+        let mut fields = self.who_and_where();
+        if let Value::Object(more) = more {
+            fields.extend(more);
+        }
+        self.record(event, fields);
+    }
+
+    pub(super) fn record(&self, event: &str, fields: Map<String, Value>) {
+        if self.shared.audit.keeps() {
+            self.shared.audit.record(Happening { event: event.into(), time: self.now(), fields });
+        }
+    }
+
+    pub(super) fn who_and_where(&self) -> Map<String, Value> {
+        Map::from_iter([
+            ("sessionId".to_owned(), json!(self.id)),
+            ("clientId".to_owned(), json!(self.client)),
+            ("mode".to_owned(), json!(self.mode)),
+        ])
+    }
+
+    /// Counts an execution, and warns when it was slow. Soft limits never block.
+    pub(super) fn measure(
+        &self,
+        entry: &Arc<Entry>,
+        metadata: &Metadata,
+        response: &ToolResponse,
+        took: Duration,
+    ) {
+        let budgets = self.shared.policy.of(self.mode);
+        let mut limits = vec![Some(metadata.latency_budget_ms), budgets.call_ms];
+        if metadata.category == Category::Retrieval {
+            limits.push(budgets.retrieval_ms);
+        }
+        let limit_ms = limits.into_iter().flatten().min();
+        let slow = limit_ms.is_some_and(|limit| took.as_millis() as u64 > limit);
+        if slow {
+            tracing::warn!(
+                session = %self.id, turn = entry.turn, call = %entry.call_id, tool = %entry.tool,
+                took_ms = took.as_millis() as u64, limit_ms, "a tool was slow"
+            );
+        }
+        let error = match &response.outcome {
+            Outcome::Success(_) => None,
+            Outcome::Failure(error) => Some(error.kind),
+        };
+        self.shared.metrics.executed(&entry.tool, Sample { size: size(response), took, error, slow });
+    }
+}
+
+/// How many characters a model would read.
+fn size(response: &ToolResponse) -> usize {
+    /// Counts characters instead of keeping them.
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            // Bytes that continue a character are not one.
+            self.0 += bytes.iter().filter(|byte| (**byte as i8) >= -0x40).count();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    let written = match &response.outcome {
+        Outcome::Success(data) => serde_json::to_writer(&mut counter, data),
+        Outcome::Failure(error) => serde_json::to_writer(&mut counter, error),
+    };
+    written.map_or(0, |()| counter.0)
+}

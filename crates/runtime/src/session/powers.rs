@@ -1,0 +1,262 @@
+//! What a handler's capabilities do. Whether it may use them was decided before they are asked.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::handler::{BoxFuture, CapabilityCall, CapabilityError, CapabilityErrorCode};
+use quarterdeck_contracts::{Capability, StoreError, Table, answer_calendar};
+use serde_json::{Value, json};
+
+use super::admit::{Plan, Planned};
+use super::context::CallContext;
+use crate::blocks::{Block, block};
+
+/// How deep tools may call each other.
+const DEEPEST: usize = 3;
+/// What one tool may keep for one client.
+const LONGEST_KEY: usize = 256;
+const LARGEST_VALUE: usize = 64 * 1024;
+const MOST_VALUES: usize = 1_000;
+/// Messages one call may send.
+const MOST_MESSAGES: usize = 20;
+const LARGEST_MESSAGE: usize = 64 * 1024;
+/// The shortest and the longest block.
+const BLOCK_SECONDS: std::ops::RangeInclusive<u64> = 1..=31_536_000;
+/// How long an issued voice session waits to be taken up.
+const VOICE_WAITS_MS: u64 = 10 * 60 * 1_000;
+
+/// Types of messages that are ours. A tool that sent one could pass for the server.
+const OURS: [&str; 23] = [
+    "audio",
+    "confirm",
+    "confirmation",
+    "confirmation_request",
+    "error",
+    "going_away",
+    "interrupt",
+    "interrupted",
+    "ping",
+    "playback",
+    "pong",
+    "progress",
+    "ready",
+    "session_end",
+    "start",
+    "stop",
+    "text",
+    "tool_call",
+    "tool_result",
+    "transcript",
+    "turn_complete",
+    "usage",
+    "finish",
+];
+
+type Result<T> = std::result::Result<T, CapabilityError>;
+
+impl CallContext {
+    pub(super) fn use_power(&self, call: CapabilityCall) -> BoxFuture<Result<Value>> {
+        let context = self.me.upgrade();
+        Box::pin(async move {
+            match context {
+                Some(context) => context.answer(call).await,
+                None => Err(absent(call.capability)),
+            }
+        })
+    }
+
+    async fn answer(&self, call: CapabilityCall) -> Result<Value> {
+        let argument = |index: usize| call.args.get(index).cloned().unwrap_or(Value::Null);
+        match (call.capability, call.method.as_str()) {
+            (Capability::Messaging, "send") => self.send_message(argument(0)).await,
+            (Capability::Moderation, "block") => self.block_client(&argument(0), &argument(1)).await,
+            (Capability::Store, "get") => {
+                let key = self.value_key(&argument(0))?;
+                Ok(self.overlay().get(Table::Values, &key).await.map_err(failed)?.unwrap_or(Value::Null))
+            }
+            (Capability::Store, "put") => self.put_value(&argument(0), argument(1)).await,
+            (Capability::Store, "delete") => {
+                self.must_write("store.delete")?;
+                self.overlay().delete(Table::Values, self.value_key(&argument(0))?);
+                Ok(Value::Null)
+            }
+            (Capability::Calendar, method) => {
+                let Some(calendar) = &self.inner.shared.calendar else { return Err(absent(call.capability)) };
+                if method == "createEvent" {
+                    self.must_write("calendar.createEvent")?;
+                    self.lock().reached_outside |= !calendar.is_in_store();
+                }
+                answer_calendar(&**calendar, self.overlay(), method, &call.args).await
+            }
+            (Capability::Tools, "call") => self.call_tool(&argument(0), argument(1)).await,
+            (capability, _) => Err(absent(capability)),
+        }
+    }
+
+    /// A message to the client. Those of a call that writes go out when it is recorded, and not if it fails.
+    async fn send_message(&self, message: Value) -> Result<Value> {
+        let Some(kind) = message.get("type").and_then(Value::as_str) else {
+            return Err(invalid("a message is an object with a `type`"));
+        };
+        if OURS.contains(&kind) {
+            return Err(invalid(format!(
+                "messages of type `{kind}` belong to the protocol; choose another name"
+            )));
+        }
+        if message.to_string().len() > LARGEST_MESSAGE {
+            return Err(invalid("a message has at most 64 KiB"));
+        }
+        if !self.inner.is_connected() {
+            return Err(CapabilityError::new(
+                CapabilityErrorCode::NotAvailable,
+                "the client is not connected",
+            ));
+        }
+        match kind {
+            "timeout" => self.block_by_message(&message).await?,
+            "voice_session_start" => self.reserve_voice_session(&message)?,
+            _ => {}
+        }
+        let mut did = self.lock();
+        if did.messages.len() >= MOST_MESSAGES {
+            return Err(invalid("a call sends at most 20 messages"));
+        }
+        did.messages.push(message);
+        if !self.writes {
+            let messages = std::mem::take(&mut did.messages);
+            drop(did);
+            self.inner.send(messages);
+        }
+        Ok(Value::Null)
+    }
+
+    async fn block_client(&self, seconds: &Value, message: &Value) -> Result<Value> {
+        self.must_write("client.block")?;
+        let Some(seconds) = seconds.as_u64().filter(|seconds| BLOCK_SECONDS.contains(seconds)) else {
+            return Err(invalid("a block takes a whole number of seconds, up to a year"));
+        };
+        let now_ms = self.inner.now_ms();
+        let new = Block {
+            client_id: self.inner.client.to_string(),
+            until_ms: now_ms + seconds * 1_000,
+            message: message.as_str().unwrap_or_default().to_owned(),
+            session_id: self.inner.id.to_string(),
+            at_ms: now_ms,
+        };
+        let block = block(&self.overlay(), new).await.map_err(failed)?;
+        self.lock().blocks = true;
+        Ok(json!({ "until": block.until_ms }))
+    }
+
+    /// Folders from before there was `client.block` send the message alone.
+    async fn block_by_message(&self, message: &Value) -> Result<()> {
+        let may_block =
+            self.inner.snapshot.find(self.tool()).is_some_and(|tool| {
+                tool.metadata().effective_capabilities().contains(&Capability::Moderation)
+            });
+        if !may_block {
+            return Err(CapabilityError::not_declared("\"capabilities\": [\"moderation\"]"));
+        }
+        if self.lock().blocks {
+            return Ok(());
+        }
+        let farewell = message.get("farewellMessage").cloned().unwrap_or(Value::Null);
+        self.block_client(&message["durationSeconds"], &farewell).await.map(drop)
+    }
+
+    /// The request that a voice session will be opened with is kept under the id that it was issued.
+    fn reserve_voice_session(&self, message: &Value) -> Result<()> {
+        let id = message.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+        if !crate::orchestrator::is_session_id(id) {
+            return Err(invalid("`sessionId` has 8 to 64 letters, digits, `-` or `_`"));
+        }
+        self.must_write("voice_session_start")?;
+        let row = json!({
+            "clientId": self.inner.client,
+            "pendingRequest": message.get("pendingRequest").and_then(Value::as_str).unwrap_or_default(),
+            "expiresMs": self.inner.now_ms() + VOICE_WAITS_MS,
+        });
+        self.overlay().put(Table::Sessions, crate::orchestrator::reserved_key(id), row);
+        Ok(())
+    }
+
+    async fn put_value(&self, key: &Value, value: Value) -> Result<Value> {
+        self.must_write("store.put")?;
+        if value.to_string().len() > LARGEST_VALUE {
+            return Err(invalid("a value has at most 64 KiB"));
+        }
+        let key = self.value_key(key)?;
+        let overlay = self.overlay();
+        if overlay.get(Table::Values, &key).await.map_err(failed)?.is_none() {
+            let prefix = self.value_prefix();
+            let kept = overlay.scan(Table::Values, &prefix, MOST_VALUES).await.map_err(failed)?;
+            if kept.len() >= MOST_VALUES {
+                return Err(invalid("a tool keeps at most 1,000 values for a client; delete some"));
+            }
+        }
+        overlay.put(Table::Values, key, value);
+        Ok(Value::Null)
+    }
+
+    /// Values belong to one tool for one client.
+    fn value_key(&self, key: &Value) -> Result<String> {
+        match key.as_str().filter(|key| (1..=LONGEST_KEY).contains(&key.len())) {
+            Some(key) => Ok(format!("{}{key}", self.value_prefix())),
+            None => Err(invalid("a key is a text of 1 to 256 bytes")),
+        }
+    }
+
+    fn value_prefix(&self) -> String {
+        crate::orchestrator::value_prefix(&self.inner.client, self.tool())
+    }
+
+    fn must_write(&self, what: &str) -> Result<()> {
+        if self.writes {
+            return Ok(());
+        }
+        Err(invalid(format!("{what} needs \"sideEffects\": \"writes\" in schema.json")))
+    }
+
+    /// Another tool, through the same gates and the same turn's budgets.
+    async fn call_tool(&self, name: &Value, args: Value) -> Result<Value> {
+        let name = name.as_str().unwrap_or_default();
+        if self.ancestors.len() > DEEPEST {
+            return Err(invalid(format!("tools call each other at most {DEEPEST} deep")));
+        }
+        if self.ancestors.iter().any(|ancestor| *ancestor.tool == *name) {
+            return Err(invalid(format!("{name} is already being called; tools must not call in a circle")));
+        }
+        let Planned { plan, .. } = self.inner.admit_nested(name, args, self.ancestors.clone());
+        let response = match plan {
+            Plan::Refused(response) => response,
+            Plan::Joined(entry) => {
+                let response = entry.wait().await;
+                Arc::new(super::batch::replayed(&response, entry.turn))
+            }
+            // The confirmation gate refuses nested calls instead of asking.
+            Plan::Run(work) | Plan::Ask(work) => {
+                let entry = work.entry.clone();
+                self.lock().reached_outside |= entry.writes;
+                self.inner.carry_out(work).await;
+                let response = entry.wait().await;
+                // The caller has it: nobody else waits for a nested call.
+                self.inner.lock().ledger.delivered(&entry);
+                response
+            }
+        };
+        Ok(json!(*response))
+    }
+}
+
+fn failed(error: StoreError) -> CapabilityError {
+    tracing::error!(error = %error, "the store failed under a handler");
+    CapabilityError::new(CapabilityErrorCode::Timeout, "the store is not available")
+}
+
+fn absent(capability: Capability) -> CapabilityError {
+    let message = format!("{} is not available here", capability.as_str());
+    CapabilityError::new(CapabilityErrorCode::NotAvailable, message)
+}
+
+fn invalid(message: impl Into<String>) -> CapabilityError {
+    CapabilityError::new(CapabilityErrorCode::InvalidArgument, message)
+}

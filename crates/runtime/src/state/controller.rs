@@ -1,0 +1,187 @@
+//! Applies intents, or says why not.
+
+use quarterdeck_contracts::{EndAfter, Intent, Mode, RequestedIntent};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{PendingEnd, SessionState};
+
+/// The longest message that is kept for the next turn.
+const LONGEST_MESSAGE: usize = 4_000;
+
+/// Holds the state and changes it by rule.
+#[derive(Debug)]
+pub(crate) struct StateController {
+    state: SessionState,
+    /// Audio that is to be dropped once the farewell has been heard.
+    suppress_after_farewell: Option<bool>,
+    /// Whether the turn that asked for the end is complete.
+    end_may_follow: bool,
+}
+
+/// What an intent came with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cause<'a> {
+    /// The call that returned it.
+    pub(crate) call_id: &'a str,
+    /// Its data; `None` when the call failed.
+    pub(crate) data: Option<&'a Value>,
+    /// Whether the call blocked the client.
+    pub(crate) blocks: bool,
+}
+
+/// One attempt to change the state.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Transition {
+    /// What was asked: an intent, or a step of the session's life.
+    pub(crate) asked: Value,
+    /// The call that asked, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) call_id: Option<String>,
+    /// Whether the state changed.
+    pub(crate) applied: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<&'static str>,
+}
+
+impl StateController {
+    pub(crate) fn new(state: SessionState) -> Self {
+        Self { state, suppress_after_farewell: None, end_may_follow: false }
+    }
+
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// Applies the intents of one call, in order.
+    pub(crate) fn apply(&mut self, intents: &[RequestedIntent], cause: Cause<'_>) -> Vec<Transition> {
+        let says_farewell = intents.iter().any(|intent| {
+            matches!(
+                intent,
+                RequestedIntent::Known(Intent::EndVoiceSession { after: EndAfter::FarewellSpoken })
+            )
+        });
+        intents
+            .iter()
+            .map(|intent| {
+                let result = match intent {
+                    RequestedIntent::Unknown(_) => Err("there is no such intent"),
+                    RequestedIntent::Known(intent) => self.apply_one(intent, cause, says_farewell),
+                };
+                Transition {
+                    asked: json!(intent),
+                    call_id: Some(cause.call_id.to_owned()),
+                    applied: result.is_ok(),
+                    reason: result.err(),
+                }
+            })
+            .collect()
+    }
+
+    fn apply_one(
+        &mut self,
+        intent: &Intent,
+        cause: Cause<'_>,
+        says_farewell: bool,
+    ) -> Result<(), &'static str> {
+        let suppresses = matches!(intent, Intent::SuppressAudio { .. } | Intent::SuppressTranscript { .. });
+        if cause.data.is_none() && !suppresses {
+            return Err("the call failed");
+        }
+        if !self.state.is_active {
+            return Err("the session has ended");
+        }
+        let is_for_voice = !matches!(intent, Intent::SetPendingMessage { .. });
+        if is_for_voice && self.state.mode == Mode::Text {
+            return Err("it has no effect in text");
+        }
+        match intent {
+            Intent::EndVoiceSession { after } => self.end_later(*after, cause)?,
+            Intent::SuppressAudio { value } if says_farewell || self.awaits_farewell() => {
+                self.suppress_after_farewell = Some(*value);
+            }
+            Intent::SuppressAudio { value } => self.state.should_suppress_audio = *value,
+            Intent::SuppressTranscript { value } => self.state.should_suppress_transcript = *value,
+            Intent::SetPendingMessage { message } => {
+                if message.as_ref().is_some_and(|message| message.chars().count() > LONGEST_MESSAGE) {
+                    return Err("the message is too long");
+                }
+                self.state.pending_message.clone_from(message);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_later(&mut self, after: EndAfter, cause: Cause<'_>) -> Result<(), &'static str> {
+        let pending = &self.state.pending_end_voice_session;
+        if pending.as_ref().is_some_and(|pending| pending.reason == BLOCKED || !cause.blocks) {
+            return Err("the session is ending already");
+        }
+        let text = |name: &str| {
+            cause.data.and_then(|data| data.get(name)).and_then(Value::as_str).map(str::to_owned)
+        };
+        let reason = if cause.blocks { Some(BLOCKED.to_owned()) } else { text("reason") };
+        self.state.pending_end_voice_session = Some(PendingEnd {
+            after,
+            reason: reason.unwrap_or_else(|| "user_requested".into()),
+            closing_message: text("finalMessage"),
+            text_response: text("textResponse"),
+        });
+        self.end_may_follow = false;
+        Ok(())
+    }
+
+    fn awaits_farewell(&self) -> bool {
+        let pending = self.state.pending_end_voice_session.as_ref();
+        pending.is_some_and(|pending| pending.after == EndAfter::FarewellSpoken)
+    }
+
+    /// The model has finished its turn.
+    pub(crate) fn turn_completed(&mut self) {
+        self.end_may_follow = self.state.pending_end_voice_session.is_some();
+    }
+
+    /// Everything that was said has been heard. The end that waited for it, if there is one.
+    pub(crate) fn heard(&mut self) -> Option<PendingEnd> {
+        if !self.end_may_follow {
+            return None;
+        }
+        if let Some(value) = self.suppress_after_farewell.take() {
+            self.state.should_suppress_audio = value;
+        }
+        self.state.pending_end_voice_session.clone()
+    }
+
+    /// The generation that may have asked for an end was cut. A block stands all the same.
+    pub(crate) fn interrupted(&mut self) -> Option<Transition> {
+        let pending = self.state.pending_end_voice_session.take_if(|pending| pending.reason != BLOCKED)?;
+        self.end_may_follow = false;
+        self.suppress_after_farewell = None;
+        Some(life("end_void", Some(json!(pending)), Ok(())))
+    }
+
+    /// Ends the session, once.
+    pub(crate) fn end(&mut self, reason: &str) -> Transition {
+        let detail = Some(json!({ "reason": reason }));
+        if !self.state.is_active {
+            return life("end", detail, Err("the session has ended"));
+        }
+        self.state.is_active = false;
+        self.state.pending_end_voice_session = None;
+        life("end", detail, Ok(()))
+    }
+
+    /// What is put in front of the next turn, once.
+    pub(crate) fn take_pending_message(&mut self) -> Option<String> {
+        self.state.pending_message.take()
+    }
+}
+
+const BLOCKED: &str = "blocked";
+
+fn life(step: &str, detail: Option<Value>, result: Result<(), &'static str>) -> Transition {
+    let asked = json!({ "step": step, "detail": detail });
+    Transition { asked, call_id: None, applied: result.is_ok(), reason: result.err() }
+}

@@ -1,0 +1,60 @@
+//! The session's state, and the only way to change it.
+//!
+//! Handlers get a copy and return intents; the controller applies them or refuses, and says which. Nothing here does
+//! I/O: a transition is data, and whoever asked for it writes it down.
+
+mod controller;
+
+use quarterdeck_contracts::{EndAfter, Mode};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use controller::{Cause, StateController, Transition};
+
+/// What a session is like right now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionState {
+    /// Whether it has not ended.
+    pub is_active: bool,
+    /// How the person reaches the agent.
+    pub mode: Mode,
+    /// The end that waits for what is being said.
+    pub pending_end_voice_session: Option<PendingEnd>,
+    /// Whether model audio is dropped.
+    pub should_suppress_audio: bool,
+    /// Whether transcripts are hidden.
+    pub should_suppress_transcript: bool,
+    /// What is put in front of the next turn as a note to the model.
+    pub pending_message: Option<String>,
+}
+
+/// The end of a voice session, as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingEnd {
+    /// What must have been heard first.
+    pub after: EndAfter,
+    /// Why.
+    pub reason: String,
+    /// What is said at the end.
+    pub closing_message: Option<String>,
+    /// What appears in the chat after the call.
+    pub text_response: Option<String>,
+}
+
+impl SessionState {
+    /// A session that has just begun.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            is_active: true,
+            mode,
+            pending_end_voice_session: None,
+            should_suppress_audio: false,
+            should_suppress_transcript: false,
+            pending_message: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

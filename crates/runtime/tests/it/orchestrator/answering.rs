@@ -1,0 +1,312 @@
+//! Gates, replays and order, as a transport sees them.
+
+use std::time::Duration;
+
+use quarterdeck_contracts::{ErrorType, Mode, Outcome};
+use quarterdeck_runtime::{Call, ClientEvent, Reply, Why};
+use serde_json::{Value, json};
+
+use super::deck::{Deck, kind, one, take};
+
+fn call(tool: &str, what: &str) -> Call {
+    Call::new(tool, json!({ "what": what }))
+}
+
+fn data(response: &std::sync::Arc<quarterdeck_contracts::ToolResponse>) -> &Value {
+    match &response.outcome {
+        Outcome::Success(data) => data,
+        Outcome::Failure(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_run_once_whatever_is_delivered_twice() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let first = one(&connection, call("book", "room").with_id("call_000001")).await;
+    let same_id = one(&connection, call("book", "room").with_id("call_000001")).await;
+    let other_id = one(&connection, call("book", "room").with_id("call_000002")).await;
+    assert_eq!(deck.outside.times("room"), 1);
+    assert_eq!(first.meta.idempotent_cache_hit, None);
+    for replay in [same_id, other_id] {
+        assert_eq!(replay.outcome, first.outcome);
+        assert_eq!((replay.meta.idempotent_cache_hit, replay.meta.original_turn), (Some(true), Some(1)));
+    }
+    let other_content = one(&connection, call("book", "table").with_id("call_000001")).await;
+    assert_eq!(kind(&other_content), Some(ErrorType::Validation));
+    session.begin_turn(None);
+    one(&connection, call("book", "room")).await;
+    assert_eq!(deck.outside.times("room"), 2, "a delivered write of an earlier turn may be repeated");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_identical_calls_at_the_same_time_run_once() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Text).await;
+    let replies = connection.submit(vec![call("slow_book", "room"), call("slow_book", "room")]);
+    let second = connection.submit(vec![call("slow_book", "room").with_id("call_000009")]);
+    assert_eq!(replies.all().await.len(), 2);
+    let late = second.all().await.remove(0).answer().unwrap();
+    assert_eq!(kind(&late.response), Some(ErrorType::LoopDetected), "the third of a turn is a loop");
+    assert_eq!(deck.outside.times("room"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fifty_calls_in_one_voice_message_get_fifty_answers_in_order() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Voice).await;
+    let calls = (0..50).map(|n| call("look", &format!("thing {n}")).with_id(format!("call_id_{n:03}")));
+    let replies = connection.submit(calls.collect()).all().await;
+    let answers: Vec<_> = replies.into_iter().map(|reply| reply.answer().unwrap()).collect();
+    let order: Vec<_> = answers.iter().map(|answer| answer.call_id.to_string()).collect();
+    assert_eq!(order, (0..50).map(|n| format!("call_id_{n:03}")).collect::<Vec<_>>());
+    let ran = answers.iter().filter(|answer| answer.response.is_ok()).count();
+    assert_eq!(ran, 2, "retrieval has a budget of two");
+    let mixed = (0..50).map(|n| call(if n % 2 == 0 { "book" } else { "look" }, &format!("mixed {n}")));
+    let (_, connection) = deck.open("bob", Mode::Voice).await;
+    let replies = connection.submit(mixed.collect()).all().await;
+    let kinds: Vec<_> = replies.into_iter().map(|reply| kind(&take(reply.answer().unwrap()))).collect();
+    assert_eq!(kinds.iter().filter(|kind| kind.is_none()).count(), 3);
+    assert!(kinds[3..].iter().all(|kind| *kind == Some(ErrorType::BudgetExceeded)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_is_told_and_an_empty_sweep_too() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    for _ in 0..2 {
+        one(&connection, call("look", "a")).await;
+    }
+    assert_eq!(kind(&one(&connection, call("look", "a")).await), Some(ErrorType::LoopDetected));
+    for what in ["nothing 1", "nothing 2"] {
+        assert!(one(&connection, call("look", what)).await.is_ok());
+    }
+    let swept = one(&connection, call("look", "b")).await;
+    assert_eq!(kind(&swept), Some(ErrorType::LoopDetected));
+    session.begin_turn(None);
+    assert!(one(&connection, call("look", "b")).await.is_ok(), "the next turn is free again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn voice_gets_few_results_and_the_handler_is_told() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Voice).await;
+    let response = one(&connection, call("look", "a")).await;
+    assert_eq!(data(&response)["top_k"], 3);
+    assert_eq!(data(&response)["clamped"], json!({ "top_k": { "asked": 5, "given": 3 } }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_connection_drops_no_call_and_the_next_one_is_told() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    let batch = connection.submit(vec![call("slow_book", "room").with_id("call_000001")]);
+    drop(batch);
+    drop(connection);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(deck.outside.times("room"), 1);
+    let connection = session.connect();
+    let Some(ClientEvent::Answer { why: Why::Late, answer }) = connection.try_event() else { panic!() };
+    assert!(take(answer).is_ok());
+    assert!(connection.try_event().is_none(), "once");
+    let replayed = one(&connection, call("slow_book", "room").with_id("call_000001")).await;
+    assert_eq!(replayed.meta.idempotent_cache_hit, Some(true));
+    assert_eq!(deck.outside.times("room"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interruption_stops_a_look_up_and_lets_a_booking_finish() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    let looking = connection.submit(vec![call("slow_look", "a")]);
+    let booking = connection.submit(vec![call("slow_book", "room")]);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    session.interrupt();
+    let looked = looking.all().await.remove(0).answer().unwrap();
+    assert_eq!(kind(&looked.response), Some(ErrorType::Cancelled));
+    assert!(!looked.is_wanted);
+    drop(looked);
+    let booked = booking.all().await.remove(0).answer().unwrap();
+    assert!(booked.response.is_ok() && !booked.is_wanted);
+    drop(booked);
+    assert_eq!((deck.outside.times("a"), deck.outside.times("room")), (0, 1));
+    let Some(ClientEvent::Answer { why: Why::Abandoned, .. }) = connection.try_event() else {
+        panic!("the person is told")
+    };
+    let start = session.begin_turn(None);
+    assert_eq!(start.notes, ["slow_book was interrupted but had begun, and was done."]);
+    let again = one(&connection, call("slow_book", "room")).await;
+    assert_eq!(again.meta.idempotent_cache_hit, Some(true), "a finished result is not dropped");
+    assert_eq!(deck.outside.times("room"), 1);
+    assert!(deck.trail.text().contains("\"how\":\"abandoned\""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_waits_for_those_before_it_and_holds_those_after_it() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Text).await;
+    let begun = tokio::time::Instant::now();
+    let batch = connection.submit(vec![
+        call("slow_look", "a"),
+        call("slow_look", "b"),
+        call("slow_book", "c"),
+        call("slow_look", "d"),
+    ]);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!((deck.outside.times("c begun"), deck.outside.times("d begun")), (1, 0));
+    assert_eq!(batch.all().await.len(), 4);
+    assert_eq!(begun.elapsed().as_secs(), 6, "two together, then one, then one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flaky_tool_is_tried_again_by_the_rules_of_the_mode() {
+    let deck = Deck::new();
+    let (_, text) = deck.open("ann", Mode::Text).await;
+    *deck.outside.failures.lock().unwrap() = 3;
+    let response = one(&text, call("flaky", "text")).await;
+    assert_eq!((response.is_ok(), response.meta.retry_count), (true, Some(3)));
+    let (_, voice) = deck.open("bob", Mode::Voice).await;
+    *deck.outside.failures.lock().unwrap() = 2;
+    let response = one(&voice, call("flaky", "voice")).await;
+    assert_eq!((kind(&response), response.meta.retry_count), (Some(ErrorType::Transient), Some(1)));
+    let again = one(&voice, call("flaky", "voice")).await;
+    assert!(again.is_ok(), "a retryable failure is not recorded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_is_counted_across_sessions_and_slides() {
+    let deck = Deck::new();
+    let (_, one_tab) = deck.open("ann", Mode::Text).await;
+    let (_, other_tab) = deck.open("ann", Mode::Text).await;
+    assert!(one(&one_tab, call("rare", "1")).await.is_ok());
+    assert!(one(&other_tab, call("rare", "2")).await.is_ok());
+    let refused = one(&one_tab, call("rare", "3")).await;
+    assert_eq!(kind(&refused), Some(ErrorType::RateLimit));
+    let (_, stranger) = deck.open("bob", Mode::Text).await;
+    assert!(one(&stranger, call("rare", "4")).await.is_ok());
+    deck.clock.advance(Duration::from_secs(60));
+    assert!(one(&one_tab, call("rare", "3")).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_call_tools_through_the_same_gates() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Text).await;
+    let nested = one(&connection, call("chain", "book room")).await;
+    assert_eq!(data(&nested)["data"], json!({ "did": "room" }));
+    assert_eq!(data(&nested)["meta"]["parentCallId"], "call_1");
+    let asks = one(&connection, call("chain", "pay rent")).await;
+    assert_eq!(data(&asks)["error"]["type"], "CONFIRMATION_REQUIRED");
+    assert_eq!(deck.outside.times("rent"), 0);
+    let circle = one(&connection, call("chain", "chain chain")).await;
+    assert_eq!(kind(&circle), Some(ErrorType::Validation));
+}
+
+#[tokio::test(start_paused = true)]
+async fn concurrent_writers_of_one_value_do_not_lose_an_update() {
+    let deck = Deck::new();
+    let mut tabs = Vec::new();
+    for _ in 0..8 {
+        tabs.push(deck.open("ann", Mode::Text).await.1);
+    }
+    let batches: Vec<_> = tabs.iter().map(|tab| tab.submit(vec![call("count", "n")])).collect();
+    let mut counted = Vec::new();
+    for batch in batches {
+        let response = take(batch.all().await.remove(0).answer().unwrap());
+        if let Outcome::Success(data) = &response.outcome {
+            counted.push(data["n"].as_u64().unwrap());
+        } else {
+            assert_eq!(kind(&response), Some(ErrorType::Transient));
+        }
+    }
+    counted.sort_unstable();
+    assert_eq!(counted, (1..=counted.len() as u64).collect::<Vec<_>>(), "every success is a step of one");
+    let (_, stranger) = deck.open("bob", Mode::Text).await;
+    assert_eq!(data(&one(&stranger, call("count", "n")).await)["n"], 1, "nobody else's value");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_looks_like_an_envelope_changes_nothing() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    let before = session.state();
+    let response = one(&connection, call("trick", "x")).await;
+    assert!(response.is_ok() && response.intents.is_empty());
+    assert_eq!(session.state(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_holds_in_every_session_of_the_client() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Text).await;
+    assert!(one(&connection, call("block", "x")).await.is_ok());
+    let open = |client: &str| {
+        let client = quarterdeck_runtime::Client::anonymous(client);
+        deck.orchestrator.open(client, Mode::Voice, deck.snapshot.clone())
+    };
+    assert!(matches!(open("ann").await, Err(quarterdeck_runtime::SessionError::Blocked(_))));
+    assert!(open("bob").await.is_ok());
+    let after_restart = deck.restarted();
+    let client = quarterdeck_runtime::Client::anonymous("ann");
+    assert!(
+        after_restart.orchestrator.open(client.clone(), Mode::Text, deck.snapshot.clone()).await.is_err()
+    );
+    after_restart.clock.advance(Duration::from_secs(61));
+    assert!(after_restart.orchestrator.open(client, Mode::Text, deck.snapshot.clone()).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sensitive_arguments_appear_nowhere() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Text).await;
+    for tool in ["book", "crash", "look", "typed_only", "no_such_tool"] {
+        let args = json!({ "what": "x", "secret": "hunter2-planted" });
+        let response = one(&connection, Call::new(tool, args)).await;
+        assert!(!json!(*response).to_string().contains("hunter2"), "{tool}");
+    }
+    let bad = one(&connection, Call::new("book", json!({ "secret": "hunter2-planted", "what": 3 }))).await;
+    assert_eq!(kind(&bad), Some(ErrorType::Validation));
+    assert!(!deck.trail.text().contains("hunter2"), "{}", deck.trail.text());
+    assert!(!deck.orchestrator.metrics().json().to_string().contains("hunter2"));
+    assert!(!deck.orchestrator.metrics().prometheus().contains("hunter2"));
+    assert_eq!(deck.trail.count("tool_execution"), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_runs_after_the_end() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    let end = quarterdeck_runtime::PendingEnd {
+        after: quarterdeck_contracts::EndAfter::CurrentTurn,
+        reason: "user_requested".into(),
+        closing_message: None,
+        text_response: None,
+    };
+    session.end(end).await;
+    assert_eq!(kind(&one(&connection, call("book", "x")).await), Some(ErrorType::SessionInactive));
+    assert!(matches!(connection.try_event(), Some(ClientEvent::End(_))));
+    let resumed = deck
+        .orchestrator
+        .resume(session.id(), quarterdeck_runtime::Client::anonymous("ann"), deck.snapshot.clone())
+        .await;
+    assert!(resumed.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_comes_twice_begins_one_turn() {
+    let deck = Deck::new();
+    let (session, _connection) = deck.open("ann", Mode::Text).await;
+    let first = session.begin_turn(Some("message-1"));
+    let second = session.begin_turn(Some("message-1"));
+    assert_eq!((first.is_repeated, second.is_repeated), (false, true));
+    assert_eq!(first.number, second.number);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeatable_tool_means_each_of_two_calls() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Text).await;
+    let replies = connection.submit(vec![call("toss", "coin"), call("toss", "coin")]).all().await;
+    assert!(replies.iter().all(|reply| matches!(reply, Reply::Answer(answer) if answer.response.is_ok())));
+    assert_eq!(deck.outside.times("coin"), 2);
+}

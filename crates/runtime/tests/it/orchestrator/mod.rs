@@ -1,0 +1,5 @@
+//! The orchestrator, from a transport's side.
+
+mod answering;
+mod asking;
+mod deck;
