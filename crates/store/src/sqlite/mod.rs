@@ -120,8 +120,11 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         drop(self.doors.shut());
         for thread in self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // A thread that panicked has said so on its own.
-            drop(thread.join());
+            // Waking a waiter may drop the store's last owner on one of its own threads, which cannot wait for itself.
+            if thread.thread().id() != thread::current().id() {
+                // A thread that panicked has said so on its own.
+                drop(thread.join());
+            }
         }
     }
 }

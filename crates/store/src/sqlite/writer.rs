@@ -116,6 +116,7 @@ impl Writer {
     fn take(&mut self, job: Job) -> ControlFlow<Option<Closing>> {
         match job {
             Job::Commit { commit, room, answer } => {
+                self.leave_lost_queue();
                 let applied = self.transaction.apply(&commit);
                 drop((commit, room));
                 self.answer_later(move |ended| {
@@ -130,6 +131,7 @@ impl Writer {
             }
             Job::Read(request) => self.read(request),
             Job::Sweep { now_ms, limit, answer } => {
+                self.leave_lost_queue();
                 let swept = self.transaction.sweep(now_ms, limit);
                 self.answer_later(move |ended| {
                     drop(answer.send(swept.and_then(|rows| ended.map(|()| rows))))
@@ -142,6 +144,14 @@ impl Writer {
             Job::Close { answer } => return ControlFlow::Break(Some(answer)),
         }
         ControlFlow::Continue(())
+    }
+
+    /// A group that failed before anybody waited for it takes only queued commits with it: the first one who waits
+    /// begins another.
+    fn leave_lost_queue(&mut self) {
+        if self.transaction.is_lost() && self.waiting.is_empty() {
+            drop(self.end_group());
+        }
     }
 
     fn apply_queued(&mut self, commit: &EncodedCommit) {

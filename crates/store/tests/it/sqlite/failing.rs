@@ -63,6 +63,40 @@ fn a_failure_that_undoes_the_group_is_everybodys_and_no_version_comes_back() {
     assert!(new > old + 2, "what the lost commits were called is not used again");
 }
 
+#[test]
+fn what_fails_in_the_queue_does_not_fail_what_comes_later() {
+    let (_folder, path) = place();
+    let store =
+        SqliteStore::open_with(&path, options(|options| options.queue_delay = Duration::from_secs(60)))
+            .unwrap();
+    tamper(&path, &trigger("ROLLBACK"));
+    for n in 0..20 {
+        let lock = write_lock(&path);
+        store.queue(put("poison", json!(n))).unwrap();
+        let commit = store.commit(put("later", json!(n)));
+        drop(lock);
+        block_on(commit).unwrap();
+        assert_eq!(value(&store, "later"), Some(json!(n)));
+    }
+}
+
+#[test]
+fn nobody_reads_a_commit_that_may_still_be_undone() {
+    let (_folder, path) = place();
+    let store = SqliteStore::open(&path).unwrap();
+    tamper(&path, &trigger("ROLLBACK"));
+    let lock = write_lock(&path);
+    store.queue(put("queued", json!(0))).unwrap();
+    let early = store.get(Table::Values, "queued");
+    let commit = store.commit(put("queued", json!(1)));
+    let late = store.get(Table::Values, "queued");
+    let poison = store.commit(put("poison", json!(2)));
+    drop(lock);
+    assert_eq!(block_on(early).unwrap().unwrap().value, json!(0), "a queued commit may be lost, and be seen");
+    assert!(is_failure(&block_on(commit)) && is_failure(&block_on(poison)));
+    assert!(matches!(block_on(late), Err(StoreError::Failed(_))));
+}
+
 /// Fails as a full disk does: for one statement, or for the whole transaction.
 fn trigger(how: &str) -> String {
     format!(
