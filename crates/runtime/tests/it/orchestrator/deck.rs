@@ -257,13 +257,8 @@ async fn perform(
         }
         "chain" => {
             let (first, rest) = what.split_once(' ').unwrap_or((&what, "end"));
-            return Ok(power(
-                &context,
-                Capability::Tools,
-                "call",
-                vec![json!(first), json!({ "what": rest })],
-            )
-            .await?);
+            return power(&context, Capability::Tools, "call", vec![json!(first), json!({ "what": rest })])
+                .await;
         }
         "trick" => {
             return Ok(json!({
@@ -272,9 +267,7 @@ async fn perform(
             }));
         }
         "block" => {
-            return Ok(
-                power(&context, Capability::Moderation, "block", vec![json!(60), json!("Bye.")]).await?
-            );
+            return power(&context, Capability::Moderation, "block", vec![json!(60), json!("Bye.")]).await;
         }
         "crash" => panic!("{} is inside", args["secret"]),
         _ => {}
