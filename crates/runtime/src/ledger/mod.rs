@@ -50,6 +50,8 @@ pub(crate) enum Seen {
         content: Arc<str>,
         /// What it was told.
         response: Arc<ToolResponse>,
+        /// In which turn.
+        turn: u64,
     },
 }
 
@@ -150,9 +152,10 @@ impl Ledger {
         provider_id: &str,
         content: Arc<str>,
         response: Arc<ToolResponse>,
+        turn: u64,
     ) {
         let id: Arc<str> = provider_id.into();
-        self.by_provider.insert(id.clone(), Seen::Refusal { content, response });
+        self.by_provider.insert(id.clone(), Seen::Refusal { content, response, turn });
         self.refusals.push_back(id);
         if self.refusals.len() > REMEMBERED_REFUSALS
             && let Some(oldest) = self.refusals.pop_front()

@@ -59,7 +59,7 @@ impl Inner {
     /// each other and two batches do not see half of one.
     pub(super) fn admit(&self, desk: &mut Desk, mut call: Call, ancestors: Vec<Ancestor>) -> Planned {
         desk.calls_made += 1;
-        let own_id = || -> Arc<str> { format!("call_{}", desk.calls_made).into() };
+        let own_id = || -> Arc<str> { format!("{}{}", desk.call_prefix, desk.calls_made).into() };
         let call_id: Arc<str> = call.id.as_deref().map_or_else(own_id, Arc::from);
         let name: Arc<str> = call.name.as_str().into();
         let turn = desk.ledger.turn_number();
@@ -176,7 +176,8 @@ impl Inner {
         if let Some(id) = call.stable_id()
             && desk.ledger.redelivery(Some(id), asked) == Redelivery::New
         {
-            desk.ledger.remember_refusal(id, asked.clone(), response.clone());
+            let turn = desk.ledger.turn_number();
+            desk.ledger.remember_refusal(id, asked.clone(), response.clone(), turn);
             desk.unsaved.refusals.push((id.to_owned(), asked.clone(), response.clone()));
             desk.unsaved.session = true;
         }
@@ -205,7 +206,8 @@ impl Inner {
                 }
                 Plan::Joined(entry)
             }
-            Some(Seen::Refusal { response, .. }) => {
+            Some(Seen::Refusal { response, turn, .. }) => {
+                let response = Arc::new(super::batch::replayed(&response, turn));
                 self.tell_call(desk, call, call_id, None, &response, trace, Some("replayed"));
                 Plan::Refused(response)
             }

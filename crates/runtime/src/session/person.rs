@@ -249,7 +249,7 @@ impl Inner {
     pub(super) fn remember_unasked(&self, desk: &mut Desk, entry: &Arc<Entry>, response: &Arc<ToolResponse>) {
         desk.ledger.forget(entry);
         if let Some(id) = &entry.provider_id {
-            desk.ledger.remember_refusal(id, entry.content.clone(), response.clone());
+            desk.ledger.remember_refusal(id, entry.content.clone(), response.clone(), entry.turn);
             desk.unsaved.refusals.push((id.to_string(), entry.content.clone(), response.clone()));
         }
     }
@@ -483,7 +483,7 @@ impl Inner {
         let orphan = Orphan {
             call_id: entry.call_id.clone(),
             name: entry.tool.clone(),
-            what: OrphanOf::Call(entry.clone()),
+            what: OrphanOf::Asked(entry.clone()),
         };
         let answer = Answer {
             call_id: entry.call_id.clone(),

@@ -2,4 +2,6 @@
 
 mod answering;
 mod asking;
+mod chaos;
 mod deck;
+mod fragile;
