@@ -31,8 +31,8 @@ pub(crate) struct Overrun;
 impl Budget {
     /// Enough for any calendar that people keep, and still well under a second.
     pub(crate) const QUERY: u64 = 500_000;
-    /// A file is read once, so it may cost more.
-    pub(crate) const IMPORT: u64 = 2_000_000;
+    /// For the rules of one file, which are each tried once.
+    pub(crate) const IMPORT: u64 = 500_000;
 
     pub(crate) fn new(periods: u64) -> Self {
         Self(periods)
