@@ -39,8 +39,10 @@ impl Budget {
     }
 
     pub(crate) fn spend(&mut self, periods: u64) -> Result<(), Overrun> {
-        self.0 = self.0.checked_sub(periods).ok_or(Overrun)?;
-        Ok(())
+        let left = self.0.checked_sub(periods);
+        // Once it is spent it stays so: whoever comes next must not search again to find that out.
+        self.0 = left.unwrap_or(0);
+        left.map(|_| ()).ok_or(Overrun)
     }
 }
 
@@ -205,9 +207,10 @@ impl Rule {
         let first = start.wall();
         // An end before the beginning leaves the first time alone, and costs nothing to see.
         let Ok(engine) = self.engine(first, self.last_wall(start, home)) else { return Ok(true) };
+        budget.spend(1)?;
         let next = (&engine.limit()).into_iter().next();
         let found = next.as_ref().and_then(to_jiff);
-        budget.spend(found.map_or(MOST_SEARCHED, |wall| 1 + self.periods(first, wall)))?;
+        budget.spend(found.map_or(MOST_SEARCHED, |wall| self.periods(first, wall)))?;
         Ok(found.is_some())
     }
 
