@@ -5,3 +5,5 @@ mod asking;
 mod chaos;
 mod deck;
 mod fragile;
+mod isolation;
+mod secrets;
