@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use expect_test::expect;
-use quarterdeck_contracts::{Store, Table};
+use quarterdeck_contracts::{Commit, Store, Table};
 use quarterdeck_testkit::tree;
 use serde_json::json;
 
@@ -180,7 +180,7 @@ fn a_client_is_erased_but_for_the_block_and_the_trail() {
     );
     assert_eq!(
         last_line(&files),
-        json!({ "event": "operator", "action": "erase_client", "clientId": "fridtjof", "rows": 5 })
+        json!({ "event": "operator", "action": "erase_client", "clientId": "fridtjof", "rows": 5, "sessionsLeft": 0 })
     );
     check(
         files.path(),
@@ -210,6 +210,26 @@ fn a_client_is_erased_but_for_the_block_and_the_trail() {
     let kept = |key| run(store.get(Table::Values, key)).unwrap().is_some();
     assert!(!kept("fridtjof/word_count/last"));
     assert!(kept("fridtjof-2/word_count/last"), "somebody with a longer name is somebody else");
+}
+
+#[test]
+fn an_erasure_that_left_something_says_so() {
+    let files = with_sessions();
+    let store = store(&files);
+    // A session that is not among those the store lists for its client.
+    run(store.commit(Commit::default().delete(Table::Sessions, "c/hjalmar/ses_2"))).unwrap();
+    run(store.close()).unwrap();
+    check(
+        files.path(),
+        &["clients", "erase", "hjalmar", "--yes"],
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        hjalmar was not erased as a whole: 1 session, with calls, could not be erased (0 rows were)
+        help: `quarterdeck sessions --client hjalmar` shows what is left
+    "#]],
+    );
 }
 
 #[test]
