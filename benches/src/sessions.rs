@@ -78,7 +78,8 @@ pub(crate) fn idle(fixtures: &Fixtures, count: usize) -> u64 {
         let mut held = Vec::with_capacity(count);
         for number in 0..count {
             let client = Client::anonymous(format!("client-{number}"));
-            let session = orchestrator.open(client, Mode::Text, world.snapshot.clone()).await.expect("it opens");
+            let session =
+                orchestrator.open(client, Mode::Text, world.snapshot.clone()).await.expect("it opens");
             session.begin_turn(None);
             let connection = session.connect();
             look(&connection, values[number % VARIANTS].clone()).await;
