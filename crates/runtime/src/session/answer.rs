@@ -168,11 +168,12 @@ impl Inner {
         self.news.notify_waiters();
     }
 
-    fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
+    pub(super) fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
         let mut desk = self.lock();
         desk.ledger.delivered(entry);
         desk.orphans.retain(|orphan| !orphan.is_of(entry));
-        if entry.writes {
+        // A question or a failure that may pass is no outcome: on record, it would stand in the way of the real one.
+        if entry.writes && entry.is_kept() {
             desk.unsaved.entries.push(entry.clone());
             self.save_soon(&mut desk);
         }

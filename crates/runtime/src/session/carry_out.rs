@@ -203,6 +203,7 @@ impl Inner {
         let is_abandoned = ran && entry.writes && entry.is_cancelled();
         let transitions = if ran { self.apply(&mut desk, &work, &response, blocks) } else { Vec::new() };
         if is_recorded(&response) {
+            entry.keep();
             if !entry.writes {
                 desk.unsaved.entries.push(entry.clone());
             }

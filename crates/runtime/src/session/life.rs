@@ -12,6 +12,7 @@ use super::events::ClientEvent;
 use super::person::{ConfirmationRow, Status};
 use super::records::CallRow;
 use super::{Inner, Session};
+use crate::gates::Redelivery;
 use crate::state::PendingEnd;
 
 /// How many rows are read at once.
@@ -93,7 +94,10 @@ impl Inner {
         };
         if row.is_refusal {
             let id = row.provider_id.as_deref().unwrap_or(&row.call_id);
-            desk.ledger.remember_refusal(id, row.content.as_str().into(), response);
+            // A question that a person has answered since is on record beside its outcome, which counts.
+            if desk.ledger.redelivery(Some(id), &row.content) == Redelivery::New {
+                desk.ledger.remember_refusal(id, row.content.as_str().into(), response);
+            }
             return;
         }
         let entry = row.entry();

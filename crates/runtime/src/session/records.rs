@@ -97,6 +97,7 @@ impl CallRow {
             writes: self.writes,
         });
         entry.begin();
+        entry.keep();
         entry
     }
 }

@@ -183,6 +183,9 @@ fn definitions() -> Vec<Value> {
         definition("trick", json!({ "sideEffects": "none", "category": "utility" })),
         definition("block", json!({ "control": true })),
         definition("crash", json!({})),
+        definition("flaky_book", json!({})),
+        definition("pay_twice", json!({ "requiresConfirmation": true, "repeatable": true })),
+        definition("broken_off", json!({})),
     ]
 }
 
@@ -223,7 +226,7 @@ async fn perform(
 ) -> Result<Value, ToolError> {
     let what = args["what"].as_str().unwrap().to_owned();
     match tool {
-        "book" | "pay" | "rare" | "toss" => outside.count(&what),
+        "book" | "pay" | "pay_twice" | "rare" | "toss" => outside.count(&what),
         "look" if what.contains("nothing") => {
             outside.count(&what);
             return Ok(json!({ "results": [], "took": 1 }));
@@ -238,6 +241,19 @@ async fn perform(
             outside.count(&format!("{what} begun"));
             tokio::time::sleep(Duration::from_secs(2)).await;
             outside.count(&what);
+        }
+        "broken_off" => {
+            outside.count(&what);
+            let error = ToolError::new(ErrorType::Cancelled, "Half of it was done.");
+            return Err(ToolError { partial_side_effects: Some(true), ..error });
+        }
+        "flaky_book" => {
+            outside.count(&what);
+            let mut failures = outside.failures.lock().unwrap();
+            if *failures > 0 {
+                *failures -= 1;
+                return Err(ToolError::new(ErrorType::Conflict, "Not now.").retryable());
+            }
         }
         "flaky" => {
             outside.count(&what);

@@ -3,3 +3,4 @@
 mod answering;
 mod asking;
 mod deck;
+mod keeping;
