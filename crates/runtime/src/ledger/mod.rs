@@ -125,6 +125,11 @@ impl Ledger {
         Some(entry)
     }
 
+    /// The equal call of this turn, while it has no answer.
+    pub(crate) fn waiting(&self, content: &str) -> Option<Arc<Entry>> {
+        self.by_content.get(content).filter(|entry| entry.answered().is_none()).cloned()
+    }
+
     /// Enters a call, and says which one was forgotten for it.
     pub(crate) fn enter(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         if entry.turn == self.turn_number() {
@@ -137,6 +142,8 @@ impl Ledger {
             self.undelivered_writes.insert(entry.content.clone(), entry);
             return None;
         }
+        // One that waited for a person is entered a second time when it runs.
+        self.forgettable.retain(|other| !Arc::ptr_eq(other, &entry));
         self.forgettable.push_back(entry);
         let oldest =
             (self.forgettable.len() > self.remembered_calls).then(|| self.forgettable.pop_front())??;

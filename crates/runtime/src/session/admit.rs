@@ -95,6 +95,10 @@ impl Inner {
             (Verdict::Replay(which), _) => self.replay(desk, &call, &call_id, &asked, which, &trace),
             // The second gate refuses what does not exist.
             (_, None) => self.refuse(desk, &call, &call_id, &asked, unknown(&name), &trace),
+            // Equal calls wait for one answer of the person, also where each of them would run.
+            (Verdict::Ask, Some(_)) if let Some(waiting) = desk.ledger.waiting(&asked) => {
+                Plan::Joined(waiting)
+            }
             (Verdict::Ask, Some(tool)) => {
                 let writes = tool.metadata().side_effects == SideEffects::Writes;
                 Plan::Ask(self.work(
