@@ -126,7 +126,8 @@ impl Inner {
         let mut desk = self.lock();
         if let OrphanOf::Call(entry) = &orphan.what {
             let is_known = desk.orphans.iter().any(|other| other.is_of(entry));
-            // What was cancelled is wanted by nobody; what was delivered under another id is known.
+            // What was cancelled is wanted by nobody, or was told as abandoned; what was delivered under another id is
+            // known.
             if is_known || entry.phase() >= crate::ledger::Phase::Delivered || entry.is_unwanted() {
                 return;
             }
@@ -181,7 +182,7 @@ impl Inner {
 }
 
 impl Orphan {
-    fn is_of(&self, entry: &Arc<Entry>) -> bool {
+    pub(super) fn is_of(&self, entry: &Arc<Entry>) -> bool {
         matches!(&self.what, OrphanOf::Call(other) if Arc::ptr_eq(other, entry))
     }
 
@@ -198,9 +199,9 @@ impl Orphan {
 }
 
 impl Entry {
-    /// Whether nobody wants the answer: the call was cancelled and did nothing.
+    /// Whether nobody waits for the answer any more: the call was cancelled, whether it did something or not.
     fn is_unwanted(&self) -> bool {
-        self.answered().is_some_and(|response| is_cancelled(&response))
+        self.answered().is_some_and(|response| self.is_cancelled() || is_cancelled(&response))
     }
 }
 

@@ -111,7 +111,8 @@ impl Inner {
             };
             let effects = context.effects();
             if let Some(pause) = self.pause_before_retry(work, &response, retries, begun.elapsed()) {
-                tokio::time::sleep(pause).await;
+                // Cancelled meanwhile, it is not run again: the next round finds that out before anything else.
+                self.unless_cancelled(work, tokio::time::sleep(pause)).await;
                 retries += 1;
                 continue;
             }
@@ -131,9 +132,9 @@ impl Inner {
         }
         let running = std::pin::pin!(running);
         let cancelled = std::pin::pin!(work.entry.until_cancelled());
-        match select(running, cancelled).await {
-            Either::Left((response, _)) => Some(response),
-            Either::Right(_) => None,
+        match select(cancelled, running).await {
+            Either::Left(_) => None,
+            Either::Right((response, _)) => Some(response),
         }
     }
 
@@ -212,6 +213,9 @@ impl Inner {
         }
         desk.unsaved.session |= !transitions.is_empty();
         entry.answer(response.clone());
+        if entry.is_cancelled() {
+            desk.orphans.retain(|orphan| !orphan.is_of(entry));
+        }
         if is_abandoned {
             self.tell_abandoned(&mut desk, &work, &response);
         }
@@ -286,6 +290,7 @@ impl Inner {
         let entry = &work.entry;
         let how = if response.is_ok() { "was done" } else { "failed" };
         desk.notes.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
+        desk.unsaved.session = true;
         let answer = Answer {
             call_id: entry.call_id.clone(),
             name: entry.tool.clone(),
@@ -350,8 +355,8 @@ fn is_recorded(response: &ToolResponse) -> bool {
     match &response.outcome {
         Outcome::Success(_) => true,
         Outcome::Failure(error) => {
-            error.kind != ErrorType::Cancelled
-                && (!error.retryable || error.partial_side_effects == Some(true))
+            let may_turn_out_differently = error.retryable || error.kind == ErrorType::Cancelled;
+            error.partial_side_effects == Some(true) || !may_turn_out_differently
         }
     }
 }

@@ -186,6 +186,10 @@ fn definitions() -> Vec<Value> {
         definition("flaky_book", json!({})),
         definition("pay_twice", json!({ "requiresConfirmation": true, "repeatable": true })),
         definition("broken_off", json!({})),
+        definition(
+            "slow_to_retry",
+            json!({ "sideEffects": "read_only", "category": "utility", "idempotent": true }),
+        ),
     ]
 }
 
@@ -241,6 +245,11 @@ async fn perform(
             outside.count(&format!("{what} begun"));
             tokio::time::sleep(Duration::from_secs(2)).await;
             outside.count(&what);
+        }
+        "slow_to_retry" => {
+            outside.count(&what);
+            let error = ToolError::new(ErrorType::Transient, "Not now.").retryable();
+            return Err(ToolError { retry_after_ms: Some(20_000), ..error });
         }
         "broken_off" => {
             outside.count(&what);

@@ -2,5 +2,6 @@
 
 mod answering;
 mod asking;
+mod cutting;
 mod deck;
 mod keeping;
