@@ -50,6 +50,21 @@ impl Session {
     }
 }
 
+/// A session that nobody holds waits in the store, with everything it has come to.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !*self.is_up.get_mut() {
+            return;
+        }
+        self.save_now();
+        if self.lock().controller.state().is_active {
+            self.shared.metrics.session_ended(self.mode);
+            self.shared.voices.stopped(self.mode, &self.client);
+        }
+        self.shared.forget_dropped(&self.id);
+    }
+}
+
 impl Inner {
     /// Whether a client is there.
     pub(crate) fn is_connected(&self) -> bool {

@@ -5,3 +5,4 @@ mod asking;
 mod cutting;
 mod deck;
 mod keeping;
+mod living;
