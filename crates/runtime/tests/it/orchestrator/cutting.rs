@@ -1,15 +1,28 @@
 //! What is cut short: cancelled, interrupted, overtaken.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode};
-use quarterdeck_runtime::{Call, ClientEvent, Reply, Why};
+use quarterdeck_runtime::{Call, Client, ClientEvent, Connection, Reply, Why};
 use serde_json::json;
 
 use super::deck::{Deck, kind, one, take};
+use super::moody::Moody;
 
 fn call(tool: &str, what: &str) -> Call {
     Call::new(tool, json!({ "what": what }))
+}
+
+/// Submits a call that waits for a person, and gives the token that they would have.
+async fn suspended(connection: &Connection) -> String {
+    let replies = connection.submit(vec![call("pay", "rent").with_id("call_pay_01")]).all().await;
+    assert!(matches!(&replies[..], [Reply::Waits { .. }]));
+    let Some(ClientEvent::Confirmation { request, .. }) = connection.try_event() else {
+        panic!("nobody was asked")
+    };
+    request.token.unwrap().expose().to_owned()
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,4 +92,49 @@ async fn equal_calls_that_wait_for_a_person_are_both_answered() {
     assert_eq!(deck.outside.times("rent"), 1, "one yes is one payment");
     let first = one(&connection, call("pay_twice", "rent").with_id("call_000001")).await;
     assert_eq!((kind(&first), first.meta.idempotent_cache_hit), (None, Some(true)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_whose_time_runs_out_while_it_is_being_answered_is_not_left_open() {
+    let store = Arc::new(Moody::default());
+    let deck = Deck::on(store.clone(), Arc::default());
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let token = suspended(&connection).await;
+    tokio::time::sleep(Duration::from_secs(295)).await;
+    deck.clock.advance(Duration::from_secs(295));
+    store.sulks.store(true, Ordering::Relaxed);
+    let click = take(session.answer_confirmation(&token, ConfirmationAnswer::Approve).await);
+    assert_eq!(kind(&click), Some(ErrorType::Transient));
+    deck.clock.advance(Duration::from_secs(10));
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let Some(ClientEvent::Answer { answer, .. }) = connection.try_event() else {
+        panic!("it must be answered")
+    };
+    assert_eq!(kind(&take(answer)), Some(ErrorType::ConfirmationExpired));
+    assert_eq!(deck.outside.times("rent"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_learns_what_the_person_answered_elsewhere() {
+    for (word, told) in
+        [(ConfirmationAnswer::Approve, None), (ConfirmationAnswer::Deny, Some(ErrorType::ConfirmationDenied))]
+    {
+        let deck = Deck::new();
+        let (session, connection) = deck.open("ann", Mode::Text).await;
+        let token = suspended(&connection).await;
+        let other = deck.restarted();
+        let there = other
+            .orchestrator
+            .resume(session.id(), Client::anonymous("ann"), deck.snapshot.clone())
+            .await
+            .unwrap();
+        assert_eq!(kind(&take(there.answer_confirmation(&token, word).await)), told);
+        let here = take(session.answer_confirmation(&token, ConfirmationAnswer::Approve).await);
+        assert_eq!(kind(&here), Some(ErrorType::ConfirmationInvalid));
+        let Some(ClientEvent::Answer { answer, .. }) = connection.try_event() else {
+            panic!("it must be answered")
+        };
+        assert_eq!(kind(&take(answer)), told);
+        assert_eq!(deck.outside.times("rent"), u32::from(told.is_none()));
+    }
 }

@@ -1,47 +1,14 @@
 //! How sessions come back, are left, and end by themselves.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::handler::BoxFuture;
-use quarterdeck_contracts::{Commit, CommitError, Mode, Row, Scan, Store, StoreError, Table};
+use quarterdeck_contracts::Mode;
 use quarterdeck_runtime::{Call, Client, ClientEvent, Orchestrator, Session, SessionError, sessions};
-use quarterdeck_store::MemoryStore;
 use serde_json::json;
 
 use super::deck::{Deck, one};
-
-/// A store that lets others go first before it answers.
-struct Hesitant(MemoryStore);
-
-impl Store for Hesitant {
-    fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
-        hesitate(self.0.get(table, key))
-    }
-    fn scan(&self, table: Table, scan: Scan) -> BoxFuture<Result<Vec<(String, Row)>, StoreError>> {
-        hesitate(self.0.scan(table, scan))
-    }
-    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
-        self.0.commit(commit)
-    }
-    fn queue(&self, commit: Commit) -> Result<(), StoreError> {
-        self.0.queue(commit)
-    }
-    fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
-        self.0.sweep(now_ms)
-    }
-    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
-        self.0.backup(to)
-    }
-}
-
-fn hesitate<T: Send + 'static>(answer: BoxFuture<T>) -> BoxFuture<T> {
-    Box::pin(async move {
-        tokio::task::yield_now().await;
-        answer.await
-    })
-}
+use super::moody::Moody;
 
 fn call(tool: &str, what: &str) -> Call {
     Call::new(tool, json!({ "what": what }))
@@ -58,7 +25,7 @@ async fn resume(
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_two_bring_back_at_once_is_one_session() {
-    let deck = Deck::on(Arc::new(Hesitant(MemoryStore::new())), Arc::default());
+    let deck = Deck::on(Arc::new(Moody::default()), Arc::default());
     let (session, connection) = deck.open("ann", Mode::Text).await;
     let book = || call("book", "room").with_id("call_000001");
     one(&connection, book()).await;

@@ -6,3 +6,4 @@ mod cutting;
 mod deck;
 mod keeping;
 mod living;
+mod moody;
