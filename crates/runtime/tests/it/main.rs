@@ -4,5 +4,6 @@
 
 mod execution;
 mod loading;
+mod operating;
 mod orchestrator;
 mod world;

@@ -175,6 +175,7 @@ fn definitions() -> Vec<Value> {
         definition("toss", json!({ "repeatable": true, "sideEffects": "none", "category": "utility" })),
         definition("flaky", json!({ "idempotent": true, "sideEffects": "read_only", "category": "utility" })),
         definition("rare", json!({ "rateLimit": { "calls": 2, "windowMs": 60000, "per": "client" } })),
+        definition("rare_here", json!({ "rateLimit": { "calls": 9, "windowMs": 60000, "per": "session" } })),
         definition("hang_up", json!({ "control": true, "sideEffects": "none" })),
         definition("typed_only", json!({ "allowedModes": ["text"], "sideEffects": "none" })),
         definition("members", json!({ "availability": { "authenticated": true }, "sideEffects": "none" })),

@@ -3,7 +3,7 @@
 mod answering;
 mod asking;
 mod cutting;
-mod deck;
+pub(crate) mod deck;
 mod keeping;
 mod living;
 mod moody;
