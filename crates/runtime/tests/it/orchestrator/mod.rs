@@ -2,6 +2,7 @@
 
 mod answering;
 mod asking;
+mod budgeting;
 mod cutting;
 pub(crate) mod deck;
 mod keeping;
