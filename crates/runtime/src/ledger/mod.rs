@@ -151,22 +151,23 @@ impl Ledger {
         Some(oldest)
     }
 
-    /// Remembers a refusal under the id of its call.
+    /// Remembers a refusal under the id of its call, and says whose was forgotten for it.
     pub(crate) fn remember_refusal(
         &mut self,
         provider_id: &str,
         content: Arc<str>,
         response: Arc<ToolResponse>,
-    ) {
+    ) -> Option<Arc<str>> {
         let id: Arc<str> = provider_id.into();
         self.by_provider.insert(id.clone(), Seen::Refusal { content, response });
+        // An id that is refused again is remembered from now on, and not forgotten with its first refusal.
+        self.refusals.retain(|other| *other != id);
         self.refusals.push_back(id);
-        if self.refusals.len() > REMEMBERED_REFUSALS
-            && let Some(oldest) = self.refusals.pop_front()
-            && matches!(self.by_provider.get(&oldest), Some(Seen::Refusal { .. }))
-        {
+        let oldest = (self.refusals.len() > REMEMBERED_REFUSALS).then(|| self.refusals.pop_front())??;
+        if matches!(self.by_provider.get(&oldest), Some(Seen::Refusal { .. })) {
             self.by_provider.remove(&oldest);
         }
+        Some(oldest)
     }
 
     /// Takes a call out again, so that it may be tried anew.

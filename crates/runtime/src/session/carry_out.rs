@@ -183,13 +183,28 @@ impl Inner {
         let row = CallRow::done(&work.entry, response, self.now_ms());
         let mut commit = Commit::default().put_until(Table::Calls, key, json!(row), self.keep_until());
         if response.is_ok() {
-            commit = commit.and(effects.commit);
+            commit = commit.and(self.kept_for_a_time(effects.commit));
         }
         self.commit(commit).await?;
         if response.is_ok() {
             self.send(effects.messages);
         }
         Ok(response.is_ok() && effects.blocks)
+    }
+
+    /// What a handler wrote is forgotten in time, like everything else: a block or an issued session when it has run
+    /// out, a value after the retention time. Events of the calendar are the site's own.
+    fn kept_for_a_time(&self, mut commit: Commit) -> Commit {
+        for write in &mut commit.writes {
+            let Some(value) = &write.value else { continue };
+            write.expires_ms = match write.table {
+                Table::Values => self.keep_until(),
+                Table::Blocks => value["untilMs"].as_u64(),
+                Table::Sessions => value["expiresMs"].as_u64(),
+                _ => write.expires_ms,
+            };
+        }
+        commit
     }
 
     /// Puts the answer where everyone who waits for it looks, and applies what it asks for.

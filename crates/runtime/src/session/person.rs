@@ -249,8 +249,7 @@ impl Inner {
     pub(super) fn remember_unasked(&self, desk: &mut Desk, entry: &Arc<Entry>, response: &Arc<ToolResponse>) {
         desk.ledger.forget(entry);
         if let Some(id) = &entry.provider_id {
-            desk.ledger.remember_refusal(id, entry.content.clone(), response.clone());
-            desk.unsaved.refusals.push((id.to_string(), entry.content.clone(), response.clone()));
+            self.remember_refusal(desk, id, &entry.content, response);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode};
+use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode, Scan, Table};
 use quarterdeck_runtime::{Call, Client, ClientEvent, Connection};
 use serde_json::json;
 
@@ -100,4 +100,55 @@ async fn after_a_restart_an_id_stands_for_its_outcome_and_not_for_the_question_b
     let again = one(&session.connect(), pay()).await;
     assert_eq!((kind(&again), again.meta.idempotent_cache_hit), (None, Some(true)));
     assert_eq!(deck.outside.times("rent"), 1);
+}
+
+/// The keys of a table.
+async fn keys(deck: &Deck, table: Table) -> Vec<String> {
+    let rows = deck.store.scan(table, Scan::prefix("", 10_000)).await.unwrap();
+    rows.into_iter().map(|(key, _)| key).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_handlers_wrote_is_forgotten_when_its_time_has_come() {
+    let deck = Deck::new();
+    let (_session, connection) = deck.open("ann", Mode::Text).await;
+    assert!(one(&connection, call("count", "n")).await.is_ok());
+    assert!(one(&connection, call("block", "x")).await.is_ok());
+    let now_ms = 1_768_294_800_000;
+    deck.store.sweep(now_ms + 59_999).await.unwrap();
+    assert_eq!(keys(&deck, Table::Blocks).await.len(), 1);
+    deck.store.sweep(now_ms + 60_001).await.unwrap();
+    assert!(keys(&deck, Table::Blocks).await.is_empty(), "a block that has run out");
+    assert_eq!(keys(&deck, Table::Values).await.len(), 1);
+    let thirty_days = 30 * 24 * 3_600_000;
+    deck.store.sweep(now_ms + thirty_days + 1).await.unwrap();
+    assert!(keys(&deck, Table::Values).await.is_empty(), "a value that nobody has written since");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_store_remembers_no_more_refusals_than_the_session_does() {
+    let deck = Deck::new();
+    let (_session, connection) = deck.open("ann", Mode::Voice).await;
+    for n in 0..250 {
+        let refused = one(&connection, call("typed_only", "x").with_id(format!("call_{n:06}"))).await;
+        assert_eq!(kind(&refused), Some(ErrorType::ModeRestricted));
+    }
+    tokio::time::sleep(A_WHILE).await;
+    let kept = keys(&deck, Table::Calls).await;
+    assert_eq!(kept.len(), 200);
+    assert!(kept[0].ends_with("refused:call_000050"), "{}", kept[0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_beyond_what_a_message_may_hold_are_on_record_too() {
+    let deck = Deck::new();
+    let (_session, connection) = deck.open("ann", Mode::Text).await;
+    let calls: Vec<_> = (0..130).map(|n| call("look", &format!("thing {n}"))).collect();
+    let replies = connection.submit(calls).all().await;
+    let answers: Vec<_> = replies.into_iter().map(|reply| reply.answer().unwrap()).collect();
+    assert_eq!(&*answers[129].call_id, "call_130");
+    for answer in answers {
+        answer.delivered();
+    }
+    assert_eq!(deck.trail.count("tool_execution"), 130);
 }
