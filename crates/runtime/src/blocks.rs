@@ -74,3 +74,34 @@ pub(crate) async fn block(overlay: &Overlay, new: Block) -> Result<Block, StoreE
     overlay.put(Table::Blocks, block.client_id.clone(), json!(block));
     Ok(block)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use quarterdeck_store::MemoryStore;
+    use quarterdeck_testkit::block_on;
+
+    use super::*;
+
+    #[test]
+    fn repeating_a_block_extends_it_and_never_shortens_it() {
+        let store = Arc::new(MemoryStore::new());
+        let until = |until_ms: u64| {
+            let overlay = Overlay::new(store.clone());
+            let new = Block {
+                client_id: "ann".into(),
+                until_ms,
+                message: String::new(),
+                session_id: "s".into(),
+                at_ms: 0,
+            };
+            let made = block_on(block(&overlay, new)).unwrap().until_ms;
+            block_on(store.commit(overlay.take())).unwrap();
+            made
+        };
+        assert_eq!((until(100), until(50), until(200)), (100, 100, 200));
+        assert_eq!(block_on(block_of(&*store, "ann", 199)).unwrap().unwrap().until_ms, 200);
+        assert_eq!(block_on(block_of(&*store, "ann", 200)).unwrap(), None);
+    }
+}

@@ -1,12 +1,13 @@
 //! What operators do: see sessions and clients, end a session, erase a client.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quarterdeck_contracts::{Commit, CommitError, Mode, Store, StoreError, Table};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::orchestrator::{all_rows, index_key};
+use crate::policy::Policy;
 use crate::session::{SessionRow, session_key};
 
 /// How many rows are erased in one commit.
@@ -98,10 +99,14 @@ pub async fn end_stored_session(store: &dyn Store, id: &str) -> Result<bool, Com
         return Ok(false);
     }
     row.state.is_active = false;
-    let commit = Commit::default().check(Table::Sessions, key.clone(), Some(stored.version)).put(
+    row.state.pending_end_voice_session = None;
+    // It is kept as long as one that ended by itself, and not for ever.
+    let expires = row.seen_ms + Policy::default().retention.as_millis() as u64;
+    let commit = Commit::default().check(Table::Sessions, key.clone(), Some(stored.version)).put_until(
         Table::Sessions,
         key,
         json!(row),
+        Some(expires),
     );
     store.commit(commit).await?;
     Ok(true)
@@ -111,18 +116,17 @@ pub async fn end_stored_session(store: &dyn Store, id: &str) -> Result<bool, Com
 /// erasing must not be a way out of it.
 pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, CommitError> {
     let mut doomed: Vec<(Table, String)> = Vec::new();
-    let index = index_key(client, "");
-    for (key, _) in all_rows(store, Table::Sessions, &index).await? {
-        let id = key[index.len()..].to_owned();
+    let windows = all_rows(store, Table::Rates, "").await?;
+    let forget_windows = |doomed: &mut Vec<(Table, String)>, suffix: &str| {
+        let theirs = windows.iter().filter(|(key, _)| key.ends_with(suffix));
+        doomed.extend(theirs.map(|(key, _)| (Table::Rates, key.clone())));
+    };
+    for id in session_ids(store, client).await? {
         let calls = all_rows(store, Table::Calls, &format!("{id}/")).await?;
         doomed.extend(calls.into_iter().map(|(key, _)| (Table::Calls, key)));
-        let windows = all_rows(store, Table::Rates, "").await?;
-        let suffix = format!("/session/{id}");
-        doomed.extend(
-            windows.into_iter().filter(|(key, _)| key.ends_with(&suffix)).map(|(key, _)| (Table::Rates, key)),
-        );
+        forget_windows(&mut doomed, &format!("/session/{id}"));
         doomed.push((Table::Sessions, session_key(&id)));
-        doomed.push((Table::Sessions, key));
+        doomed.push((Table::Sessions, index_key(client, &id)));
     }
     for (key, value) in all_rows(store, Table::Sessions, "r/").await? {
         if value["clientId"] == client {
@@ -136,11 +140,7 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
     }
     let values = all_rows(store, Table::Values, &format!("{client}/")).await?;
     doomed.extend(values.into_iter().map(|(key, _)| (Table::Values, key)));
-    let suffix = format!("/client/{client}");
-    let windows = all_rows(store, Table::Rates, "").await?;
-    doomed.extend(
-        windows.into_iter().filter(|(key, _)| key.ends_with(&suffix)).map(|(key, _)| (Table::Rates, key)),
-    );
+    forget_windows(&mut doomed, &format!("/client/{client}"));
     let count = doomed.len() as u64;
     for portion in doomed.chunks(PORTION) {
         let commit =
@@ -148,4 +148,17 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
         store.commit(commit).await?;
     }
     Ok(count)
+}
+
+/// Every session of a client. One that lives longer than the retention time outlives its place in the index.
+async fn session_ids(store: &dyn Store, client: &str) -> Result<BTreeSet<String>, StoreError> {
+    let index = index_key(client, "");
+    let indexed = all_rows(store, Table::Sessions, &index).await?;
+    let mut ids: BTreeSet<_> = indexed.iter().map(|(key, _)| key[index.len()..].to_owned()).collect();
+    for (key, value) in all_rows(store, Table::Sessions, "s/").await? {
+        if value["clientId"] == client {
+            ids.extend(key.strip_prefix("s/").map(str::to_owned));
+        }
+    }
+    Ok(ids)
 }

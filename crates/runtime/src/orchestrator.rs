@@ -4,6 +4,7 @@
 //! store, the clock, the trail and the figures, and nothing else.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use quarterdeck_contracts::handler::ToolFacts;
@@ -203,8 +204,8 @@ impl Orchestrator {
             Err(CommitError::Changed { .. }) => return Err(SessionError::BadId),
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
-        let session = self.bring_up(&row, id, snapshot, client.facts);
-        self.shared.metrics.session_began(mode);
+        let inner = Inner::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
+        let (session, _) = self.bring_up(inner);
         session.inner.audit_life("session_start", json!({ "registryVersion": row.registry_version }));
         Ok(session)
     }
@@ -229,6 +230,9 @@ impl Orchestrator {
             if session.client() != client.id {
                 return Err(SessionError::Unknown);
             }
+            if self.shared.is_over(&session.inner, now_ms) {
+                session.end(inactivity()).await;
+            }
             if !session.state().is_active {
                 return Err(SessionError::Ended);
             }
@@ -243,9 +247,12 @@ impl Orchestrator {
         if !row.state.is_active || now_ms > row.seen_ms + self.shared.patience_ms(row.mode) {
             return Err(SessionError::Ended);
         }
-        let session = self.bring_up(&row, id, snapshot, client.facts);
-        session.inner.remember(row.notes.clone()).await?;
-        self.shared.metrics.session_began(row.mode);
+        let inner = Inner::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
+        inner.remember(row.notes.clone()).await?;
+        let (session, is_ours) = self.bring_up(inner);
+        if !is_ours {
+            return Ok(session);
+        }
         let pinned = session.snapshot().version().to_owned();
         session.inner.audit_life(
             "session_resumed",
@@ -254,18 +261,19 @@ impl Orchestrator {
         Ok(session)
     }
 
-    fn bring_up(
-        &self,
-        row: &SessionRow,
-        id: &str,
-        snapshot: Arc<Snapshot>,
-        who: Arc<ClientFacts>,
-    ) -> Session {
-        let id: Arc<str> = id.into();
-        let inner = Inner::new(row, id.clone(), snapshot, self.shared.clone(), who);
-        self.shared.voices.started(row.mode, &inner.client);
-        self.shared.lock().insert(id, Arc::downgrade(&inner));
-        Session { inner }
+    /// Makes a session known, whole as it is. Of two that were brought back at the same time the first one counts;
+    /// `false` says that it was another's.
+    fn bring_up(&self, inner: Arc<Inner>) -> (Session, bool) {
+        let mut live = self.shared.lock();
+        if let Some(first) = live.get(&inner.id).and_then(Weak::upgrade) {
+            return (Session { inner: first }, false);
+        }
+        live.insert(inner.id.clone(), Arc::downgrade(&inner));
+        drop(live);
+        inner.is_up.store(true, Ordering::Release);
+        self.shared.voices.started(inner.mode, &inner.client);
+        self.shared.metrics.session_began(inner.mode);
+        (Session { inner }, true)
     }
 
     /// A session of this process.
@@ -297,18 +305,8 @@ impl Orchestrator {
         let now_ms = epoch_ms(self.shared.clock.now());
         let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
         for inner in live {
-            let idle = now_ms.saturating_sub(inner.seen_ms());
-            let gone = inner.gone_since().map(|since| now_ms.saturating_sub(since));
-            let is_over = idle > self.shared.policy.idle_after.as_millis() as u64
-                || gone.is_some_and(|gone| gone > self.shared.patience_ms(inner.mode));
-            if is_over {
-                let end = PendingEnd {
-                    after: quarterdeck_contracts::EndAfter::CurrentTurn,
-                    reason: "inactivity".into(),
-                    closing_message: None,
-                    text_response: None,
-                };
-                Session { inner }.end(end).await;
+            if self.shared.is_over(&inner, now_ms) {
+                Session { inner }.end(inactivity()).await;
             }
         }
         self.shared.store.sweep(now_ms).await
@@ -336,6 +334,22 @@ impl Shared {
         self.lock().remove(id);
     }
 
+    /// Forgets a session that nobody holds any more, unless it was brought back in the meantime.
+    pub(crate) fn forget_dropped(&self, id: &str) {
+        let mut live = self.lock();
+        if live.get(id).is_some_and(|inner| inner.strong_count() == 0) {
+            live.remove(id);
+        }
+    }
+
+    /// Whether a session of this process was left for too long.
+    fn is_over(&self, inner: &Inner, now_ms: u64) -> bool {
+        let idle = now_ms.saturating_sub(inner.seen_ms());
+        let gone = inner.gone_since().map(|since| now_ms.saturating_sub(since));
+        idle > self.policy.idle_after.as_millis() as u64
+            || gone.is_some_and(|gone| gone > self.patience_ms(inner.mode))
+    }
+
     /// How long a session without a client is kept open.
     fn patience_ms(&self, mode: Mode) -> u64 {
         let patience = match mode {
@@ -343,6 +357,15 @@ impl Shared {
             Mode::Text => self.policy.idle_after,
         };
         patience.as_millis() as u64
+    }
+}
+
+fn inactivity() -> PendingEnd {
+    PendingEnd {
+        after: quarterdeck_contracts::EndAfter::CurrentTurn,
+        reason: "inactivity".into(),
+        closing_message: None,
+        text_response: None,
     }
 }
 

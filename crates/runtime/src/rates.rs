@@ -4,7 +4,8 @@ use quarterdeck_contracts::{Commit, RateLimit, RateLimitScope, Store, StoreError
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// A window is kept as at most so many groups of calls, each as old as its newest: a little strict, and bounded.
+/// Up to so many calls are kept one by one. Beyond that, calls of one such fraction of the window share a group, which
+/// is as old as its newest call: a little strict, and bounded.
 const GROUPS: u64 = 256;
 
 /// Whose window it is.
@@ -24,7 +25,7 @@ pub(crate) enum Slot {
     Taken { retry_after_ms: u64 },
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Group {
     at: u64,
     calls: u64,
@@ -46,11 +47,9 @@ pub(crate) async fn look_for_slot(
         let oldest = groups.first().map_or(now_ms, |group| group.at);
         return Ok(Slot::Taken { retry_after_ms: (oldest + limit.window_ms).saturating_sub(now_ms).max(1) });
     }
-    match groups.last_mut() {
-        Some(last) if now_ms.saturating_sub(last.at) < limit.window_ms / GROUPS => {
-            *last = Group { at: now_ms, calls: last.calls + 1 };
-        }
-        _ => groups.push(Group { at: now_ms, calls: 1 }),
+    groups.push(Group { at: now_ms, calls: 1 });
+    if groups.len() as u64 > GROUPS {
+        groups = grouped(groups, (limit.window_ms / GROUPS).max(1));
     }
     let expires = Some(now_ms + limit.window_ms);
     let commit = Commit::default().check(Table::Rates, key, version).put_until(
@@ -61,3 +60,21 @@ pub(crate) async fn look_for_slot(
     );
     Ok(Slot::Free(commit))
 }
+
+/// Puts calls of the same stretch of time together. Stretches are fixed, so that steady traffic does not keep adding to
+/// one group that never grows old.
+fn grouped(groups: Vec<Group>, stretch_ms: u64) -> Vec<Group> {
+    let mut fewer: Vec<Group> = Vec::with_capacity(groups.len());
+    for group in groups {
+        match fewer.last_mut() {
+            Some(last) if last.at / stretch_ms == group.at / stretch_ms => {
+                *last = Group { at: last.at.max(group.at), calls: last.calls + group.calls };
+            }
+            _ => fewer.push(group),
+        }
+    }
+    fewer
+}
+
+#[cfg(test)]
+mod tests;

@@ -59,15 +59,20 @@ impl AuditLog {
     pub async fn open(path: &Path, node: &str, store: Arc<dyn Store>) -> Result<Self, AuditLogError> {
         let kept = store.get(Table::Audit, node).await?;
         let kept: Head = kept.and_then(|row| serde_json::from_value(row.value).ok()).unwrap_or_default();
-        let (file, head) = open(path)?;
+        let (file, length, head, known) = open(path, &kept)?;
         let lost = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = sync_channel(WAITING);
+        let disk = Disk { file, length, is_torn: false };
         let mut writer =
-            Writer { file, path: path.to_owned(), head, node: node.to_owned(), store, lost: lost.clone() };
-        if writer.head.seq < kept.seq {
-            // What was cut off stays cut off, and the trail says so itself.
-            tracing::error!(path = %path.display(), expected = kept.seq, found = writer.head.seq, "audit trail was cut off");
-            let fields = json!({ "event": "audit_gap", "time": timestamp(std::time::SystemTime::now()), "expected": kept.seq, "found": writer.head.seq });
+            Writer { disk, path: path.to_owned(), head, node: node.to_owned(), store, lost: lost.clone() };
+        if !known {
+            // What was cut off or replaced stays so, and the trail says so itself.
+            let (expected, found) = (kept.seq, writer.head.seq);
+            tracing::error!(path = %path.display(), expected, found, "audit trail was cut off or replaced");
+            let fields = json!({
+                "event": "audit_gap", "time": timestamp(std::time::SystemTime::now()),
+                "expected": expected, "expectedHash": kept.hash, "found": found,
+            });
             writer.append(fields.as_object().cloned().unwrap_or_default());
         }
         let thread = std::thread::Builder::new()
@@ -85,8 +90,9 @@ impl AuditLog {
     /// Waits until everything recorded so far is in the file.
     pub fn flush(&self) {
         let (done, wait) = sync_channel(1);
-        let sent = self.lock().as_ref().is_some_and(|sender| sender.send(Message::Flush(done)).is_ok());
-        if sent {
+        // Not under the lock: while this waits for a place in the queue, others must be able to record.
+        let sender = self.lock().clone();
+        if sender.is_some_and(|sender| sender.send(Message::Flush(done)).is_ok()) {
             let _ = wait.recv();
         }
     }
@@ -118,8 +124,8 @@ impl Drop for AuditLog {
     }
 }
 
-struct Writer {
-    file: File,
+struct Writer<F = File> {
+    disk: Disk<F>,
     path: PathBuf,
     head: Head,
     node: String,
@@ -127,7 +133,52 @@ struct Writer {
     lost: Arc<AtomicU64>,
 }
 
-impl Writer {
+/// The file, and how much of it is whole lines.
+struct Disk<F> {
+    file: F,
+    length: u64,
+    /// Whether there is more in the file than whole lines.
+    is_torn: bool,
+}
+
+/// What can be cut back to a length.
+trait Cut {
+    fn cut(&mut self, length: u64) -> std::io::Result<()>;
+}
+
+impl Cut for File {
+    fn cut(&mut self, length: u64) -> std::io::Result<()> {
+        self.set_len(length)
+    }
+}
+
+impl<F: Write + Cut> Disk<F> {
+    /// Writes a line whole or not at all: what a full disk has taken of it is cut off again, before it or with the
+    /// next line, so that no later line is glued to half of one.
+    fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
+        self.mend()?;
+        // One write for one line, so that a crash leaves at most the last one torn.
+        match self.file.write_all(line) {
+            Ok(()) => self.length += line.len() as u64,
+            Err(error) => {
+                self.is_torn = true;
+                let _ = self.mend();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn mend(&mut self) -> std::io::Result<()> {
+        if self.is_torn {
+            self.file.cut(self.length)?;
+            self.is_torn = false;
+        }
+        Ok(())
+    }
+}
+
+impl<F: Write + Cut> Writer<F> {
     fn run(mut self, receiver: &Receiver<Message>) {
         while let Ok(message) = receiver.recv() {
             let mut waiting = Vec::new();
@@ -162,8 +213,7 @@ impl Writer {
         }
         let (mut line, next) = self.head.line(&fields);
         line.push('\n');
-        // One write for one line, so that a crash leaves at most the last one torn.
-        match self.file.write_all(line.as_bytes()) {
+        match self.disk.write(line.as_bytes()) {
             Ok(()) => self.head = next,
             Err(error) => {
                 self.lost.fetch_add(lost + 1, Ordering::Relaxed);
@@ -180,8 +230,9 @@ impl Writer {
     }
 }
 
-/// The file, ready for the next line, and the end of its chain. A line that a crash has torn is taken off again.
-fn open(path: &Path) -> Result<(File, Head), AuditLogError> {
+/// The file, ready for the next line, its length, the end of its chain, and whether the line that the store knows as
+/// the last is in it. A line that a crash has torn is taken off again.
+fn open(path: &Path, kept: &Head) -> Result<(File, u64, Head, bool), AuditLogError> {
     let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);
@@ -190,9 +241,11 @@ fn open(path: &Path) -> Result<(File, Head), AuditLogError> {
     let file = options.open(path).map_err(unreadable)?;
     let mut last = Vec::new();
     let mut whole = 0_u64;
-    for line in BufReader::new(&file).split(b'\n') {
+    let mut known = *kept == Head::default();
+    for (line, seq) in BufReader::new(&file).split(b'\n').zip(1_u64..) {
         let line = line.map_err(unreadable)?;
         whole += line.len() as u64 + 1;
+        known |= seq == kept.seq && ends_as(&line, kept);
         last = line;
     }
     let length = file.metadata().map_err(unreadable)?.len();
@@ -201,13 +254,90 @@ fn open(path: &Path) -> Result<(File, Head), AuditLogError> {
         let torn = last.len() as u64;
         file.set_len(length - torn).map_err(unreadable)?;
         tracing::warn!(path = %path.display(), bytes = torn, "a torn last line was taken off the audit trail");
-        return open(path);
+        return open(path, kept);
     }
     if length == 0 {
-        return Ok((file, Head::default()));
+        return Ok((file, 0, Head::default(), known));
     }
     match parts(&String::from_utf8_lossy(&last)) {
-        Some((_, _, head)) => Ok((file, head)),
+        Some((_, _, head)) => Ok((file, length, head, known)),
         None => Err(AuditLogError::Damaged { path: path.to_owned() }),
+    }
+}
+
+fn ends_as(line: &[u8], head: &Head) -> bool {
+    parts(&String::from_utf8_lossy(line)).is_some_and(|(_, _, found)| found == *head)
+}
+
+#[cfg(test)]
+mod tests {
+    use quarterdeck_store::MemoryStore;
+
+    use super::*;
+
+    /// A disk that takes so many more bytes, and cannot always be cut back.
+    struct Small {
+        bytes: Vec<u8>,
+        room: usize,
+        can_be_cut: bool,
+    }
+
+    impl Write for Small {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let fits = bytes.len().min(self.room);
+            if fits == 0 {
+                return Err(std::io::ErrorKind::StorageFull.into());
+            }
+            self.bytes.extend(&bytes[..fits]);
+            self.room -= fits;
+            Ok(fits)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Cut for Small {
+        fn cut(&mut self, length: u64) -> std::io::Result<()> {
+            if !self.can_be_cut {
+                return Err(std::io::ErrorKind::PermissionDenied.into());
+            }
+            self.bytes.truncate(length as usize);
+            Ok(())
+        }
+    }
+
+    fn fields(event: &str) -> Map<String, Value> {
+        Map::from_iter([("event".to_owned(), event.into())])
+    }
+
+    #[test]
+    fn a_full_disk_leaves_no_half_line_and_the_next_line_says_what_was_lost() {
+        for can_be_cut in [true, false] {
+            let file = Small { bytes: Vec::new(), room: 300, can_be_cut };
+            let mut writer = Writer {
+                disk: Disk { file, length: 0, is_torn: false },
+                path: "audit.jsonl".into(),
+                head: Head::default(),
+                node: "n".into(),
+                store: Arc::new(MemoryStore::new()),
+                lost: Arc::default(),
+            };
+            writer.append(fields("first"));
+            writer.append(fields("does not fit"));
+            writer.append(fields("does not fit either"));
+            assert_eq!(writer.lost.load(Ordering::Relaxed), 2);
+            writer.disk.file.room = 10_000;
+            writer.disk.file.can_be_cut = true;
+            writer.append(fields("fits again"));
+            let text = String::from_utf8(writer.disk.file.bytes.clone()).unwrap();
+            let mut head = Head::default();
+            for line in text.lines() {
+                head = head.after(line).unwrap();
+            }
+            assert_eq!(head.seq, 2);
+            assert!(text.contains("\"event\":\"fits again\",\"lost\":2"), "{text}");
+        }
     }
 }

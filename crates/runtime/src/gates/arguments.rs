@@ -23,3 +23,43 @@ impl Gate for Arguments {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use quarterdeck_contracts::{ErrorType, Mode};
+    use serde_json::{Value, json};
+
+    use super::super::sample::{facts, says, subject, tool};
+    use super::*;
+
+    #[test]
+    fn defaults_are_filled_in() {
+        let mut args = json!({ "query": "q" });
+        assert_eq!(says(&Arguments, &tool(json!({})), &mut args, &facts(Mode::Text)), "pass");
+        assert_eq!(args, json!({ "query": "q", "top_k": 5 }));
+    }
+
+    #[test]
+    fn every_violation_is_told_and_no_value_that_is_a_secret() {
+        let tool = tool(json!({}));
+        let mut args = json!({ "top_k": 21, "card": "4111-secret" });
+        let decision =
+            subject("kb_search", Some(&tool), &mut args, |call| Arguments.judge(call, &facts(Mode::Text)));
+        let Decision::Refuse(error) = decision else { panic!("{decision:?}") };
+        assert_eq!(
+            (error.kind, error.retryable, error.partial_side_effects),
+            (ErrorType::Validation, false, Some(false))
+        );
+        let details = error.details.as_ref().and_then(Value::as_array).unwrap();
+        assert_eq!(details.len(), 3, "{details:?}");
+        for detail in details {
+            let fields: Vec<_> = detail.as_object().unwrap().keys().collect();
+            assert_eq!(fields.len(), 3, "{detail}");
+            assert!(
+                ["path", "keyword", "message"].iter().all(|field| detail[*field].is_string()),
+                "{detail}"
+            );
+        }
+        assert!(!json!(error).to_string().contains("4111"), "{error:?}");
+    }
+}

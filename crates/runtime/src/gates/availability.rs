@@ -39,3 +39,77 @@ pub(super) fn missing(asked: &Availability, facts: &Facts) -> Option<String> {
         .find(|required| !facts.present.contains(*required))
         .map(|required| format!("`{required}` is not configured"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::Arc;
+
+    use quarterdeck_contracts::Mode;
+    use serde_json::{Value, json};
+
+    use super::super::ClientFacts;
+    use super::super::sample::{facts, says, tool};
+    use super::*;
+
+    /// What the gate says to someone who has signed in (or not) with a plan, where an image provider is configured.
+    fn told(more: Value, authenticated: bool, plan: Option<Value>) -> String {
+        let claims = BTreeMap::from_iter(plan.map(|plan| ("plan".to_owned(), plan)));
+        let facts = Facts {
+            client: Arc::new(ClientFacts { authenticated, claims }),
+            present: Arc::new(BTreeSet::from(["images".to_owned()])),
+            ..facts(Mode::Text)
+        };
+        says(&Available, &tool(more), &mut json!({}), &facts)
+    }
+
+    #[test]
+    fn someone_must_have_signed_in_where_the_tool_says_so() {
+        let asks = || json!({ "availability": { "authenticated": true } });
+        assert_eq!(told(asks(), true, None), "pass");
+        assert_eq!(
+            told(asks(), false, None),
+            "UNAVAILABLE: kb_search is not available: the person has not signed in."
+        );
+        assert_eq!(told(json!({ "availability": {} }), false, None), "pass");
+    }
+
+    #[test]
+    fn a_claim_must_have_one_of_the_values_exactly() {
+        let asks = || json!({ "availability": { "claims": { "plan": ["pro", 2] } } });
+        assert_eq!(told(asks(), false, Some(json!("pro"))), "pass");
+        assert_eq!(told(asks(), false, Some(json!(2))), "pass");
+        for plan in [None, Some(json!("free")), Some(json!("PRO")), Some(json!("2")), Some(json!(["pro"]))] {
+            assert_eq!(
+                told(asks(), true, plan),
+                "UNAVAILABLE: kb_search is not available: the person's `plan` does not allow it."
+            );
+        }
+        assert!(
+            told(json!({ "availability": { "claims": { "plan": [] } } }), true, Some(json!("pro")))
+                .starts_with("UNAVAILABLE")
+        );
+    }
+
+    #[test]
+    fn everything_required_must_be_there_and_the_first_that_is_not_is_told() {
+        assert_eq!(told(json!({ "availability": { "requires": ["images"] } }), false, None), "pass");
+        assert_eq!(
+            told(json!({ "availability": { "requires": ["images", "maps", "mail"] } }), false, None),
+            "UNAVAILABLE: kb_search is not available: `maps` is not configured."
+        );
+    }
+
+    #[test]
+    fn all_conditions_together_come_before_a_slot() {
+        let asks = || {
+            json!({
+                "availability": { "authenticated": true, "claims": { "plan": ["pro"] }, "requires": ["images"] },
+                "rateLimit": { "calls": 2, "windowMs": 60000, "per": "client" },
+            })
+        };
+        assert_eq!(told(asks(), true, Some(json!("pro"))), "reserve one of 2 in 60000 ms");
+        assert!(told(asks(), false, Some(json!("pro"))).contains("signed in"));
+        assert!(told(asks(), true, None).contains("`plan`"));
+    }
+}

@@ -44,3 +44,72 @@ fn whole(value: &Value) -> Option<u64> {
         value.as_f64().filter(|float| float.fract() == 0.0 && *float >= 0.0).map(|float| float as u64)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use quarterdeck_contracts::Mode;
+    use serde_json::json;
+
+    use super::super::sample::{facts, says, tool};
+    use super::*;
+
+    /// What the gate says, and the arguments after it.
+    fn told(mode: Mode, more: Value, mut args: Value) -> (String, Value) {
+        let said = says(&Clamp, &tool(more), &mut args, &facts(mode));
+        (said, args)
+    }
+
+    #[test]
+    fn voice_gets_at_most_three() {
+        let three = json!({ "query": "q", "top_k": 3 });
+        for (asked, args) in [
+            (4, json!({ "query": "q", "top_k": 4 })),
+            (10, json!({ "query": "q", "top_k": 10.0 })),
+            (5, json!({ "query": "q" })),
+            (u64::MAX, json!({ "query": "q", "top_k": 1e300 })),
+        ] {
+            assert_eq!(
+                told(Mode::Voice, json!({}), args),
+                (format!("top_k from {asked} to 3"), three.clone())
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_small_enough_or_no_whole_number_is_left_to_the_schema() {
+        for top_k in [
+            json!(3),
+            json!(3.0),
+            json!(1),
+            json!(0),
+            json!(-9),
+            json!(9.5),
+            json!("9"),
+            json!(null),
+            json!([9]),
+        ] {
+            let args = json!({ "query": "q", "top_k": top_k });
+            assert_eq!(told(Mode::Voice, json!({}), args.clone()), ("pass".into(), args));
+        }
+    }
+
+    #[test]
+    fn an_absent_one_counts_as_its_default_if_it_has_one() {
+        for properties in [
+            json!({ "top_k": { "type": "integer", "default": 3 } }),
+            json!({ "top_k": { "type": "integer" } }),
+            json!({ "query": { "type": "string" } }),
+        ] {
+            let more = json!({ "properties": properties });
+            assert_eq!(told(Mode::Voice, more, json!({})), ("pass".into(), json!({})));
+        }
+    }
+
+    #[test]
+    fn in_text_and_for_other_tools_the_schema_alone_decides() {
+        let many = json!({ "query": "q", "top_k": 20 });
+        assert_eq!(told(Mode::Text, json!({}), many.clone()), ("pass".into(), many.clone()));
+        let utility = json!({ "category": "utility" });
+        assert_eq!(told(Mode::Voice, utility, many.clone()), ("pass".into(), many));
+    }
+}

@@ -18,3 +18,26 @@ impl Gate for SameContent {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use quarterdeck_contracts::Mode;
+    use serde_json::json;
+
+    use super::super::sample::{facts, says, tool};
+    use super::*;
+
+    #[test]
+    fn an_equal_call_gets_the_answer_of_the_first_unless_twice_means_twice() {
+        let told = |duplicate, repeatable: bool| {
+            let facts = Facts { duplicate, ..facts(Mode::Text) };
+            says(&SameContent, &tool(json!({ "repeatable": repeatable })), &mut json!({}), &facts)
+        };
+        assert_eq!(told(Duplicate::No, false), "pass");
+        assert_eq!(told(Duplicate::InTurn, false), "replay ByContent");
+        assert_eq!(told(Duplicate::UndeliveredWrite, false), "replay Undelivered");
+        for duplicate in [Duplicate::No, Duplicate::InTurn, Duplicate::UndeliveredWrite] {
+            assert_eq!(told(duplicate, true), "pass");
+        }
+    }
+}

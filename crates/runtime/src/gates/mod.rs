@@ -12,6 +12,8 @@ mod known_tool;
 mod mode;
 mod redelivery;
 mod repetition;
+#[cfg(test)]
+mod sample;
 mod trace;
 mod well_formed;
 
@@ -175,3 +177,6 @@ fn refuse_with(kind: ErrorType, message: impl Into<String>, suggestion: Option<S
         ..ToolError::new(kind, message)
     }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,3 +28,34 @@ impl Gate for WellFormed {
         Decision::Pass
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use quarterdeck_contracts::Mode;
+    use serde_json::json;
+
+    use super::super::sample::{facts, subject, words};
+    use super::*;
+
+    fn says(name: &str, args: &mut Value) -> String {
+        subject(name, None, args, |call| words(&WellFormed.judge(call, &facts(Mode::Text))))
+    }
+
+    #[test]
+    fn a_call_has_a_name() {
+        for name in [String::new(), "x".repeat(257), "é".repeat(129)] {
+            assert_eq!(says(&name, &mut json!({})), "VALIDATION: The call names no tool.");
+        }
+        assert_eq!(says(&"x".repeat(256), &mut json!({})), "pass");
+    }
+
+    #[test]
+    fn arguments_are_an_object_and_absent_ones_an_empty_one() {
+        let mut absent = Value::Null;
+        assert_eq!(says("t", &mut absent), "pass");
+        assert_eq!(absent, json!({}));
+        for mut args in [json!([]), json!("{}"), json!(0), json!(false)] {
+            assert_eq!(says("t", &mut args), "VALIDATION: The arguments are not a JSON object.");
+        }
+    }
+}

@@ -37,6 +37,8 @@ pub(crate) struct Entry {
     pub(crate) turn: u64,
     pub(crate) writes: bool,
     phase: AtomicU8,
+    /// Whether the store keeps its answer: one that may turn out differently next time is told and forgotten.
+    kept: AtomicBool,
     cancelled: AtomicBool,
     cancel: Notify,
     question: OnceLock<Arc<ConfirmationRequest>>,
@@ -77,6 +79,7 @@ impl Entry {
             turn,
             writes,
             phase: AtomicU8::new(Phase::Admitted as u8),
+            kept: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             cancel: Notify::new(),
             question: OnceLock::new(),
@@ -104,6 +107,15 @@ impl Entry {
     pub(crate) fn begin(&self) -> bool {
         self.advance(Phase::Running);
         !self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// The answer is final: it stays on record.
+    pub(crate) fn keep(&self) {
+        self.kept.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Acquire)
     }
 
     /// Asks the call to stop. Whether it does is decided by [`Entry::begin`] and by whether it writes.

@@ -127,6 +127,11 @@ impl Ledger {
         Some(entry)
     }
 
+    /// The equal call of this turn, while it has no answer.
+    pub(crate) fn waiting(&self, content: &str) -> Option<Arc<Entry>> {
+        self.by_content.get(content).filter(|entry| entry.answered().is_none()).cloned()
+    }
+
     /// Enters a call, and says which one was forgotten for it.
     pub(crate) fn enter(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         if entry.turn == self.turn_number() {
@@ -139,6 +144,8 @@ impl Ledger {
             self.undelivered_writes.insert(entry.content.clone(), entry);
             return None;
         }
+        // One that waited for a person is entered a second time when it runs.
+        self.forgettable.retain(|other| !Arc::ptr_eq(other, &entry));
         self.forgettable.push_back(entry);
         let oldest =
             (self.forgettable.len() > self.remembered_calls).then(|| self.forgettable.pop_front())??;
@@ -146,23 +153,24 @@ impl Ledger {
         Some(oldest)
     }
 
-    /// Remembers a refusal under the id of its call.
+    /// Remembers a refusal under the id of its call, and says whose was forgotten for it.
     pub(crate) fn remember_refusal(
         &mut self,
         provider_id: &str,
         content: Arc<str>,
         response: Arc<ToolResponse>,
         turn: u64,
-    ) {
+    ) -> Option<Arc<str>> {
         let id: Arc<str> = provider_id.into();
         self.by_provider.insert(id.clone(), Seen::Refusal { content, response, turn });
+        // An id that is refused again is remembered from now on, and not forgotten with its first refusal.
+        self.refusals.retain(|other| *other != id);
         self.refusals.push_back(id);
-        if self.refusals.len() > REMEMBERED_REFUSALS
-            && let Some(oldest) = self.refusals.pop_front()
-            && matches!(self.by_provider.get(&oldest), Some(Seen::Refusal { .. }))
-        {
+        let oldest = (self.refusals.len() > REMEMBERED_REFUSALS).then(|| self.refusals.pop_front())??;
+        if matches!(self.by_provider.get(&oldest), Some(Seen::Refusal { .. })) {
             self.by_provider.remove(&oldest);
         }
+        Some(oldest)
     }
 
     /// Takes a call out again, so that it may be tried anew.

@@ -6,6 +6,7 @@ use quarterdeck_contracts::{Category, ErrorType, RateLimit, SideEffects, ToolErr
 use serde_json::Value;
 
 use super::note::Told;
+use super::records::refusal_key;
 use super::{Desk, Inner};
 use crate::call::Call;
 use crate::envelope::before_the_handler;
@@ -58,9 +59,7 @@ impl Inner {
     /// Judges one call and enters it into the ledger. Everything happens on the desk, so that calls of a batch see
     /// each other and two batches do not see half of one.
     pub(super) fn admit(&self, desk: &mut Desk, mut call: Call, ancestors: Vec<Ancestor>) -> Planned {
-        desk.calls_made += 1;
-        let own_id = || -> Arc<str> { format!("{}{}", desk.call_prefix, desk.calls_made).into() };
-        let call_id: Arc<str> = call.id.as_deref().map_or_else(own_id, Arc::from);
+        let call_id = desk.id_of(&call);
         let name: Arc<str> = call.name.as_str().into();
         let turn = desk.ledger.turn_number();
         if call.args.is_null() {
@@ -95,6 +94,10 @@ impl Inner {
             (Verdict::Replay(which), _) => self.replay(desk, &call, &call_id, &asked, which, &trace),
             // The second gate refuses what does not exist.
             (_, None) => self.refuse(desk, &call, &call_id, &asked, unknown(&name), &trace),
+            // Equal calls wait for one answer of the person, also where each of them would run.
+            (Verdict::Ask, Some(_)) if let Some(waiting) = desk.ledger.waiting(&asked) => {
+                Plan::Joined(waiting)
+            }
             (Verdict::Ask, Some(tool)) => {
                 let writes = tool.metadata().side_effects == SideEffects::Writes;
                 Plan::Ask(self.work(
@@ -177,12 +180,25 @@ impl Inner {
             && desk.ledger.redelivery(Some(id), asked) == Redelivery::New
         {
             let turn = desk.ledger.turn_number();
-            desk.ledger.remember_refusal(id, asked.clone(), response.clone(), turn);
-            desk.unsaved.refusals.push((id.to_owned(), asked.clone(), response.clone()));
+            self.remember_refusal(desk, id, asked, &response, turn);
             desk.unsaved.session = true;
         }
         self.tell_call(desk, call, call_id, None, &response, trace, Some("refused"));
         Plan::Refused(response)
+    }
+
+    /// Remembers a refusal for its id, here and in the store.
+    pub(super) fn remember_refusal(
+        &self,
+        desk: &mut Desk,
+        id: &str,
+        asked: &Arc<str>,
+        response: &Arc<ToolResponse>,
+        turn: u64,
+    ) {
+        let forgotten = desk.ledger.remember_refusal(id, asked.clone(), response.clone(), turn);
+        desk.unsaved.forgotten.extend(forgotten.map(|id| refusal_key(&id)));
+        desk.unsaved.refusals.push((id.to_owned(), asked.clone(), response.clone()));
     }
 
     fn replay(
@@ -265,7 +281,7 @@ impl Inner {
     }
 
     #[expect(clippy::too_many_arguments, reason = "a line of the record has many parts")]
-    fn tell_call(
+    pub(super) fn tell_call(
         &self,
         desk: &Desk,
         call: &Call,
@@ -285,6 +301,15 @@ impl Inner {
             response,
             how,
         });
+    }
+}
+
+impl Desk {
+    /// Counts a call and gives it the id that it goes by: the provider's, or one of ours.
+    pub(super) fn id_of(&mut self, call: &Call) -> Arc<str> {
+        self.calls_made += 1;
+        let own_id = || format!("{}{}", self.call_prefix, self.calls_made).into();
+        call.id.as_deref().map_or_else(own_id, Arc::from)
     }
 }
 

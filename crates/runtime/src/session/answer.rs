@@ -133,7 +133,8 @@ impl Inner {
         let mut desk = self.lock();
         if let OrphanOf::Call(entry) | OrphanOf::Asked(entry) = &orphan.what {
             let is_known = desk.orphans.iter().any(|other| other.is_of(entry));
-            // What was cancelled is wanted by nobody; what was delivered under another id is known.
+            // What was cancelled is wanted by nobody, or was told as abandoned; what was delivered under another id is
+            // known.
             if is_known || entry.phase() >= crate::ledger::Phase::Delivered || entry.is_unwanted() {
                 return;
             }
@@ -178,11 +179,12 @@ impl Inner {
         self.news.notify_waiters();
     }
 
-    fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
+    pub(super) fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
         let mut desk = self.lock();
         desk.ledger.delivered(entry);
         desk.orphans.retain(|orphan| !orphan.is_of(entry));
-        if entry.writes {
+        // A question or a failure that may pass is no outcome: on record, it would stand in the way of the real one.
+        if entry.writes && entry.is_kept() {
             desk.unsaved.entries.push(entry.clone());
             self.save_soon(&mut desk);
         }
@@ -190,7 +192,7 @@ impl Inner {
 }
 
 impl Orphan {
-    fn is_of(&self, entry: &Arc<Entry>) -> bool {
+    pub(super) fn is_of(&self, entry: &Arc<Entry>) -> bool {
         matches!(&self.what, OrphanOf::Call(other) | OrphanOf::Asked(other) if Arc::ptr_eq(other, entry))
     }
 
@@ -212,9 +214,9 @@ impl Orphan {
 }
 
 impl Entry {
-    /// Whether nobody wants the answer: the call was cancelled and did nothing.
+    /// Whether nobody waits for the answer any more: the call was cancelled, whether it did something or not.
     fn is_unwanted(&self) -> bool {
-        self.answered().is_some_and(|response| is_cancelled(&response))
+        self.answered().is_some_and(|response| self.is_cancelled() || is_cancelled(&response))
     }
 }
 

@@ -9,11 +9,12 @@ use std::task::{Context, Waker};
 use futures_util::future::join_all;
 use quarterdeck_contracts::{ErrorType, ToolResponse};
 
-use super::Inner;
 use super::admit::{Plan, Planned, Work};
 use super::answer::{Answer, Orphan, OrphanOf, Receipt, Reply, is_cancelled};
+use super::{Desk, Inner};
 use crate::call::Call;
 use crate::envelope::before_the_handler;
+use crate::gates::Trace;
 use crate::ledger::{Entry, News};
 
 /// The answers of one message's calls, in the order of the calls. The calls go on when it is dropped, and their answers
@@ -49,7 +50,7 @@ impl Inner {
         let mut desk = self.lock();
         for (index, call) in calls.into_iter().enumerate() {
             if index >= self.shared.policy.calls_per_message {
-                slots.push_back(self.too_many(call));
+                slots.push_back(self.too_many(&mut desk, call));
                 continue;
             }
             let Planned { call_id, name, plan } = self.admit(&mut desk, call, Vec::new());
@@ -94,13 +95,14 @@ impl Inner {
         join_all(together).await;
     }
 
-    fn too_many(&self, call: Call) -> Slot {
+    fn too_many(&self, desk: &mut Desk, call: Call) -> Slot {
         let error = before_the_handler(
             ErrorType::BudgetExceeded,
             format!("A message may hold {} calls.", self.shared.policy.calls_per_message),
         );
         let response = Arc::new(self.snapshot.refuse(&call.name, error, self.now()));
-        let call_id = call.id.unwrap_or_default().into();
+        let call_id = desk.id_of(&call);
+        self.tell_call(desk, &call, &call_id, None, &response, &Trace::default(), Some("refused"));
         Slot { call_id, name: call.name.into(), from: From::Refusal(response) }
     }
 }

@@ -10,6 +10,7 @@ use super::Inner;
 use super::admit::Work;
 use super::records::CallRow;
 use crate::envelope::before_the_handler;
+use crate::ledger::Entry;
 use crate::rates::{self, Slot};
 
 /// How long the store may take. A call must be answered, whatever the disk does.
@@ -48,7 +49,7 @@ impl Inner {
                 Err(CommitError::Changed { table: Table::Confirmations, .. }) => {
                     return Begun::No(Box::new(super::person::invalid()));
                 }
-                Err(CommitError::Changed { .. }) => return self.begun_before(work).await,
+                Err(CommitError::Changed { .. }) => return self.begun_before(&work.entry).await,
                 Err(CommitError::Store(error)) => return Begun::No(Box::new(self.store_is_down(&error))),
             }
         }
@@ -95,8 +96,8 @@ impl Inner {
     }
 
     /// The store knows this write already: another process, or one that crashed, has begun it.
-    async fn begun_before(&self, work: &Work) -> Begun {
-        let row = self.shared.store.get(Table::Calls, &self.call_key(&work.entry.key)).await;
+    pub(super) async fn begun_before(&self, entry: &Entry) -> Begun {
+        let row = self.shared.store.get(Table::Calls, &self.call_key(&entry.key)).await;
         let envelope = row
             .ok()
             .flatten()
@@ -104,7 +105,7 @@ impl Inner {
             .and_then(|row| row.envelope);
         match envelope {
             Some(envelope) => Begun::Before(Box::new(envelope)),
-            None => Begun::No(Box::new(outcome_unknown(&work.entry.tool))),
+            None => Begun::No(Box::new(outcome_unknown(&entry.tool))),
         }
     }
 

@@ -116,7 +116,8 @@ impl Inner {
             };
             let effects = context.effects();
             if let Some(pause) = self.pause_before_retry(work, &response, retries, begun.elapsed()) {
-                tokio::time::sleep(pause).await;
+                // Cancelled meanwhile, it is not run again: the next round finds that out before anything else.
+                self.unless_cancelled(work, tokio::time::sleep(pause)).await;
                 retries += 1;
                 continue;
             }
@@ -136,9 +137,9 @@ impl Inner {
         }
         let running = std::pin::pin!(running);
         let cancelled = std::pin::pin!(work.entry.until_cancelled());
-        match select(running, cancelled).await {
-            Either::Left((response, _)) => Some(response),
-            Either::Right(_) => None,
+        match select(cancelled, running).await {
+            Either::Left(_) => None,
+            Either::Right((response, _)) => Some(response),
         }
     }
 
@@ -187,13 +188,28 @@ impl Inner {
         let row = CallRow::done(&work.entry, response, self.now_ms());
         let mut commit = Commit::default().put_until(Table::Calls, key, json!(row), self.keep_until());
         if response.is_ok() {
-            commit = commit.and(effects.commit);
+            commit = commit.and(self.kept_for_a_time(effects.commit));
         }
         self.commit(commit).await?;
         if response.is_ok() {
             self.send(effects.messages);
         }
         Ok(response.is_ok() && effects.blocks)
+    }
+
+    /// What a handler wrote is forgotten in time, like everything else: a block or an issued session when it has run
+    /// out, a value after the retention time. Events of the calendar are the site's own.
+    fn kept_for_a_time(&self, mut commit: Commit) -> Commit {
+        for write in &mut commit.writes {
+            let Some(value) = &write.value else { continue };
+            write.expires_ms = match write.table {
+                Table::Values => self.keep_until(),
+                Table::Blocks => value["untilMs"].as_u64(),
+                Table::Sessions => value["expiresMs"].as_u64(),
+                _ => write.expires_ms,
+            };
+        }
+        commit
     }
 
     /// Puts the answer where everyone who waits for it looks, and applies what it asks for.
@@ -208,6 +224,7 @@ impl Inner {
         let is_abandoned = ran && entry.writes && entry.is_cancelled();
         let transitions = if ran { self.apply(&mut desk, &work, &response, blocks) } else { Vec::new() };
         if is_recorded(&response) {
+            entry.keep();
             if !entry.writes {
                 desk.unsaved.entries.push(entry.clone());
             }
@@ -216,6 +233,9 @@ impl Inner {
         }
         desk.unsaved.session |= !transitions.is_empty();
         entry.answer(response.clone());
+        if entry.is_cancelled() {
+            desk.orphans.retain(|orphan| !orphan.is_of(entry));
+        }
         if is_abandoned {
             self.tell_abandoned(&mut desk, &work, &response);
         }
@@ -290,6 +310,7 @@ impl Inner {
         let entry = &work.entry;
         let how = if response.is_ok() { "was done" } else { "failed" };
         desk.notes.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
+        desk.unsaved.session = true;
         let answer = Answer {
             call_id: entry.call_id.clone(),
             name: entry.tool.clone(),
@@ -354,8 +375,8 @@ fn is_recorded(response: &ToolResponse) -> bool {
     match &response.outcome {
         Outcome::Success(_) => true,
         Outcome::Failure(error) => {
-            error.kind != ErrorType::Cancelled
-                && (!error.retryable || error.partial_side_effects == Some(true))
+            let may_turn_out_differently = error.retryable || error.kind == ErrorType::Cancelled;
+            error.partial_side_effects == Some(true) || !may_turn_out_differently
         }
     }
 }

@@ -148,7 +148,8 @@ impl Drop for Connection {
 impl ClientEvent {
     /// Whether the next connection must still hear of it.
     fn outlives_connection(&self) -> bool {
-        matches!(self, Self::Confirmation { .. } | Self::End(_))
+        // Late answers go back to where undelivered ones wait; an abandoned one has no other place than this.
+        matches!(self, Self::Confirmation { .. } | Self::End(_) | Self::Answer { why: Why::Abandoned, .. })
     }
 
     fn may_be_dropped(&self) -> bool {

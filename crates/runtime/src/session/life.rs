@@ -12,6 +12,7 @@ use super::events::ClientEvent;
 use super::person::{ConfirmationRow, Status};
 use super::records::CallRow;
 use super::{Inner, Session};
+use crate::gates::Redelivery;
 use crate::ledger::Ledger;
 use crate::state::PendingEnd;
 
@@ -47,6 +48,21 @@ impl Session {
         if let Err(error) = inner.commit(commit).await {
             tracing::error!(session = %inner.id, error = %error, "the end of a session was not stored");
         }
+    }
+}
+
+/// A session that nobody holds waits in the store, with everything it has come to.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !*self.is_up.get_mut() {
+            return;
+        }
+        self.save_now();
+        if self.lock().controller.state().is_active {
+            self.shared.metrics.session_ended(self.mode);
+            self.shared.voices.stopped(self.mode, &self.client);
+        }
+        self.shared.forget_dropped(&self.id);
     }
 }
 
@@ -115,7 +131,10 @@ impl Inner {
         };
         if row.is_refusal {
             let id = row.provider_id.as_deref().unwrap_or(&row.call_id);
-            desk.ledger.remember_refusal(id, row.content.as_str().into(), response, row.turn);
+            // A question that a person has answered since is on record beside its outcome, which counts.
+            if desk.ledger.redelivery(Some(id), &row.content) == Redelivery::New {
+                desk.ledger.remember_refusal(id, row.content.as_str().into(), response, row.turn);
+            }
             return;
         }
         let entry = row.entry();

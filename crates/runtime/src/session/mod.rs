@@ -18,6 +18,7 @@ mod powers;
 mod records;
 mod turns;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -61,6 +62,8 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) who: Arc<ClientFacts>,
     pub(crate) created_ms: u64,
+    /// Whether it was made known, and counts among those that are open.
+    pub(crate) is_up: AtomicBool,
     desk: Mutex<Desk>,
     /// Wakes the connection when there is an event for it.
     news: Notify,
@@ -83,6 +86,7 @@ impl Inner {
             shared,
             who,
             created_ms: row.created_ms,
+            is_up: AtomicBool::new(false),
             desk: Mutex::new(desk),
             news: Notify::new(),
         })

@@ -236,8 +236,9 @@ impl Inner {
         };
         let question = desk.questions.remove(place);
         let answer = question.suspended.map(|entry| {
-            desk.ledger.forget(&entry);
-            self.finish_unrun(&mut desk, &entry, stamp(self, &entry.tool, expired()))
+            let response = stamp(self, &entry.tool, expired());
+            self.remember_unasked(&mut desk, &entry, &response);
+            self.finish_unrun(&mut desk, &entry, response)
         });
         drop(desk);
         self.audit_confirmation("expired", None, None);
@@ -249,8 +250,7 @@ impl Inner {
     pub(super) fn remember_unasked(&self, desk: &mut Desk, entry: &Arc<Entry>, response: &Arc<ToolResponse>) {
         desk.ledger.forget(entry);
         if let Some(id) = &entry.provider_id {
-            desk.ledger.remember_refusal(id, entry.content.clone(), response.clone(), entry.turn);
-            desk.unsaved.refusals.push((id.to_string(), entry.content.clone(), response.clone()));
+            self.remember_refusal(desk, id, &entry.content, response, entry.turn);
         }
     }
 
@@ -301,6 +301,8 @@ impl Session {
             inner.audit_confirmation(step, Some(&row.call_id), Some(&row.tool));
             if was_open {
                 inner.expire(&hashed);
+            } else if let Some(entry) = inner.waiting(&hashed) {
+                inner.answer_as_elsewhere(&hashed, &entry, row.status).await;
             }
             return inner.bare(Some(&row), if was_open { expired() } else { invalid() });
         }
@@ -413,27 +415,18 @@ impl Inner {
         let entry = work.entry.clone();
         match self.begin(&mut work).await {
             Begun::Yes => {}
+            Begun::No(error) if error.kind == ErrorType::ConfirmationInvalid => {
+                return self.answered_elsewhere(hashed, &entry).await;
+            }
             Begun::No(error) => {
-                let is_used = error.kind == ErrorType::ConfirmationInvalid;
-                let mut desk = self.lock();
-                if is_used {
-                    desk.forget_question(hashed);
-                } else {
-                    desk.unclaim(hashed);
-                }
-                drop(desk);
-                self.audit_confirmation(
-                    if is_used { "used" } else { "not_run" },
-                    Some(&entry.call_id),
-                    Some(&entry.tool),
-                );
+                self.audit_confirmation("not_run", Some(&entry.call_id), Some(&entry.tool));
+                self.unclaim(hashed);
                 return self.bare_of(&entry, *error);
             }
             // An equal call has run already; the approval is for it.
             Begun::Before(envelope) => {
-                self.lock().forget_question(hashed);
                 let response = Arc::new(super::batch::replayed(&envelope, entry.turn));
-                return Answer { response, ..self.bare_of(&entry, invalid()) };
+                return self.settled_elsewhere(hashed, &entry, response);
             }
         }
         self.audit_confirmation("approved", Some(&entry.call_id), Some(&entry.tool));
@@ -449,30 +442,81 @@ impl Inner {
 
     async fn deny(self: Arc<Self>, hashed: &str, entry: &Arc<Entry>, commit: Commit) -> Answer {
         if let Err(error) = self.commit(commit).await {
-            let error = match error {
-                CommitError::Changed { .. } => {
-                    self.lock().forget_question(hashed);
-                    invalid()
-                }
+            return match error {
+                CommitError::Changed { .. } => self.answered_elsewhere(hashed, entry).await,
                 CommitError::Store(error) => {
-                    self.lock().unclaim(hashed);
-                    self.store_is_down(&error)
+                    self.unclaim(hashed);
+                    self.bare_of(entry, self.store_is_down(&error))
                 }
             };
-            return self.bare_of(entry, error);
         }
         self.audit_confirmation("denied", Some(&entry.call_id), Some(&entry.tool));
-        let denied = before_the_handler(
-            ErrorType::ConfirmationDenied,
-            format!("The person did not approve {}.", entry.tool),
-        );
         let mut desk = self.lock();
         let question = desk.forget_question(hashed);
-        desk.ledger.forget(entry);
-        let answer = self.finish_unrun(&mut desk, entry, stamp(&self, &entry.tool, denied));
+        let response = stamp(&self, &entry.tool, denied(&entry.tool));
+        self.remember_unasked(&mut desk, entry, &response);
+        self.save_soon(&mut desk);
+        let answer = self.finish_unrun(&mut desk, entry, response);
         drop(desk);
         let was_suspended = question.is_some_and(|question| question.suspended.is_some());
         if was_suspended { answer } else { self.noted(entry, answer) }
+    }
+
+    /// The person has answered through another process. A call that waits here is told what came of it there.
+    async fn answered_elsewhere(self: &Arc<Self>, hashed: &str, entry: &Arc<Entry>) -> Answer {
+        self.audit_confirmation("used", Some(&entry.call_id), Some(&entry.tool));
+        let row = self.shared.store.get(Table::Confirmations, hashed).await.ok().flatten();
+        let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
+        self.answer_as_elsewhere(hashed, entry, row.map_or(Status::Approved, |row| row.status)).await;
+        self.bare_of(entry, invalid())
+    }
+
+    async fn answer_as_elsewhere(self: &Arc<Self>, hashed: &str, entry: &Arc<Entry>, status: Status) {
+        let response = match status {
+            Status::Denied => stamp(self, &entry.tool, denied(&entry.tool)),
+            Status::Expired => stamp(self, &entry.tool, expired()),
+            Status::Open | Status::Approved => match self.begun_before(entry).await {
+                Begun::Before(envelope) => Arc::new(super::batch::replayed(&envelope, entry.turn)),
+                _ => stamp(self, &entry.tool, super::begin::outcome_unknown(&entry.tool)),
+            },
+        };
+        // Dropped undelivered, it goes to whoever is connected.
+        drop(self.settled_elsewhere(hashed, entry, response));
+    }
+
+    /// The call that waits for a question which nobody is answering here.
+    fn waiting(&self, hashed: &str) -> Option<Arc<Entry>> {
+        let desk = self.lock();
+        let question = desk.questions.iter().find(|question| question.hash.as_deref() == Some(hashed))?;
+        question.suspended.clone().filter(|_| !question.is_claimed)
+    }
+
+    /// Takes a question off the desk whose call has its outcome already.
+    fn settled_elsewhere(
+        self: &Arc<Self>,
+        hashed: &str,
+        entry: &Arc<Entry>,
+        response: Arc<ToolResponse>,
+    ) -> Answer {
+        let mut desk = self.lock();
+        let question = desk.forget_question(hashed);
+        if question.is_some_and(|question| question.suspended.is_some()) {
+            desk.ledger.forget(entry);
+            return self.finish_unrun(&mut desk, entry, response);
+        }
+        drop(desk);
+        Answer { response, ..self.bare_of(entry, invalid()) }
+    }
+
+    /// Lets a question be answered again. Its time may have run out while somebody was answering it.
+    fn unclaim(self: &Arc<Self>, hashed: &str) {
+        let mut desk = self.lock();
+        let question = desk.questions.iter_mut().find(|question| question.hash.as_deref() == Some(hashed));
+        let Some(question) = question else { return };
+        question.is_claimed = false;
+        let expires_ms = question.expires_ms;
+        drop(desk);
+        self.expire_later(hashed.to_owned(), expires_ms);
     }
 
     /// The outcome of an approved call, on its way to whoever asked.
@@ -541,14 +585,6 @@ impl Desk {
         let place = self.questions.iter().position(|question| question.hash.as_deref() == Some(hashed))?;
         Some(self.questions.remove(place))
     }
-
-    fn unclaim(&mut self, hashed: &str) {
-        if let Some(question) =
-            self.questions.iter_mut().find(|question| question.hash.as_deref() == Some(hashed))
-        {
-            question.is_claimed = false;
-        }
-    }
 }
 
 /// Unknown, used, or somebody else's: it does not tell which.
@@ -557,6 +593,10 @@ pub(super) fn invalid() -> ToolError {
         ErrorType::ConfirmationInvalid,
         "This confirmation is not valid. Nothing was done.".into(),
     )
+}
+
+fn denied(tool: &str) -> ToolError {
+    before_the_handler(ErrorType::ConfirmationDenied, format!("The person did not approve {tool}."))
 }
 
 fn expired() -> ToolError {

@@ -239,7 +239,7 @@ impl CallContext {
                 self.inner.carry_out(work).await;
                 let response = entry.wait().await;
                 // The caller has it: nobody else waits for a nested call.
-                self.inner.lock().ledger.delivered(&entry);
+                self.inner.mark_delivered(&entry);
                 response
             }
         };

@@ -39,6 +39,11 @@ pub(crate) fn session_key(id: &str) -> String {
     format!("s/{id}")
 }
 
+/// Under what a refusal is kept.
+pub(super) fn refusal_key(id: &str) -> Arc<str> {
+    format!("refused:{id}").into()
+}
+
 /// A call, as the store keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -97,6 +102,7 @@ impl CallRow {
             writes: self.writes,
         });
         entry.begin();
+        entry.keep();
         entry
     }
 }
@@ -152,7 +158,7 @@ impl Inner {
             let row = CallRow {
                 call_id: id.clone(),
                 provider_id: Some(id.clone()),
-                key: format!("refused:{id}"),
+                key: refusal_key(&id).to_string(),
                 tool: response.meta.tool_id.clone(),
                 content: content.to_string(),
                 turn: desk.ledger.turn_number(),

@@ -57,12 +57,14 @@ impl StateController {
 
     /// Applies the intents of one call, in order.
     pub(crate) fn apply(&mut self, intents: &[RequestedIntent], cause: Cause<'_>) -> Vec<Transition> {
-        let says_farewell = intents.iter().any(|intent| {
-            matches!(
-                intent,
-                RequestedIntent::Known(Intent::EndVoiceSession { after: EndAfter::FarewellSpoken })
-            )
-        });
+        // A failed call says no farewell that anything could wait for.
+        let says_farewell = cause.data.is_some()
+            && intents.iter().any(|intent| {
+                matches!(
+                    intent,
+                    RequestedIntent::Known(Intent::EndVoiceSession { after: EndAfter::FarewellSpoken })
+                )
+            });
         intents
             .iter()
             .map(|intent| {

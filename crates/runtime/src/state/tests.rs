@@ -115,3 +115,12 @@ fn what_nobody_knows_is_refused_and_nothing_changes_after_the_end() {
         Some("the session has ended")
     );
 }
+
+#[test]
+fn audio_that_a_failed_call_wants_dropped_waits_for_no_farewell() {
+    let mut controller = voice();
+    let intents = [FAREWELL.into(), Intent::SuppressAudio { value: true }.into()];
+    let transitions = controller.apply(&intents, Cause { call_id: "c", data: None, blocks: false });
+    assert_eq!(transitions.iter().map(|it| it.applied).collect::<Vec<_>>(), [false, true]);
+    assert!(controller.state().should_suppress_audio);
+}

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod audit;
 mod execution;
 mod loading;
+mod operating;
 mod orchestrator;
 mod world;

@@ -191,6 +191,7 @@ fn definitions() -> Vec<Value> {
         definition("toss", json!({ "repeatable": true, "sideEffects": "none", "category": "utility" })),
         definition("flaky", json!({ "idempotent": true, "sideEffects": "read_only", "category": "utility" })),
         definition("rare", json!({ "rateLimit": { "calls": 2, "windowMs": 60000, "per": "client" } })),
+        definition("rare_here", json!({ "rateLimit": { "calls": 9, "windowMs": 60000, "per": "session" } })),
         definition("hang_up", json!({ "control": true, "sideEffects": "none" })),
         definition("typed_only", json!({ "allowedModes": ["text"], "sideEffects": "none" })),
         definition("members", json!({ "availability": { "authenticated": true }, "sideEffects": "none" })),
@@ -199,6 +200,13 @@ fn definitions() -> Vec<Value> {
         definition("trick", json!({ "sideEffects": "none", "category": "utility" })),
         definition("block", json!({ "control": true })),
         definition("crash", json!({})),
+        definition("flaky_book", json!({})),
+        definition("pay_twice", json!({ "requiresConfirmation": true, "repeatable": true })),
+        definition("broken_off", json!({})),
+        definition(
+            "slow_to_retry",
+            json!({ "sideEffects": "read_only", "category": "utility", "idempotent": true }),
+        ),
     ]
 }
 
@@ -241,7 +249,7 @@ async fn perform(
     let (turn, life) = (context.facts().session.turn, outside.lives.load(Ordering::Relaxed));
     outside.runs.lock().unwrap().push(Run { tool, what: what.clone(), turn, life });
     match tool {
-        "book" | "pay" | "rare" | "toss" => outside.count(&what),
+        "book" | "pay" | "pay_twice" | "rare" | "toss" => outside.count(&what),
         "look" if what.contains("nothing") => {
             outside.count(&what);
             return Ok(json!({ "results": [], "took": 1 }));
@@ -256,6 +264,24 @@ async fn perform(
             outside.count(&format!("{what} begun"));
             tokio::time::sleep(Duration::from_secs(2)).await;
             outside.count(&what);
+        }
+        "slow_to_retry" => {
+            outside.count(&what);
+            let error = ToolError::new(ErrorType::Transient, "Not now.").retryable();
+            return Err(ToolError { retry_after_ms: Some(20_000), ..error });
+        }
+        "broken_off" => {
+            outside.count(&what);
+            let error = ToolError::new(ErrorType::Cancelled, "Half of it was done.");
+            return Err(ToolError { partial_side_effects: Some(true), ..error });
+        }
+        "flaky_book" => {
+            outside.count(&what);
+            let mut failures = outside.failures.lock().unwrap();
+            if *failures > 0 {
+                *failures -= 1;
+                return Err(ToolError::new(ErrorType::Conflict, "Not now.").retryable());
+            }
         }
         "flaky" => {
             outside.count(&what);

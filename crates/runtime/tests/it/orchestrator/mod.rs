@@ -2,8 +2,13 @@
 
 mod answering;
 mod asking;
+mod budgeting;
 mod chaos;
-mod deck;
+mod cutting;
+pub(crate) mod deck;
 mod fragile;
 mod isolation;
+mod keeping;
+mod living;
+mod moody;
 mod secrets;

@@ -1,0 +1,140 @@
+//! What is cut short: cancelled, interrupted, overtaken.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode};
+use quarterdeck_runtime::{Call, Client, ClientEvent, Connection, Reply, Why};
+use serde_json::json;
+
+use super::deck::{Deck, kind, one, take};
+use super::moody::Moody;
+
+fn call(tool: &str, what: &str) -> Call {
+    Call::new(tool, json!({ "what": what }))
+}
+
+/// Submits a call that waits for a person, and gives the token that they would have.
+async fn suspended(connection: &Connection) -> String {
+    let replies = connection.submit(vec![call("pay", "rent").with_id("call_pay_01")]).all().await;
+    assert!(matches!(&replies[..], [Reply::Waits { .. }]));
+    let Some(ClientEvent::Confirmation { request, .. }) = connection.try_event() else {
+        panic!("nobody was asked")
+    };
+    request.token.unwrap().expose().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_broke_off_half_done_is_not_done_again() {
+    let deck = Deck::new();
+    let (_session, connection) = deck.open("ann", Mode::Text).await;
+    for _ in 0..2 {
+        let response = one(&connection, call("broken_off", "room")).await;
+        assert_eq!(kind(&response), Some(ErrorType::Cancelled));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(deck.outside.times("room"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_look_up_is_not_tried_again() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    *deck.outside.failures.lock().unwrap() = 3;
+    let batch = connection.submit(vec![call("slow_to_retry", "a").with_id("call_000001")]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    session.cancel(&["call_000001"]);
+    let begun = tokio::time::Instant::now();
+    let answer = batch.all().await.remove(0).answer().unwrap();
+    assert_eq!(kind(&answer.response), Some(ErrorType::Cancelled));
+    assert_eq!(begun.elapsed(), Duration::ZERO, "it stops at once");
+    drop(answer);
+    assert_eq!(deck.outside.times("a"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abandoned_write_is_told_once_and_to_whoever_comes_next() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    drop(connection.submit(vec![call("slow_book", "room").with_id("call_000001")]));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    session.interrupt();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    drop(connection);
+    let connection = session.connect();
+    let Some(ClientEvent::Answer { why: Why::Abandoned, answer }) = connection.try_event() else {
+        panic!("the person is told")
+    };
+    assert!(answer.response.is_ok() && !answer.is_wanted);
+    assert!(connection.try_event().is_none(), "once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_calls_that_wait_for_a_person_are_both_answered() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let twice = vec![
+        call("pay_twice", "rent").with_id("call_000001"),
+        call("pay_twice", "rent").with_id("call_000002"),
+    ];
+    let replies = connection.submit(twice).all().await;
+    assert!(replies.iter().all(|reply| matches!(reply, Reply::Waits { .. })));
+    let mut tokens = Vec::new();
+    while let Some(event) = connection.try_event() {
+        if let ClientEvent::Confirmation { request, .. } = event {
+            tokens.push(request.token.unwrap());
+        }
+    }
+    assert_eq!(tokens.len(), 1, "one question");
+    let token = tokens[0].expose();
+    assert!(take(session.answer_confirmation(token, ConfirmationAnswer::Approve).await).is_ok());
+    assert_eq!(deck.outside.times("rent"), 1, "one yes is one payment");
+    let first = one(&connection, call("pay_twice", "rent").with_id("call_000001")).await;
+    assert_eq!((kind(&first), first.meta.idempotent_cache_hit), (None, Some(true)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_whose_time_runs_out_while_it_is_being_answered_is_not_left_open() {
+    let store = Arc::new(Moody::default());
+    let deck = Deck::on(store.clone(), Arc::default());
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let token = suspended(&connection).await;
+    tokio::time::sleep(Duration::from_secs(295)).await;
+    deck.clock.advance(Duration::from_secs(295));
+    store.sulks.store(true, Ordering::Relaxed);
+    let click = take(session.answer_confirmation(&token, ConfirmationAnswer::Approve).await);
+    assert_eq!(kind(&click), Some(ErrorType::Transient));
+    deck.clock.advance(Duration::from_secs(10));
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let Some(ClientEvent::Answer { answer, .. }) = connection.try_event() else {
+        panic!("it must be answered")
+    };
+    assert_eq!(kind(&take(answer)), Some(ErrorType::ConfirmationExpired));
+    assert_eq!(deck.outside.times("rent"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_learns_what_the_person_answered_elsewhere() {
+    for (word, told) in
+        [(ConfirmationAnswer::Approve, None), (ConfirmationAnswer::Deny, Some(ErrorType::ConfirmationDenied))]
+    {
+        let deck = Deck::new();
+        let (session, connection) = deck.open("ann", Mode::Text).await;
+        let token = suspended(&connection).await;
+        let other = deck.restarted();
+        let there = other
+            .orchestrator
+            .resume(session.id(), Client::anonymous("ann"), deck.snapshot.clone())
+            .await
+            .unwrap();
+        assert_eq!(kind(&take(there.answer_confirmation(&token, word).await)), told);
+        let here = take(session.answer_confirmation(&token, ConfirmationAnswer::Approve).await);
+        assert_eq!(kind(&here), Some(ErrorType::ConfirmationInvalid));
+        let Some(ClientEvent::Answer { answer, .. }) = connection.try_event() else {
+            panic!("it must be answered")
+        };
+        assert_eq!(kind(&take(answer)), told);
+        assert_eq!(deck.outside.times("rent"), u32::from(told.is_none()));
+    }
+}

@@ -1,0 +1,154 @@
+//! What is on record a while later: the moment after is not the only one that counts.
+
+use std::time::Duration;
+
+use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode, Scan, Table};
+use quarterdeck_runtime::{Call, Client, ClientEvent, Connection};
+use serde_json::json;
+
+use super::deck::{Deck, kind, one, take};
+
+/// Longer than it takes until the store has heard of everything.
+const A_WHILE: Duration = Duration::from_secs(1);
+
+fn call(tool: &str, what: &str) -> Call {
+    Call::new(tool, json!({ "what": what }))
+}
+
+/// The token of the question that was shown last.
+fn token(connection: &Connection) -> String {
+    let mut last = None;
+    while let Some(event) = connection.try_event() {
+        if let ClientEvent::Confirmation { request, .. } = event {
+            last = request.token;
+        }
+    }
+    last.unwrap().expose().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_may_take_their_time_to_approve_in_voice() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    let told = one(&connection, call("pay", "rent").with_id("call_pay_01")).await;
+    assert_eq!(kind(&told), Some(ErrorType::ConfirmationRequired));
+    tokio::time::sleep(A_WHILE).await;
+    let outcome = take(session.answer_confirmation(&token(&connection), ConfirmationAnswer::Approve).await);
+    assert_eq!(kind(&outcome), None);
+    assert_eq!(deck.outside.times("rent"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_was_passed_over_can_still_be_approved_later() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    connection.submit(vec![call("pay", "rent").with_id("call_pay_01")]).all().await;
+    let token = token(&connection);
+    for answer in session.begin_turn(None).answers {
+        answer.delivered();
+    }
+    tokio::time::sleep(A_WHILE).await;
+    let outcome = take(session.answer_confirmation(&token, ConfirmationAnswer::Approve).await);
+    assert_eq!(kind(&outcome), None);
+    assert_eq!(deck.outside.times("rent"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_failed_for_now_is_tried_anew_later() {
+    let deck = Deck::new();
+    let (_session, connection) = deck.open("ann", Mode::Voice).await;
+    *deck.outside.failures.lock().unwrap() = 1;
+    let failed = one(&connection, call("flaky_book", "room")).await;
+    assert_eq!(kind(&failed), Some(ErrorType::Conflict), "which nobody but the model tries again");
+    tokio::time::sleep(A_WHILE).await;
+    let again = one(&connection, call("flaky_book", "room")).await;
+    assert_eq!((kind(&again), again.meta.idempotent_cache_hit), (None, None));
+    assert_eq!(deck.outside.times("room"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_called_is_not_handed_to_a_model_that_did_not() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    assert!(one(&connection, call("chain", "book room")).await.is_ok());
+    tokio::time::sleep(A_WHILE).await;
+    let after = deck.restarted();
+    let session = after
+        .orchestrator
+        .resume(session.id(), Client::anonymous("ann"), deck.snapshot.clone())
+        .await
+        .unwrap();
+    assert!(session.connect().try_event().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_an_id_stands_for_its_outcome_and_not_for_the_question_before_it() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    let pay = || call("pay", "rent").with_id("call_pay_01");
+    one(&connection, pay()).await;
+    assert!(
+        take(session.answer_confirmation(&token(&connection), ConfirmationAnswer::Approve).await).is_ok()
+    );
+    tokio::time::sleep(A_WHILE).await;
+    let after = deck.restarted();
+    let session = after
+        .orchestrator
+        .resume(session.id(), Client::anonymous("ann"), deck.snapshot.clone())
+        .await
+        .unwrap();
+    let again = one(&session.connect(), pay()).await;
+    assert_eq!((kind(&again), again.meta.idempotent_cache_hit), (None, Some(true)));
+    assert_eq!(deck.outside.times("rent"), 1);
+}
+
+/// The keys of a table.
+async fn keys(deck: &Deck, table: Table) -> Vec<String> {
+    let rows = deck.store.scan(table, Scan::prefix("", 10_000)).await.unwrap();
+    rows.into_iter().map(|(key, _)| key).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_handlers_wrote_is_forgotten_when_its_time_has_come() {
+    let deck = Deck::new();
+    let (_session, connection) = deck.open("ann", Mode::Text).await;
+    assert!(one(&connection, call("count", "n")).await.is_ok());
+    assert!(one(&connection, call("block", "x")).await.is_ok());
+    let now_ms = 1_768_294_800_000;
+    deck.store.sweep(now_ms + 59_999).await.unwrap();
+    assert_eq!(keys(&deck, Table::Blocks).await.len(), 1);
+    deck.store.sweep(now_ms + 60_001).await.unwrap();
+    assert!(keys(&deck, Table::Blocks).await.is_empty(), "a block that has run out");
+    assert_eq!(keys(&deck, Table::Values).await.len(), 1);
+    let thirty_days = 30 * 24 * 3_600_000;
+    deck.store.sweep(now_ms + thirty_days + 1).await.unwrap();
+    assert!(keys(&deck, Table::Values).await.is_empty(), "a value that nobody has written since");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_store_remembers_no_more_refusals_than_the_session_does() {
+    let deck = Deck::new();
+    let (_session, connection) = deck.open("ann", Mode::Voice).await;
+    for n in 0..250 {
+        let refused = one(&connection, call("typed_only", "x").with_id(format!("call_{n:06}"))).await;
+        assert_eq!(kind(&refused), Some(ErrorType::ModeRestricted));
+    }
+    tokio::time::sleep(A_WHILE).await;
+    let kept = keys(&deck, Table::Calls).await;
+    assert_eq!(kept.len(), 200);
+    assert!(kept[0].ends_with("refused:call_000050"), "{}", kept[0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_beyond_what_a_message_may_hold_are_on_record_too() {
+    let deck = Deck::new();
+    let (_session, connection) = deck.open("ann", Mode::Text).await;
+    let calls: Vec<_> = (0..130).map(|n| call("look", &format!("thing {n}"))).collect();
+    let replies = connection.submit(calls).all().await;
+    let answers: Vec<_> = replies.into_iter().map(|reply| reply.answer().unwrap()).collect();
+    assert_eq!(&*answers[129].call_id, "call_130");
+    for answer in answers {
+        answer.delivered();
+    }
+    assert_eq!(deck.trail.count("tool_execution"), 130);
+}

@@ -1,0 +1,120 @@
+//! How sessions come back, are left, and end by themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_contracts::Mode;
+use quarterdeck_runtime::{Call, Client, ClientEvent, Orchestrator, Session, SessionError, sessions};
+use serde_json::json;
+
+use super::deck::{Deck, one};
+use super::moody::Moody;
+
+fn call(tool: &str, what: &str) -> Call {
+    Call::new(tool, json!({ "what": what }))
+}
+
+async fn resume(
+    deck: &Deck,
+    orchestrator: &Orchestrator,
+    id: &str,
+    who: &str,
+) -> Result<Session, SessionError> {
+    orchestrator.resume(id, Client::anonymous(who), deck.snapshot.clone()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_two_bring_back_at_once_is_one_session() {
+    let deck = Deck::on(Arc::new(Moody::default()), Arc::default());
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let book = || call("book", "room").with_id("call_000001");
+    one(&connection, book()).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let after = deck.restarted();
+    let (one_tab, other_tab) = tokio::join!(resume(&deck, &after.orchestrator, session.id(), "ann"), async {
+        // Whoever finds it finds all of it: nothing that it has done is done again.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        let found = resume(&deck, &after.orchestrator, session.id(), "ann").await.unwrap();
+        found.begin_turn(None);
+        let again = one(&found.connect(), book()).await;
+        assert_eq!(again.meta.idempotent_cache_hit, Some(true));
+        found
+    });
+    assert_eq!(one_tab.unwrap().turn(), other_tab.turn(), "the turn of one is the turn of the other");
+    assert_eq!(deck.outside.times("room"), 1);
+    assert_eq!(after.orchestrator.metrics().json()["sessions"]["active"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_voice_session_is_resumable_for_five_minutes_and_not_longer() {
+    let five_minutes = Duration::from_secs(300);
+    for restarts in [false, true] {
+        let deck = Deck::new();
+        let (session, connection) = deck.open("ann", Mode::Voice).await;
+        drop(connection);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let after = if restarts { deck.restarted() } else { deck };
+        after.clock.advance(five_minutes);
+        drop(resume(&after, &after.orchestrator, session.id(), "ann").await.unwrap());
+        after.clock.advance(Duration::from_millis(1));
+        let late = resume(&after, &after.orchestrator, session.id(), "ann").await;
+        assert!(matches!(late, Err(SessionError::Ended)), "after a restart: {restarts}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_elses_session_does_not_exist() {
+    let deck = Deck::new();
+    let (session, _connection) = deck.open("ann", Mode::Text).await;
+    let after = deck.restarted();
+    for orchestrator in [&deck.orchestrator, &after.orchestrator] {
+        for (id, who) in [(session.id(), "anna"), (session.id(), "an"), ("ses_unheard_of", "ann")] {
+            let result = resume(&deck, orchestrator, id, who).await;
+            assert!(matches!(result, Err(SessionError::Unknown)), "{id} {who}");
+        }
+        let result = resume(&deck, orchestrator, "../x", "ann").await;
+        assert!(matches!(result, Err(SessionError::BadId)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_sessions_end_by_themselves() {
+    let deck = Deck::new();
+    let (idle, idle_connection) = deck.open("ann", Mode::Text).await;
+    let (busy, _busy_connection) = deck.open("bob", Mode::Text).await;
+    let (dropped, connection) = deck.open("cat", Mode::Voice).await;
+    drop(connection);
+    deck.clock.advance(Duration::from_secs(300));
+    deck.orchestrator.tidy().await.unwrap();
+    assert!(dropped.state().is_active, "five minutes are not over five minutes");
+    deck.clock.advance(Duration::from_secs(1));
+    deck.orchestrator.tidy().await.unwrap();
+    assert!(!dropped.state().is_active && idle.state().is_active);
+    busy.begin_turn(None);
+    deck.clock.advance(Duration::from_secs(29 * 60));
+    deck.orchestrator.tidy().await.unwrap();
+    assert!(!idle.state().is_active && busy.state().is_active);
+    let Some(ClientEvent::End(end)) = idle_connection.try_event() else { panic!("the client is told") };
+    assert_eq!(end.reason, "inactivity");
+    let stored = sessions(&*deck.store).await.unwrap();
+    let active: Vec<_> = stored.iter().filter(|it| it.is_active).map(|it| it.client_id.as_str()).collect();
+    assert_eq!(active, ["bob"], "and the store knows");
+    assert_eq!(deck.orchestrator.metrics().json()["sessions"]["active"], 1);
+    assert_eq!(deck.trail.count("session_end"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_nobody_holds_waits_in_the_store_with_all_it_came_to() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    session.begin_turn(Some("message-2"));
+    let id = session.id().to_owned();
+    drop((session, connection));
+    assert!(deck.orchestrator.find(&id).is_none());
+    assert_eq!(deck.orchestrator.metrics().json()["sessions"]["active"], 0, "it does not count as open");
+    let session = resume(&deck, &deck.orchestrator, &id, "ann").await.unwrap();
+    assert_eq!(session.turn(), 2);
+    assert!(session.begin_turn(Some("message-2")).is_repeated);
+    assert_eq!(deck.orchestrator.metrics().json()["sessions"]["active"], 1);
+}

@@ -1,0 +1,51 @@
+//! A store that is not always in the mood.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use quarterdeck_contracts::handler::BoxFuture;
+use quarterdeck_contracts::{Commit, CommitError, Row, Scan, Store, StoreError, Table};
+use quarterdeck_store::MemoryStore;
+
+/// Lets others go first before it answers a question, and keeps commits waiting for ever when it `sulks`.
+#[derive(Default)]
+pub(crate) struct Moody {
+    store: MemoryStore,
+    pub(crate) sulks: AtomicBool,
+}
+
+impl Store for Moody {
+    fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
+        hesitate(self.store.get(table, key))
+    }
+
+    fn scan(&self, table: Table, scan: Scan) -> BoxFuture<Result<Vec<(String, Row)>, StoreError>> {
+        hesitate(self.store.scan(table, scan))
+    }
+
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
+        if self.sulks.load(Ordering::Relaxed) {
+            return Box::pin(std::future::pending());
+        }
+        self.store.commit(commit)
+    }
+
+    fn queue(&self, commit: Commit) -> Result<(), StoreError> {
+        self.store.queue(commit)
+    }
+
+    fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
+        self.store.sweep(now_ms)
+    }
+
+    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
+        self.store.backup(to)
+    }
+}
+
+fn hesitate<T: Send + 'static>(answer: BoxFuture<T>) -> BoxFuture<T> {
+    Box::pin(async move {
+        tokio::task::yield_now().await;
+        answer.await
+    })
+}
