@@ -70,10 +70,18 @@ declare module 'quarterdeck' {
       getFreeBusy(range: { timeMin: string; timeMax: string; items: { id: string }[] }): Promise<{
         calendars: Record<string, { busy: { start: string; end: string }[] }>;
       }>;
-      getEvents(range: { timeMin: string; timeMax: string; calendars: string[] }): Promise<
-        { start: string; end: string; summary: string; attendees: string[]; calendar: string }[]
-      >;
-      createEvent(event: Record<string, unknown>): Promise<unknown>;
+      /** What takes up time, recurring events expanded; no calendars named means all of them. */
+      getEvents(range: { timeMin: string; timeMax: string; calendars?: string[] }): Promise<CalendarEvent[]>;
+      createEvent(event: {
+        summary: string;
+        start: string;
+        end: string;
+        attendees?: string[];
+        description?: string;
+        /** Whether to add a link to a video call, where one is configured. */
+        conference?: boolean;
+        calendar?: string;
+      }): Promise<CalendarEvent>;
     };
     /** With the capability `store`: small durable values of this tool for this client. */
     readonly store: {
@@ -85,6 +93,19 @@ declare module 'quarterdeck' {
     readonly client: { block(seconds: number, message?: string): Promise<void> };
     /** With the capability `tools`: another tool, through the same gates. */
     callTool(toolId: string, args: Record<string, unknown>): Promise<Answer>;
+  }
+
+  export interface CalendarEvent {
+    id: string;
+    /** RFC 3339, UTC. */
+    start: string;
+    end: string;
+    summary: string;
+    /** E-mail addresses. */
+    attendees: string[];
+    calendar: string;
+    /** Where its video call is, if it has one. */
+    conference?: string;
   }
 
   export interface KbQuery {

@@ -8,9 +8,9 @@
 //! spin.
 
 use chrono::{Datelike, Timelike};
-use jiff::SignedDuration;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span};
 use rrule::RRuleSet;
 
 use crate::moment::Moment;
@@ -29,16 +29,20 @@ pub(crate) struct Budget(u64);
 pub(crate) struct Overrun;
 
 impl Budget {
-    /// Enough for any calendar that people keep; under a second.
-    pub(crate) const QUERY: u64 = 2_000_000;
+    /// Enough for any calendar that people keep, and still well under a second.
+    pub(crate) const QUERY: u64 = 500_000;
+    /// For the rules of one file, which are each tried once.
+    pub(crate) const IMPORT: u64 = 500_000;
 
     pub(crate) fn new(periods: u64) -> Self {
         Self(periods)
     }
 
     pub(crate) fn spend(&mut self, periods: u64) -> Result<(), Overrun> {
-        self.0 = self.0.checked_sub(periods).ok_or(Overrun)?;
-        Ok(())
+        let left = self.0.checked_sub(periods);
+        // Once it is spent it stays so: whoever comes next must not search again to find that out.
+        self.0 = left.unwrap_or(0);
+        left.map(|_| ()).ok_or(Overrun)
     }
 }
 
@@ -193,18 +197,45 @@ impl Rule {
         Ok(found)
     }
 
+    /// Whether it ever comes to pass. One that does not would be searched for in vain by every question.
+    pub(crate) fn ever_happens(
+        &self,
+        start: &Moment,
+        home: &TimeZone,
+        budget: &mut Budget,
+    ) -> Result<bool, Overrun> {
+        let first = start.wall();
+        // An end before the beginning leaves the first time alone, and costs nothing to see.
+        let Ok(engine) = self.engine(first, self.last_wall(start, home)) else { return Ok(true) };
+        budget.spend(1)?;
+        let next = (&engine.limit()).into_iter().next();
+        let found = next.as_ref().and_then(to_jiff);
+        budget.spend(found.map_or(MOST_SEARCHED, |wall| self.periods(first, wall)))?;
+        Ok(found.is_some())
+    }
+
     /// Moves the first time forward by whole periods, so that a series from long ago costs no more than a new one.
     /// One that is counted must be counted from its beginning.
     fn skip_ahead(&self, first: DateTime, from: DateTime) -> DateTime {
-        if self.count.is_some() || !self.frequency.is_even() {
+        if self.count.is_some() || from <= first {
             return first;
         }
-        let period = self.frequency.seconds() * self.interval;
-        let periods = first.duration_until(from).as_secs() / period - 1;
-        if periods <= 0 {
-            return first;
+        let skipped = if self.frequency.is_even() {
+            let period = self.frequency.seconds() * self.interval;
+            let periods = first.duration_until(from).as_secs() / period - 1;
+            first.checked_add(SignedDuration::from_secs(periods.max(0) * period))
+        } else {
+            // Four years at a time, in which every day of a year comes again but for the turns of some centuries.
+            let years = 4 * self.interval;
+            let times = (i64::from(from.year()) - i64::from(first.year()) - 1) / years;
+            first.checked_add(Span::new().years(times.max(0) * years))
+        };
+        // Weeks by number take their weekday from the first time, which years do not keep.
+        match skipped {
+            Ok(begin) if self.frequency.is_even() => begin,
+            Ok(begin) if begin.day() == first.day() && !self.rest.contains("BYWEEKNO") => begin,
+            _ => first,
         }
-        first.checked_add(SignedDuration::from_secs(periods * period)).unwrap_or(first)
     }
 
     fn periods(&self, from: DateTime, to: DateTime) -> u64 {

@@ -160,6 +160,9 @@ pub(crate) struct CallOptions {
     /// Approve the call, when the tool asks for a person's word
     #[arg(long)]
     pub(crate) confirm: bool,
+    /// Show what each gate said
+    #[arg(long)]
+    pub(crate) explain: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,198 +1,192 @@
-//! A world for calls that come from the terminal and from case files: one client, one session, a store in memory.
+//! A world for calls that come from the terminal and from case files: one client, one session, a store in memory, and
+//! the real orchestrator around them.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use quarterdeck_contracts::handler::{
-    BoxFuture, CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel,
-    SessionFacts, ToolFacts,
-};
+use quarterdeck_calendar::{CalendarConfig, LocalCalendar, from_given};
 use quarterdeck_contracts::{
-    Capability, Case, Confirmation, ConfirmationAnswer, ErrorType, Mode, ToolError, ToolResponse,
+    Case, Commit, ConfirmationAnswer, ConfirmationRequest, Mode, Store, Table, ToolResponse,
 };
-use quarterdeck_runtime::{LoadedTool, Snapshot};
-use serde_json::{Value, json};
+use quarterdeck_runtime::audit::{Audit, Happening};
+use quarterdeck_runtime::{
+    Answer, Asking, Call, Client, ClientEvent, Clock, Connection, Orchestrator, Parts, Policy, Reply,
+    Session, Snapshot, SystemClock,
+};
+use quarterdeck_store::MemoryStore;
+use serde_json::Value;
 
 use crate::terminal::say;
 
+/// When the examples of guides take place, so that a date in one of them does not go out of date.
+const EXAMPLES: &str = "2026-01-01T00:00:00Z";
+
 /// One client and one session.
 pub(crate) struct World {
-    mode: Mode,
-    now: Option<SystemTime>,
-    turn: u64,
-    calls: u64,
-    store: Arc<Mutex<BTreeMap<String, Value>>>,
+    session: Session,
+    connection: Connection,
+    trail: Arc<LastCall>,
     speaks: bool,
 }
 
-impl Default for World {
-    fn default() -> Self {
-        Self { mode: Mode::Text, now: None, turn: 1, calls: 0, store: Arc::default(), speaks: false }
-    }
+/// What a call came to.
+pub(crate) struct Came {
+    pub(crate) response: Arc<ToolResponse>,
+    /// What the gates said, as it stands in the audit trail.
+    pub(crate) gates: Value,
 }
 
 impl World {
     /// The world that a case describes.
-    pub(crate) fn of(case: &Case) -> Result<Self, String> {
-        let now = match &case.now {
-            None => None,
+    pub(crate) async fn of(case: &Case, snapshot: &Arc<Snapshot>) -> Result<Self, String> {
+        let clock: Arc<dyn Clock> = match &case.now {
+            None => Arc::new(SystemClock),
             Some(text) => {
                 let now: Timestamp =
                     text.parse().map_err(|_| format!("`now` is {text:?}, not an RFC 3339 time"))?;
-                Some(SystemTime::from(now))
+                Arc::new(StoppedClock(now.into()))
             }
         };
-        if case.given.is_some() {
-            return Err(
-                "`given` needs a knowledge base or a calendar, which this version does not have".into()
-            );
+        let store = Arc::new(MemoryStore::new());
+        if let Some(given) = &case.given {
+            if !given.kb.is_empty() {
+                return Err("`given.kb` needs a knowledge base, which this version does not have".into());
+            }
+            let commit = from_given(&given.calendar)?
+                .into_iter()
+                .fold(Commit::default(), |commit, (key, row)| commit.put(Table::Calendar, key, row));
+            store.commit(commit).await.map_err(|error| error.to_string())?;
         }
-        Ok(Self { mode: case.mode.unwrap_or(Mode::Text), now, ..Self::default() })
+        let world = Self::new(case.mode.unwrap_or(Mode::Text), clock, store, snapshot, false).await;
+        world.map_err(|error| error.to_string())
     }
 
-    /// A world for someone at a terminal, who sees what a handler logs.
-    pub(crate) fn at_terminal(mode: Mode) -> Self {
-        Self { mode, speaks: true, ..Self::default() }
+    /// The world of a guide's examples.
+    pub(crate) async fn of_examples(mode: Mode, snapshot: &Arc<Snapshot>) -> anyhow::Result<Self> {
+        let clock = Arc::new(StoppedClock(EXAMPLES.parse::<Timestamp>()?.into()));
+        Self::new(mode, clock, Arc::new(MemoryStore::new()), snapshot, false).await
+    }
+
+    /// A world for someone at a terminal, who sees what a handler logs and sends.
+    pub(crate) async fn at_terminal(mode: Mode, snapshot: &Arc<Snapshot>) -> anyhow::Result<Self> {
+        Self::new(mode, Arc::new(SystemClock), Arc::new(MemoryStore::new()), snapshot, true).await
+    }
+
+    async fn new(
+        mode: Mode,
+        clock: Arc<dyn Clock>,
+        store: Arc<dyn Store>,
+        snapshot: &Arc<Snapshot>,
+        speaks: bool,
+    ) -> anyhow::Result<Self> {
+        let trail = Arc::new(LastCall::default());
+        let mut policy = Policy::default();
+        if !speaks {
+            // Nobody waits for a test out of courtesy to a server.
+            (policy.text.backoff_ms, policy.voice.backoff_ms) = (1, 1);
+        }
+        let orchestrator = Orchestrator::new(Parts {
+            policy,
+            clock,
+            audit: trail.clone(),
+            calendar: Some(Arc::new(LocalCalendar::from_config(CalendarConfig::default())?)),
+            watch: speaks.then(|| Arc::new(|text: &str| say(text)) as _),
+            ..Parts::new(store)
+        });
+        let session = orchestrator.open(Client::anonymous("terminal"), mode, snapshot.clone()).await?;
+        session.begin_turn(None);
+        let connection = session.connect_with(Asking::AnswersFirst);
+        Ok(Self { session, connection, trail, speaks })
     }
 
     pub(crate) fn begin_turn(&mut self) {
-        self.turn += 1;
+        self.session.begin_turn(None);
     }
 
     /// Runs one call in this world, in which the person answers a request for confirmation with `answer`.
-    pub(crate) async fn call(
-        &mut self,
-        snapshot: &Snapshot,
-        tool: &str,
-        args: Value,
-        answer: Option<ConfirmationAnswer>,
-    ) -> ToolResponse {
-        self.calls += 1;
-        let context = Arc::new(CallContext {
-            facts: self.facts(tool, snapshot.version()),
-            now: self.now,
-            store: self.store.clone(),
-            speaks: self.speaks,
-        });
-        match snapshot.find(tool).and_then(|found| self.refusal(found, &args, answer)) {
-            Some(refusal) => snapshot.refuse(tool, refusal, context.now()),
-            None => snapshot.execute(tool, args, context).await,
-        }
-    }
-
-    fn refusal(
-        &self,
-        tool: &LoadedTool,
-        args: &Value,
-        answer: Option<ConfirmationAnswer>,
-    ) -> Option<ToolError> {
-        let metadata = tool.metadata();
-        let id = &metadata.tool_id;
-        let refuse = |kind, message| {
-            Some(ToolError { partial_side_effects: Some(false), ..ToolError::new(kind, message) })
+    pub(crate) async fn call(&mut self, call: Call, answer: Option<ConfirmationAnswer>) -> Came {
+        self.trail.forget();
+        let replies = self.connection.submit(vec![call]).all().await;
+        let asked = replies.into_iter().next().and_then(Reply::answer);
+        let gates = self.trail.gates();
+        let question = self.read_events();
+        let answered = match (question, answer) {
+            (Some(question), Some(answer)) => {
+                let token = question.token.as_ref().map_or("", |token| token.expose());
+                Some(self.session.answer_confirmation(token, answer).await)
+            }
+            _ => asked,
         };
-        if !metadata.allowed_modes.contains(&self.mode) {
-            let mode = if self.mode == Mode::Voice { "voice" } else { "text" };
-            return refuse(ErrorType::ModeRestricted, format!("{id} is not available in {mode} mode."));
-        }
-        // Nobody is asked to approve a call that could not run.
-        if let Err(refusal) = tool.validate(&mut args.clone()) {
-            return Some(refusal);
-        }
-        match (metadata.requires_confirmation, answer) {
-            (Confirmation::Never, _) | (_, Some(ConfirmationAnswer::Approve)) => None,
-            (_, Some(ConfirmationAnswer::Deny)) => {
-                refuse(ErrorType::ConfirmationDenied, format!("The person did not approve {id}."))
-            }
-            (_, None) => {
-                refuse(ErrorType::ConfirmationRequired, format!("A person must approve {id} first."))
-            }
-        }
+        self.read_events();
+        let response = answered.map(taken).unwrap_or_else(|| unreachable!("one call has one reply"));
+        Came { response, gates }
     }
 
-    fn facts(&self, tool: &str, version: &str) -> CallFacts {
-        CallFacts {
-            client_id: "terminal".into(),
-            mode: self.mode,
-            call_id: format!("call_{}", self.calls).into(),
-            // The registry fills in the rest from the definition.
-            tool: Arc::new(ToolFacts { id: tool.to_owned(), version: String::new(), idempotent: false }),
-            session: Arc::new(SessionFacts {
-                id: "terminal".into(),
-                is_active: true,
-                turn: self.turn,
-                tools_version: version.to_owned(),
-                state: json!({ "isActive": true, "mode": self.mode }),
-            }),
-            clamped: BTreeMap::new(),
-            capabilities: Arc::new([]),
+    /// Tells the person what happened, and gives the question that they were asked.
+    fn read_events(&self) -> Option<ConfirmationRequest> {
+        let mut asked = None;
+        while let Some(event) = self.connection.try_event() {
+            match event {
+                ClientEvent::Message(message) => self.say(&format!("message: {message}")),
+                ClientEvent::Confirmation { request, .. } => {
+                    self.say(&format!("a person is asked: {}", request.preview));
+                    asked = Some(request);
+                }
+                ClientEvent::Answer { answer, .. } => drop(taken(answer)),
+                ClientEvent::Progress { .. } | ClientEvent::End(_) => {}
+            }
         }
+        asked
     }
-}
 
-struct CallContext {
-    facts: CallFacts,
-    now: Option<SystemTime>,
-    store: Arc<Mutex<BTreeMap<String, Value>>>,
-    speaks: bool,
-}
-
-impl CallContext {
     fn say(&self, text: &str) {
         if self.speaks {
             say(text);
         }
     }
+}
 
-    fn answer(&self, call: &CapabilityCall) -> Result<Value, CapabilityError> {
-        let argument = |index: usize| call.args.get(index).cloned().unwrap_or(Value::Null);
-        let key = || match argument(0) {
-            // Values belong to one tool for one client.
-            Value::String(key) => Ok(format!("{}/{key}", self.facts.tool.id)),
-            other => {
-                let message = format!("a key is a text, not {other}");
-                Err(CapabilityError::new(CapabilityErrorCode::InvalidArgument, message))
-            }
-        };
-        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        match (call.capability, call.method.as_str()) {
-            (Capability::Messaging, "send") => self.say(&format!("message: {}", argument(0))),
-            (Capability::Store, "get") => return Ok(store.get(&key()?).cloned().unwrap_or(Value::Null)),
-            (Capability::Store, "put") => drop(store.insert(key()?, argument(1))),
-            (Capability::Store, "delete") => drop(store.remove(&key()?)),
-            (capability, _) => {
-                let message = format!("{} is not available here", capability.as_str());
-                return Err(CapabilityError::new(CapabilityErrorCode::NotAvailable, message));
-            }
-        }
-        Ok(Value::Null)
+fn taken(answer: Answer) -> Arc<ToolResponse> {
+    let response = answer.response.clone();
+    answer.delivered();
+    response
+}
+
+/// A clock that stands still.
+struct StoppedClock(SystemTime);
+
+impl Clock for StoppedClock {
+    fn now(&self) -> SystemTime {
+        self.0
     }
 }
 
-impl Context for CallContext {
-    fn facts(&self) -> &CallFacts {
-        &self.facts
+/// Keeps what the trail says of the last call.
+#[derive(Default)]
+struct LastCall(Mutex<VecDeque<Value>>);
+
+impl LastCall {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Value>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) -> SystemTime {
-        self.now.unwrap_or_else(SystemTime::now)
+    fn forget(&self) {
+        self.lock().clear();
     }
 
-    fn log(&self, level: LogLevel, text: &str) {
-        self.say(&format!("{}: {text}", format!("{level:?}").to_lowercase()));
+    /// The outermost call is the last to be written down.
+    fn gates(&self) -> Value {
+        self.lock().pop_back().unwrap_or_default()
     }
+}
 
-    fn audit(&self, event: &str, data: Value) {
-        self.say(&format!("audit {event}: {data}"));
-    }
-
-    fn progress(&self, text: &str) {
-        self.say(&format!("progress: {text}"));
-    }
-
-    fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {
-        Box::pin(std::future::ready(self.answer(&call)))
+impl Audit for LastCall {
+    fn record(&self, happening: Happening) {
+        if &*happening.event == "tool_execution" {
+            let gates = happening.fields.get("gates").cloned().unwrap_or_default();
+            self.lock().push_back(gates);
+        }
     }
 }

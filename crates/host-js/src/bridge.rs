@@ -224,14 +224,17 @@ impl Bridge {
         body.ok_or_else(|| Exception::throw_type(ctx, "the body has been read already"))
     }
 
-    /// The object `host` of the prelude.
-    pub(crate) fn object<'js>(self: &Arc<Self>, ctx: &Ctx<'js>) -> Result<Object<'js>> {
+    /// The object `host` of the prelude, and of `web.js` where that is used.
+    pub(crate) fn object<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, for_web: bool) -> Result<Object<'js>> {
         let host = Object::new(ctx.clone())?;
         host.set("answerLimit", self.config.answer)?;
         self.add_reports(ctx, &host)?;
         self.add_chance_and_time(ctx, &host)?;
         self.add_requests(ctx, &host)?;
-        url::add_functions(ctx, &host)?;
+        if for_web {
+            self.add_fetching(ctx, &host)?;
+            url::add_functions(ctx, &host)?;
+        }
         Ok(host)
     }
 
@@ -285,17 +288,20 @@ impl Bridge {
         };
         host.set("ask", Function::new(ctx.clone(), ask)?)?;
         let bridge = self.clone();
+        let wait = move |ctx: Ctx<'_>, ms: f64| bridge.begin(&ctx, |id| Event::Wait { id, ms });
+        host.set("wait", Function::new(ctx.clone(), wait)?)?;
+        let bridge = self.clone();
+        let cancel = move |id: u32| bridge.close(id);
+        host.set("cancel", Function::new(ctx.clone(), cancel)?)
+    }
+
+    fn add_fetching<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
+        let bridge = self.clone();
         let fetch = move |ctx: Ctx<'_>, text: String| {
             let request = bridge.parse_args(&ctx, &text)?;
             bridge.begin(&ctx, |id| Event::Fetch { id, request })
         };
         host.set("fetch", Function::new(ctx.clone(), fetch)?)?;
-        let bridge = self.clone();
-        let wait = move |ctx: Ctx<'_>, ms: f64| bridge.begin(&ctx, |id| Event::Wait { id, ms });
-        host.set("wait", Function::new(ctx.clone(), wait)?)?;
-        let bridge = self.clone();
-        let cancel = move |id: u32| bridge.close(id);
-        host.set("cancel", Function::new(ctx.clone(), cancel)?)?;
         let bridge = self.clone();
         let text = move |ctx: Ctx<'_>, id: u32| -> Result<String> {
             let body = bridge.body(&ctx, id)?;

@@ -102,7 +102,7 @@ impl Engine {
     /// have filled the memory: what a handler imports later has been declared here, and only runs then.
     fn install(&self, ctx: &Ctx<'_>, program: &Program, reading: &Reading) -> rquickjs::Result<()> {
         let prelude = evaluate(program.own(PRELUDE)?.load(ctx)?)?;
-        let host = self.bridge.object(ctx)?;
+        let host = self.bridge.object(ctx, program.uses_web)?;
         let calls: Object<'_> = prelude.get::<_, Function<'_>>("prepare")?.call((host.clone(),))?;
         if program.uses_web {
             let web = evaluate(program.own(WEB)?.load(ctx)?)?;

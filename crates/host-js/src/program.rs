@@ -40,6 +40,8 @@ pub(crate) struct Program {
     pub(crate) network: Vec<String>,
     /// Whether its text names anything of `web.js`. Engines of handlers that do not are made without it.
     pub(crate) uses_web: bool,
+    /// Whether its text has the word `import`, without which it reaches no module but its entry.
+    imports: bool,
     files: BTreeMap<String, Bytecode>,
     own: Arc<OwnModules>,
 }
@@ -62,7 +64,8 @@ impl Program {
         let network = handler.metadata.network.iter().map(|host| host.to_ascii_lowercase()).collect();
         let names = ["URL", "TextEncoder", "TextDecoder", "Headers", "fetch", "structuredClone"];
         let uses_web = handler.files.values().any(|text| names.iter().any(|name| text.contains(name)));
-        Ok(Self { entry: handler.entry.to_owned(), network, uses_web, files, own })
+        let imports = handler.files.values().any(|text| text.contains("import"));
+        Ok(Self { entry: handler.entry.to_owned(), network, uses_web, imports, files, own })
     }
 
     /// A module of the host's own.
@@ -112,7 +115,8 @@ impl Reading {
 
     /// Reads every module that the handler may import, now or later, and no more after that.
     pub(crate) fn read_all(&self, ctx: &Ctx<'_>, program: &Program) -> rquickjs::Result<()> {
-        for name in program.files.keys().map(String::as_str).chain([QUARTERDECK_NAME]) {
+        let ours = program.imports.then_some(QUARTERDECK_NAME);
+        for name in program.files.keys().map(String::as_str).chain(ours) {
             if !self.read().names.contains(name) {
                 self.clone().load(ctx, name, None)?;
             }

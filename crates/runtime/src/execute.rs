@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::envelope::{before_the_handler, contract_fault, failed, inside, meta, refused};
 use crate::guard::Guarded;
+use crate::redact::Secrets;
 use crate::registry::{LoadedTool, Snapshot};
 
 impl Snapshot {
@@ -21,6 +22,21 @@ impl Snapshot {
             None => ("", HandlerAnswer::failure(unknown(tool_id))),
         };
         answer.stamp(meta(tool_id, version, self.version(), start.elapsed(), clock.now()))
+    }
+
+    /// The same for arguments that a gate has judged and filled in already.
+    pub(crate) async fn run(
+        &self,
+        tool: &LoadedTool,
+        args: Value,
+        context: Arc<dyn Context>,
+    ) -> ToolResponse {
+        let start = Instant::now();
+        let clock = context.clone();
+        let answer = tool.run(args, context).await;
+        let metadata = tool.metadata();
+        let took = start.elapsed();
+        answer.stamp(meta(metadata.tool_id.as_str(), &metadata.version, self.version(), took, clock.now()))
     }
 
     /// The envelope of a call that a gate refused: stamped like any other answer.
@@ -43,21 +59,31 @@ impl LoadedTool {
                 tracing::debug!(tool = %self.metadata().tool_id, ?filled, "defaults filled in");
                 Ok(())
             }
-            Err(violations) => Err(refused(&violations)),
+            Err(violations) => {
+                let mut refusal = refused(&violations);
+                Secrets::of(self.metadata(), args).hide_in_error(&mut refusal);
+                Err(refusal)
+            }
         }
     }
 
     async fn answer(&self, mut args: Value, context: Arc<dyn Context>) -> HandlerAnswer {
-        let metadata = self.metadata();
-        if let Err(refusal) = self.validate(&mut args) {
-            return HandlerAnswer::failure(refusal);
+        match self.validate(&mut args) {
+            Ok(()) => self.run(args, context).await,
+            Err(refusal) => HandlerAnswer::failure(refusal),
         }
+    }
+
+    async fn run(&self, args: Value, context: Arc<dyn Context>) -> HandlerAnswer {
+        let metadata = self.metadata();
+        let secrets = Secrets::of(metadata, &args);
         let facts = self.facts(context.facts());
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
-        match self.handler.run(args, Guarded::around(context, facts), limits).await {
-            Ok(answer) => self.checked(answer),
+        match self.handler.run(args, Guarded::around(context, facts, secrets.clone()), limits).await {
+            Ok(answer) => self.checked(answer, &secrets),
             Err(error) => {
-                tracing::error!(tool = %metadata.tool_id, error = %error, "handler failed");
+                let error_text = secrets.hide(&error.to_string());
+                tracing::error!(tool = %metadata.tool_id, error = error_text, "handler failed");
                 HandlerAnswer::failure(failed(metadata, &error))
             }
         }
@@ -68,14 +94,16 @@ impl LoadedTool {
         CallFacts { tool: self.facts.clone(), capabilities: self.capabilities.clone(), ..given.clone() }
     }
 
-    fn checked(&self, mut answer: HandlerAnswer) -> HandlerAnswer {
+    fn checked(&self, mut answer: HandlerAnswer, secrets: &Secrets) -> HandlerAnswer {
         if let Some(fault) = contract_fault(&answer, self.returns.as_ref()) {
+            let fault = secrets.hide(&fault);
             tracing::error!(tool = %self.metadata().tool_id, fault, "answer breaks the contract");
             return HandlerAnswer::failure(inside(self.metadata()));
         }
         if let Outcome::Failure(error) = &mut answer.outcome {
             // A handler that says nothing about side effects has none, as far as it knows.
             error.partial_side_effects.get_or_insert(false);
+            secrets.hide_in_error(error);
         }
         answer
     }

@@ -8,15 +8,19 @@ use quarterdeck_contracts::handler::{
 };
 use serde_json::Value;
 
-/// A context that refuses the capabilities that the tool did not declare.
+use crate::redact::Secrets;
+
+/// A context that refuses the capabilities that the tool did not declare, and keeps what is sensitive out of log and
+/// trail even when the handler writes it there.
 pub(crate) struct Guarded {
     inner: Arc<dyn Context>,
     facts: CallFacts,
+    secrets: Secrets,
 }
 
 impl Guarded {
-    pub(crate) fn around(inner: Arc<dyn Context>, facts: CallFacts) -> Arc<dyn Context> {
-        Arc::new(Self { inner, facts })
+    pub(crate) fn around(inner: Arc<dyn Context>, facts: CallFacts, secrets: Secrets) -> Arc<dyn Context> {
+        Arc::new(Self { inner, facts, secrets })
     }
 }
 
@@ -30,11 +34,12 @@ impl Context for Guarded {
     }
 
     fn log(&self, level: LogLevel, text: &str) {
-        self.inner.log(level, text);
+        self.inner.log(level, &self.secrets.hide(text));
     }
 
-    fn audit(&self, event: &str, data: Value) {
-        self.inner.audit(event, data);
+    fn audit(&self, event: &str, mut data: Value) {
+        self.secrets.hide_in(&mut data);
+        self.inner.audit(&self.secrets.hide(event), data);
     }
 
     fn progress(&self, text: &str) {

@@ -163,8 +163,8 @@ impl Orchestrator {
         mode: Mode,
         snapshot: Arc<Snapshot>,
     ) -> Result<Session, SessionError> {
-        let id = new_id().ok_or(StoreError::Failed("no random numbers".into()))?;
-        self.open_as(&id, client, mode, snapshot).await
+        let id = random_hex(16).ok_or(StoreError::Failed("no random numbers".into()))?;
+        self.open_as(&format!("ses_{id}"), client, mode, snapshot).await
     }
 
     /// Opens a session under a given id, which must be new.
@@ -396,10 +396,11 @@ pub(crate) fn is_session_id(id: &str) -> bool {
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-fn new_id() -> Option<String> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(bytes.iter().fold("ses_".to_owned(), |id, byte| format!("{id}{byte:02x}")))
+/// Random bytes in hex, unless the operating system has none to give.
+pub(crate) fn random_hex(bytes: usize) -> Option<String> {
+    let mut random = vec![0_u8; bytes];
+    getrandom::fill(&mut random).ok()?;
+    Some(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Every row of a table with a prefix, page by page.

@@ -4,18 +4,29 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use jiff::Timestamp;
 use quarterdeck_contracts::handler::{
     BoxFuture, CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel,
     SessionFacts, ToolFacts,
 };
-use quarterdeck_contracts::{Capability, Mode};
+use quarterdeck_contracts::{Capability, Event, EventQuery, Mode, NewEvent};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// A context whose clock stands still, whose store is a map, and which remembers what a handler did.
 pub struct FakeContext {
     facts: CallFacts,
     now: SystemTime,
+    held: Mutex<Held>,
     seen: Mutex<Seen>,
+}
+
+/// What a handler finds.
+#[derive(Default)]
+struct Held {
+    events: Vec<Event>,
+    calendar_failure: Option<CapabilityError>,
+    client_is_gone: bool,
 }
 
 /// What a handler did.
@@ -31,38 +42,79 @@ pub struct Seen {
     pub messages: Vec<Value>,
     /// The values that were put.
     pub store: BTreeMap<String, Value>,
+    /// Appointments that were made.
+    pub created: Vec<NewEvent>,
+    /// Blocks of the client: seconds and message.
+    pub blocks: Vec<(Value, Value)>,
 }
 
 impl FakeContext {
     /// At 2026-01-13T09:00:00Z, in text, with every capability.
     pub fn new() -> Arc<Self> {
-        Self::at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800))
+        Self::at(Self::usual_time())
     }
 
     /// At another time.
     pub fn at(now: SystemTime) -> Arc<Self> {
+        Self::with(now, Mode::Text, true)
+    }
+
+    /// In a voice session that is open.
+    pub fn speaking() -> Arc<Self> {
+        Self::with(Self::usual_time(), Mode::Voice, true)
+    }
+
+    /// In a session that has ended.
+    pub fn after_the_end() -> Arc<Self> {
+        Self::with(Self::usual_time(), Mode::Text, false)
+    }
+
+    fn usual_time() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800)
+    }
+
+    fn with(now: SystemTime, mode: Mode, is_active: bool) -> Arc<Self> {
         use Capability::{Calendar, Kb, Moderation, Store, Tools};
         let facts = CallFacts {
             client_id: "client_1".into(),
-            mode: Mode::Text,
+            mode,
             call_id: "call_1".into(),
             tool: Arc::new(ToolFacts { id: "tool".into(), version: "1.0.0".into(), idempotent: true }),
             session: Arc::new(SessionFacts {
                 id: "session_1".into(),
-                is_active: true,
+                is_active,
                 turn: 1,
                 tools_version: "1.0.00000000".into(),
-                state: json!({ "isActive": true, "mode": "text" }),
+                state: json!({ "isActive": is_active, "mode": mode }),
             }),
             clamped: BTreeMap::new(),
             capabilities: [Kb, Calendar, Store, Tools, Moderation].into(),
         };
-        Arc::new(Self { facts, now, seen: Mutex::default() })
+        Arc::new(Self { facts, now, held: Mutex::default(), seen: Mutex::default() })
+    }
+
+    /// Puts events into the calendar. Those of every calendar are found whenever no calendar is named.
+    pub fn hold_events(&self, events: Vec<Event>) {
+        self.held().events = events;
+    }
+
+    /// Makes every use of the calendar fail.
+    pub fn fail_calendar(&self, failure: CapabilityError) {
+        self.held().calendar_failure = Some(failure);
+    }
+
+    /// Closes the client's connection.
+    pub fn disconnect(&self) {
+        self.held().client_is_gone = true;
     }
 
     /// What the handler did so far.
     pub fn seen(&self) -> Seen {
         self.lock().clone()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
@@ -72,9 +124,19 @@ impl FakeContext {
     fn answer(&self, call: CapabilityCall) -> Result<Value, CapabilityError> {
         let argument = |index: usize| call.args.get(index).cloned().unwrap_or(Value::Null);
         let key = argument(0).as_str().unwrap_or_default().to_owned();
+        if call.capability == Capability::Calendar {
+            return self.answer_calendar(&call.method, argument(0));
+        }
         let mut seen = self.lock();
         match (call.capability, call.method.as_str()) {
+            (Capability::Messaging, "send") if self.held().client_is_gone => {
+                return Err(CapabilityError::new(
+                    CapabilityErrorCode::NotAvailable,
+                    "the client is not connected",
+                ));
+            }
             (Capability::Messaging, "send") => seen.messages.push(argument(0)),
+            (Capability::Moderation, "block") => seen.blocks.push((argument(0), argument(1))),
             (Capability::Store, "get") => return Ok(seen.store.get(&key).cloned().unwrap_or(Value::Null)),
             (Capability::Store, "put") => drop(seen.store.insert(key, argument(1))),
             (Capability::Store, "delete") => drop(seen.store.remove(&key)),
@@ -85,6 +147,56 @@ impl FakeContext {
         }
         Ok(Value::Null)
     }
+
+    fn answer_calendar(&self, method: &str, argument: Value) -> Result<Value, CapabilityError> {
+        let mut held = self.held();
+        if let Some(failure) = &held.calendar_failure {
+            return Err(failure.clone());
+        }
+        match method {
+            "getEvents" => {
+                let query: EventQuery = read(argument)?;
+                let (from, to) = (instant(&query.time_min)?, instant(&query.time_max)?);
+                let mut found = Vec::new();
+                for event in &held.events {
+                    let named = query.calendars.is_empty() || query.calendars.contains(&event.calendar);
+                    if named && instant(&event.start)? < to && instant(&event.end)? > from {
+                        found.push(event.clone());
+                    }
+                }
+                found.sort_by_key(|event| instant(&event.start).ok());
+                Ok(json!(found))
+            }
+            "createEvent" => {
+                let new: NewEvent = read(argument)?;
+                let event = Event {
+                    id: format!("event_{}", held.events.len() + 1),
+                    start: instant(&new.start)?.to_string(),
+                    end: instant(&new.end)?.to_string(),
+                    summary: new.summary.clone(),
+                    attendees: new.attendees.clone(),
+                    calendar: new.calendar.clone(),
+                    conference: new.conference.then(|| "https://meet.example/1".to_owned()),
+                };
+                held.events.push(event.clone());
+                self.lock().created.push(new);
+                Ok(json!(event))
+            }
+            other => Err(invalid(format!("calendar.{other} is not in this world"))),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(argument: Value) -> Result<T, CapabilityError> {
+    serde_json::from_value(argument).map_err(|error| invalid(error.to_string()))
+}
+
+fn instant(text: &str) -> Result<Timestamp, CapabilityError> {
+    text.parse().map_err(|_| invalid(format!("{text:?} is not a time")))
+}
+
+fn invalid(message: String) -> CapabilityError {
+    CapabilityError::new(CapabilityErrorCode::InvalidArgument, message)
 }
 
 impl Context for FakeContext {

@@ -12,7 +12,7 @@ use super::text::unescape;
 use super::zone;
 use crate::moment::Moment;
 use crate::row::{Details, Status};
-use crate::rule::Rule;
+use crate::rule::{Budget, Overrun, Rule};
 
 /// Dates in one `RDATE` or `EXDATE` list.
 const MOST_DATES: usize = 5_000;
@@ -35,7 +35,7 @@ pub(super) struct Parsed {
 type Zones = BTreeMap<String, String>;
 
 /// Reads an event. The error says what it does that cannot be taken: "has no start".
-pub(super) fn parse(event: &Component, zones: &Zones) -> Result<Parsed, String> {
+pub(super) fn parse(event: &Component, zones: &Zones, budget: &mut Budget) -> Result<Parsed, String> {
     let uid = event.find("UID").map(|line| unescape(line.value.trim())).unwrap_or_default();
     if uid.is_empty() || uid.len() > 1_000 {
         return Err("has no UID, or one that is too long".into());
@@ -62,7 +62,13 @@ pub(super) fn parse(event: &Component, zones: &Zones) -> Result<Parsed, String> 
     });
     let rules: Vec<String> = event.all("RRULE").map(|line| line.value.trim().to_owned()).collect();
     for rule in &rules {
-        Rule::parse(rule)?;
+        match Rule::parse(rule)?.ever_happens(&start, &home, budget) {
+            Ok(true) => {}
+            Ok(false) => return Err("has a rule that never comes to pass".into()),
+            Err(Overrun) => {
+                return Err("has a rule, and the file has too many that take long to follow".into());
+            }
+        }
     }
     Ok(Parsed {
         uid,

@@ -6,6 +6,7 @@ use super::component::{Component, read};
 use super::event::{Parsed, parse};
 use super::{IcsError, Import};
 use crate::row::{EventRow, Override};
+use crate::rule::Budget;
 
 /// Reads a file for one calendar. Events that cannot be taken are told in `skipped`; a file that is damaged is refused
 /// as a whole.
@@ -14,8 +15,9 @@ pub fn import(text: &str, calendar: &str) -> Result<Import, IcsError> {
     let mut skipped = Vec::new();
     let mut series: BTreeMap<String, Vec<Parsed>> = BTreeMap::new();
     let mut events = 0;
+    let mut budget = Budget::new(Budget::IMPORT);
     for component in &contents.events {
-        match parse(component, &contents.zones) {
+        match parse(component, &contents.zones, &mut budget) {
             Ok(event) => {
                 events += 1;
                 skipped.extend(event.notes.iter().map(|note| tell(component, note)));

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use quarterdeck_compiler::example_calls;
-use quarterdeck_contracts::{Case, CaseCall, CaseFile, ConfirmationAnswer, ErrorType, Expectation, Outcome};
-use quarterdeck_runtime::{LoadedTool, Snapshot};
+use quarterdeck_contracts::{
+    Case, CaseCall, CaseFile, ConfirmationAnswer, ErrorType, Expectation, Mode, Outcome,
+};
+use quarterdeck_runtime::{Call, LoadedTool, Snapshot};
 use serde_json::{Value, json};
 
 use super::matching::difference;
@@ -21,7 +24,7 @@ pub(crate) struct Report {
 }
 
 /// Runs every case file and every example of one tool.
-pub(crate) async fn run_tool(snapshot: &Snapshot, tool: &LoadedTool, tools: &Path) -> Vec<Report> {
+pub(crate) async fn run_tool(snapshot: &Arc<Snapshot>, tool: &LoadedTool, tools: &Path) -> Vec<Report> {
     let id = tool.metadata().tool_id.as_str();
     let folder = tool.compiled().handler.path.split('/').next().unwrap_or(id);
     let report = |name: String, difference| Report { tool: id.to_owned(), name, difference };
@@ -29,7 +32,7 @@ pub(crate) async fn run_tool(snapshot: &Snapshot, tool: &LoadedTool, tools: &Pat
     for (index, args) in example_calls(tool.documentation()).into_iter().enumerate() {
         reports.push(report(
             format!("example {} of the guide", index + 1),
-            run_example(snapshot, id, args).await,
+            run_example(snapshot, tool, args).await,
         ));
     }
     for file in case_files(&tools.join(folder)) {
@@ -71,8 +74,15 @@ fn read(file: &Path) -> Result<Vec<Case>, String> {
 }
 
 /// An example is a call that the tool takes: it may find nothing, but neither the schema nor the handler refuses it.
-async fn run_example(snapshot: &Snapshot, tool: &str, args: Value) -> Option<String> {
-    let response = World::default().call(snapshot, tool, args, Some(ConfirmationAnswer::Approve)).await;
+async fn run_example(snapshot: &Arc<Snapshot>, tool: &LoadedTool, args: Value) -> Option<String> {
+    let metadata = tool.metadata();
+    let mode = if metadata.allowed_modes.contains(&Mode::Text) { Mode::Text } else { Mode::Voice };
+    let mut world = match World::of_examples(mode, snapshot).await {
+        Ok(world) => world,
+        Err(error) => return Some(error.to_string()),
+    };
+    let call = Call::new(metadata.tool_id.as_str(), args);
+    let response = world.call(call, Some(ConfirmationAnswer::Approve)).await.response;
     match &response.outcome {
         Outcome::Failure(error) if matches!(error.kind, ErrorType::Validation | ErrorType::Internal) => {
             Some(error.to_string())
@@ -81,8 +91,8 @@ async fn run_example(snapshot: &Snapshot, tool: &str, args: Value) -> Option<Str
     }
 }
 
-async fn run_case(snapshot: &Snapshot, tool: &str, case: &Case) -> Option<String> {
-    let mut world = match World::of(case) {
+async fn run_case(snapshot: &Arc<Snapshot>, tool: &str, case: &Case) -> Option<String> {
+    let mut world = match World::of(case, snapshot).await {
         Ok(world) => world,
         Err(fault) => return Some(fault),
     };
@@ -95,8 +105,8 @@ async fn run_case(snapshot: &Snapshot, tool: &str, case: &Case) -> Option<String
         if call.new_turn {
             world.begin_turn();
         }
-        let response = world.call(snapshot, tool, call.args, call.confirm).await;
-        let envelope = json!(response);
+        let made = Call { id: call.id, name: tool.to_owned(), args: call.args };
+        let envelope = json!(*world.call(made, call.confirm).await.response);
         if let Some(difference) = compare(&call.expect, call.exact, &envelope) {
             let place = if several { format!("call {}: ", index + 1) } else { String::new() };
             return Some(format!("{place}{difference}"));

@@ -5,12 +5,13 @@ use std::io::Read;
 use anyhow::{Context, bail};
 use quarterdeck_compiler::nearest;
 use quarterdeck_contracts::{ConfirmationAnswer, Mode};
-use quarterdeck_runtime::parse_arguments;
-use serde_json::json;
+use quarterdeck_runtime::gates::{self, Step, Trace};
+use quarterdeck_runtime::{Call, parse_arguments};
+use serde_json::{Value, json};
 
 use crate::arguments::{CallOptions, ModeChoice};
-use crate::terminal::print;
-use crate::world::World;
+use crate::terminal::{print, say};
+use crate::world::{Came, World};
 use crate::{Verdict, wire};
 
 pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
@@ -29,9 +30,32 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
         ModeChoice::Voice => Mode::Voice,
     };
     let answer = options.confirm.then_some(ConfirmationAnswer::Approve);
-    let response = wire::block_on(World::at_terminal(mode).call(&snapshot, &id, args, answer))?;
-    print(&format!("{:#}\n", json!(response)))?;
+    let Came { response, gates } = wire::block_on(async {
+        let mut world = World::at_terminal(mode, &snapshot).await?;
+        anyhow::Ok(world.call(Call::new(&id, args), answer).await)
+    })??;
+    if options.explain {
+        explain(&gates);
+    }
+    print(&format!("{:#}\n", json!(*response)))?;
     Ok(if response.is_ok() { Verdict::Fine } else { Verdict::Problems })
+}
+
+/// What each gate said, in their order.
+fn explain(gates: &Value) {
+    let trace: Trace = serde_json::from_value(gates.clone()).unwrap_or_default();
+    let mut is_decided = false;
+    for (number, gate) in gates::names().into_iter().enumerate() {
+        let said = trace.steps.iter().find(|step| step.gate == gate);
+        let word = match said {
+            _ if is_decided => "not reached".to_owned(),
+            None => "passed".to_owned(),
+            Some(Step { decision, detail: None, .. }) => decision.to_string(),
+            Some(Step { decision, detail: Some(detail), .. }) => format!("{decision}: {detail}"),
+        };
+        is_decided |= trace.answered_by() == Some(gate);
+        say(&format!("{:>2}  {gate:<13}{word}", number + 1));
+    }
 }
 
 /// The arguments, from the command line or from standard input.

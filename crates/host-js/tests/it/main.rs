@@ -7,5 +7,6 @@ mod fetching;
 mod hostile;
 mod pool;
 mod scarcity;
+mod session_tools;
 mod speed;
 mod world;

@@ -2,6 +2,7 @@
 
 use super::{Decision, Facts, Gate, Subject};
 use crate::envelope::refused;
+use crate::redact::Secrets;
 
 pub(super) struct Arguments;
 
@@ -14,7 +15,11 @@ impl Gate for Arguments {
         let Some(tool) = call.tool else { return Decision::Pass };
         match tool.parameters.admit(call.args) {
             Ok(_) => Decision::Pass,
-            Err(violations) => Decision::Refuse(Box::new(refused(&violations))),
+            Err(violations) => {
+                let mut refusal = refused(&violations);
+                Secrets::of(tool.metadata, call.args).hide_in_error(&mut refusal);
+                Decision::Refuse(Box::new(refusal))
+            }
         }
     }
 }

@@ -150,6 +150,11 @@ impl Entry {
         }
     }
 
+    /// Whether it waits or has waited for a person.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.question.get().is_some()
+    }
+
     /// The answer, once there is one.
     pub(crate) fn answered(&self) -> Option<Arc<ToolResponse>> {
         self.answer.get().cloned()
@@ -160,10 +165,17 @@ impl Entry {
         wait(&self.news, || self.answered()).await
     }
 
-    /// Waits for the answer, or for the question that it hangs on.
-    pub(crate) async fn wait_for_news(&self) -> News {
+    /// Waits for the answer, or for the question that it hangs on. A call that was asked about is answered where the
+    /// person's word arrives; so whoever made it hears of the question even when there is an answer by now, and a
+    /// later delivery of it hears the answer.
+    pub(crate) async fn wait_for_news(&self, is_replay: bool) -> News {
+        let asked = || self.question.get().cloned().map(News::Asked);
         let answered = || self.answered().map(News::Answered);
-        wait(&self.news, || answered().or_else(|| self.question.get().cloned().map(News::Asked))).await
+        if is_replay {
+            wait(&self.news, || answered().or_else(asked)).await
+        } else {
+            wait(&self.news, || asked().or_else(answered)).await
+        }
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) enum Seen {
         content: Arc<str>,
         /// What it was told.
         response: Arc<ToolResponse>,
+        /// In which turn.
+        turn: u64,
     },
 }
 
@@ -157,9 +159,10 @@ impl Ledger {
         provider_id: &str,
         content: Arc<str>,
         response: Arc<ToolResponse>,
+        turn: u64,
     ) -> Option<Arc<str>> {
         let id: Arc<str> = provider_id.into();
-        self.by_provider.insert(id.clone(), Seen::Refusal { content, response });
+        self.by_provider.insert(id.clone(), Seen::Refusal { content, response, turn });
         // An id that is refused again is remembered from now on, and not forgotten with its first refusal.
         self.refusals.retain(|other| *other != id);
         self.refusals.push_back(id);

@@ -179,7 +179,8 @@ impl Inner {
         if let Some(id) = call.stable_id()
             && desk.ledger.redelivery(Some(id), asked) == Redelivery::New
         {
-            self.remember_refusal(desk, id, asked, &response);
+            let turn = desk.ledger.turn_number();
+            self.remember_refusal(desk, id, asked, &response, turn);
             desk.unsaved.session = true;
         }
         self.tell_call(desk, call, call_id, None, &response, trace, Some("refused"));
@@ -193,8 +194,9 @@ impl Inner {
         id: &str,
         asked: &Arc<str>,
         response: &Arc<ToolResponse>,
+        turn: u64,
     ) {
-        let forgotten = desk.ledger.remember_refusal(id, asked.clone(), response.clone());
+        let forgotten = desk.ledger.remember_refusal(id, asked.clone(), response.clone(), turn);
         desk.unsaved.forgotten.extend(forgotten.map(|id| refusal_key(&id)));
         desk.unsaved.refusals.push((id.to_owned(), asked.clone(), response.clone()));
     }
@@ -220,7 +222,8 @@ impl Inner {
                 }
                 Plan::Joined(entry)
             }
-            Some(Seen::Refusal { response, .. }) => {
+            Some(Seen::Refusal { response, turn, .. }) => {
+                let response = Arc::new(super::batch::replayed(&response, turn));
                 self.tell_call(desk, call, call_id, None, &response, trace, Some("replayed"));
                 Plan::Refused(response)
             }
@@ -305,7 +308,7 @@ impl Desk {
     /// Counts a call and gives it the id that it goes by: the provider's, or one of ours.
     pub(super) fn id_of(&mut self, call: &Call) -> Arc<str> {
         self.calls_made += 1;
-        let own_id = || format!("call_{}", self.calls_made).into();
+        let own_id = || format!("{}{}", self.call_prefix, self.calls_made).into();
         call.id.as_deref().map_or_else(own_id, Arc::from)
     }
 }

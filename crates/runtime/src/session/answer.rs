@@ -86,6 +86,10 @@ pub(crate) struct Orphan {
 pub(crate) enum OrphanOf {
     /// A call in the ledger, perhaps still running.
     Call(Arc<Entry>),
+    /// A call that a person was asked about: where their word arrives, it is answered.
+    Asked(Arc<Entry>),
+    /// The same call delivered again. Its answer is the first delivery's, which is not lost.
+    Replay(Arc<Entry>),
     /// A refusal.
     Refusal(Arc<ToolResponse>),
 }
@@ -102,7 +106,7 @@ impl Receipt {
 
     fn give(&mut self) {
         if let Some((inner, orphan)) = self.open.take()
-            && let OrphanOf::Call(entry) = orphan.what
+            && let OrphanOf::Call(entry) | OrphanOf::Asked(entry) | OrphanOf::Replay(entry) = orphan.what
             && let Some(inner) = inner.upgrade()
         {
             inner.mark_delivered(&entry);
@@ -123,8 +127,11 @@ impl Drop for Receipt {
 impl Inner {
     /// Keeps an answer that nobody has received, or will keep it once there is one.
     pub(super) fn adopt(self: &Arc<Self>, orphan: Orphan) {
+        if matches!(orphan.what, OrphanOf::Replay(_)) || orphan.is_answered_elsewhere() {
+            return;
+        }
         let mut desk = self.lock();
-        if let OrphanOf::Call(entry) = &orphan.what {
+        if let OrphanOf::Call(entry) | OrphanOf::Asked(entry) = &orphan.what {
             let is_known = desk.orphans.iter().any(|other| other.is_of(entry));
             // What was cancelled is wanted by nobody, or was told as abandoned; what was delivered under another id is
             // known.
@@ -152,6 +159,9 @@ impl Inner {
         }
         let orphans = std::mem::take(&mut desk.orphans);
         for orphan in orphans {
+            if orphan.is_answered_elsewhere() {
+                continue;
+            }
             match orphan.response() {
                 Some(response) => {
                     let answer = Answer {
@@ -183,16 +193,21 @@ impl Inner {
 
 impl Orphan {
     pub(super) fn is_of(&self, entry: &Arc<Entry>) -> bool {
-        matches!(&self.what, OrphanOf::Call(other) if Arc::ptr_eq(other, entry))
+        matches!(&self.what, OrphanOf::Call(other) | OrphanOf::Asked(other) if Arc::ptr_eq(other, entry))
     }
 
     fn writes(&self) -> bool {
-        matches!(&self.what, OrphanOf::Call(entry) if entry.writes)
+        matches!(&self.what, OrphanOf::Call(entry) | OrphanOf::Asked(entry) if entry.writes)
+    }
+
+    /// Whether the person's word will bring the answer, and not the message that made the call.
+    fn is_answered_elsewhere(&self) -> bool {
+        matches!(&self.what, OrphanOf::Call(entry) if entry.is_asked())
     }
 
     fn response(&self) -> Option<Arc<ToolResponse>> {
         match &self.what {
-            OrphanOf::Call(entry) => entry.answered(),
+            OrphanOf::Call(entry) | OrphanOf::Asked(entry) | OrphanOf::Replay(entry) => entry.answered(),
             OrphanOf::Refusal(response) => Some(response.clone()),
         }
     }

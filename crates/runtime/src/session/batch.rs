@@ -121,7 +121,7 @@ impl Batch {
         let slot = self.slots.front()?;
         let news = match &slot.from {
             From::Refusal(response) => News::Answered(response.clone()),
-            From::Entry { entry, .. } => entry.wait_for_news().await,
+            From::Entry { entry, is_replay } => entry.wait_for_news(*is_replay).await,
         };
         // Taken out only now: a future that is dropped while it waits loses nothing.
         let slot = self.slots.pop_front()?;
@@ -147,7 +147,8 @@ impl Batch {
             _ => response,
         };
         let (call_id, name) = (slot.call_id.clone(), slot.name.clone());
-        Answer { call_id, name, response, is_wanted, receipt: Receipt::new(&self.inner, slot.orphan()) }
+        let receipt = Receipt::new(&self.inner, slot.orphan());
+        Answer { call_id, name, response, is_wanted, receipt }
     }
 }
 
@@ -170,7 +171,8 @@ impl Slot {
     fn orphan(self) -> Orphan {
         let what = match self.from {
             From::Refusal(response) => OrphanOf::Refusal(response),
-            From::Entry { entry, .. } => OrphanOf::Call(entry),
+            From::Entry { entry, is_replay: false } => OrphanOf::Call(entry),
+            From::Entry { entry, is_replay: true } => OrphanOf::Replay(entry),
         };
         Orphan { call_id: self.call_id, name: self.name, what }
     }

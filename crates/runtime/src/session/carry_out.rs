@@ -104,7 +104,12 @@ impl Inner {
         let mut retries = 0;
         loop {
             let context = CallContext::new(self.clone(), work);
-            let running = self.snapshot.execute(&work.entry.tool, work.args.clone(), context.clone());
+            let Some(tool) = self.snapshot.find(&work.entry.tool) else {
+                // It was found when the call was admitted, and a snapshot does not change.
+                let error = outcome_unknown(&work.entry.tool);
+                return (self.snapshot.refuse(&work.entry.tool, error, self.now()), context.effects());
+            };
+            let running = self.snapshot.run(tool, work.args.clone(), context.clone());
             let mut response = match self.unless_cancelled(work, running).await {
                 Some(response) => response,
                 None => self.snapshot.refuse(&work.entry.tool, cancelled_error(&work.entry.tool), self.now()),

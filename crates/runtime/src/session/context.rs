@@ -52,7 +52,7 @@ pub(super) struct Effects {
 
 impl CallContext {
     pub(super) fn new(inner: Arc<Inner>, work: &Work) -> Arc<Self> {
-        let session = inner.session_facts();
+        let session = inner.session_facts(work.entry.turn);
         let clamped = work
             .clamped
             .iter()
@@ -178,7 +178,16 @@ impl Context for CallContext {
 
 impl Inner {
     /// What handlers are told about the session. Shared between calls until something changes.
-    fn session_facts(&self) -> Arc<SessionFacts> {
+    fn session_facts(&self, turn: u64) -> Arc<SessionFacts> {
+        let facts = self.present_facts();
+        if facts.turn == turn {
+            return facts;
+        }
+        // A call that had to wait belongs to the turn that asked for it.
+        Arc::new(SessionFacts { turn, ..(*facts).clone() })
+    }
+
+    fn present_facts(&self) -> Arc<SessionFacts> {
         let voices = self.shared.voices.changes();
         let mut desk = self.lock();
         if let Some((made, facts)) = &desk.facts

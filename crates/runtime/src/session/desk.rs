@@ -32,6 +32,8 @@ pub(crate) struct Desk {
     /// Messages that have begun a turn, the latest last.
     pub(crate) turn_keys: VecDeque<(String, u64)>,
     pub(crate) calls_made: u64,
+    /// How the ids that we give to calls begin; other after each restart, so that none is given twice.
+    pub(crate) call_prefix: String,
     /// What handlers are told about the session; made anew when it changes.
     pub(crate) facts: Option<(u64, Arc<SessionFacts>)>,
     pub(crate) seen_ms: u64,
@@ -86,6 +88,7 @@ impl Desk {
             notes: Vec::new(),
             turn_keys: row.turn_keys.iter().cloned().collect(),
             calls_made: row.calls_made,
+            call_prefix: "call_".into(),
             facts: None,
             seen_ms: row.seen_ms,
         }

@@ -13,6 +13,7 @@ use super::person::{ConfirmationRow, Status};
 use super::records::CallRow;
 use super::{Inner, Session};
 use crate::gates::Redelivery;
+use crate::ledger::Ledger;
 use crate::state::PendingEnd;
 
 /// How many rows are read at once.
@@ -84,20 +85,41 @@ impl Inner {
 
     /// Brings back what the store knows of the session's calls and questions.
     pub(crate) async fn remember(self: &Arc<Self>, notes: Vec<String>) -> Result<(), StoreError> {
-        self.lock().notes = notes;
+        let rows = self.stored_calls().await?;
+        {
+            let mut desk = self.lock();
+            desk.notes = notes;
+            desk.call_prefix = format!("call_{}_", crate::orchestrator::random_hex(4).unwrap_or_default());
+            // The session's own row may be older than its last write.
+            let last = rows.iter().map(|row| row.turn).max().unwrap_or(0);
+            let last = last.max(desk.ledger.turn_number());
+            desk.ledger = Ledger::new(last, self.shared.policy.remembered_calls);
+            // Nobody knows which look-ups of the turn were not stored in time, and a budget is never exceeded: what
+            // the turn has recorded is answered from the record, and the next turn is free again.
+            let budgets = *self.shared.policy.of(self.mode);
+            let turn = desk.ledger.turn();
+            (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
+        }
+        for row in rows {
+            self.remember_call(&row);
+        }
+        self.remember_questions().await
+    }
+
+    async fn stored_calls(&self) -> Result<Vec<CallRow>, StoreError> {
+        let mut rows = Vec::new();
         let mut scan = Scan::prefix(format!("{}/", self.id), PAGE);
         loop {
             let page = self.shared.store.scan(Table::Calls, scan.clone()).await?;
-            let Some((last, _)) = page.last() else { break };
+            let Some((last, _)) = page.last() else { return Ok(rows) };
             scan.after = Some(last.clone());
             for (key, row) in page {
                 match serde_json::from_value::<CallRow>(row.value) {
-                    Ok(row) => self.remember_call(&row),
+                    Ok(row) => rows.push(row),
                     Err(error) => tracing::error!(key, error = %error, "a stored call cannot be read"),
                 }
             }
         }
-        self.remember_questions().await
     }
 
     fn remember_call(&self, row: &CallRow) {
@@ -111,7 +133,7 @@ impl Inner {
             let id = row.provider_id.as_deref().unwrap_or(&row.call_id);
             // A question that a person has answered since is on record beside its outcome, which counts.
             if desk.ledger.redelivery(Some(id), &row.content) == Redelivery::New {
-                desk.ledger.remember_refusal(id, row.content.as_str().into(), response);
+                desk.ledger.remember_refusal(id, row.content.as_str().into(), response, row.turn);
             }
             return;
         }

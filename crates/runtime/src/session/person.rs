@@ -236,9 +236,11 @@ impl Inner {
         };
         let question = desk.questions.remove(place);
         let answer = question.suspended.map(|entry| {
-            desk.ledger.forget(&entry);
-            self.finish_unrun(&mut desk, &entry, stamp(self, &entry.tool, expired()))
+            let response = stamp(self, &entry.tool, expired());
+            self.remember_unasked(&mut desk, &entry, &response);
+            self.finish_unrun(&mut desk, &entry, response)
         });
+        self.save_soon(&mut desk);
         drop(desk);
         self.audit_confirmation("expired", None, None);
         // Dropped undelivered, it goes to whoever is connected, now or next.
@@ -249,7 +251,7 @@ impl Inner {
     pub(super) fn remember_unasked(&self, desk: &mut Desk, entry: &Arc<Entry>, response: &Arc<ToolResponse>) {
         desk.ledger.forget(entry);
         if let Some(id) = &entry.provider_id {
-            self.remember_refusal(desk, id, &entry.content, response);
+            self.remember_refusal(desk, id, &entry.content, response, entry.turn);
         }
     }
 
@@ -452,8 +454,10 @@ impl Inner {
         self.audit_confirmation("denied", Some(&entry.call_id), Some(&entry.tool));
         let mut desk = self.lock();
         let question = desk.forget_question(hashed);
-        desk.ledger.forget(entry);
-        let answer = self.finish_unrun(&mut desk, entry, stamp(&self, &entry.tool, denied(&entry.tool)));
+        let response = stamp(&self, &entry.tool, denied(&entry.tool));
+        self.remember_unasked(&mut desk, entry, &response);
+        let answer = self.finish_unrun(&mut desk, entry, response);
+        self.save_soon(&mut desk);
         drop(desk);
         let was_suspended = question.is_some_and(|question| question.suspended.is_some());
         if was_suspended { answer } else { self.noted(entry, answer) }
@@ -498,7 +502,8 @@ impl Inner {
         let mut desk = self.lock();
         let question = desk.forget_question(hashed);
         if question.is_some_and(|question| question.suspended.is_some()) {
-            desk.ledger.forget(entry);
+            self.remember_unasked(&mut desk, entry, &response);
+            self.save_soon(&mut desk);
             return self.finish_unrun(&mut desk, entry, response);
         }
         drop(desk);
@@ -524,7 +529,7 @@ impl Inner {
         let orphan = Orphan {
             call_id: entry.call_id.clone(),
             name: entry.tool.clone(),
-            what: OrphanOf::Call(entry.clone()),
+            what: OrphanOf::Asked(entry.clone()),
         };
         let answer = Answer {
             call_id: entry.call_id.clone(),

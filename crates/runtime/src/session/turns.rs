@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::answer::{Answer, Orphan, OrphanOf, Receipt};
-use super::{Asking, Desk, Inner, Session};
+use super::{Desk, Inner, Session};
 use crate::call::Call;
 use crate::ledger::Entry;
 use crate::state::PendingEnd;
@@ -140,7 +140,7 @@ impl Inner {
         let orphan = Orphan {
             call_id: entry.call_id.clone(),
             name: entry.tool.clone(),
-            what: OrphanOf::Call(entry.clone()),
+            what: OrphanOf::Asked(entry.clone()),
         };
         Answer {
             call_id: entry.call_id.clone(),
@@ -151,11 +151,9 @@ impl Inner {
         }
     }
 
-    /// A call that waits for a person is known to the ledger, so that equal ones wait with it.
+    /// A call that a person is asked about is known to the ledger, so that the same one again waits with it.
     pub(super) fn suspend(&self, desk: &mut Desk, entry: &Arc<Entry>) -> Arc<Entry> {
-        if desk.asking == Asking::Suspends {
-            desk.ledger.enter(entry.clone());
-        }
+        desk.ledger.enter(entry.clone());
         entry.clone()
     }
 

@@ -1,7 +1,6 @@
 //! The store in a file.
 
 mod backup;
-mod crash;
 mod failing;
 mod opening;
 mod speed;

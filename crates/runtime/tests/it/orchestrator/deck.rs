@@ -1,6 +1,7 @@
 //! A handful of native tools whose effects can be counted, and an orchestrator around them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -28,8 +29,20 @@ const HANDLER: &str = "pub async fn execute() {}\n";
 pub(crate) struct Outside {
     /// How often each thing was done.
     pub(crate) done: Mutex<BTreeMap<String, u32>>,
+    /// Every run of a handler.
+    pub(crate) runs: Mutex<Vec<Run>>,
+    /// How often the process was started.
+    pub(crate) lives: AtomicU32,
     /// How often a flaky handler still has to fail.
     pub(crate) failures: Mutex<u32>,
+}
+
+/// One run of a handler.
+pub(crate) struct Run {
+    pub(crate) tool: &'static str,
+    pub(crate) what: String,
+    pub(crate) turn: u64,
+    pub(crate) life: u32,
 }
 
 impl Outside {
@@ -46,6 +59,10 @@ impl Outside {
 pub(crate) struct HandClock(pub(crate) Mutex<SystemTime>);
 
 impl HandClock {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800))))
+    }
+
     pub(crate) fn advance(&self, by: Duration) {
         *self.0.lock().unwrap() += by;
     }
@@ -100,8 +117,7 @@ impl Deck {
     }
 
     pub(crate) fn on(store: Arc<dyn Store>, outside: Arc<Outside>) -> Self {
-        let clock =
-            Arc::new(HandClock(Mutex::new(SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800))));
+        let clock = HandClock::new();
         let trail = Arc::new(Trail::default());
         let orchestrator = Orchestrator::new(Parts {
             clock: clock.clone(),
@@ -194,7 +210,7 @@ fn definitions() -> Vec<Value> {
     ]
 }
 
-fn snapshot(outside: &Arc<Outside>) -> Arc<Snapshot> {
+pub(crate) fn snapshot(outside: &Arc<Outside>) -> Arc<Snapshot> {
     let files = tree("");
     let hash = native_source_hash([("handler.rs", HANDLER)]);
     let definitions = definitions();
@@ -230,6 +246,8 @@ async fn perform(
     outside: Arc<Outside>,
 ) -> Result<Value, ToolError> {
     let what = args["what"].as_str().unwrap().to_owned();
+    let (turn, life) = (context.facts().session.turn, outside.lives.load(Ordering::Relaxed));
+    outside.runs.lock().unwrap().push(Run { tool, what: what.clone(), turn, life });
     match tool {
         "book" | "pay" | "pay_twice" | "rare" | "toss" => outside.count(&what),
         "look" if what.contains("nothing") => {

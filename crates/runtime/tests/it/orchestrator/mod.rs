@@ -3,8 +3,12 @@
 mod answering;
 mod asking;
 mod budgeting;
+mod chaos;
 mod cutting;
 pub(crate) mod deck;
+mod fragile;
+mod isolation;
 mod keeping;
 mod living;
 mod moody;
+mod secrets;

@@ -1,0 +1,112 @@
+//! Goes on with a session on disk and makes calls that write, both to our store and to the world outside it.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
+use quarterdeck_contracts::handler::{
+    CapabilityCall, Context, Handler, HandlerHost, HandlerToLoad, HostError, NativeHandler,
+};
+use quarterdeck_contracts::{Capability, Mode, Outcome, ToolError, native_source_hash};
+use quarterdeck_runtime::audit::AuditLog;
+use quarterdeck_runtime::{
+    Call, Client, Hosts, NativeHost, Orchestrator, Parts, Registry, Reply, SessionError, Snapshot,
+};
+use quarterdeck_store::SqliteStore;
+use quarterdeck_testkit::tree;
+use serde_json::{Value, json};
+
+const HANDLER: &str = "pub async fn execute() {}\n";
+const SESSION: &str = "ses_that_is_killed";
+
+/// Makes the calls one after another, each in a turn of its own, and says what came of each once it is delivered.
+pub(crate) fn run(folder: &str, calls: &[&str]) {
+    let folder = PathBuf::from(folder);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Arc::new(SqliteStore::open(folder.join("quarterdeck.db")).unwrap());
+        let audit =
+            Arc::new(AuditLog::open(&folder.join("audit.jsonl"), "local", store.clone()).await.unwrap());
+        let orchestrator = Orchestrator::new(Parts { audit, ..Parts::new(store) });
+        let (client, snapshot) = (Client::anonymous("ann"), snapshot(&folder));
+        let session = match orchestrator.resume(SESSION, client.clone(), snapshot.clone()).await {
+            Err(SessionError::Unknown) => orchestrator.open_as(SESSION, client, Mode::Text, snapshot).await,
+            resumed => resumed,
+        };
+        let session = session.unwrap();
+        let connection = session.connect();
+        for id in calls {
+            session.begin_turn(None);
+            let call = Call::new("book", json!({ "what": id })).with_id(*id);
+            for reply in connection.submit(vec![call]).all().await {
+                let Reply::Answer(answer) = reply else { panic!("nobody is asked") };
+                let word = match &answer.response.outcome {
+                    Outcome::Success(_) => "done".to_owned(),
+                    Outcome::Failure(error) if error.partial_side_effects == Some(true) => {
+                        "unknown".to_owned()
+                    }
+                    Outcome::Failure(error) => panic!("{error}"),
+                };
+                answer.delivered();
+                println!("{id} {word}");
+            }
+        }
+    });
+}
+
+/// Writes a line to a file outside, as a booking at somebody else's would be, and a value to our own store.
+async fn book(args: Value, context: Arc<dyn Context>, outside: PathBuf) -> Result<Value, ToolError> {
+    let what = args["what"].as_str().unwrap();
+    let mut file = OpenOptions::new().create(true).append(true).open(outside).unwrap();
+    file.write_all(format!("{what}\n").as_bytes()).unwrap();
+    let put = CapabilityCall {
+        capability: Capability::Store,
+        method: "put".into(),
+        args: vec![json!(what), json!({ "booked": what })],
+    };
+    context.request(put).await?;
+    Ok(json!({ "did": what }))
+}
+
+fn snapshot(folder: &Path) -> Arc<Snapshot> {
+    let files = tree("");
+    files.write("book/handler.rs", HANDLER);
+    files.write("book/guide.md", "# Book\n\nBooks it. Use it when something is to be booked.\n");
+    files.write(
+        "book/schema.json",
+        json!({
+            "toolId": "book", "version": "1.0.0", "description": "Books.", "category": "action",
+            "sideEffects": "writes", "idempotent": false, "requiresConfirmation": false, "allowedModes": ["text"],
+            "latencyBudgetMs": 5000, "capabilities": ["store"],
+            "parameters": {
+                "type": "object", "additionalProperties": false, "required": ["what"],
+                "properties": { "what": { "type": "string", "description": "What." } },
+            },
+        })
+        .to_string(),
+    );
+    let hash = native_source_hash([("handler.rs", HANDLER)]);
+    let inspector = NativeInspector::new([("book".to_owned(), hash.clone())]);
+    let options = Options {
+        inspectors: Inspectors { js: &inspector, native: &inspector },
+        deny_lossy: false,
+        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+    };
+    let artifact = compile(&Tree::read(files.path()).unwrap(), &options).artifact.unwrap();
+    let outside = folder.join("outside.txt");
+    let native = NativeHandler::new("book", Box::leak(hash.into_boxed_str()), move |args, context| {
+        book(args, context, outside.clone())
+    });
+    let hosts = Hosts { js: Arc::new(NoJs), native: Arc::new(NativeHost::new([native])) };
+    Registry::from_artifact(artifact, files.path(), hosts).unwrap().snapshot()
+}
+
+struct NoJs;
+
+impl HandlerHost for NoJs {
+    fn load(&self, _: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
+        Err(HostError::Unloadable("there is no JavaScript here".into()))
+    }
+}

@@ -1,0 +1,32 @@
+//! Commits as fast as it can, and says which were acknowledged.
+
+use std::thread;
+
+use quarterdeck_contracts::{Commit, Store, Table};
+use quarterdeck_store::SqliteStore;
+use quarterdeck_testkit::block_on;
+use serde_json::json;
+
+const WRITERS: usize = 8;
+
+pub(crate) fn run(path: &str, round: &str) {
+    let store = SqliteStore::open(path).unwrap();
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let store = &store;
+            scope.spawn(move || {
+                for n in 0..100_000 {
+                    let key = format!("{round}/{writer}/{n}");
+                    let value = json!("x".repeat(n % 2000));
+                    let commit = Commit::default().put(Table::Calls, key.as_str(), value.clone()).put(
+                        Table::Values,
+                        key.as_str(),
+                        value,
+                    );
+                    block_on(store.commit(commit)).unwrap();
+                    println!("{key}");
+                }
+            });
+        }
+    });
+}

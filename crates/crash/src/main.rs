@@ -1,0 +1,15 @@
+//! A process that is there to be killed. Its tests start it, kill it where it stands, and look at what is left.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it is a test, in a process of its own")]
+
+mod calls;
+mod commits;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["commits", path, round] => commits::run(path, round),
+        ["calls", folder, calls @ ..] => calls::run(folder, calls),
+        _ => panic!("crash commits STORE ROUND, or crash calls FOLDER CALL…"),
+    }
+}

@@ -1,0 +1,96 @@
+//! The built-in tools that control a session, by the engine that runs them. What depends on the session and the client
+//! cannot be said in their case files.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use quarterdeck_contracts::handler::Context;
+use quarterdeck_contracts::{HandlerAnswer, Outcome, ToolError};
+use quarterdeck_testkit::FakeContext;
+use serde_json::{Value, json};
+
+use crate::world::{SECOND, host, load};
+
+async fn run(folder: &str, args: Value, context: Arc<dyn Context>) -> HandlerAnswer {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools").join(folder).join("handler.js");
+    let source = fs::read_to_string(path).unwrap();
+    let host = host();
+    load(&host, &source).run(args, context, SECOND).await.unwrap()
+}
+
+fn failure(answer: HandlerAnswer) -> ToolError {
+    match answer.outcome {
+        Outcome::Failure(error) => error,
+        Outcome::Success(data) => panic!("it succeeded with {data}"),
+    }
+}
+
+fn goodbye() -> Value {
+    json!({ "duration_seconds": 300, "farewell_message": "Goodbye." })
+}
+
+#[tokio::test]
+async fn ignoring_someone_tells_them_blocks_them_and_ends_the_call() {
+    let context = FakeContext::new();
+    let answer = run("ignore-user", goodbye(), context.clone()).await;
+    let until = "2026-01-13T09:05:00.000Z";
+    assert_eq!(
+        json!(answer),
+        json!({
+            "ok": true,
+            "data": { "duration_seconds": 300, "timeout_until": until, "farewell_message": "Goodbye." },
+            "intents": [
+                { "type": "END_VOICE_SESSION", "after": "farewell_spoken" },
+                { "type": "SUPPRESS_AUDIO", "value": true },
+            ],
+        })
+    );
+    let seen = context.seen();
+    let message = json!({ "type": "timeout", "durationSeconds": 300, "timeoutUntil": until, "farewellMessage": "Goodbye." });
+    assert_eq!(seen.messages, [message]);
+    assert_eq!(seen.blocks, [(json!(300), json!("Goodbye."))]);
+    assert_eq!(seen.audits[0].0, "user_ignored");
+}
+
+#[tokio::test]
+async fn someone_who_is_gone_is_not_blocked() {
+    let context = FakeContext::new();
+    context.disconnect();
+    let error = failure(run("ignore-user", goodbye(), context.clone()).await);
+    assert_eq!((error.kind.as_str(), error.retryable), ("TRANSIENT", true));
+    assert_eq!(context.seen().blocks, []);
+}
+
+#[tokio::test]
+async fn nobody_is_ignored_after_the_end() {
+    let context = FakeContext::after_the_end();
+    let error = failure(run("ignore-user", goodbye(), context.clone()).await);
+    assert_eq!(error.kind.as_str(), "SESSION_INACTIVE");
+    assert_eq!(context.seen().messages, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_voice_session_is_issued_under_an_id_that_the_client_gets_too() {
+    let context = FakeContext::new();
+    let answer = run("start-voice-session", json!({ "pending_request": "Ice." }), context.clone()).await;
+    let answer = json!(answer);
+    let id = &answer["data"]["session_id"];
+    assert_eq!(id.as_str().map(str::len), Some(36));
+    assert_eq!(
+        context.seen().messages,
+        [json!({ "type": "voice_session_start", "sessionId": id, "pendingRequest": "Ice." })]
+    );
+}
+
+#[tokio::test]
+async fn a_second_voice_session_is_refused_and_one_without_a_client_is_not_issued() {
+    let args = json!({ "pending_request": "" });
+    let error = failure(run("start-voice-session", args.clone(), FakeContext::speaking()).await);
+    assert_eq!(error.kind.as_str(), "SESSION_ACTIVE");
+
+    let context = FakeContext::new();
+    context.disconnect();
+    let error = failure(run("start-voice-session", args, context).await);
+    assert_eq!((error.kind.as_str(), error.retryable), ("TRANSIENT", true));
+}

@@ -1,0 +1,477 @@
+//! Random lives of a session: frames, duplicates, cancellations, confirmations, disconnects, resumes and crashes, in
+//! any order. Whatever happens, calls are answered once, writes run once, and budgets hold.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use proptest::prelude::{Strategy, any, prop, prop_oneof};
+use proptest::strategy::Just;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode, Outcome, ToolResponse};
+use quarterdeck_runtime::audit::{AuditLog, verify};
+use quarterdeck_runtime::{
+    Answer, Batch, Call, Client, ClientEvent, Connection, Orchestrator, Parts, Reply, Session, Snapshot,
+};
+use serde_json::json;
+
+use super::deck::{HandClock, Outside, kind, snapshot};
+use super::fragile::{Death, FragileStore};
+
+/// Sequences in one run of one test; there are four of them.
+const SEQUENCES: u32 = 2_500;
+
+/// Something that happens.
+#[derive(Debug, Clone)]
+enum Op {
+    /// A message with calls.
+    Frame(Vec<Wanted>),
+    /// An earlier message again, with the same ids.
+    Again(usize),
+    /// Someone reads one reply of an open batch.
+    Read(usize),
+    /// Someone stops reading an open batch.
+    Drop(usize),
+    BeginTurn,
+    Interrupt,
+    Cancel(usize),
+    Disconnect,
+    Connect,
+    /// A person answers, perhaps twice at once.
+    Answer(usize, ConfirmationAnswer, bool),
+    Wait(u64),
+    /// The process dies here and now.
+    Crash,
+    /// The process will die in a commit.
+    CrashInCommit(u32, bool),
+}
+
+#[derive(Debug, Clone)]
+struct Wanted {
+    tool: &'static str,
+    what: u8,
+    has_id: bool,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let tool = prop_oneof![
+        4 => Just("book"), 3 => Just("slow_book"), 3 => Just("look"), 2 => Just("slow_look"), 3 => Just("pay"),
+        1 => Just("count"), 1 => Just("hang_up"), 1 => Just("crash"), 1 => Just("no_such_tool"),
+    ];
+    let wanted =
+        (tool, 0_u8..3, any::<bool>()).prop_map(|(tool, what, has_id)| Wanted { tool, what, has_id });
+    let answer = prop_oneof![3 => Just(ConfirmationAnswer::Approve), 1 => Just(ConfirmationAnswer::Deny)];
+    prop_oneof![
+        8 => prop::collection::vec(wanted, 1..5).prop_map(Op::Frame),
+        4 => any::<usize>().prop_map(Op::Again),
+        6 => any::<usize>().prop_map(Op::Read),
+        2 => any::<usize>().prop_map(Op::Drop),
+        3 => Just(Op::BeginTurn),
+        2 => Just(Op::Interrupt),
+        2 => any::<usize>().prop_map(Op::Cancel),
+        2 => Just(Op::Disconnect),
+        2 => Just(Op::Connect),
+        4 => (any::<usize>(), answer, any::<bool>()).prop_map(|(which, answer, twice)| Op::Answer(which, answer, twice)),
+        4 => (0_u64..4_000).prop_map(Op::Wait),
+        1 => Just(Op::Crash),
+        1 => (0_u32..4, any::<bool>()).prop_map(|(after, applied)| Op::CrashInCommit(after, applied)),
+    ]
+}
+
+/// What the driver remembers across lives.
+struct Story {
+    prefix: String,
+    mode: Mode,
+    outside: Arc<Outside>,
+    store: Arc<FragileStore>,
+    clock: Arc<HandClock>,
+    snapshot: Arc<Snapshot>,
+    session: Option<String>,
+    frames: Vec<Vec<Call>>,
+    ids: u32,
+    /// Tokens that were shown, with what they were shown for.
+    tokens: Vec<(String, String)>,
+    approvals: BTreeMap<String, u32>,
+    /// Answers that were delivered, by tool, what and turn.
+    delivered: BTreeMap<(String, String), u32>,
+    crashes: u32,
+    /// The turn in which each resumed life began.
+    resumed_in: BTreeMap<u32, u64>,
+    folder: Option<tempfile::TempDir>,
+}
+
+/// One process.
+struct Life {
+    session: Session,
+    connection: Option<Connection>,
+    batches: Vec<(Batch, usize)>,
+    _orchestrator: Orchestrator,
+}
+
+fn run(test: u8) {
+    let outside = Arc::new(Outside::default());
+    let snapshot = snapshot(&outside);
+    let config = Config { cases: SEQUENCES, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[test; 32]));
+    let told = Cell::new(0_u32);
+    let lives = (prop::collection::vec(op(), 1..30), any::<bool>());
+    let result = runner.run(&lives, |(ops, is_voice)| {
+        let number = told.get() + 1;
+        told.set(number);
+        let mut story = Story {
+            prefix: format!("{test}-{number}"),
+            mode: if is_voice { Mode::Voice } else { Mode::Text },
+            outside: outside.clone(),
+            store: FragileStore::new(),
+            clock: HandClock::new(),
+            snapshot: snapshot.clone(),
+            session: None,
+            frames: Vec::new(),
+            ids: 0,
+            tokens: Vec::new(),
+            approvals: BTreeMap::new(),
+            delivered: BTreeMap::new(),
+            crashes: 0,
+            resumed_in: BTreeMap::new(),
+            // A trail on disk takes time, so every tenth story has one.
+            folder: number.is_multiple_of(10).then(|| tempfile::tempdir().unwrap()),
+        };
+        story.tell(&ops);
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn whatever_happens_calls_are_answered_once_and_writes_run_once_1() {
+    run(1);
+}
+
+#[test]
+fn whatever_happens_calls_are_answered_once_and_writes_run_once_2() {
+    run(2);
+}
+
+#[test]
+fn whatever_happens_calls_are_answered_once_and_writes_run_once_3() {
+    run(3);
+}
+
+#[test]
+fn whatever_happens_calls_are_answered_once_and_writes_run_once_4() {
+    run(4);
+}
+
+impl Story {
+    fn tell(&mut self, ops: &[Op]) {
+        let mut rest = ops;
+        loop {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .start_paused(true)
+                .build()
+                .unwrap();
+            let done = runtime.block_on(async {
+                let died = self.store.clone();
+                tokio::select! {
+                    biased;
+                    done = self.live(rest) => done,
+                    () = died.died.notified() => None,
+                }
+            });
+            // Every task of the process dies with its runtime.
+            drop(runtime);
+            self.store.lose_queue();
+            match done {
+                Some(None) => break,
+                Some(Some(left)) => rest = &rest[rest.len() - left..],
+                // It died somewhere in a commit; nobody knows how far it came, so it goes on with what is left.
+                None => rest = &rest[rest.len().min(1)..],
+            }
+            self.crashes += 1;
+            self.outside.lives.fetch_add(1, Ordering::Relaxed);
+        }
+        self.judge();
+    }
+
+    /// One life. `None` when the story is over, or how many operations are left after a crash.
+    async fn live(&mut self, ops: &[Op]) -> Option<Option<usize>> {
+        let mut life = self.start().await;
+        for (index, op) in ops.iter().enumerate() {
+            if matches!(op, Op::Crash) {
+                return Some(Some(ops.len() - index - 1));
+            }
+            self.act(&mut life, op).await;
+        }
+        self.store.lose_plan();
+        self.finish(life).await;
+        Some(None)
+    }
+
+    async fn start(&mut self) -> Life {
+        let audit: Arc<dyn quarterdeck_runtime::audit::Audit> = match &self.folder {
+            None => Arc::new(quarterdeck_runtime::audit::NoAudit),
+            Some(folder) => {
+                let path = folder.path().join("audit.jsonl");
+                Arc::new(AuditLog::open(&path, "test", self.store.clone()).await.unwrap())
+            }
+        };
+        let orchestrator =
+            Orchestrator::new(Parts { clock: self.clock.clone(), audit, ..Parts::new(self.store.clone()) });
+        let client = Client::anonymous("ann");
+        let session = match &self.session {
+            None => orchestrator.open(client, self.mode, self.snapshot.clone()).await.unwrap(),
+            Some(id) => orchestrator.resume(id, client, self.snapshot.clone()).await.unwrap(),
+        };
+        if self.session.is_none() {
+            session.begin_turn(None);
+        }
+        if self.session.is_some() {
+            self.resumed_in.insert(self.outside.lives.load(Ordering::Relaxed), session.turn());
+        }
+        self.session = Some(session.id().to_owned());
+        let connection = Some(session.connect());
+        Life { session, connection, batches: Vec::new(), _orchestrator: orchestrator }
+    }
+
+    async fn act(&mut self, life: &mut Life, op: &Op) {
+        match op {
+            Op::Frame(wanted) => {
+                let calls: Vec<_> = wanted.iter().map(|wanted| self.call(wanted)).collect();
+                self.frames.push(calls.clone());
+                self.submit(life, calls);
+            }
+            Op::Again(which) => {
+                if let Some(calls) = pick(&self.frames, *which) {
+                    let calls = calls.clone();
+                    self.submit(life, calls);
+                }
+            }
+            Op::Read(which) if !life.batches.is_empty() => {
+                let place = which % life.batches.len();
+                let (batch, left) = &mut life.batches[place];
+                let next = tokio::time::timeout(Duration::from_millis(500), batch.next()).await;
+                if let Ok(reply) = next {
+                    *left -= 1;
+                    let reply = reply.expect("as many replies as calls");
+                    if *left == 0 {
+                        assert!(batch.next().await.is_none(), "not one more");
+                        drop(life.batches.swap_remove(place));
+                    }
+                    self.deliver_reply(reply);
+                }
+            }
+            Op::Drop(which) if !life.batches.is_empty() => {
+                let place = which % life.batches.len();
+                drop(life.batches.swap_remove(place));
+            }
+            Op::BeginTurn => {
+                for answer in life.session.begin_turn(None).answers {
+                    self.deliver(answer);
+                }
+            }
+            Op::Interrupt => life.session.interrupt(),
+            Op::Cancel(which) => {
+                if let Some(id) = pick(&self.frames, *which).and_then(|calls| calls[0].id.clone()) {
+                    life.session.cancel(&[&id]);
+                }
+            }
+            Op::Disconnect => {
+                life.batches.clear();
+                life.connection = None;
+            }
+            Op::Connect => life.connection = Some(life.session.connect()),
+            Op::Answer(which, answer, twice) => self.answer(life, *which, *answer, *twice).await,
+            Op::Wait(ms) => {
+                tokio::time::sleep(Duration::from_millis(*ms)).await;
+                self.clock.advance(Duration::from_millis(*ms));
+            }
+            Op::CrashInCommit(after, applied) => {
+                self.store.die(Death { after: *after, applied: *applied });
+            }
+            Op::Read(_) | Op::Drop(_) | Op::Crash => {}
+        }
+        self.read_events(life);
+    }
+
+    fn call(&mut self, wanted: &Wanted) -> Call {
+        let what = format!("{}/{}/{}", self.prefix, wanted.tool, wanted.what);
+        let call = Call::new(wanted.tool, json!({ "what": what }));
+        if !wanted.has_id {
+            return call;
+        }
+        self.ids += 1;
+        call.with_id(format!("provider_{:05}", self.ids))
+    }
+
+    fn submit(&mut self, life: &mut Life, calls: Vec<Call>) {
+        let Some(connection) = &life.connection else { return };
+        let count = calls.len();
+        life.batches.push((connection.submit(calls), count));
+    }
+
+    async fn answer(&mut self, life: &Life, which: usize, answer: ConfirmationAnswer, twice: bool) {
+        let Some((token, what)) = pick(&self.tokens, which).cloned() else { return };
+        let answers = if twice {
+            let (a, b) = tokio::join!(
+                life.session.answer_confirmation(&token, answer),
+                life.session.answer_confirmation(&token, answer)
+            );
+            vec![a, b]
+        } else {
+            vec![life.session.answer_confirmation(&token, answer).await]
+        };
+        for answer in answers {
+            if answer.response.is_ok() && answer.response.meta.idempotent_cache_hit.is_none() {
+                *self.approvals.entry(token.clone()).or_default() += 1;
+                let Outcome::Success(data) = &answer.response.outcome else { unreachable!() };
+                assert_eq!(data["did"], json!(what), "only what was shown");
+            }
+            self.deliver(answer);
+        }
+    }
+
+    fn read_events(&mut self, life: &Life) {
+        while let Some(event) = life.connection.as_ref().and_then(Connection::try_event) {
+            match event {
+                ClientEvent::Confirmation { request, .. } => {
+                    let token = request.token.expect("a person gets the token").expose().to_owned();
+                    let what = request.args["what"].as_str().unwrap().to_owned();
+                    if !self.tokens.iter().any(|(known, _)| *known == token) {
+                        self.tokens.push((token, what));
+                    }
+                }
+                ClientEvent::Answer { answer, .. } => self.deliver(answer),
+                _ => {}
+            }
+        }
+    }
+
+    fn deliver_reply(&mut self, reply: Reply) {
+        match reply {
+            Reply::Answer(answer) => self.deliver(answer),
+            Reply::Waits { request, .. } => assert_eq!(request.token, None),
+        }
+    }
+
+    fn deliver(&mut self, answer: Answer) {
+        let response = answer.response.clone();
+        assert!(!json!(*response).to_string().contains("qdc_"), "nothing that a model can see has a token");
+        if answer.is_wanted && is_first(&response) {
+            *self.delivered.entry((answer.call_id.to_string(), answer.name.to_string())).or_default() += 1;
+        }
+        if answer.is_wanted {
+            answer.delivered();
+        }
+    }
+
+    /// Everything comes to rest: every reply is there, and what nobody has received is handed over.
+    async fn finish(&mut self, mut life: Life) {
+        for (mut batch, left) in std::mem::take(&mut life.batches) {
+            for _ in 0..left {
+                let next = tokio::time::timeout(Duration::from_secs(120), batch.next()).await;
+                let reply = next.expect("every call is answered").expect("as many replies as calls");
+                self.deliver_reply(reply);
+            }
+            assert!(batch.next().await.is_none());
+        }
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        life.connection = Some(life.session.connect());
+        self.read_events(&life);
+        let again = life.session.connect();
+        assert!(
+            std::iter::from_fn(|| again.try_event())
+                .all(|event| !matches!(event, ClientEvent::Answer { .. })),
+            "what was handed over is not handed over again"
+        );
+        drop(again);
+        drop(life);
+        self.check_trail().await;
+    }
+
+    async fn check_trail(&self) {
+        if let Some(folder) = &self.folder {
+            let verification =
+                verify(&folder.path().join("audit.jsonl"), "test", &*self.store).await.unwrap();
+            assert_eq!(verification.fault, None);
+            assert!(verification.lines > 0);
+        }
+    }
+
+    fn judge(&self) {
+        let runs = std::mem::take(&mut *self.outside.runs.lock().unwrap());
+        let ours: Vec<_> =
+            runs.iter().filter(|run| run.what.starts_with(&format!("{}/", self.prefix))).collect();
+        // No write runs twice in a turn, whatever is delivered twice.
+        let mut seen = BTreeSet::new();
+        for run in ours.iter().filter(|run| matches!(run.tool, "book" | "slow_book")) {
+            assert!(
+                seen.insert((run.tool, &run.what, run.turn)),
+                "{} ran twice in turn {}",
+                run.what,
+                run.turn
+            );
+        }
+        // Budgets hold in every turn. What a person approves was counted when it was asked.
+        let (calls, retrieval) = if self.mode == Mode::Voice { (3, 2) } else { (10, 5) };
+        let mut per_turn: BTreeMap<(u32, u64), (u32, u32)> = BTreeMap::new();
+        let mut counted = BTreeSet::new();
+        for run in ours.iter().filter(|run| !matches!(run.tool, "pay" | "hang_up")) {
+            // A call whose rows were changed by another is run again on what is there; it is one call.
+            if run.tool == "count" && !counted.insert((run.life, run.turn, &run.what)) {
+                continue;
+            }
+            let counts = per_turn.entry((run.life, run.turn)).or_default();
+            counts.0 += 1;
+            counts.1 += u32::from(run.tool == "look");
+        }
+        assert!(per_turn.values().all(|counts| counts.0 <= calls && counts.1 <= retrieval), "{per_turn:?}");
+        // A turn that was cut by a crash gets no second budget.
+        assert!(
+            self.resumed_in.iter().all(|(life, turn)| !per_turn.contains_key(&(*life, *turn))),
+            "{per_turn:?}"
+        );
+        // A confirmed call runs at most once for each time a person was asked.
+        let mut asked: BTreeMap<&str, u32> = BTreeMap::new();
+        for (_, what) in &self.tokens {
+            *asked.entry(what).or_default() += 1;
+        }
+        let mut paid: BTreeMap<&str, u32> = BTreeMap::new();
+        for run in ours.iter().filter(|run| run.tool == "pay") {
+            *paid.entry(&run.what).or_default() += 1;
+        }
+        assert!(
+            paid.iter().all(|(what, times)| times <= asked.get(what).unwrap_or(&0)),
+            "{paid:?} {asked:?}"
+        );
+        assert!(self.approvals.values().all(|times| *times <= 1), "a token was redeemed twice");
+        // An answer is given for the first time once; a crash may lose the receipt.
+        for (call, times) in &self.delivered {
+            assert!(*times <= 1 + self.crashes, "{call:?} was answered {times} times");
+        }
+    }
+}
+
+/// Whether an answer is a handler's own, given for the first time.
+fn is_first(response: &Arc<ToolResponse>) -> bool {
+    response.meta.idempotent_cache_hit.is_none()
+        && !matches!(
+            kind(response),
+            Some(
+                // The first gates judge a redelivered call anew, and in the same way.
+                ErrorType::NotFound
+                    | ErrorType::Cancelled
+                    | ErrorType::ConfirmationRequired
+                    | ErrorType::ConfirmationInvalid
+                    | ErrorType::ConfirmationExpired
+            )
+        )
+}
+
+fn pick<T>(list: &[T], which: usize) -> Option<&T> {
+    if list.is_empty() { None } else { list.get(which % list.len()) }
+}

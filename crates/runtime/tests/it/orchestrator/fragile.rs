@@ -1,0 +1,116 @@
+//! A store that loses what it may lose, and a process that dies in the middle of a commit.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use quarterdeck_contracts::handler::BoxFuture;
+use quarterdeck_contracts::{Commit, CommitError, Row, Scan, Store, StoreError, Table};
+use quarterdeck_store::MemoryStore;
+use tokio::sync::Notify;
+
+/// Wraps a store in memory. Queued commits wait until the next commit or read, and die with the process.
+pub(crate) struct FragileStore {
+    kept: Arc<MemoryStore>,
+    queued: Mutex<Vec<Commit>>,
+    plan: Mutex<Option<Death>>,
+    pub(crate) died: Notify,
+}
+
+/// When the process dies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Death {
+    /// After so many commits.
+    pub(crate) after: u32,
+    /// Whether the last commit is applied before nobody can be told.
+    pub(crate) applied: bool,
+}
+
+impl FragileStore {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            kept: Arc::new(MemoryStore::new()),
+            queued: Mutex::default(),
+            plan: Mutex::default(),
+            died: Notify::new(),
+        })
+    }
+
+    /// Plans a death in one of the next commits.
+    pub(crate) fn die(&self, death: Death) {
+        *self.plan.lock().unwrap() = Some(death);
+    }
+
+    /// The process is gone, and with it everything that was only queued.
+    pub(crate) fn lose_queue(&self) {
+        self.queued.lock().unwrap().clear();
+        *self.plan.lock().unwrap() = None;
+    }
+
+    /// The process lives on after all.
+    pub(crate) fn lose_plan(&self) {
+        *self.plan.lock().unwrap() = None;
+    }
+
+    fn settle(&self) {
+        for commit in self.queued.lock().unwrap().drain(..) {
+            let _ = self.kept.queue(commit);
+        }
+    }
+
+    /// Whether the process dies in this commit, and whether the commit is applied first.
+    fn dies(&self) -> Option<bool> {
+        let mut plan = self.plan.lock().unwrap();
+        let death = plan.as_mut()?;
+        if death.after > 0 {
+            death.after -= 1;
+            return None;
+        }
+        plan.take().map(|death| death.applied)
+    }
+}
+
+impl Store for FragileStore {
+    fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
+        self.settle();
+        self.kept.get(table, key)
+    }
+
+    fn scan(&self, table: Table, scan: Scan) -> BoxFuture<Result<Vec<(String, Row)>, StoreError>> {
+        self.settle();
+        self.kept.scan(table, scan)
+    }
+
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
+        self.settle();
+        match self.dies() {
+            None => {
+                let applied = self.kept.commit(commit);
+                // A disk takes its time, so that other things happen in between.
+                Box::pin(async move {
+                    tokio::task::yield_now().await;
+                    applied.await
+                })
+            }
+            Some(applied) => {
+                if applied {
+                    drop(self.kept.commit(commit));
+                }
+                self.died.notify_one();
+                Box::pin(std::future::pending())
+            }
+        }
+    }
+
+    fn queue(&self, commit: Commit) -> Result<(), StoreError> {
+        self.queued.lock().unwrap().push(commit);
+        Ok(())
+    }
+
+    fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
+        self.kept.sweep(now_ms)
+    }
+
+    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
+        self.kept.backup(to)
+    }
+}
