@@ -70,9 +70,9 @@ pub(crate) fn javascript(fixtures: &Fixtures, export: &str, calls: usize) -> Per
     })
 }
 
-struct World {
-    runtime: Runtime,
-    snapshot: Arc<Snapshot>,
+pub(crate) struct World {
+    pub(crate) runtime: Runtime,
+    pub(crate) snapshot: Arc<Snapshot>,
     context: Arc<dyn Context>,
     host: Arc<JsHost>,
     /// The handlers on disk, for as long as they may be read.
@@ -91,7 +91,7 @@ impl World {
         assert!(text.starts_with("{\"ok\":true"), "{text}");
     }
 
-    fn native(fixtures: &Fixtures) -> Self {
+    pub(crate) fn native(fixtures: &Fixtures) -> Self {
         Self::new(fixtures, "handler.rs", NATIVE)
     }
 

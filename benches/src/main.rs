@@ -1,6 +1,6 @@
 //! Our side of `make bench`. Each run prints one JSON line with `ns` and `cpu_ns` per call, as the peers' programs do.
 //!
-//! usage: `quarterdeck-benches build|validate|obj|text|js|js-compute [FIXTURES] [CALLS]`
+//! usage: `quarterdeck-benches build|validate|obj|text|session|disk|idle|js|js-compute [FIXTURES] [CALLS]`
 //!
 //! FIXTURES is a folder with `kb_search.schema.json`, `kb_search.args.json` and `handler.mjs`; without it, our own in
 //! `benches/fixtures` are used.
@@ -11,6 +11,7 @@ mod build;
 mod dispatch;
 mod fixtures;
 mod rounds;
+mod sessions;
 
 use std::path::Path;
 
@@ -28,10 +29,17 @@ fn main() {
     let folder = arguments.get(1).map_or(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"), String::as_str);
     let calls = arguments.get(2).and_then(|calls| calls.parse().ok());
     let fixtures = fixtures::read(Path::new(folder));
+    if what == "idle" {
+        let bytes = sessions::idle(&fixtures, calls.unwrap_or(10_000));
+        println!("{}", json!({ "name": what, "ns": bytes, "cpu_ns": bytes }));
+        return;
+    }
     let PerCall { wall, cpu } = match what {
         "build" => build::run(),
         "validate" => dispatch::validate(&fixtures, calls.unwrap_or(500_000)),
         "obj" => dispatch::objects(&fixtures, calls.unwrap_or(200_000)),
+        "session" => sessions::orchestrated(&fixtures, calls.unwrap_or(200_000)),
+        "disk" => sessions::on_disk(&fixtures, calls.unwrap_or(5_000)),
         "text" => dispatch::texts(&fixtures, calls.unwrap_or(200_000)),
         "js" => dispatch::javascript(&fixtures, "execute", calls.unwrap_or(1_000)),
         "js-compute" => dispatch::javascript(&fixtures, "executeCompute", calls.unwrap_or(500)),

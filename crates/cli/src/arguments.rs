@@ -1,8 +1,14 @@
 //! What can be typed.
 
+pub(crate) mod operating;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use operating::{
+    AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, SessionsOptions,
+};
 
 /// A tool runtime for agents that people write to and speak to.
 #[derive(Debug, Parser)]
@@ -60,6 +66,35 @@ pub(crate) enum Command {
         after_help = "Example:\n  quarterdeck completions bash > ~/.local/share/bash-completion/completions/quarterdeck"
     )]
     Completions(CompletionsOptions),
+    /// Read the audit trail, or find out whether it is whole
+    #[command(
+        subcommand,
+        after_help = "Example:\n  quarterdeck audit tail --follow\n  quarterdeck audit verify"
+    )]
+    Audit(AuditCommand),
+    /// List blocked clients, or lift a block
+    #[command(after_help = "Example:\n  quarterdeck blocks\n  quarterdeck blocks lift web-4711")]
+    Blocks(BlocksOptions),
+    /// List sessions, or end one
+    #[command(after_help = "Example:\n  quarterdeck sessions --active\n  quarterdeck sessions end ses_0f3a")]
+    Sessions(SessionsOptions),
+    /// List clients, or erase what is kept of one
+    #[command(after_help = "Example:\n  quarterdeck clients\n  quarterdeck clients erase web-4711")]
+    Clients(ClientsOptions),
+    /// Copy the store, as of one moment, to a new file
+    #[command(
+        after_help = "The copy may be made while a server runs. It holds sessions, calls, confirmations, blocks, rate limits, \
+                      values of tools and the calendar; not the audit trail, the tools, the knowledge base and the \
+                      configuration. A running server forgets what has had its retention time; a backup does not. \
+                      docs/OPERATIONS.md says how to restore.\n\nExample:\n  quarterdeck backup monday.db"
+    )]
+    Backup(BackupOptions),
+    /// Bring calendars in and out, and look at them
+    #[command(
+        subcommand,
+        after_help = "Example:\n  quarterdeck calendar import holidays.ics --calendar team\n  quarterdeck calendar list"
+    )]
+    Calendar(CalendarCommand),
 }
 
 /// Where the tool folders are.

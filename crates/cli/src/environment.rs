@@ -53,3 +53,9 @@ fn style(is_terminal: bool) -> Style {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if is_terminal && !refused { Style::Coloured } else { Style::Plain }
 }
+
+/// Who is at the terminal, as far as the environment knows. A hint for readers of the trail, not a proof.
+pub(crate) fn user() -> String {
+    let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
+    name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| "unknown".into())
+}

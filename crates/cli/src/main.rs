@@ -9,6 +9,11 @@ mod terminal;
 mod wire;
 mod world;
 
+mod data;
+mod operator;
+mod output;
+mod times;
+
 use std::io;
 use std::process::ExitCode;
 
@@ -57,6 +62,12 @@ fn run(command: Command) -> anyhow::Result<Verdict> {
         Command::Test(options) => commands::test::run(&options),
         Command::Explain(options) => commands::explain::run(&options),
         Command::Completions(options) => commands::completions::run(&options),
+        Command::Audit(command) => commands::audit::run(&command),
+        Command::Blocks(options) => commands::blocks::run(&options),
+        Command::Sessions(options) => commands::sessions::run(&options),
+        Command::Clients(options) => commands::clients::run(&options),
+        Command::Backup(options) => commands::backup::run(&options),
+        Command::Calendar(command) => commands::calendar::run(&command),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Words to people (standard error) and data (standard output). Nothing else prints.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use quarterdeck_compiler::Style;
 
@@ -50,4 +50,33 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
 /// `1 error`, `2 errors`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// Columns under their names, which stand out where colours are wanted.
+pub(crate) fn titled_table(columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let header = columns.iter().map(|name| name.to_string()).collect();
+    let text = table(&std::iter::once(header).chain(rows).collect::<Vec<_>>());
+    let (header, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    format!("{}\n{rest}", paint(header, "1", environment::style_of_stdout()))
+}
+
+/// Text of unknown origin, with nothing in it that a terminal would obey.
+pub(crate) fn plain(text: &str) -> String {
+    let obeyed = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether somebody is there to be asked.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks somebody at a terminal. Only a clear yes is one.
+pub(crate) fn ask(question: &str) -> io::Result<bool> {
+    let mut err = io::stderr().lock();
+    write!(err, "{question} [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

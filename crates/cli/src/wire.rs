@@ -4,11 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
 use quarterdeck_compiler::{Compilation, Inspectors, NativeInspector, Options, Tree, compile};
 use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
+use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{Hosts, NativeHost, Registry};
+use quarterdeck_store::SqliteStore;
 
-use crate::{environment, report};
+use crate::{data, environment, report};
 
 /// Compiles a tools folder with every host that this binary has.
 pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<Compilation> {
@@ -53,4 +56,25 @@ fn cause_first(error: anyhow::Error) -> anyhow::Error {
     let advice = error.to_string();
     let causes: Vec<_> = error.chain().skip(1).map(ToString::to_string).collect();
     anyhow::anyhow!("{}\nhelp: {advice}", causes.join(": "))
+}
+
+/// Opens the store of a data folder, or makes both, for their owner alone.
+pub(crate) fn open_store(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
+    Ok(Arc::new(SqliteStore::open(data::store_file(data))?))
+}
+
+/// Opens the store of a data folder for someone who only looks: it is not made.
+pub(crate) fn find_store(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
+    data::must_exist(&data::store_file(data))?;
+    open_store(data)
+}
+
+/// Opens the audit trail of a data folder, to go on with it.
+pub(crate) async fn open_trail(data: &Path, store: Arc<SqliteStore>) -> anyhow::Result<AuditLog> {
+    Ok(AuditLog::open(&data::trail_file(data), data::NODE, store).await?)
+}
+
+/// The site's calendars.
+pub(crate) fn calendar() -> anyhow::Result<LocalCalendar> {
+    Ok(LocalCalendar::from_config(CalendarConfig::default())?)
 }

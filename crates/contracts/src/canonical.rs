@@ -4,6 +4,7 @@
 //! is `1`. This is RFC 8785 but for one thing: integers beyond 2^53 keep all their digits. The RFC would write
 //! 9007199254740993 as 9007199254740992, and two calls with different ids would be taken for the same call.
 
+use std::cmp::Ordering;
 use std::fmt::Write;
 
 use serde_json::{Number, Value};
@@ -30,26 +31,40 @@ fn write_value(text: &mut String, value: &Value) {
         }
         Value::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
-            // By UTF-16 code units, as the RFC says, so that implementations in JavaScript agree.
-            fields.sort_unstable_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+            fields.sort_unstable_by(|(a, _), (b, _)| by_utf16(a, b));
             text.push('{');
             for (index, (key, value)) in fields.into_iter().enumerate() {
                 if index > 0 {
                     text.push(',');
                 }
-                write_scalar(text, &Value::String(key.clone()));
+                write_string(text, key);
                 text.push(':');
                 write_value(text, value);
             }
             text.push('}');
         }
-        Value::Null | Value::Bool(_) | Value::String(_) => write_scalar(text, value),
+        Value::String(string) => write_string(text, string),
+        Value::Null => text.push_str("null"),
+        Value::Bool(true) => text.push_str("true"),
+        Value::Bool(false) => text.push_str("false"),
     }
 }
 
-fn write_scalar(text: &mut String, value: &Value) {
-    // Writing to a string cannot fail.
-    let _ = write!(text, "{value}");
+/// By UTF-16 code units, as the RFC says, so that implementations in JavaScript agree. Among ASCII that is by bytes.
+fn by_utf16(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
+}
+
+fn write_string(text: &mut String, string: &str) {
+    // Every call is spelled once for the ledger, and hardly any string in it needs escaping.
+    if string.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+        text.push('"');
+        text.push_str(string);
+        text.push('"');
+    } else {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}", Value::String(string.to_owned()));
+    }
 }
 
 fn write_number(text: &mut String, number: &Number) {
@@ -73,6 +88,19 @@ mod tests {
     fn keys_are_sorted_at_every_depth() {
         let value = json!({ "b": [{ "z": null, "a": true }], "a": "é\n" });
         assert_eq!(canonical_json(&value), r#"{"a":"é\n","b":[{"a":true,"z":null}]}"#);
+    }
+
+    #[test]
+    fn strings_are_escaped_as_json_escapes_them() {
+        let value = json!({ "a\"b": "\u{0}\u{1f} \\ \u{7f} \u{2028} 😀" });
+        assert_eq!(canonical_json(&value), value.to_string());
+    }
+
+    #[test]
+    fn keys_are_in_the_order_of_their_utf_16_code_units() {
+        // An emoji begins with a surrogate, which comes before U+FF5E though its code point comes after it.
+        let value = json!({ "\u{ff5e}": 1, "\u{1f600}": 2, "a": 3 });
+        assert_eq!(canonical_json(&value), "{\"a\":3,\"\u{1f600}\":2,\"\u{ff5e}\":1}");
     }
 
     #[test]

@@ -96,7 +96,7 @@ export function prepare(host) {
   function contextOf(facts) {
     const { clientId, mode, callId, tool, session, declared } = facts;
     const state = session.state ?? {};
-    const speaking = (state.mode ?? mode) === 'voice' && (state.isActive ?? session.isActive) === true;
+    const speaking = state.voiceActive ?? ((state.mode ?? mode) === 'voice' && (state.isActive ?? session.isActive) === true);
     return freeze({
       clientId, mode, callId,
       tool: freeze(tool),

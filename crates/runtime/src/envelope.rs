@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
+use jiff::tz::Offset;
 use quarterdeck_contracts::handler::HostError;
 use quarterdeck_contracts::{
     ErrorType, HandlerAnswer, Meta, Metadata, Outcome, RESPONSE_SCHEMA_VERSION, SideEffects, ToolError,
@@ -101,5 +102,43 @@ pub(crate) fn meta(
 /// RFC 3339 in UTC, to the millisecond; a clock outside the calendar shows the epoch.
 pub(crate) fn timestamp(now: SystemTime) -> String {
     let now = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH);
-    format!("{now:.3}")
+    let civil = Offset::UTC.to_datetime(now);
+    let mut text = String::with_capacity(24);
+    // Every answer has one, and the machinery of `format!` takes longer than all the rest of stamping it.
+    for (value, digits, after) in [
+        (civil.year().unsigned_abs().into(), 4, '-'),
+        (civil.month().unsigned_abs().into(), 2, '-'),
+        (civil.day().unsigned_abs().into(), 2, 'T'),
+        (civil.hour().unsigned_abs().into(), 2, ':'),
+        (civil.minute().unsigned_abs().into(), 2, ':'),
+        (civil.second().unsigned_abs().into(), 2, '.'),
+        (civil.millisecond().unsigned_abs().into(), 3, 'Z'),
+    ] {
+        push_digits(&mut text, value, digits);
+        text.push(after);
+    }
+    text
+}
+
+fn push_digits(text: &mut String, value: u32, digits: u32) {
+    for place in (0..digits).rev() {
+        let digit = value / 10_u32.pow(place) % 10;
+        text.push(char::from(b'0' + digit as u8));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_in_utc_to_the_millisecond() {
+        let at = |ms: u64| timestamp(SystemTime::UNIX_EPOCH + Duration::from_millis(ms));
+        assert_eq!(at(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(at(1_768_294_800_007), "2026-01-13T09:00:00.007Z");
+        for ms in [951_782_399_999, 1_709_164_800_120, 4_102_444_799_001_u64] {
+            let other = Timestamp::from_millisecond(ms as i64).unwrap();
+            assert_eq!(at(ms), format!("{other:.3}"));
+        }
+    }
 }

@@ -24,9 +24,19 @@ struct Rows {
     version: u64,
 }
 
+/// A row, as text: a parsed value takes several times the room, and most rows are never read again.
 struct Kept {
-    row: Row,
+    text: Box<str>,
+    version: u64,
     expires_ms: Option<u64>,
+}
+
+impl Kept {
+    fn row(&self) -> Row {
+        // It was written from a value.
+        let value = serde_json::from_str(&self.text).unwrap_or_default();
+        Row { value, version: self.version }
+    }
 }
 
 impl MemoryStore {
@@ -53,7 +63,7 @@ impl Rows {
 
     fn apply(&mut self, commit: Commit) -> Result<(), CommitError> {
         for Check { table, key, version } in commit.checks {
-            if self.table(table).get(&key).map(|kept| kept.row.version) != version {
+            if self.table(table).get(&key).map(|kept| kept.version) != version {
                 return Err(CommitError::Changed { table, key });
             }
         }
@@ -62,8 +72,11 @@ impl Rows {
             let table = &mut self.tables[write.table as usize];
             match write.value {
                 Some(value) => {
-                    let row = Row { value, version: self.version };
-                    table.insert(write.key, Kept { row, expires_ms: write.expires_ms });
+                    let text = value.to_string().into_boxed_str();
+                    table.insert(
+                        write.key,
+                        Kept { text, version: self.version, expires_ms: write.expires_ms },
+                    );
                 }
                 None => drop(table.remove(&write.key)),
             }
@@ -80,7 +93,7 @@ impl Rows {
             .range::<str, _>((from, Bound::Unbounded))
             .take_while(|(key, _)| key.starts_with(&scan.prefix))
             .take(scan.limit)
-            .map(|(key, kept)| (key.clone(), kept.row.clone()))
+            .map(|(key, kept)| (key.clone(), kept.row()))
             .collect()
     }
 
@@ -97,7 +110,7 @@ impl Rows {
 
 impl Store for MemoryStore {
     fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
-        let row = self.rows().table(table).get(key).map(|kept| kept.row.clone());
+        let row = self.rows().table(table).get(key).map(Kept::row);
         Box::pin(ready(Ok(row)))
     }
 

@@ -11,4 +11,11 @@ pub(crate) mod list;
 pub(crate) mod new;
 pub(crate) mod test;
 
+pub(crate) mod audit;
+pub(crate) mod backup;
+pub(crate) mod blocks;
+pub(crate) mod calendar;
+pub(crate) mod clients;
+pub(crate) mod sessions;
+
 mod watch;

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod audit;
 mod calls;
 mod commands;
+mod data;
 mod five_mistakes;
+mod operating;
 mod permissions;
 mod readme;
 mod scaffold;

@@ -1,0 +1,317 @@
+//! What operators can type.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
+
+use super::Format;
+use crate::times::parse_time;
+
+/// Where state is kept.
+#[derive(Debug, Args)]
+pub(crate) struct DataFolder {
+    /// The folder that holds the store and the audit trail
+    #[arg(long = "data", value_name = "DIR", default_value = ".quarterdeck")]
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Show the last lines of the trail, and those to come
+    #[command(after_help = "Example:\n  quarterdeck audit tail -n 50 --follow")]
+    Tail(AuditTailOptions),
+    /// Find lines of the trail
+    #[command(
+        after_help = "Times are RFC 3339 (without an offset: UTC), a date, or how long ago: 90s, 15m, 2h, 7d.\n\n\
+                      Example:\n  quarterdeck audit query --tool kb_search --error TRANSIENT --since 2h\n  \
+                      quarterdeck audit query --event operator --since 2026-01-13 --format json"
+    )]
+    Query(AuditQueryOptions),
+    /// Copy lines of the trail, byte for byte, as JSON lines
+    #[command(
+        after_help = "Example:\n  quarterdeck audit export --since 2026-01-01 --until 2026-02-01 --out january.jsonl"
+    )]
+    Export(AuditExportOptions),
+    /// Find out whether the trail is whole
+    #[command(
+        after_help = "Exit codes: 0 whole, 1 a fault was found, 2 could not run.\n\nExample:\n  quarterdeck audit verify"
+    )]
+    Verify(AuditVerifyOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditTailOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// How many lines
+    #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 10)]
+    pub(crate) lines: u64,
+    /// Go on with every line that is written, until Ctrl-C
+    #[arg(long, short = 'f')]
+    pub(crate) follow: bool,
+    /// How to show a line
+    #[arg(long, value_enum, default_value_t = LineFormat::Text)]
+    pub(crate) format: LineFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditQueryOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// What kind, such as `tool_execution`, `confirmation`, `session_start` or `operator`
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
+    /// Whose
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+    /// In which session
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Of which tool, by its id
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
+    /// How it failed, such as `VALIDATION`
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) error: Option<String>,
+    #[command(flatten)]
+    pub(crate) period: Period,
+    /// How to show a line
+    #[arg(long, value_enum, default_value_t = LineFormat::Text)]
+    pub(crate) format: LineFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditExportOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    #[command(flatten)]
+    pub(crate) period: Period,
+    /// A new file to write to [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditVerifyOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+/// A stretch of time.
+#[derive(Debug, Args)]
+pub(crate) struct Period {
+    /// Not before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) since: Option<Timestamp>,
+    /// Before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) until: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LineFormat {
+    /// For people: time, event, tool, how it went, duration, session, client
+    Text,
+    /// For programs: the line as it was written
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct BlocksOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<BlocksCommand>,
+    #[command(flatten)]
+    pub(crate) list: BlocksListOptions,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BlocksCommand {
+    /// List the blocks that have not run out
+    #[command(after_help = "Example:\n  quarterdeck blocks list --format json")]
+    List(BlocksListOptions),
+    /// Lift a client's block
+    #[command(after_help = "Example:\n  quarterdeck blocks lift web-4711")]
+    Lift(BlocksLiftOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlocksListOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlocksLiftOptions {
+    /// Whose
+    #[arg(value_parser = parse_id)]
+    pub(crate) client: String,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct SessionsOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<SessionsCommand>,
+    #[command(flatten)]
+    pub(crate) list: SessionsListOptions,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the sessions that are stored, the latest first
+    #[command(after_help = "Example:\n  quarterdeck sessions list --client web-4711 --active")]
+    List(SessionsListOptions),
+    /// End a session
+    #[command(after_help = "Example:\n  quarterdeck sessions end ses_0f3a")]
+    End(SessionsEndOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsListOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// Only those of this client
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+    /// Only those that have not ended
+    #[arg(long)]
+    pub(crate) active: bool,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsEndOptions {
+    /// Which one
+    #[arg(value_parser = parse_id)]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ClientsOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<ClientsCommand>,
+    #[command(flatten)]
+    pub(crate) list: ClientsListOptions,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClientsCommand {
+    /// List the clients that have sessions, the latest first
+    #[command(after_help = "Example:\n  quarterdeck clients list")]
+    List(ClientsListOptions),
+    /// Erase what is kept of a client; a block and the audit trail stay
+    #[command(
+        after_help = "Erased are the client's sessions, calls, open confirmations, values and rate limits. A block, the audit \
+                      trail, appointments in the calendar and earlier backups stay.\n\n\
+                      Example:\n  quarterdeck clients erase web-4711\n  quarterdeck clients erase web-4711 --yes"
+    )]
+    Erase(ClientsEraseOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClientsListOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClientsEraseOptions {
+    /// Whom
+    #[arg(value_parser = parse_id)]
+    pub(crate) client: String,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupOptions {
+    /// A new file
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CalendarCommand {
+    /// Take the events of an .ics file
+    #[command(after_help = "Example:\n  quarterdeck calendar import holidays.ics --calendar team")]
+    Import(CalendarImportOptions),
+    /// Write a calendar as an .ics file
+    #[command(after_help = "Example:\n  quarterdeck calendar export --calendar team --out team.ics")]
+    Export(CalendarExportOptions),
+    /// List what takes up time
+    #[command(after_help = "Example:\n  quarterdeck calendar list --from 2026-01-12 --to 2026-01-17")]
+    List(CalendarListOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalendarImportOptions {
+    /// The file
+    pub(crate) file: PathBuf,
+    /// Which calendar they go to
+    #[arg(long, value_name = "NAME", default_value = "primary")]
+    pub(crate) calendar: String,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalendarExportOptions {
+    /// Which calendar
+    #[arg(long, value_name = "NAME", default_value = "primary")]
+    pub(crate) calendar: String,
+    /// A new file to write to [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalendarListOptions {
+    /// The first moment [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) from: Option<Timestamp>,
+    /// The moment after the last [default: a week after the first]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) to: Option<Timestamp>,
+    /// Only this calendar [default: all of them]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) calendar: Option<String>,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+/// Ids become parts of keys in the store, so nothing else may pass for one: `a/b` would reach into what `a` has.
+fn parse_id(text: &str) -> Result<String, String> {
+    let is_id = (1..=128).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte));
+    match is_id {
+        true => Ok(text.to_owned()),
+        false => Err("an id has 1 to 128 letters, digits, `-`, `_`, `.`, `:` or `@`".into()),
+    }
+}

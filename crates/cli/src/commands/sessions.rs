@@ -1,0 +1,71 @@
+//! `quarterdeck sessions`.
+
+use quarterdeck_contracts::Mode;
+use quarterdeck_runtime::{SessionSummary, end_stored_session, sessions};
+use serde_json::json;
+
+use crate::arguments::Format;
+use crate::arguments::operating::{
+    SessionsCommand, SessionsEndOptions, SessionsListOptions, SessionsOptions,
+};
+use crate::operator::Operator;
+use crate::terminal::{plain, print, say, titled_table};
+use crate::times::show_ms;
+use crate::{Verdict, wire};
+
+const COLUMNS: [&str; 8] = ["session", "client", "mode", "active", "turns", "calls", "began", "last seen"];
+
+pub(crate) fn run(options: &SessionsOptions) -> anyhow::Result<Verdict> {
+    match &options.command {
+        None => list(&options.list),
+        Some(SessionsCommand::List(options)) => list(options),
+        Some(SessionsCommand::End(options)) => wire::block_on(end(options))?,
+    }
+}
+
+fn list(options: &SessionsListOptions) -> anyhow::Result<Verdict> {
+    let store = wire::find_store(&options.data.path)?;
+    let mut found = wire::block_on(sessions(&*store))??;
+    found.retain(|session| {
+        options.client.as_ref().is_none_or(|client| session.client_id == *client)
+            && (session.is_active || !options.active)
+    });
+    match options.format {
+        Format::Json => print(&format!("{:#}\n", json!({ "sessions": found })))?,
+        Format::Human if found.is_empty() => say("there are no such sessions"),
+        Format::Human => print(&titled_table(&COLUMNS, found.iter().map(row)))?,
+    }
+    Ok(Verdict::Fine)
+}
+
+fn row(session: &SessionSummary) -> Vec<String> {
+    vec![
+        plain(&session.id),
+        plain(&session.client_id),
+        if session.mode == Mode::Voice { "voice".into() } else { "text".into() },
+        if session.is_active { "yes".into() } else { "no".into() },
+        session.turns.to_string(),
+        session.calls.to_string(),
+        show_ms(session.created_ms),
+        show_ms(session.seen_ms),
+    ]
+}
+
+async fn end(options: &SessionsEndOptions) -> anyhow::Result<Verdict> {
+    let id = &options.id;
+    let operator = Operator::at(&options.data.path).await?;
+    let store = operator.store();
+    // Whose it was, for the record; read before it ends.
+    let session = sessions(&*store).await?.into_iter().find(|session| session.id == *id);
+    if !end_stored_session(&*store, id).await? {
+        say(&match session {
+            Some(_) => format!("{id} has ended already"),
+            None => format!("there is no session {id}; `quarterdeck sessions` lists them"),
+        });
+        return Ok(Verdict::Problems);
+    }
+    let client = session.map(|session| session.client_id);
+    operator.did("end_session", json!({ "sessionId": id, "clientId": client })).await?;
+    say(&format!("{id} has ended"));
+    Ok(Verdict::Fine)
+}

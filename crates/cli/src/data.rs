@@ -1,0 +1,56 @@
+//! The data folder: what lies in it, who may change it, and that whoever only looks makes nothing.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+
+/// The name of this machine's audit chain in the store.
+pub(crate) const NODE: &str = "local";
+
+/// The store.
+pub(crate) fn store_file(data: &Path) -> PathBuf {
+    data.join("quarterdeck.db")
+}
+
+/// The audit trail.
+pub(crate) fn trail_file(data: &Path) -> PathBuf {
+    data.join("audit.jsonl")
+}
+
+/// Refuses to go on where nothing has ever been kept.
+pub(crate) fn must_exist(file: &Path) -> anyhow::Result<()> {
+    match file.try_exists() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(anyhow!(
+            "nothing has been recorded yet: there is no {}\n\
+             help: run this in the folder that quarterdeck runs in, or point `--data` at its data folder",
+            file.display(),
+        )),
+        Err(error) => Err(error).with_context(|| format!("cannot look for {}", file.display())),
+    }
+}
+
+/// Takes the folder for this process alone, until the value is dropped or the process ends.
+///
+/// A session lives in the process that serves it, and a chain of hashes has one writer: a second one would end the
+/// session behind its back, or break the chain.
+pub(crate) fn claim(data: &Path) -> anyhow::Result<File> {
+    let path = data.join("lock");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!(
+            "another quarterdeck is at work in {}\n\
+             help: a running server has its own page for operators; otherwise stop it, and run this again",
+            data.display()
+        ),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Times as people type and read them. Everything is shown in UTC.
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+/// An RFC 3339 time, a time or date in UTC, or how long ago: `90s`, `15m`, `2h`, `7d`.
+pub(crate) fn parse_time(text: &str) -> Result<Timestamp, String> {
+    if let Ok(time) = text.parse() {
+        return Ok(time);
+    }
+    if let Some(time) = ago(text) {
+        return Ok(time);
+    }
+    // A date alone is its midnight.
+    text.parse::<DateTime>()
+        .and_then(|time| time.to_zoned(TimeZone::UTC))
+        .map(|time| time.timestamp())
+        .map_err(|_| "write 2026-01-13, 2026-01-13T09:00:00Z, or how long ago, such as 2h".into())
+}
+
+fn ago(text: &str) -> Option<Timestamp> {
+    let unit = match text.chars().last()? {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    let number: i64 = text[..text.len() - 1].parse().ok().filter(|number| *number >= 0)?;
+    Timestamp::now().checked_sub(SignedDuration::from_secs(number.checked_mul(unit)?)).ok()
+}
+
+/// Milliseconds since 1970, to the second.
+pub(crate) fn show_ms(ms: u64) -> String {
+    let time = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    time.map_or_else(|| "for ever".into(), |time| format!("{time:.0}"))
+}
+
+/// Now, in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_may_be_written_in_several_ways() {
+        for text in ["2026-01-13", "2026-01-13T00:00", "2026-01-13T00:00:00Z", "2026-01-13T01:00:00+01:00"] {
+            assert_eq!(parse_time(text).unwrap().to_string(), "2026-01-13T00:00:00Z", "{text}");
+        }
+        let since = Timestamp::now().duration_since(parse_time("2h").unwrap());
+        assert!((7_199..7_260).contains(&since.as_secs()), "{since}");
+        for text in ["", "h", "-2h", "2 h", "2w", "yesterday", "9999999999999999d", "é"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_beyond_the_calendar_is_for_ever() {
+        assert_eq!(show_ms(1_768_294_800_000), "2026-01-13T09:00:00Z");
+        assert_eq!(show_ms(u64::MAX), "for ever");
+    }
+}
