@@ -240,6 +240,7 @@ impl Inner {
             self.remember_unasked(&mut desk, &entry, &response);
             self.finish_unrun(&mut desk, &entry, response)
         });
+        self.save_soon(&mut desk);
         drop(desk);
         self.audit_confirmation("expired", None, None);
         // Dropped undelivered, it goes to whoever is connected, now or next.
@@ -455,8 +456,8 @@ impl Inner {
         let question = desk.forget_question(hashed);
         let response = stamp(&self, &entry.tool, denied(&entry.tool));
         self.remember_unasked(&mut desk, entry, &response);
-        self.save_soon(&mut desk);
         let answer = self.finish_unrun(&mut desk, entry, response);
+        self.save_soon(&mut desk);
         drop(desk);
         let was_suspended = question.is_some_and(|question| question.suspended.is_some());
         if was_suspended { answer } else { self.noted(entry, answer) }
@@ -501,7 +502,8 @@ impl Inner {
         let mut desk = self.lock();
         let question = desk.forget_question(hashed);
         if question.is_some_and(|question| question.suspended.is_some()) {
-            desk.ledger.forget(entry);
+            self.remember_unasked(&mut desk, entry, &response);
+            self.save_soon(&mut desk);
             return self.finish_unrun(&mut desk, entry, response);
         }
         drop(desk);

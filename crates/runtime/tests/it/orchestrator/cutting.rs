@@ -17,7 +17,7 @@ fn call(tool: &str, what: &str) -> Call {
 
 /// Submits a call that waits for a person, and gives the token that they would have.
 async fn suspended(connection: &Connection) -> String {
-    let replies = connection.submit(vec![call("pay", "rent").with_id("call_pay_01")]).all().await;
+    let replies = connection.submit(vec![call("pay", "rent").with_id("provider_0001")]).all().await;
     assert!(matches!(&replies[..], [Reply::Waits { .. }]));
     let Some(ClientEvent::Confirmation { request, .. }) = connection.try_event() else {
         panic!("nobody was asked")

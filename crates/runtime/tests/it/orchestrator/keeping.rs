@@ -30,7 +30,7 @@ fn token(connection: &Connection) -> String {
 async fn a_person_may_take_their_time_to_approve_in_voice() {
     let deck = Deck::new();
     let (session, connection) = deck.open("ann", Mode::Voice).await;
-    let told = one(&connection, call("pay", "rent").with_id("call_pay_01")).await;
+    let told = one(&connection, call("pay", "rent").with_id("provider_0001")).await;
     assert_eq!(kind(&told), Some(ErrorType::ConfirmationRequired));
     tokio::time::sleep(A_WHILE).await;
     let outcome = take(session.answer_confirmation(&token(&connection), ConfirmationAnswer::Approve).await);
@@ -42,7 +42,7 @@ async fn a_person_may_take_their_time_to_approve_in_voice() {
 async fn a_question_that_was_passed_over_can_still_be_approved_later() {
     let deck = Deck::new();
     let (session, connection) = deck.open("ann", Mode::Text).await;
-    connection.submit(vec![call("pay", "rent").with_id("call_pay_01")]).all().await;
+    connection.submit(vec![call("pay", "rent").with_id("provider_0001")]).all().await;
     let token = token(&connection);
     for answer in session.begin_turn(None).answers {
         answer.delivered();
@@ -85,7 +85,7 @@ async fn what_a_tool_called_is_not_handed_to_a_model_that_did_not() {
 async fn after_a_restart_an_id_stands_for_its_outcome_and_not_for_the_question_before_it() {
     let deck = Deck::new();
     let (session, connection) = deck.open("ann", Mode::Voice).await;
-    let pay = || call("pay", "rent").with_id("call_pay_01");
+    let pay = || call("pay", "rent").with_id("provider_0001");
     one(&connection, pay()).await;
     assert!(
         take(session.answer_confirmation(&token(&connection), ConfirmationAnswer::Approve).await).is_ok()
@@ -151,4 +151,28 @@ async fn calls_beyond_what_a_message_may_hold_are_on_record_too() {
         answer.delivered();
     }
     assert_eq!(deck.trail.count("tool_execution"), 130);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_no_is_remembered_for_the_id_that_was_asked_about() {
+    for mode in [Mode::Text, Mode::Voice] {
+        let deck = Deck::new();
+        let (session, connection) = deck.open("ann", mode).await;
+        let pay = || call("pay", "rent").with_id("provider_0001");
+        for reply in connection.submit(vec![pay()]).all().await {
+            reply.answer().into_iter().for_each(|answer| drop(take(answer)));
+        }
+        let token = token(&connection);
+        let denied = Some(ErrorType::ConfirmationDenied);
+        assert_eq!(kind(&take(session.answer_confirmation(&token, ConfirmationAnswer::Deny).await)), denied);
+        assert_eq!(kind(&one(&connection, pay()).await), denied, "nobody is asked again");
+        tokio::time::sleep(A_WHILE).await;
+        let after = deck.restarted();
+        let session = after
+            .orchestrator
+            .resume(session.id(), Client::anonymous("ann"), deck.snapshot.clone())
+            .await
+            .unwrap();
+        assert_eq!(kind(&one(&session.connect(), pay()).await), denied);
+    }
 }
