@@ -236,6 +236,7 @@ impl Orchestrator {
             if !session.state().is_active {
                 return Err(SessionError::Ended);
             }
+            session.inner.lock().who = client.facts;
             return Ok(session);
         }
         let row = self.shared.store.get(Table::Sessions, &session_key(id)).await?;

@@ -49,6 +49,12 @@ pub enum AuditLogError {
         /// Which one.
         path: PathBuf,
     },
+    /// Another process writes it.
+    #[error("the audit trail {path} is written by another process; stop that one first")]
+    InUse {
+        /// Which one.
+        path: PathBuf,
+    },
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] quarterdeck_contracts::StoreError),
@@ -239,6 +245,10 @@ fn open(path: &Path, kept: &Head) -> Result<(File, u64, Head, bool), AuditLogErr
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path).map_err(unreadable)?;
+    // Two writers would fork the chain.
+    if file.try_lock().is_err() {
+        return Err(AuditLogError::InUse { path: path.to_owned() });
+    }
     let mut last = Vec::new();
     let mut whole = 0_u64;
     let mut known = *kept == Head::default();
@@ -254,6 +264,7 @@ fn open(path: &Path, kept: &Head) -> Result<(File, u64, Head, bool), AuditLogErr
         let torn = last.len() as u64;
         file.set_len(length - torn).map_err(unreadable)?;
         tracing::warn!(path = %path.display(), bytes = torn, "a torn last line was taken off the audit trail");
+        drop(file);
         return open(path, kept);
     }
     if length == 0 {

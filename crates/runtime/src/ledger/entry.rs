@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 use tokio::sync::Notify;
 
+use super::hash_key;
+
 /// How far a call has come. It only ever moves forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -29,13 +31,19 @@ pub(crate) struct Entry {
     pub(crate) call_id: Arc<str>,
     /// The provider's own id, if it had a stable one.
     pub(crate) provider_id: Option<Arc<str>>,
-    /// `hash:<turn>:<16 hex digits>`, which is also its key in the store.
-    pub(crate) key: Arc<str>,
+    /// Made when it is first needed: most look-ups are forgotten before anyone asks.
+    key: OnceLock<Arc<str>>,
+    /// Which of several equal calls of the turn it is.
+    nth: u32,
     pub(crate) tool: Arc<str>,
     /// Tool and canonical arguments: what makes two calls equal.
     pub(crate) content: Arc<str>,
     pub(crate) turn: u64,
     pub(crate) writes: bool,
+    /// Whether the store knows of it.
+    pub(crate) is_saved: AtomicBool,
+    /// Whether the ledger has forgotten it, so that the store need not hear of it.
+    pub(crate) is_forgotten: AtomicBool,
     phase: AtomicU8,
     /// Whether the store keeps its answer: one that may turn out differently next time is told and forgotten.
     kept: AtomicBool,
@@ -60,7 +68,8 @@ pub(crate) enum News {
 pub(crate) struct Identity {
     pub(crate) call_id: Arc<str>,
     pub(crate) provider_id: Option<Arc<str>>,
-    pub(crate) key: Arc<str>,
+    /// Which of several equal calls of the turn it is.
+    pub(crate) nth: u32,
     pub(crate) tool: Arc<str>,
     pub(crate) content: Arc<str>,
     pub(crate) turn: u64,
@@ -69,15 +78,18 @@ pub(crate) struct Identity {
 
 impl Entry {
     pub(crate) fn new(identity: Identity) -> Arc<Self> {
-        let Identity { call_id, provider_id, key, tool, content, turn, writes } = identity;
+        let Identity { call_id, provider_id, nth, tool, content, turn, writes } = identity;
         Arc::new(Self {
             call_id,
             provider_id,
-            key,
+            key: OnceLock::new(),
+            nth,
             tool,
             content,
             turn,
             writes,
+            is_saved: AtomicBool::new(false),
+            is_forgotten: AtomicBool::new(false),
             phase: AtomicU8::new(Phase::Admitted as u8),
             kept: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
@@ -86,6 +98,17 @@ impl Entry {
             answer: OnceLock::new(),
             news: Notify::new(),
         })
+    }
+
+    /// `hash:<turn>:<16 hex digits>`, which is also its key in the store.
+    pub(crate) fn key(&self) -> &Arc<str> {
+        self.key.get_or_init(|| hash_key(&self.content, self.turn, self.nth))
+    }
+
+    /// Gives it the key under which the store knows it.
+    pub(crate) fn known_as(self: Arc<Self>, key: &str) -> Arc<Self> {
+        let _ = self.key.set(key.into());
+        self
     }
 
     pub(crate) fn phase(&self) -> Phase {

@@ -7,7 +7,7 @@ mod entry;
 mod keys;
 mod turn;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quarterdeck_contracts::ToolResponse;
@@ -25,14 +25,17 @@ const REMEMBERED_TURNS: usize = 5;
 /// How many refusals are remembered for their ids.
 const REMEMBERED_REFUSALS: usize = 200;
 
+/// A map whose keys are hashed fast and from a random seed: a call's content is long, and looked up several times.
+type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+
 /// The calls of one session.
 pub(crate) struct Ledger {
     turns: VecDeque<Turn>,
     /// The calls of this turn, by content.
-    by_content: HashMap<Arc<str>, Arc<Entry>>,
-    by_provider: HashMap<Arc<str>, Seen>,
+    by_content: Map<Arc<str>, Arc<Entry>>,
+    by_provider: Map<Arc<str>, Seen>,
     /// Writes whose answers nobody has received yet, by content.
-    undelivered_writes: HashMap<Arc<str>, Arc<Entry>>,
+    undelivered_writes: Map<Arc<str>, Arc<Entry>>,
     /// Calls that do not write, the least recently used first.
     forgettable: VecDeque<Arc<Entry>>,
     refusals: VecDeque<Arc<str>>,
@@ -59,9 +62,9 @@ impl Ledger {
     pub(crate) fn new(turn: u64, remembered_calls: usize) -> Self {
         Self {
             turns: VecDeque::from([Turn::new(turn)]),
-            by_content: HashMap::new(),
-            by_provider: HashMap::new(),
-            undelivered_writes: HashMap::new(),
+            by_content: Map::default(),
+            by_provider: Map::default(),
+            undelivered_writes: Map::default(),
             forgettable: VecDeque::new(),
             refusals: VecDeque::new(),
             remembered_calls,

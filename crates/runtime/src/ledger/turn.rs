@@ -1,8 +1,9 @@
 //! What happened in one turn.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::Map;
 
 /// Beyond so many different calls in a turn, further ones are not told apart; the budget has long been spent.
 const DIFFERENT_CALLS: usize = 1_000;
@@ -17,8 +18,8 @@ pub(crate) struct Turn {
     pub(crate) retrieval: u32,
     /// How long handlers have run.
     pub(crate) tool_time: Duration,
-    seen: HashMap<Arc<str>, u32>,
-    empty: HashMap<Arc<str>, u32>,
+    seen: Map<Arc<str>, u32>,
+    empty: Map<Arc<str>, u32>,
 }
 
 impl Turn {

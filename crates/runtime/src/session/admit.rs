@@ -1,6 +1,7 @@
 //! From a model's call to what will be done about it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use quarterdeck_contracts::{Category, ErrorType, RateLimit, SideEffects, ToolError, ToolResponse};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use crate::envelope::before_the_handler;
 use crate::gates::{
     Allowed, Clamped, Facts, Recorded, Redelivery, Subject, ToolView, Trace, Verdict, judge, uses_budget,
 };
-use crate::ledger::{Entry, Identity, Seen, content, hash_key};
+use crate::ledger::{Entry, Identity, Seen, content};
 
 /// What will be done about a call.
 pub(super) enum Plan {
@@ -125,6 +126,7 @@ impl Inner {
     fn gather(&self, desk: &mut Desk, call: &Call, asked: &str, is_nested: bool) -> Facts {
         let redelivery = desk.ledger.redelivery(call.stable_id(), asked);
         let duplicate = desk.ledger.duplicate(asked);
+        let who = desk.who.clone();
         let turn = desk.ledger.turn();
         Facts {
             mode: self.mode,
@@ -135,7 +137,7 @@ impl Inner {
             calls: turn.calls,
             retrieval: turn.retrieval,
             budgets: *self.shared.policy.of(self.mode),
-            client: self.who.clone(),
+            client: who,
             present: self.shared.present.clone(),
             is_nested,
         }
@@ -255,7 +257,7 @@ impl Inner {
         let entry = Entry::new(Identity {
             call_id: call_id.clone(),
             provider_id: call.stable_id().map(Arc::from),
-            key: hash_key(&asked, turn, nth),
+            nth,
             tool: call.name.as_str().into(),
             content: asked,
             turn,
@@ -275,7 +277,10 @@ impl Inner {
     /// Puts an admitted call on the desk.
     pub(super) fn enter(&self, desk: &mut Desk, entry: &Arc<Entry>) {
         if let Some(forgotten) = desk.ledger.enter(entry.clone()) {
-            desk.unsaved.forgotten.push(forgotten.key.clone());
+            forgotten.is_forgotten.store(true, Ordering::Relaxed);
+            if forgotten.is_saved.load(Ordering::Relaxed) {
+                desk.unsaved.forgotten.push(forgotten.key().clone());
+            }
         }
         desk.unfinished.push(entry.clone());
     }
@@ -294,7 +299,7 @@ impl Inner {
         self.audit_call(&Told {
             call_id,
             turn: desk.ledger.turn_number(),
-            key: entry.map(|entry| &*entry.key),
+            key: entry.map(|entry| &**entry.key()),
             tool: &call.name,
             args: &call.args,
             trace,

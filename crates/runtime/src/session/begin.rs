@@ -85,7 +85,7 @@ impl Inner {
         if !work.entry.writes {
             return commit;
         }
-        let key = self.call_key(&work.entry.key);
+        let key = self.call_key(work.entry.key());
         let row = CallRow::begun(&work.entry, self.now_ms());
         commit.check(Table::Calls, key.clone(), None).put_until(
             Table::Calls,
@@ -97,7 +97,7 @@ impl Inner {
 
     /// The store knows this write already: another process, or one that crashed, has begun it.
     pub(super) async fn begun_before(&self, entry: &Entry) -> Begun {
-        let row = self.shared.store.get(Table::Calls, &self.call_key(&entry.key)).await;
+        let row = self.shared.store.get(Table::Calls, &self.call_key(entry.key())).await;
         let envelope = row
             .ok()
             .flatten()

@@ -93,7 +93,7 @@ impl Inner {
                 }
             }
         }
-        let _ = self.commit(Commit::default().delete(Table::Calls, self.call_key(&work.entry.key))).await;
+        let _ = self.commit(Commit::default().delete(Table::Calls, self.call_key(work.entry.key()))).await;
         let message = format!("{} was overtaken by other changes, and did nothing.", work.entry.tool);
         self.did_not_run(work, before_the_handler(ErrorType::Transient, message).retryable())
     }
@@ -180,7 +180,7 @@ impl Inner {
         response: &ToolResponse,
         effects: Effects,
     ) -> Result<bool, CommitError> {
-        let key = self.call_key(&work.entry.key);
+        let key = self.call_key(work.entry.key());
         if !is_recorded(response) {
             self.commit(Commit::default().delete(Table::Calls, key)).await?;
             return Ok(false);
@@ -254,7 +254,7 @@ impl Inner {
         self.audit_call(&Told {
             call_id: &entry.call_id,
             turn: entry.turn,
-            key: Some(&entry.key),
+            key: Some(entry.key()),
             tool: &entry.tool,
             args,
             trace,

@@ -8,11 +8,14 @@ use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 
 use super::answer::Orphan;
 use super::{Asking, ClientEvent, SessionRow};
+use crate::gates::ClientFacts;
 use crate::ledger::{Entry, Ledger};
 use crate::state::StateController;
 
 /// Everything that calls could disagree about, behind one lock.
 pub(crate) struct Desk {
+    /// What is known about the client; anew with each resumption, since a sign-in ends.
+    pub(crate) who: Arc<ClientFacts>,
     pub(crate) ledger: Ledger,
     pub(crate) controller: StateController,
     /// Which connection is the present one, if any.
@@ -70,8 +73,9 @@ impl Unsaved {
 }
 
 impl Desk {
-    pub(crate) fn new(row: &SessionRow, remembered_calls: usize) -> Self {
+    pub(crate) fn new(row: &SessionRow, remembered_calls: usize, who: Arc<ClientFacts>) -> Self {
         Self {
+            who,
             ledger: Ledger::new(row.turn, remembered_calls),
             controller: StateController::new(row.state.clone()),
             connection: None,

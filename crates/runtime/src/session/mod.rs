@@ -60,7 +60,6 @@ pub(crate) struct Inner {
     pub(crate) mode: Mode,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) who: Arc<ClientFacts>,
     pub(crate) created_ms: u64,
     /// Whether it was made known, and counts among those that are open.
     pub(crate) is_up: AtomicBool,
@@ -77,14 +76,13 @@ impl Inner {
         shared: Arc<Shared>,
         who: Arc<ClientFacts>,
     ) -> Arc<Self> {
-        let desk = Desk::new(row, shared.policy.remembered_calls);
+        let desk = Desk::new(row, shared.policy.remembered_calls, who);
         Arc::new(Self {
             id,
             client: row.client_id.as_str().into(),
             mode: row.mode,
             snapshot,
             shared,
-            who,
             created_ms: row.created_ms,
             is_up: AtomicBool::new(false),
             desk: Mutex::new(desk),

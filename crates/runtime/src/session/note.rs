@@ -118,10 +118,8 @@ impl Inner {
         took: Duration,
     ) {
         let budgets = self.shared.policy.of(self.mode);
-        let mut limits = vec![Some(metadata.latency_budget_ms), budgets.call_ms];
-        if metadata.category == Category::Retrieval {
-            limits.push(budgets.retrieval_ms);
-        }
+        let for_retrieval = budgets.retrieval_ms.filter(|_| metadata.category == Category::Retrieval);
+        let limits = [Some(metadata.latency_budget_ms), budgets.call_ms, for_retrieval];
         let limit_ms = limits.into_iter().flatten().min();
         let slow = limit_ms.is_some_and(|limit| took.as_millis() as u64 > limit);
         if slow {
@@ -140,22 +138,72 @@ impl Inner {
 
 /// How many characters a model would read.
 fn size(response: &ToolResponse) -> usize {
-    /// Counts characters instead of keeping them.
-    struct Counter(usize);
-    impl std::io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            // Bytes that continue a character are not one.
-            self.0 += bytes.iter().filter(|byte| (**byte as i8) >= -0x40).count();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
+    match &response.outcome {
+        Outcome::Success(data) => characters(data),
+        Outcome::Failure(error) => characters(&json!(error)),
+    }
+}
+
+/// How many characters a value has as JSON, without writing it.
+fn characters(value: &Value) -> usize {
+    /// Brackets and a comma after each item but the last.
+    fn around(items: usize) -> usize {
+        2 + items.saturating_sub(1)
+    }
+    match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::Number(number) => match number.as_u64() {
+            Some(whole) => whole.checked_ilog10().unwrap_or(0) as usize + 1,
+            None => number.to_string().len(),
+        },
+        Value::String(text) => quoted(text),
+        Value::Array(items) => around(items.len()) + items.iter().map(characters).sum::<usize>(),
+        Value::Object(fields) => {
+            let each = fields.iter().map(|(name, field)| quoted(name) + 1 + characters(field));
+            around(fields.len()) + each.sum::<usize>()
         }
     }
-    let mut counter = Counter(0);
-    let written = match &response.outcome {
-        Outcome::Success(data) => serde_json::to_writer(&mut counter, data),
-        Outcome::Failure(error) => serde_json::to_writer(&mut counter, error),
-    };
-    written.map_or(0, |()| counter.0)
+}
+
+/// The characters of a string with its quotes and escapes.
+fn quoted(text: &str) -> usize {
+    let each = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0..=0x1f => 6,
+        // Bytes that continue a character are not one.
+        0x80..=0xbf => 0,
+        _ => 1,
+    });
+    2 + each.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Strategy, any, prop, prop_oneof, proptest};
+
+    use super::*;
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<Option<bool>>().prop_map(|value| json!(value)),
+            any::<i64>().prop_map(|value| json!(value)),
+            any::<u64>().prop_map(|value| json!(value)),
+            any::<f64>().prop_map(|value| json!(value)),
+            any::<String>().prop_map(|value| json!(value)),
+        ];
+        leaf.prop_recursive(3, 20, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(|items| json!(items)),
+                prop::collection::btree_map(any::<String>(), inner, 0..5).prop_map(|fields| json!(fields)),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn characters_are_counted_as_they_would_be_written(value in json()) {
+            assert_eq!(characters(&value), value.to_string().chars().count());
+        }
+    }
 }

@@ -18,7 +18,7 @@ use super::answer::{Answer, Orphan, OrphanOf, Receipt};
 use super::batch::start;
 use super::begin::{Begun, stamp};
 use super::desk::Question;
-use super::events::ClientEvent;
+use super::events::{ClientEvent, Why};
 use super::{Asking, Desk, Inner, Session};
 use crate::confirmation::{hash, new_token, preview};
 use crate::envelope::before_the_handler;
@@ -108,7 +108,7 @@ impl Inner {
             self.audit_call(&super::note::Told {
                 call_id: &work.entry.call_id,
                 turn: work.entry.turn,
-                key: Some(&work.entry.key),
+                key: Some(work.entry.key()),
                 tool: &work.entry.tool,
                 args: &work.args,
                 trace: &work.trace,
@@ -173,7 +173,7 @@ impl Inner {
             content: entry.content.to_string(),
             call_id: entry.call_id.to_string(),
             provider_id: entry.provider_id.as_deref().map(str::to_owned),
-            key: entry.key.to_string(),
+            key: entry.key().to_string(),
             turn: entry.turn,
             expires_ms,
             status: Status::Open,
@@ -365,12 +365,13 @@ impl Inner {
             Entry::new(Identity {
                 call_id: row.call_id.as_str().into(),
                 provider_id: row.provider_id.as_deref().map(Arc::from),
-                key: row.key.as_str().into(),
+                nth: 0,
                 tool: row.tool.as_str().into(),
                 content: row.content.as_str().into(),
                 turn: row.turn,
                 writes: self.writes(&row.tool),
             })
+            .known_as(&row.key)
         };
         match desk.questions.iter_mut().find(|question| question.hash.as_deref() == Some(hashed)) {
             Some(question) if question.is_claimed => None,
@@ -555,6 +556,15 @@ impl Inner {
         let mut desk = self.lock();
         desk.notes.push(format!("{} ({}) was {how}.", entry.tool, entry.call_id));
         desk.unsaved.session = true;
+        // The person may have answered in another tab than the one that speaks.
+        let told = Answer {
+            call_id: answer.call_id.clone(),
+            name: answer.name.clone(),
+            response: answer.response.clone(),
+            is_wanted: false,
+            receipt: Receipt::none(),
+        };
+        self.tell(&mut desk, ClientEvent::Answer { why: Why::Confirmed, answer: told });
         drop(desk);
         answer
     }

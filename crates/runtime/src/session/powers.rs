@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::admit::{Plan, Planned};
 use super::context::CallContext;
 use crate::blocks::{Block, block};
+use crate::ledger::Phase;
 
 /// How deep tools may call each other.
 const DEEPEST: usize = 3;
@@ -228,6 +229,10 @@ impl CallContext {
         let Planned { plan, .. } = self.inner.admit_nested(name, args, self.ancestors.clone());
         let response = match plan {
             Plan::Refused(response) => response,
+            // It may be waiting for this very call to end.
+            Plan::Joined(entry) if entry.phase() == Phase::Admitted => {
+                return Err(invalid(format!("the same call of {name} is already waiting in this message")));
+            }
             Plan::Joined(entry) => {
                 let response = entry.wait().await;
                 Arc::new(super::batch::replayed(&response, entry.turn))

@@ -1,5 +1,6 @@
 //! What the store knows of a session: its row, and a row for each call.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -72,7 +73,7 @@ impl CallRow {
         Self {
             call_id: entry.call_id.to_string(),
             provider_id: entry.provider_id.as_deref().map(str::to_owned),
-            key: entry.key.to_string(),
+            key: entry.key().to_string(),
             tool: entry.tool.to_string(),
             content: entry.content.to_string(),
             turn: entry.turn,
@@ -95,7 +96,7 @@ impl CallRow {
         let entry = Entry::new(Identity {
             call_id: self.call_id.as_str().into(),
             provider_id: self.provider_id.as_deref().map(Arc::from),
-            key: self.key.as_str().into(),
+            nth: 0,
             tool: self.tool.as_str().into(),
             content: self.content.as_str().into(),
             turn: self.turn,
@@ -103,7 +104,8 @@ impl CallRow {
         });
         entry.begin();
         entry.keep();
-        entry
+        entry.is_saved.store(true, Ordering::Relaxed);
+        entry.known_as(&self.key)
     }
 }
 
@@ -150,8 +152,12 @@ impl Inner {
             commit = std::mem::take(&mut commit).put_until(Table::Calls, key, json!(row), until);
         };
         for entry in unsaved.entries {
+            if entry.is_forgotten.load(Ordering::Relaxed) {
+                continue;
+            }
+            entry.is_saved.store(true, Ordering::Relaxed);
             if let Some(response) = entry.answered() {
-                put(self.call_key(&entry.key), CallRow::done(&entry, &response, now));
+                put(self.call_key(entry.key()), CallRow::done(&entry, &response, now));
             }
         }
         for (id, content, response) in unsaved.refusals {

@@ -97,6 +97,39 @@ async fn voice_gets_few_results_and_the_handler_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_handler_in_the_chat_knows_that_its_client_is_speaking() {
+    let deck = Deck::new();
+    let (_, chat) = deck.open("ann", Mode::Text).await;
+    let speaks = async |what: &str| data(&one(&chat, call("look", what)).await)["voice"].clone();
+    assert_eq!(speaks("a").await, json!(false));
+    let (_, _other_voice) = deck.open("bob", Mode::Voice).await;
+    assert_eq!(speaks("b").await, json!(false));
+    let (voice, _connection) = deck.open("ann", Mode::Voice).await;
+    assert_eq!(speaks("c").await, json!(true));
+    let end = quarterdeck_runtime::PendingEnd {
+        after: quarterdeck_contracts::EndAfter::CurrentTurn,
+        reason: "user_requested".into(),
+        closing_message: None,
+        text_response: None,
+    };
+    voice.end(end).await;
+    assert_eq!(speaks("d").await, json!(false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sign_in_that_has_ended_no_longer_counts() {
+    let deck = Deck::new();
+    let facts = quarterdeck_runtime::gates::ClientFacts { authenticated: true, ..Default::default() };
+    let signed_in = quarterdeck_runtime::Client { id: "ann".into(), facts: std::sync::Arc::new(facts) };
+    let session = deck.orchestrator.open(signed_in, Mode::Text, deck.snapshot.clone()).await.unwrap();
+    let connection = session.connect();
+    assert!(one(&connection, call("members", "a")).await.is_ok());
+    let signed_out = quarterdeck_runtime::Client::anonymous("ann");
+    deck.orchestrator.resume(session.id(), signed_out, deck.snapshot.clone()).await.unwrap();
+    assert_eq!(kind(&one(&connection, call("members", "b")).await), Some(ErrorType::Unavailable));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_dropped_connection_drops_no_call_and_the_next_one_is_told() {
     let deck = Deck::new();
     let (session, connection) = deck.open("ann", Mode::Voice).await;

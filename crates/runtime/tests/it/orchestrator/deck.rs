@@ -257,7 +257,7 @@ async fn perform(
         "look" => {
             outside.count(&what);
             return Ok(
-                json!({ "results": [what], "top_k": args["top_k"], "clamped": context.facts().clamped }),
+                json!({ "results": [what], "top_k": args["top_k"], "clamped": context.facts().clamped, "voice": context.facts().session.state["voiceActive"] }),
             );
         }
         "slow_book" | "slow_look" => {
