@@ -299,7 +299,7 @@ impl Inner {
         self.audit_call(&Told {
             call_id,
             turn: desk.ledger.turn_number(),
-            key: entry.map(|entry| &**entry.key()),
+            entry,
             tool: &call.name,
             args: &call.args,
             trace,

@@ -185,7 +185,7 @@ impl Inner {
         desk.orphans.retain(|orphan| !orphan.is_of(entry));
         // A question or a failure that may pass is no outcome: on record, it would stand in the way of the real one.
         if entry.writes && entry.is_kept() {
-            desk.unsaved.entries.push(entry.clone());
+            desk.unsaved.add(entry, self.shared.policy.remembered_calls);
             self.save_soon(&mut desk);
         }
     }

@@ -226,7 +226,7 @@ impl Inner {
         if is_recorded(&response) {
             entry.keep();
             if !entry.writes {
-                desk.unsaved.entries.push(entry.clone());
+                desk.unsaved.add(entry, self.shared.policy.remembered_calls);
             }
         } else {
             desk.ledger.forget(entry);
@@ -254,7 +254,7 @@ impl Inner {
         self.audit_call(&Told {
             call_id: &entry.call_id,
             turn: entry.turn,
-            key: Some(entry.key()),
+            entry: Some(entry),
             tool: &entry.tool,
             args,
             trace,

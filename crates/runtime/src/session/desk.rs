@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use quarterdeck_contracts::handler::SessionFacts;
 use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
@@ -67,6 +68,15 @@ pub(crate) struct Unsaved {
 }
 
 impl Unsaved {
+    /// The store will hear of a call. Those that the ledger has forgotten in the meantime are let go, so that a model
+    /// that is quicker than the store does not fill the memory.
+    pub(crate) fn add(&mut self, entry: &Arc<Entry>, remembered_calls: usize) {
+        if self.entries.len() > 2 * remembered_calls {
+            self.entries.retain(|entry| !entry.is_forgotten.load(Ordering::Relaxed));
+        }
+        self.entries.push(entry.clone());
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.refusals.is_empty() && self.forgotten.is_empty() && !self.session
     }

@@ -18,7 +18,8 @@ use crate::state::Transition;
 pub(super) struct Told<'a> {
     pub(super) call_id: &'a str,
     pub(super) turn: u64,
-    pub(super) key: Option<&'a str>,
+    /// Where it stands in the ledger, if it does.
+    pub(super) entry: Option<&'a Entry>,
     pub(super) tool: &'a str,
     pub(super) args: &'a Value,
     pub(super) trace: &'a Trace,
@@ -43,7 +44,7 @@ impl Inner {
         for (name, value) in [
             ("turnId", json!(told.turn)),
             ("callId", json!(told.call_id)),
-            ("idempotencyKey", json!(told.key)),
+            ("idempotencyKey", json!(told.entry.map(Entry::key))),
             ("toolId", json!(told.tool)),
             ("toolVersion", json!(meta.tool_version)),
             ("registryVersion", json!(meta.registry_version)),

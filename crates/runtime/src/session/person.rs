@@ -108,7 +108,7 @@ impl Inner {
             self.audit_call(&super::note::Told {
                 call_id: &work.entry.call_id,
                 turn: work.entry.turn,
-                key: Some(work.entry.key()),
+                entry: Some(&work.entry),
                 tool: &work.entry.tool,
                 args: &work.args,
                 trace: &work.trace,
