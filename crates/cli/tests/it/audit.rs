@@ -263,7 +263,7 @@ fn verify_finds_a_cut_off_end_also_after_the_trail_went_on() {
         expect![[r#"
             exit 1
             --- stdout
-            .quarterdeck/audit.jsonl: the trail ends at line 3, and the store says it had 5: it was cut off or replaced
+            .quarterdeck/audit.jsonl: the trail ends at line 3, and the line 5 that the store knows is not in it: it was cut off or replaced
             the chain holds for 3 lines
             --- stderr
         "#]],
@@ -287,7 +287,7 @@ fn verify_finds_a_cut_off_end_also_after_the_trail_went_on() {
         expect![[r#"
             exit 1
             --- stdout
-            .quarterdeck/audit.jsonl: the trail ends at line 0, and the store says it had 5: it was cut off or replaced
+            .quarterdeck/audit.jsonl: the trail ends at line 0, and the line 5 that the store knows is not in it: it was cut off or replaced
             the chain holds for 0 lines
             --- stderr
         "#]],
