@@ -17,6 +17,7 @@ pub mod handler;
 mod hash;
 mod ids;
 mod intent;
+mod knowledge;
 mod overlay;
 mod response;
 mod store;
@@ -41,6 +42,11 @@ pub use error::{ErrorType, ToolError};
 pub use hash::{artifact_hash, native_source_hash, sha256, tool_hash};
 pub use ids::{InvalidToolId, ToolId};
 pub use intent::{EndAfter, Intent, RequestedIntent};
+pub use knowledge::{
+    DateRange, EmbedError, Embedder, EmbeddingModel, Emptiness, Evidence, Found, KNOWLEDGE_METHODS,
+    Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordFilters, RecordKind,
+    answer_knowledge,
+};
 pub use overlay::Overlay;
 pub use response::{Meta, ToolResponse};
 pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{CapabilityCall, CapabilityError, CapabilityErrorCode, Context};
-use crate::{Capability, Event, EventQuery, NewEvent};
+use crate::{Capability, Event, EventQuery, Found, KnowledgeQuery, KnowledgeRecord, NewEvent};
 
 /// The events that touch a window: `context.calendar.getEvents`.
 pub async fn calendar_events(
@@ -18,6 +18,16 @@ pub async fn calendar_events(
 /// Books an appointment: `context.calendar.createEvent`.
 pub async fn calendar_create(context: &dyn Context, event: NewEvent) -> Result<Event, CapabilityError> {
     request(context, Capability::Calendar, "createEvent", &event).await
+}
+
+/// What answers a question, with whole records: `context.kb.query`.
+pub async fn kb_find(context: &dyn Context, query: KnowledgeQuery) -> Result<Found, CapabilityError> {
+    request(context, Capability::Kb, "find", &query).await
+}
+
+/// Records by their ids, in that order: `context.kb.get`.
+pub async fn kb_get(context: &dyn Context, ids: &[String]) -> Result<Vec<KnowledgeRecord>, CapabilityError> {
+    request(context, Capability::Kb, "get", &ids).await
 }
 
 async fn request<T: DeserializeOwned>(

@@ -9,7 +9,7 @@ mod native;
 use std::future::Future;
 use std::pin::Pin;
 
-pub use capabilities::{calendar_create, calendar_events};
+pub use capabilities::{calendar_create, calendar_events, kb_find, kb_get};
 pub use context::{
     CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel, SessionFacts,
     ToolFacts,
