@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use quarterdeck_contracts::handler::ToolFacts;
 use quarterdeck_contracts::{
-    Calendar, Capability, Commit, CommitError, Mode, Scan, Store, StoreError, Table,
+    Calendar, Capability, Commit, CommitError, Knowledge, Mode, Scan, Store, StoreError, Table,
 };
 use serde_json::{Value, json};
 
@@ -41,6 +41,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// The site's calendar, if it has one.
     pub calendar: Option<Arc<dyn Calendar>>,
+    /// The knowledge base, if there is one.
+    pub knowledge: Option<Arc<dyn Knowledge>>,
     /// Configuration keys that tools may require.
     pub present: BTreeSet<String>,
     /// Sees what handlers log.
@@ -57,6 +59,7 @@ impl Parts {
             audit: Arc::new(NoAudit),
             metrics: Arc::default(),
             calendar: None,
+            knowledge: None,
             present: BTreeSet::new(),
             watch: None,
         }
@@ -71,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) audit: Arc<dyn Audit>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) calendar: Option<Arc<dyn Calendar>>,
+    pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
     pub(crate) present: Arc<BTreeSet<String>>,
     pub(crate) watch: Option<Watch>,
     pub(crate) voices: Voices,
@@ -132,6 +136,9 @@ impl Orchestrator {
         if parts.calendar.is_some() {
             present.insert("calendar".into());
         }
+        if parts.knowledge.is_some() {
+            present.insert("kb".into());
+        }
         let no_tool = ToolFacts { id: String::new(), version: String::new(), idempotent: false };
         Self {
             shared: Arc::new(Shared {
@@ -141,6 +148,7 @@ impl Orchestrator {
                 audit: parts.audit,
                 metrics: parts.metrics,
                 calendar: parts.calendar,
+                knowledge: parts.knowledge,
                 present: Arc::new(present),
                 watch: parts.watch,
                 voices: Voices::default(),

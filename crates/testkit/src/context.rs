@@ -9,7 +9,7 @@ use quarterdeck_contracts::handler::{
     BoxFuture, CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel,
     SessionFacts, ToolFacts,
 };
-use quarterdeck_contracts::{Capability, Event, EventQuery, Mode, NewEvent};
+use quarterdeck_contracts::{Capability, Event, EventQuery, Found, KnowledgeRecord, Mode, NewEvent};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -27,6 +27,9 @@ struct Held {
     events: Vec<Event>,
     calendar_failure: Option<CapabilityError>,
     client_is_gone: bool,
+    found: Found,
+    records: Vec<KnowledgeRecord>,
+    knowledge_failure: Option<CapabilityErrorCode>,
 }
 
 /// What a handler did.
@@ -46,6 +49,8 @@ pub struct Seen {
     pub created: Vec<NewEvent>,
     /// Blocks of the client: seconds and message.
     pub blocks: Vec<(Value, Value)>,
+    /// Questions to the knowledge base.
+    pub questions: Vec<Value>,
 }
 
 impl FakeContext {
@@ -103,6 +108,21 @@ impl FakeContext {
         self.held().calendar_failure = Some(failure);
     }
 
+    /// What every search finds.
+    pub fn hold_knowledge(&self, found: Found) {
+        self.held().found = found;
+    }
+
+    /// The records that can be got by their ids.
+    pub fn hold_records(&self, records: Vec<KnowledgeRecord>) {
+        self.held().records = records;
+    }
+
+    /// Makes every use of the knowledge base fail.
+    pub fn fail_knowledge(&self, code: CapabilityErrorCode) {
+        self.held().knowledge_failure = Some(code);
+    }
+
     /// Closes the client's connection.
     pub fn disconnect(&self) {
         self.held().client_is_gone = true;
@@ -111,6 +131,20 @@ impl FakeContext {
     /// What the handler did so far.
     pub fn seen(&self) -> Seen {
         self.lock().clone()
+    }
+
+    fn knowledge(&self, call: &CapabilityCall) -> Result<Value, CapabilityError> {
+        let held = self.held();
+        if let Some(code) = held.knowledge_failure {
+            return Err(CapabilityError::new(code, "the base says no"));
+        }
+        let asked = call.args.first().cloned().unwrap_or_default();
+        if call.method == "find" {
+            self.lock().questions.push(asked);
+            return Ok(json!(held.found));
+        }
+        let get = |id: &Value| held.records.iter().find(|record| *id == json!(record.id));
+        Ok(json!(asked.as_array().into_iter().flatten().map(get).collect::<Vec<_>>()))
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -126,6 +160,9 @@ impl FakeContext {
         let key = argument(0).as_str().unwrap_or_default().to_owned();
         if call.capability == Capability::Calendar {
             return self.answer_calendar(&call.method, argument(0));
+        }
+        if call.capability == Capability::Kb {
+            return self.knowledge(&call);
         }
         let mut seen = self.lock();
         match (call.capability, call.method.as_str()) {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::handler::{BoxFuture, CapabilityCall, CapabilityError, CapabilityErrorCode};
-use quarterdeck_contracts::{Capability, StoreError, Table, answer_calendar};
+use quarterdeck_contracts::{
+    Capability, Namespace, Namespaces, StoreError, Table, answer_calendar, answer_knowledge,
+};
 use serde_json::{Value, json};
 
 use super::admit::{Plan, Planned};
@@ -87,6 +89,12 @@ impl CallContext {
                     self.lock().reached_outside |= !calendar.is_in_store();
                 }
                 answer_calendar(&**calendar, self.overlay(), method, &call.args).await
+            }
+            (Capability::Kb, method) => {
+                let Some(knowledge) = &self.inner.shared.knowledge else {
+                    return Err(absent(call.capability));
+                };
+                answer_knowledge(&**knowledge, &self.inner.readable(), method, &call.args).await
             }
             (Capability::Tools, "call") => self.call_tool(&argument(0), argument(1)).await,
             (capability, _) => Err(absent(capability)),
@@ -249,6 +257,18 @@ impl CallContext {
             }
         };
         Ok(json!(*response))
+    }
+}
+
+impl super::Inner {
+    /// What this client may read: everybody what is the studio's and public, and what is personal only those who have
+    /// signed in.
+    fn readable(&self) -> Namespaces {
+        let mut readable = Namespaces::from([Namespace::Studio, Namespace::Public]);
+        if self.lock().who.authenticated {
+            readable.insert(Namespace::Personal);
+        }
+        readable
     }
 }
 

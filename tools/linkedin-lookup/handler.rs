@@ -1,0 +1,71 @@
+//! Gives the profile that is stored for a person, and never guesses one.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::handler::{Context, kb_find, kb_get};
+use quarterdeck_contracts::{
+    ErrorType, KnowledgeQuery, KnowledgeRecord, Namespace, RecordFilters, RecordKind, ToolError,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// How many people of a name are looked at.
+const LOOKED_AT: usize = 5;
+
+/// The arguments, after the registry has checked them.
+#[derive(Debug, Default, Deserialize)]
+pub struct Args {
+    pub name: Option<String>,
+    pub id: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Profile {
+    pub id: String,
+    pub name: String,
+    pub url: String,
+}
+
+pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Profile, ToolError> {
+    let (people, asked) = match (args.id, args.name) {
+        (Some(id), _) => (kb_get(&*context, std::slice::from_ref(&id)).await?, id),
+        (None, Some(name)) => (people_called(&*context, &name).await?, name),
+        (None, None) => {
+            let error = ToolError::new(ErrorType::Validation, "Give a name or an id.");
+            return Err(error
+                .with_details(json!([{ "path": "/name", "keyword": "required", "message": "name or id" }])));
+        }
+    };
+    people.into_iter().find_map(profile).ok_or_else(|| {
+        ToolError::new(ErrorType::NotFound, format!("The base has no LinkedIn profile for {asked}."))
+            .with_suggestion("Say that you do not have it; do not guess an address.")
+    })
+}
+
+/// Everybody whose title has every part of the name: somebody else's profile is worse than none.
+async fn people_called(context: &dyn Context, name: &str) -> Result<Vec<KnowledgeRecord>, ToolError> {
+    let query = KnowledgeQuery {
+        query: name.to_owned(),
+        namespace: Namespace::default(),
+        filters: RecordFilters { kind: Some(RecordKind::Person), ..RecordFilters::default() },
+        top_k: LOOKED_AT,
+        include_snippets: false,
+        snippet_length: 0,
+    };
+    let parts: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
+    let is_called = |record: &KnowledgeRecord| {
+        let title = record.title.to_lowercase();
+        parts.iter().all(|part| title.contains(part.as_str()))
+    };
+    let found = kb_find(context, query).await?;
+    Ok(found.results.into_iter().map(|evidence| evidence.record).filter(is_called).collect())
+}
+
+fn profile(record: KnowledgeRecord) -> Option<Profile> {
+    let url = record.metadata.get("linkedin").and_then(Value::as_str)?;
+    let is_profile = url.starts_with("https://www.linkedin.com/") || url.starts_with("https://linkedin.com/");
+    is_profile.then(|| Profile { url: url.to_owned(), id: record.id.clone(), name: record.title.clone() })
+}
