@@ -12,8 +12,13 @@ use serde_json::{Number, Value};
 /// The one spelling of a value.
 pub fn canonical_json(value: &Value) -> String {
     let mut text = String::new();
-    write_value(&mut text, value);
+    write_canonical_json(&mut text, value);
     text
+}
+
+/// Writes the one spelling of a value behind a text.
+pub fn write_canonical_json(text: &mut String, value: &Value) {
+    write_value(text, value);
 }
 
 fn write_value(text: &mut String, value: &Value) {
@@ -50,14 +55,22 @@ fn write_value(text: &mut String, value: &Value) {
     }
 }
 
-/// By UTF-16 code units, as the RFC says, so that implementations in JavaScript agree. Among ASCII that is by bytes.
+/// By UTF-16 code units, as the RFC says, so that implementations in JavaScript agree.
 fn by_utf16(a: &str, b: &str) -> Ordering {
-    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
+    /// The first byte of U+E000 and everything after it, where the order of bytes is no longer that of code units.
+    const PRIVATE: u8 = 0xee;
+    match a.bytes().zip(b.bytes()).find(|(a, b)| a != b) {
+        None => a.len().cmp(&b.len()),
+        Some((a, b)) if a < PRIVATE && b < PRIVATE => a.cmp(&b),
+        Some(_) => a.encode_utf16().cmp(b.encode_utf16()),
+    }
 }
 
 fn write_string(text: &mut String, string: &str) {
-    // Every call is spelled once for the ledger, and hardly any string in it needs escaping.
-    if string.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+    // Every call is spelled once for the ledger, and hardly any string in it needs escaping. The fold looks at every
+    // byte, which lets the compiler look at many at once.
+    let needs_escaping = |needs, byte: &u8| needs | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
+    if !string.as_bytes().iter().fold(false, needs_escaping) {
         text.push('"');
         text.push_str(string);
         text.push('"');
@@ -70,12 +83,30 @@ fn write_string(text: &mut String, string: &str) {
 fn write_number(text: &mut String, number: &Number) {
     /// Integers up to here are exact in both of JSON's usual representations.
     const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let Some(whole) = number.as_u64() {
+        return write_whole(text, whole);
+    }
     let _ = match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => {
             write!(text, "{}", float as i64)
         }
         _ => write!(text, "{number}"),
     };
+}
+
+/// Digits without the machinery of `format!`: most numbers in a call are small and whole.
+fn write_whole(text: &mut String, mut whole: u64) {
+    let mut digits = [0_u8; 20];
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (whole % 10) as u8;
+        whole /= 10;
+        if whole == 0 {
+            break;
+        }
+    }
+    text.extend(digits[first..].iter().map(|digit| char::from(*digit)));
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub use artifact::{
     RESPONSE_SCHEMA_VERSION, RESPONSE_SCHEMA_VERSIONS,
 };
 pub use calendar::{CALENDAR_METHODS, Calendar, Event, EventQuery, NewEvent, answer_calendar};
-pub use canonical::canonical_json;
+pub use canonical::{canonical_json, write_canonical_json};
 pub use case::{Case, CaseCall, CaseFile, ConfirmationAnswer, Expectation, World};
 pub use confirmation::{ConfirmationRequest, ConfirmationToken};
 pub use definition::{

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use quarterdeck_contracts::canonical_json;
+use quarterdeck_contracts::write_canonical_json;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -13,7 +13,7 @@ pub(crate) fn content(tool: &str, args: &Value) -> Arc<str> {
     text.push_str(tool);
     // No tool's name holds a line break, so no two pairs share a text.
     text.push('\n');
-    text.push_str(&canonical_json(args));
+    write_canonical_json(&mut text, args);
     text.into()
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn hash_key(content: &str, turn: u64, nth: u32) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
-    use quarterdeck_contracts::sha256;
+    use quarterdeck_contracts::{canonical_json, sha256};
     use serde_json::json;
 
     use super::*;

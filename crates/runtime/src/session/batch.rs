@@ -79,7 +79,17 @@ impl Inner {
     }
 
     /// Calls that only read run together; one that writes waits for those before it and holds those after it.
-    async fn work_through(self: Arc<Self>, jobs: Vec<Job>) {
+    async fn work_through(self: Arc<Self>, mut jobs: Vec<Job>) {
+        // Most messages hold one call.
+        if jobs.len() == 1
+            && let Some(Job::Run(work)) = jobs.pop_if(|job| matches!(job, Job::Run(_)))
+        {
+            return self.carry_out(work).await;
+        }
+        Box::pin(self.work_through_many(jobs)).await;
+    }
+
+    async fn work_through_many(self: Arc<Self>, jobs: Vec<Job>) {
         let mut together = Vec::new();
         for job in jobs {
             match job {

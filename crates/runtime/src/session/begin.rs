@@ -34,6 +34,11 @@ impl Inner {
         if work.rate_limit.is_none() && work.redeems.is_none() && !work.entry.writes {
             return Begun::Yes;
         }
+        // Boxed, so that a look-up does not carry the room for it.
+        Box::pin(self.begin_in_store(work)).await
+    }
+
+    async fn begin_in_store(&self, work: &mut Work) -> Begun {
         for _ in 0..TRIES {
             let commit = match self.reservations(work).await {
                 Ok(Ok(commit)) => commit,

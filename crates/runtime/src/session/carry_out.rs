@@ -22,6 +22,7 @@ use super::records::CallRow;
 use super::{Desk, Inner};
 use crate::envelope::{before_the_handler, inside};
 use crate::ledger::is_empty;
+use crate::registry::LoadedTool;
 use crate::state::Cause;
 
 /// How often a call is run anew because a row that it had decided from was changed by another.
@@ -54,10 +55,10 @@ impl Inner {
     }
 
     /// The same for a call whose confirmation was redeemed and which is marked as begun.
-    pub(super) async fn carry_out_begun(self: &Arc<Self>, work: Work) {
+    pub(super) async fn carry_out_begun(self: &Arc<Self>, mut work: Work) {
         let begun = Instant::now();
         work.entry.begin();
-        let finished = match AssertUnwindSafe(self.run(&work)).catch_unwind().await {
+        let finished = match AssertUnwindSafe(self.run(&mut work)).catch_unwind().await {
             Ok(finished) => finished,
             Err(_) => self.broken(&work),
         };
@@ -76,12 +77,18 @@ impl Inner {
     }
 
     /// Runs the handler and records what it did, in one commit with its effects.
-    async fn run(self: &Arc<Self>, work: &Work) -> Finished {
+    async fn run(self: &Arc<Self>, work: &mut Work) -> Finished {
+        if work.entry.writes {
+            return Box::pin(self.run_write(work)).await;
+        }
+        let (response, _) = self.execute(work).await;
+        Finished { response: Arc::new(response), ran: true, blocks: false }
+    }
+
+    /// Runs a handler that writes until what it decided from is still so when it is recorded.
+    async fn run_write(self: &Arc<Self>, work: &mut Work) -> Finished {
         for _ in 0..RERUNS {
             let (response, effects) = self.execute(work).await;
-            if !work.entry.writes {
-                return Finished { response: Arc::new(response), ran: true, blocks: false };
-            }
             let is_contained = effects.is_contained;
             match self.write_down(work, &response, effects).await {
                 Ok(blocks) => return Finished { response: Arc::new(response), ran: true, blocks },
@@ -99,7 +106,7 @@ impl Inner {
     }
 
     /// Runs the handler, again where that is safe and may help.
-    async fn execute(self: &Arc<Self>, work: &Work) -> (ToolResponse, Effects) {
+    async fn execute(self: &Arc<Self>, work: &mut Work) -> (ToolResponse, Effects) {
         let begun = Instant::now();
         let mut retries = 0;
         loop {
@@ -109,7 +116,8 @@ impl Inner {
                 let error = outcome_unknown(&work.entry.tool);
                 return (self.snapshot.refuse(&work.entry.tool, error, self.now()), context.effects());
             };
-            let running = self.snapshot.run(tool, work.args.clone(), context.clone());
+            let args = self.arguments(tool, work, retries);
+            let running = self.snapshot.run(tool, args, context.clone());
             let mut response = match self.unless_cancelled(work, running).await {
                 Some(response) => response,
                 None => self.snapshot.refuse(&work.entry.tool, cancelled_error(&work.entry.tool), self.now()),
@@ -135,12 +143,34 @@ impl Inner {
         if work.entry.writes {
             return Some(running.await);
         }
+        if work.entry.is_cancelled() {
+            return None;
+        }
         let running = std::pin::pin!(running);
         let cancelled = std::pin::pin!(work.entry.until_cancelled());
-        match select(cancelled, running).await {
-            Either::Left(_) => None,
-            Either::Right((response, _)) => Some(response),
+        match select(running, cancelled).await {
+            Either::Left((response, _)) => Some(response),
+            Either::Right(_) => None,
         }
+    }
+
+    /// The arguments of one attempt. The first of a look-up that nobody audits gets them for good, which saves a copy;
+    /// should it be tried again, they are made anew from what the model wrote, as the gates made them.
+    fn arguments(&self, tool: &LoadedTool, work: &mut Work, attempt: u32) -> Value {
+        if work.entry.writes || self.shared.audit.keeps() {
+            return work.args.clone();
+        }
+        if attempt == 0 {
+            return std::mem::take(&mut work.args);
+        }
+        let (_, asked) = work.entry.content.split_once('\n').unwrap_or_default();
+        let mut args: Value = serde_json::from_str(asked).unwrap_or_default();
+        for clamped in &work.clamped {
+            args[clamped.parameter] = clamped.given.into();
+        }
+        // They were accepted before.
+        let _ = tool.parameters.admit(&mut args);
+        args
     }
 
     /// How long to wait before the call is tried again, if it is.

@@ -207,6 +207,22 @@ async fn a_flaky_tool_is_tried_again_by_the_rules_of_the_mode() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn every_attempt_gets_the_same_arguments() {
+    for deck in [Deck::new(), Deck::unaudited()] {
+        for mode in [Mode::Text, Mode::Voice] {
+            let (_, connection) = deck.open("ann", mode).await;
+            let asked = json!({ "what": "a \"b\" \\ é", "secret": "s" });
+            *deck.outside.failures.lock().unwrap() = 1;
+            let response = one(&connection, Call::new("flaky", asked)).await;
+            assert_eq!(response.meta.retry_count, Some(1));
+            let top_k = if mode == Mode::Voice { 3 } else { 5 };
+            let got = json!({ "what": "a \"b\" \\ é", "secret": "s", "top_k": top_k });
+            assert_eq!(data(&response)["results"], json!([got]));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_rate_limit_is_counted_across_sessions_and_slides() {
     let deck = Deck::new();
     let (_, one_tab) = deck.open("ann", Mode::Text).await;

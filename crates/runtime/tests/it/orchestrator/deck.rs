@@ -127,6 +127,14 @@ impl Deck {
         Self { snapshot: snapshot(&outside), outside, store, clock, trail, orchestrator }
     }
 
+    /// The same with nobody who keeps a trail.
+    pub(crate) fn unaudited() -> Self {
+        let deck = Self::new();
+        let orchestrator =
+            Orchestrator::new(Parts { clock: deck.clock.clone(), ..Parts::new(deck.store.clone()) });
+        Self { orchestrator, ..deck }
+    }
+
     pub(crate) async fn open(&self, client: &str, mode: Mode) -> (Session, Connection) {
         let client = Client::anonymous(client);
         let session = self.orchestrator.open(client, mode, self.snapshot.clone()).await.unwrap();
@@ -189,7 +197,10 @@ fn definitions() -> Vec<Value> {
         definition("slow_look", json!({ "sideEffects": "read_only", "category": "utility" })),
         definition("pay", json!({ "requiresConfirmation": true })),
         definition("toss", json!({ "repeatable": true, "sideEffects": "none", "category": "utility" })),
-        definition("flaky", json!({ "idempotent": true, "sideEffects": "read_only", "category": "utility" })),
+        definition(
+            "flaky",
+            json!({ "idempotent": true, "sideEffects": "read_only", "category": "retrieval" }),
+        ),
         definition("rare", json!({ "rateLimit": { "calls": 2, "windowMs": 60000, "per": "client" } })),
         definition("rare_here", json!({ "rateLimit": { "calls": 9, "windowMs": 60000, "per": "session" } })),
         definition("hang_up", json!({ "control": true, "sideEffects": "none" })),
@@ -291,6 +302,7 @@ async fn perform(
                 let error = ToolError::new(ErrorType::Transient, "Not now.").retryable();
                 return Err(ToolError { partial_side_effects: Some(false), ..error });
             }
+            return Ok(json!({ "results": [args] }));
         }
         "count" => {
             let key = json!("n");
