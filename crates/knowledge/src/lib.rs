@@ -1,0 +1,10 @@
+//! What do our records say about this? Records come from files that people wrote and are found by words and by
+//! meaning, with one score between 0 and 1.
+//!
+//! The crate reads folders when it is asked to and computes; it opens no connection, runs no async runtime, and what a
+//! record says never changes how it is treated.
+
+mod day;
+mod record;
+
+pub use record::{Fault, FromPath, LARGEST_FILE, Problem, parse_markdown, read_folder, read_jsonl};
