@@ -5,6 +5,9 @@
 //! record says never changes how it is treated.
 
 mod day;
+pub mod eval;
+mod index;
 mod record;
+mod text;
 
-pub use record::{Fault, FromPath, LARGEST_FILE, Problem, parse_markdown, read_folder, read_jsonl};
+pub use record::{Fault, FromPath, LARGEST_FILE, Problem, Read, parse_markdown, read_folder, read_jsonl};

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use quarterdeck_contracts::KnowledgeRecord;
 
 use super::fields::{FromPath, find_kind, find_namespace};
+use super::jsonl::Read;
 use super::links::internal_links;
 use super::{Fault, Problem, parse_markdown, read_jsonl};
 
@@ -110,8 +111,6 @@ impl Reading {
         (self.records.into_values().map(|(record, ..)| record).collect(), self.problems)
     }
 }
-
-type Read = (Vec<(KnowledgeRecord, usize)>, Vec<Fault>);
 
 fn read_markdown(path: &Path, from: &FromPath) -> io::Result<Read> {
     if fs::metadata(path)?.len() > LARGEST_FILE {

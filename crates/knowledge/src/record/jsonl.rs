@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::Fault;
 use super::fields::{Fields, FromPath};
 
+/// What a file gave: records with their lines, and faults.
+pub type Read = (Vec<(KnowledgeRecord, usize)>, Vec<Fault>);
+
 /// Reads one record from each line that is not empty; `_id` is another name for `id`. Lines that are not records are
 /// faults.
-pub fn read_jsonl(
-    input: impl BufRead,
-    path: &FromPath,
-) -> std::io::Result<(Vec<(KnowledgeRecord, usize)>, Vec<Fault>)> {
+pub fn read_jsonl(input: impl BufRead, path: &FromPath) -> std::io::Result<Read> {
     let mut records = Vec::new();
     let mut faults = Vec::new();
     for (number, line) in input.split(b'\n').enumerate() {

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 pub use fields::FromPath;
 pub use folder::{LARGEST_FILE, read_folder};
-pub use jsonl::read_jsonl;
+pub use jsonl::{Read, read_jsonl};
 pub use markdown::parse_markdown;
 
 /// What is wrong with a record, and where.
