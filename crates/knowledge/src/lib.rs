@@ -7,7 +7,13 @@
 mod day;
 pub mod eval;
 mod index;
+mod passages;
 mod record;
+mod search;
+mod snippet;
 mod text;
+mod vectors;
 
 pub use record::{Fault, FromPath, LARGEST_FILE, Problem, Read, parse_markdown, read_folder, read_jsonl};
+pub use search::Floor;
+pub use vectors::VectorError;
