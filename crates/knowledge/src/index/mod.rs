@@ -1,0 +1,102 @@
+//! The words of every record, and which records pass a filter. Built whole, never changed: whoever searches holds a
+//! finished one.
+
+mod bits;
+mod build;
+mod filter;
+mod query;
+mod typos;
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use quarterdeck_contracts::KnowledgeRecord;
+
+pub(crate) use bits::Bits;
+pub(crate) use filter::{BadFilter, FilterIndex};
+pub(crate) use query::{Query, QueryTerm};
+use typos::Vocabulary;
+
+/// BM25's saturation of repeated words.
+const K1: f32 = 1.2;
+/// BM25's share of the length of a record.
+const B: f32 = 0.75;
+
+/// The number of a record: records are sorted by id, so that equal scores stand in the order of ids.
+pub(crate) type Doc = u32;
+/// The number of a stem.
+pub(crate) type Term = u32;
+
+/// An inverted index with finished BM25 weights.
+pub(crate) struct Index {
+    records: Vec<KnowledgeRecord>,
+    /// Every folded word that occurs, with its stem.
+    words: HashMap<Box<str>, Term, FixedState>,
+    stems: HashMap<Box<str>, Term, FixedState>,
+    /// Where the postings of each stem begin; one more than there are stems.
+    starts: Vec<usize>,
+    docs: Vec<Doc>,
+    impacts: Vec<f32>,
+    pub(crate) filters: FilterIndex,
+    vocabulary: Vocabulary,
+}
+
+impl Index {
+    /// The records, sorted by id.
+    pub(crate) fn records(&self) -> &[KnowledgeRecord] {
+        &self.records
+    }
+
+    /// The record with this id.
+    pub(crate) fn find(&self, id: &str) -> Option<&KnowledgeRecord> {
+        let at = self.records.binary_search_by(|record| record.id.as_str().cmp(id)).ok()?;
+        self.records.get(at)
+    }
+
+    /// The stem of a folded word that occurs in some record.
+    pub(crate) fn term(&self, folded: &str) -> Option<Term> {
+        self.words.get(folded).copied()
+    }
+
+    /// How many stems there are.
+    #[cfg(test)]
+    pub(crate) fn terms(&self) -> usize {
+        self.stems.len()
+    }
+
+    /// In how many records a stem occurs.
+    pub(crate) fn frequency(&self, term: Term) -> usize {
+        self.postings(term).len()
+    }
+
+    /// BM25's inverse document frequency for a word in so many records.
+    pub(crate) fn idf(&self, frequency: usize) -> f32 {
+        idf(self.records.len(), frequency)
+    }
+
+    /// BM25 of every record that passes the filter and contains a word of the query, in the order of records.
+    pub(crate) fn score(&self, query: &Query, filter: &Bits) -> Vec<(Doc, f32)> {
+        let mut scores = vec![0_f32; self.records.len()];
+        let everything = filter.count() == self.records.len();
+        for (term, weight) in query.weights() {
+            let range = self.postings(term);
+            let postings = self.docs[range.clone()].iter().zip(&self.impacts[range]);
+            for (&doc, &impact) in postings {
+                if everything || filter.has(doc) {
+                    scores[doc as usize] += weight * impact;
+                }
+            }
+        }
+        let scored = scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0);
+        scored.map(|(doc, score)| (doc as Doc, score)).collect()
+    }
+
+    fn postings(&self, term: Term) -> std::ops::Range<usize> {
+        self.starts[term as usize]..self.starts[term as usize + 1]
+    }
+}
+
+fn idf(records: usize, frequency: usize) -> f32 {
+    let (records, frequency) = (records as f32, frequency as f32);
+    (1.0 + (records - frequency + 0.5) / (frequency + 0.5)).ln()
+}

@@ -1,0 +1,99 @@
+//! A question as the index understands it.
+
+use super::{Index, K1, Term};
+use crate::text::{Stems, is_stop_word, words};
+
+/// How much of a question is read, in characters.
+const LONGEST: usize = 10_000;
+/// How many unknown words are looked up by their spelling.
+const MOST_GUESSES: usize = 8;
+/// What a guess is worth, by the slips between it and what was asked.
+const TRUST: [f32; 3] = [1.0, 0.8, 0.6];
+
+/// The words of a question, without repetitions and sorted, so that their order does not matter.
+pub(crate) struct Query {
+    terms: Vec<QueryTerm>,
+    bound: f32,
+}
+
+/// One word of a question.
+pub(crate) struct QueryTerm {
+    /// The stem that it stands for.
+    pub(crate) term: Term,
+    /// What a match is worth: 1, or less for a guess.
+    pub(crate) weight: f32,
+}
+
+impl Query {
+    /// Reads a question. Stop words are dropped, unless there is nothing else.
+    pub(crate) fn new(index: &Index, question: &str) -> Self {
+        let end = question.char_indices().nth(LONGEST).map_or(question.len(), |(at, _)| at);
+        let mut asked = words(&question[..end]);
+        asked.sort_unstable();
+        asked.dedup();
+        if asked.iter().any(|word| !is_stop_word(word)) {
+            asked.retain(|word| !is_stop_word(word));
+        }
+        Self::of_words(index, &asked)
+    }
+
+    fn of_words(index: &Index, asked: &[String]) -> Self {
+        let stems = Stems::new();
+        let mut query = Self { terms: Vec::new(), bound: 0.0 };
+        let mut unknown: Vec<(&str, String)> = Vec::new();
+        for word in asked {
+            let stem = stems.stem(word);
+            match index.stems.get(stem.as_str()) {
+                Some(&term) if query.has(term) => {}
+                Some(&term) => query.add(index, &[(term, 1.0)]),
+                None if unknown.iter().any(|(_, other)| *other == stem) => {}
+                None => unknown.push((word, stem)),
+            }
+        }
+        for (at, (word, _)) in unknown.iter().enumerate() {
+            let guesses = if at < MOST_GUESSES { query.guesses(index, word) } else { Vec::new() };
+            query.add(index, &guesses);
+        }
+        query.terms.sort_unstable_by_key(|term| term.term);
+        query
+    }
+
+    /// What a misspelt word may mean, but for what is asked anyway.
+    fn guesses(&self, index: &Index, word: &str) -> Vec<(Term, f32)> {
+        let frequency = |word: &str| index.term(word).map_or(0, |term| index.frequency(term));
+        let mut guesses: Vec<(Term, f32)> = Vec::new();
+        for (near, slips) in index.vocabulary.nearest(word, frequency) {
+            let Some(term) = index.term(near) else { continue };
+            if !self.has(term) && guesses.iter().all(|(other, _)| *other != term) {
+                guesses.push((term, TRUST[slips.min(2)]));
+            }
+        }
+        guesses
+    }
+
+    /// Adds what one word stands for. A word that nothing matches counts in full as missing.
+    fn add(&mut self, index: &Index, meanings: &[(Term, f32)]) {
+        let highest = meanings.iter().map(|(term, _)| index.idf(index.frequency(*term))).reduce(f32::max);
+        self.bound += highest.unwrap_or_else(|| index.idf(0)) * (K1 + 1.0);
+        self.terms.extend(meanings.iter().map(|&(term, weight)| QueryTerm { term, weight }));
+    }
+
+    fn has(&self, term: Term) -> bool {
+        self.terms.iter().any(|other| other.term == term)
+    }
+
+    /// Stems with what a match is worth.
+    pub(crate) fn weights(&self) -> impl Iterator<Item = (Term, f32)> + '_ {
+        self.terms.iter().map(|term| (term.term, term.weight))
+    }
+
+    /// What BM25 cannot exceed for these words.
+    pub(crate) fn bound(&self) -> f32 {
+        self.bound
+    }
+
+    /// Whether the question has no words at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bound == 0.0
+    }
+}

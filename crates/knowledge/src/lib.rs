@@ -1,0 +1,19 @@
+//! What do our records say about this? Records come from files that people wrote and are found by words and by
+//! meaning, with one score between 0 and 1.
+//!
+//! The crate reads folders when it is asked to and computes; it opens no connection, runs no async runtime, and what a
+//! record says never changes how it is treated.
+
+mod day;
+pub mod eval;
+mod index;
+mod passages;
+mod record;
+mod search;
+mod snippet;
+mod text;
+mod vectors;
+
+pub use record::{Fault, FromPath, LARGEST_FILE, Problem, Read, parse_markdown, read_folder, read_jsonl};
+pub use search::Floor;
+pub use vectors::VectorError;

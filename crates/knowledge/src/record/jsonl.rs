@@ -1,0 +1,60 @@
+//! Records as JSON Lines.
+
+use std::io::BufRead;
+
+use quarterdeck_contracts::KnowledgeRecord;
+use serde_json::{Map, Value};
+
+use super::Fault;
+use super::fields::{Fields, FromPath};
+
+/// What a file gave: records with their lines, and faults.
+pub type Read = (Vec<(KnowledgeRecord, usize)>, Vec<Fault>);
+
+/// Reads one record from each line that is not empty; `_id` is another name for `id`. Lines that are not records are
+/// faults.
+pub fn read_jsonl(input: impl BufRead, path: &FromPath) -> std::io::Result<Read> {
+    let mut records = Vec::new();
+    let mut faults = Vec::new();
+    for (number, line) in input.split(b'\n').enumerate() {
+        let line = line?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        match record(&line, path, number + 1) {
+            Ok(record) => records.push((record, number + 1)),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    Ok((records, faults))
+}
+
+fn record(line: &[u8], path: &FromPath, number: usize) -> Result<KnowledgeRecord, Fault> {
+    let given: Map<String, Value> = serde_json::from_slice(line)
+        .map_err(|error| Fault::new(number, format!("the line is not a JSON object: {error}")))?;
+    let mut fields = Fields::default();
+    for (name, value) in given {
+        fields.set(&name, value).map_err(|message| Fault::new(number, message))?;
+    }
+    fields.record(&FromPath { slug: None, ..path.clone() }, number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_lines_are_read_and_bad_ones_are_said() {
+        let lines = concat!(
+            "{\"_id\": \"4983\", \"title\": \"A\", \"text\": \"a\"}\n",
+            "not json\n\n",
+            "{\"id\": \"person:x\", \"title\": \"X\", \"type\": \"doc\"}\n",
+            "{\"id\": \"person:y\", \"title\": \"Y\"}\n",
+        );
+        let (records, faults) = read_jsonl(lines.as_bytes(), &FromPath::default()).unwrap();
+        let ids: Vec<_> = records.iter().map(|(record, line)| (record.id.as_str(), *line)).collect();
+        assert_eq!(ids, [("4983", 1), ("person:y", 5)]);
+        let lines: Vec<_> = faults.iter().map(|fault| fault.line).collect();
+        assert_eq!(lines, [2, 4]);
+    }
+}

@@ -1,0 +1,158 @@
+//! One question from words to ranked evidence.
+
+use quarterdeck_contracts::{Emptiness, Evidence, Found, KnowledgeQuery, RecordFilters};
+
+use crate::index::{BadFilter, Bits, Doc, Index, Query};
+use crate::snippet::quote;
+use crate::vectors::Vectors;
+
+/// How many candidates each leg brings.
+const CANDIDATES: usize = 100;
+/// Up to so many records that pass the filter, all of them are candidates.
+const ALL_CANDIDATES: usize = 2_000;
+/// How many results a question gets at the most.
+const MOST_RESULTS: usize = 1_000;
+
+/// From which score on a record is worth showing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Floor {
+    /// When only words are compared.
+    pub words: f64,
+    /// When words and meaning are.
+    pub both: f64,
+}
+
+impl Default for Floor {
+    fn default() -> Self {
+        Self { words: 0.3, both: 0.3 }
+    }
+}
+
+/// The meaning of a question: vectors of the base, and the question's own.
+#[derive(Clone, Copy)]
+pub(crate) struct Meaning<'a> {
+    pub(crate) vectors: &'a Vectors,
+    pub(crate) question: &'a [f32],
+}
+
+/// A record that was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Hit {
+    pub(crate) doc: Doc,
+    pub(crate) score: f64,
+    /// Its passage that is nearest in meaning.
+    pub(crate) passage: Option<usize>,
+}
+
+/// Answers a question; the caller has checked who asks and adds how long it took.
+pub(crate) fn search(
+    index: &Index,
+    meaning: Option<Meaning<'_>>,
+    floor: Floor,
+    asked: &KnowledgeQuery,
+) -> Result<Found, BadFilter> {
+    let passing = index.filters.passing(asked.namespace, &asked.filters)?;
+    let query = Query::new(index, &asked.query);
+    let hits = rank(index, meaning, floor, &query, &passing);
+    let mut found = Found { degraded: meaning.is_none(), ..Found::default() };
+    if hits.is_empty() {
+        let without = match asked.filters == RecordFilters::default() {
+            true => 0,
+            false => rank(index, meaning, floor, &query, &index.filters.namespace(asked.namespace)).len(),
+        };
+        found.empty = Some(if without > 0 { Emptiness::Filtered } else { Emptiness::None });
+        found.without_filters = (without > 0).then_some(without);
+    }
+    let limit = asked.include_snippets.then_some(asked.snippet_length);
+    for hit in hits.iter().take(asked.top_k.min(MOST_RESULTS)) {
+        let record = &index.records()[hit.doc as usize];
+        let quotation = quote(index, &query, record, hit.passage, limit);
+        found.results.push(Evidence {
+            record: record.clone(),
+            score: hit.score,
+            snippet: quotation.snippet,
+            matched: quotation.matched,
+        });
+    }
+    Ok(found)
+}
+
+/// Every candidate that reaches the floor, the best first, ties by id.
+pub(crate) fn rank(
+    index: &Index,
+    meaning: Option<Meaning<'_>>,
+    floor: Floor,
+    query: &Query,
+    passing: &Bits,
+) -> Vec<Hit> {
+    if query.is_empty() {
+        return Vec::new();
+    }
+    let words = Words::new(index, query, passing);
+    let (mut hits, floor) = match meaning {
+        None => (words.all(), floor.words),
+        Some(meaning) => (fuse(&words, meaning, passing), floor.both),
+    };
+    hits.retain(|hit| hit.score >= floor);
+    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc)));
+    hits
+}
+
+/// The lexical leg: BM25 on a scale on which a hopeless question cannot look perfect. The best record alone would be
+/// its own measure; what the words could reach at the most is the other half of it.
+struct Words {
+    /// In the order of records.
+    scored: Vec<(Doc, f32)>,
+    scale: f64,
+}
+
+impl Words {
+    fn new(index: &Index, query: &Query, passing: &Bits) -> Self {
+        let scored = index.score(query, passing);
+        let best = scored.iter().map(|(_, score)| *score).fold(0.0, f32::max);
+        Self { scored, scale: (f64::from(best) * f64::from(query.bound())).sqrt() }
+    }
+
+    fn all(&self) -> Vec<Hit> {
+        let hit = |&(doc, score): &(Doc, f32)| Hit { doc, score: self.scaled(score), passage: None };
+        self.scored.iter().map(hit).collect()
+    }
+
+    fn of(&self, doc: Doc) -> f64 {
+        let found = self.scored.binary_search_by_key(&doc, |(other, _)| *other);
+        found.map_or(0.0, |at| self.scaled(self.scored[at].1))
+    }
+
+    fn scaled(&self, score: f32) -> f64 {
+        if self.scale > 0.0 { (f64::from(score) / self.scale).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    fn best(&self, most: usize) -> Vec<Doc> {
+        let mut scored = self.scored.clone();
+        let order = |a: &(Doc, f32), b: &(Doc, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        if most < scored.len() {
+            scored.select_nth_unstable_by(most, order);
+            scored.truncate(most);
+        }
+        scored.into_iter().map(|(doc, _)| doc).collect()
+    }
+}
+
+/// Half words, half meaning. What one leg found is scored exactly in the other: absent is not zero.
+fn fuse(words: &Words, meaning: Meaning<'_>, passing: &Bits) -> Vec<Hit> {
+    let candidates: Vec<Doc> = if passing.count() <= ALL_CANDIDATES {
+        passing.iter().collect()
+    } else {
+        let mut both = words.best(CANDIDATES);
+        both.extend(meaning.vectors.nearest(meaning.question, passing, CANDIDATES));
+        both.sort_unstable();
+        both.dedup();
+        both
+    };
+    let hit = |doc| {
+        let near = meaning.vectors.score(doc, meaning.question);
+        let cosine = near.map_or(0.0, |(cosine, _)| f64::from(cosine).clamp(0.0, 1.0));
+        Hit { doc, score: 0.5 * words.of(doc) + 0.5 * cosine, passage: near.map(|(_, passage)| passage) }
+    };
+    candidates.into_iter().map(hit).collect()
+}
