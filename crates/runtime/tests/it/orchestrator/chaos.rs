@@ -17,11 +17,14 @@ use quarterdeck_runtime::{
 };
 use serde_json::json;
 
-use super::deck::{HandClock, Outside, kind, snapshot};
+use super::deck::{HandClock, Outside, Run, kind, snapshot};
 use super::fragile::{Death, FragileStore};
 
 /// Sequences in one run of one test; there are four of them.
 const SEQUENCES: u32 = 2_500;
+
+/// Stands among the runs for an answer that has reached someone.
+const DELIVERED: &str = "(delivered)";
 
 /// Something that happens.
 #[derive(Debug, Clone)]
@@ -365,8 +368,19 @@ impl Story {
             *self.delivered.entry((answer.call_id.to_string(), answer.name.to_string())).or_default() += 1;
         }
         if answer.is_wanted {
+            self.note_delivery(&answer);
             answer.delivered();
         }
+    }
+
+    /// Notes among the runs that an answer has reached someone: from here on an equal write of a later turn is a new one.
+    fn note_delivery(&self, answer: &Answer) {
+        let what = match &answer.response.outcome {
+            Outcome::Success(data) => data["did"].as_str().unwrap_or_default().to_owned(),
+            // What it was about is not in the answer; it may have been any of the tool's.
+            Outcome::Failure(_) => format!("{}/{}", self.prefix, answer.name),
+        };
+        self.outside.runs.lock().unwrap().push(Run { tool: DELIVERED, what, turn: 0, life: 0 });
     }
 
     /// Everything comes to rest: every reply is there, and what nobody has received is handed over.
@@ -416,11 +430,24 @@ impl Story {
                 run.turn
             );
         }
+        // A write is not repeated in a later turn while nobody has received what it came to.
+        for (place, run) in
+            ours.iter().enumerate().filter(|(_, run)| matches!(run.tool, "book" | "slow_book"))
+        {
+            let before =
+                ours[..place].iter().rposition(|other| other.tool == run.tool && other.what == run.what);
+            let is_told = |other: &&&Run| other.tool == DELIVERED && run.what.starts_with(&other.what);
+            assert!(
+                before.is_none_or(|before| ours[before..place].iter().any(|other| is_told(&other))),
+                "{} was repeated before it was told",
+                run.what
+            );
+        }
         // Budgets hold in every turn. What a person approves was counted when it was asked.
         let (calls, retrieval) = if self.mode == Mode::Voice { (3, 2) } else { (10, 5) };
         let mut per_turn: BTreeMap<(u32, u64), (u32, u32)> = BTreeMap::new();
         let mut counted = BTreeSet::new();
-        for run in ours.iter().filter(|run| !matches!(run.tool, "pay" | "hang_up")) {
+        for run in ours.iter().filter(|run| !matches!(run.tool, "pay" | "hang_up" | DELIVERED)) {
             // A call whose rows were changed by another is run again on what is there; it is one call.
             if run.tool == "count" && !counted.insert((run.life, run.turn, &run.what)) {
                 continue;
