@@ -2,7 +2,7 @@
 
 use quarterdeck_contracts::{Emptiness, Evidence, Found, KnowledgeQuery, RecordFilters};
 
-use crate::index::{BadFilter, Bits, Doc, Index, Query};
+use crate::index::{BadFilter, Bits, Doc, Index, K1, Query};
 use crate::snippet::quote;
 use crate::vectors::Vectors;
 
@@ -13,18 +13,29 @@ const ALL_CANDIDATES: usize = 2_000;
 /// How many results a question gets at the most.
 const MOST_RESULTS: usize = 1_000;
 
-/// From which score on a record is worth showing.
+/// When a question counts as answered. The best record decides whether there is an answer at all; the others must not
+/// fall too far behind the floor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Floor {
-    /// When only words are compared.
+    /// What the best score must reach when only words are compared.
     pub words: f64,
-    /// When words and meaning are.
+    /// What it must reach when words and meaning are.
     pub both: f64,
+    /// Enough in itself: so many rare words of the question, in a record that says little else. Long questions are
+    /// never covered whole, and need not be.
+    pub evidence: f64,
+}
+
+impl Floor {
+    /// Everything that has a word of the question.
+    pub const NONE: Self = Self { words: 0.0, both: 0.0, evidence: 0.0 };
+    /// What the others must reach, as a share of the floor.
+    const REST: f64 = 0.2;
 }
 
 impl Default for Floor {
     fn default() -> Self {
-        Self { words: 0.3, both: 0.3 }
+        Self { words: 0.45, both: 0.35, evidence: 0.9 }
     }
 }
 
@@ -77,7 +88,7 @@ pub(crate) fn search(
     Ok(found)
 }
 
-/// Every candidate that reaches the floor, the best first, ties by id.
+/// Every candidate, the best first, ties by id; none when the best does not reach the floor.
 pub(crate) fn rank(
     index: &Index,
     meaning: Option<Meaning<'_>>,
@@ -89,12 +100,16 @@ pub(crate) fn rank(
         return Vec::new();
     }
     let words = Words::new(index, query, passing);
-    let (mut hits, floor) = match meaning {
+    let (mut hits, least) = match meaning {
         None => (words.all(), floor.words),
         Some(meaning) => (fuse(&words, meaning, passing), floor.both),
     };
-    hits.retain(|hit| hit.score >= floor);
     hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc)));
+    let best = hits.first().map_or(0.0, |hit| hit.score);
+    if best < least && words.evidence < floor.evidence {
+        return Vec::new();
+    }
+    hits.retain(|hit| hit.score > 0.0 && hit.score >= least * Floor::REST);
     hits
 }
 
@@ -104,13 +119,16 @@ struct Words {
     /// In the order of records.
     scored: Vec<(Doc, f32)>,
     scale: f64,
+    /// The best BM25, in units of a perfect match of a word that stands nowhere else.
+    evidence: f64,
 }
 
 impl Words {
     fn new(index: &Index, query: &Query, passing: &Bits) -> Self {
         let scored = index.score(query, passing);
         let best = scored.iter().map(|(_, score)| *score).fold(0.0, f32::max);
-        Self { scored, scale: (f64::from(best) * f64::from(query.bound())).sqrt() }
+        let evidence = f64::from(best) / f64::from(index.idf(1) * (K1 + 1.0));
+        Self { scored, scale: (f64::from(best) * f64::from(query.bound())).sqrt(), evidence }
     }
 
     fn all(&self) -> Vec<Hit> {

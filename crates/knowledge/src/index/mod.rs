@@ -14,11 +14,11 @@ use quarterdeck_contracts::KnowledgeRecord;
 
 pub(crate) use bits::Bits;
 pub(crate) use filter::{BadFilter, FilterIndex};
-pub(crate) use query::{Query, QueryTerm};
+pub(crate) use query::Query;
 use typos::Vocabulary;
 
 /// BM25's saturation of repeated words.
-const K1: f32 = 1.2;
+pub(crate) const K1: f32 = 1.2;
 /// BM25's share of the length of a record.
 const B: f32 = 0.75;
 
@@ -47,19 +47,12 @@ impl Index {
         &self.records
     }
 
-    /// The record with this id.
-    pub(crate) fn find(&self, id: &str) -> Option<&KnowledgeRecord> {
-        let at = self.records.binary_search_by(|record| record.id.as_str().cmp(id)).ok()?;
-        self.records.get(at)
-    }
-
     /// The stem of a folded word that occurs in some record.
     pub(crate) fn term(&self, folded: &str) -> Option<Term> {
         self.words.get(folded).copied()
     }
 
     /// How many stems there are.
-    #[cfg(test)]
     pub(crate) fn terms(&self) -> usize {
         self.stems.len()
     }
