@@ -14,6 +14,8 @@ mod record;
 mod search;
 mod snapshot;
 mod snippet;
+#[cfg(feature = "sqlite")]
+pub mod store;
 mod text;
 mod vectors;
 mod worker;
