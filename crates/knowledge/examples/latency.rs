@@ -19,10 +19,11 @@ impl Dice {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A word, the more common the smaller its number: Zipf's law over a hundred thousand.
-    fn word(&mut self) -> String {
-        let mut number = (100_000_f64.powf(self.next())) as usize;
-        let mut word = String::new();
+    /// A word, the more common the smaller its number: Zipf's law over a hundred thousand. The eighty most common stand
+    /// for stop words, which questions do not have.
+    fn word(&mut self, from: f64) -> String {
+        let mut number = (from * (100_000.0 / from).powf(self.next())) as usize;
+        let mut word = "q".to_owned();
         while number > 0 {
             word.push_str(["ka", "lo", "mi", "ne", "ru", "sa", "ti", "vo", "pe", "du"][number % 10]);
             number /= 10;
@@ -30,8 +31,8 @@ impl Dice {
         word
     }
 
-    fn words(&mut self, count: usize) -> String {
-        (0..count).map(|_| self.word()).collect::<Vec<_>>().join(" ")
+    fn words(&mut self, count: usize, from: f64) -> String {
+        (0..count).map(|_| self.word(from)).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -61,8 +62,8 @@ fn main() {
         .map(|at| {
             let tags = if at % 100 == 0 { json!(["rare"]) } else { json!([]) };
             serde_json::from_value(json!({
-                "id": format!("doc:{at:06}"), "type": "doc", "namespace": "studio", "title": dice.words(6),
-                "text": dice.words(120), "tags": tags,
+                "id": format!("doc:{at:06}"), "type": "doc", "namespace": "studio", "title": dice.words(6, 1.0),
+                "text": dice.words(200, 1.0), "tags": tags,
             }))
             .unwrap()
         })
@@ -78,7 +79,7 @@ fn main() {
                 let mut times: Vec<f64> = (0..500)
                     .map(|_| {
                         let query: KnowledgeQuery = serde_json::from_value(json!({
-                            "query": dice.words(5), "filters": { "tags": tags }, "includeSnippets": snippets,
+                            "query": dice.words(5, 80.0), "filters": { "tags": tags }, "includeSnippets": snippets,
                         }))
                         .unwrap();
                         let started = Instant::now();

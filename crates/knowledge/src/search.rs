@@ -64,18 +64,19 @@ pub(crate) fn search(
 ) -> Result<Found, BadFilter> {
     let passing = index.filters.passing(asked.namespace, &asked.filters)?;
     let query = Query::new(index, &asked.query);
-    let hits = rank(index, meaning, floor, &query, &passing);
+    let most = asked.top_k.min(MOST_RESULTS);
+    let (hits, matching) = rank(index, meaning, floor, &query, &passing, most);
     let mut found = Found { degraded: meaning.is_none(), ..Found::default() };
-    if hits.is_empty() {
+    if matching == 0 {
         let without = match asked.filters == RecordFilters::default() {
             true => 0,
-            false => rank(index, meaning, floor, &query, &index.filters.namespace(asked.namespace)).len(),
+            false => rank(index, meaning, floor, &query, &index.filters.namespace(asked.namespace), 0).1,
         };
         found.empty = Some(if without > 0 { Emptiness::Filtered } else { Emptiness::None });
         found.without_filters = (without > 0).then_some(without);
     }
     let limit = asked.include_snippets.then_some(asked.snippet_length);
-    for hit in hits.iter().take(asked.top_k.min(MOST_RESULTS)) {
+    for hit in hits {
         let record = &index.records()[hit.doc as usize];
         let quotation = quote(index, &query, record, hit.passage, limit);
         found.results.push(Evidence {
@@ -88,29 +89,37 @@ pub(crate) fn search(
     Ok(found)
 }
 
-/// Every candidate, the best first, ties by id; none when the best does not reach the floor.
+/// The best candidates, the best first and ties by id, and how many there are; none when the best does not reach the
+/// floor.
 pub(crate) fn rank(
     index: &Index,
     meaning: Option<Meaning<'_>>,
     floor: Floor,
     query: &Query,
     passing: &Bits,
-) -> Vec<Hit> {
+    most: usize,
+) -> (Vec<Hit>, usize) {
     if query.is_empty() {
-        return Vec::new();
+        return (Vec::new(), 0);
     }
     let words = Words::new(index, query, passing);
     let (mut hits, least) = match meaning {
         None => (words.all(), floor.words),
         Some(meaning) => (fuse(&words, meaning, passing), floor.both),
     };
-    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc)));
-    let best = hits.first().map_or(0.0, |hit| hit.score);
+    let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
     if best < least && words.evidence < floor.evidence {
-        return Vec::new();
+        return (Vec::new(), 0);
     }
     hits.retain(|hit| hit.score > 0.0 && hit.score >= least * Floor::REST);
-    hits
+    let matching = hits.len();
+    let order = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc));
+    if most < matching {
+        hits.select_nth_unstable_by(most, order);
+        hits.truncate(most);
+    }
+    hits.sort_unstable_by(order);
+    (hits, matching)
 }
 
 /// The lexical leg: BM25 on a scale on which a hopeless question cannot look perfect. The best record alone would be
