@@ -4,16 +4,24 @@
 //! The crate reads folders when it is asked to and computes; it opens no connection, runs no async runtime, and what a
 //! record says never changes how it is treated.
 
+mod base;
+mod cache;
 mod day;
 pub mod eval;
 mod index;
 mod passages;
 mod record;
 mod search;
+mod snapshot;
 mod snippet;
+#[cfg(feature = "sqlite")]
+pub mod store;
 mod text;
 mod vectors;
+mod worker;
 
+pub use base::{KnowledgeBase, Stats};
 pub use record::{Fault, FromPath, LARGEST_FILE, Problem, Read, parse_markdown, read_folder, read_jsonl};
 pub use search::Floor;
+pub use snapshot::{BuildError, KnownVectors, Progress};
 pub use vectors::VectorError;

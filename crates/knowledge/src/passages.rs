@@ -74,6 +74,6 @@ mod tests {
         let text = "æ".repeat(5_000);
         let all: usize = passages(&text).iter().map(ExactSizeIterator::len).sum();
         assert_eq!(all, text.len());
-        assert_eq!(passages(" "), [0..0]);
+        assert_eq!(passages(" ").first(), Some(&(0..0)));
     }
 }

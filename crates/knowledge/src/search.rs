@@ -2,7 +2,7 @@
 
 use quarterdeck_contracts::{Emptiness, Evidence, Found, KnowledgeQuery, RecordFilters};
 
-use crate::index::{BadFilter, Bits, Doc, Index, Query};
+use crate::index::{BadFilter, Bits, Doc, Index, K1, Query};
 use crate::snippet::quote;
 use crate::vectors::Vectors;
 
@@ -13,18 +13,29 @@ const ALL_CANDIDATES: usize = 2_000;
 /// How many results a question gets at the most.
 const MOST_RESULTS: usize = 1_000;
 
-/// From which score on a record is worth showing.
+/// When a question counts as answered. The best record decides whether there is an answer at all; the others must not
+/// fall too far behind the floor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Floor {
-    /// When only words are compared.
+    /// What the best score must reach when only words are compared.
     pub words: f64,
-    /// When words and meaning are.
+    /// What it must reach when words and meaning are.
     pub both: f64,
+    /// Enough in itself: so many rare words of the question, in a record that says little else. Long questions are
+    /// never covered whole, and need not be.
+    pub evidence: f64,
+}
+
+impl Floor {
+    /// Everything that has a word of the question.
+    pub const NONE: Self = Self { words: 0.0, both: 0.0, evidence: 0.0 };
+    /// What the others must reach, as a share of the floor.
+    const REST: f64 = 0.2;
 }
 
 impl Default for Floor {
     fn default() -> Self {
-        Self { words: 0.3, both: 0.3 }
+        Self { words: 0.45, both: 0.35, evidence: 0.9 }
     }
 }
 
@@ -53,18 +64,19 @@ pub(crate) fn search(
 ) -> Result<Found, BadFilter> {
     let passing = index.filters.passing(asked.namespace, &asked.filters)?;
     let query = Query::new(index, &asked.query);
-    let hits = rank(index, meaning, floor, &query, &passing);
+    let most = asked.top_k.min(MOST_RESULTS);
+    let (hits, matching) = rank(index, meaning, floor, &query, &passing, most);
     let mut found = Found { degraded: meaning.is_none(), ..Found::default() };
-    if hits.is_empty() {
+    if matching == 0 {
         let without = match asked.filters == RecordFilters::default() {
             true => 0,
-            false => rank(index, meaning, floor, &query, &index.filters.namespace(asked.namespace)).len(),
+            false => rank(index, meaning, floor, &query, &index.filters.namespace(asked.namespace), 0).1,
         };
         found.empty = Some(if without > 0 { Emptiness::Filtered } else { Emptiness::None });
         found.without_filters = (without > 0).then_some(without);
     }
     let limit = asked.include_snippets.then_some(asked.snippet_length);
-    for hit in hits.iter().take(asked.top_k.min(MOST_RESULTS)) {
+    for hit in hits {
         let record = &index.records()[hit.doc as usize];
         let quotation = quote(index, &query, record, hit.passage, limit);
         found.results.push(Evidence {
@@ -77,25 +89,37 @@ pub(crate) fn search(
     Ok(found)
 }
 
-/// Every candidate that reaches the floor, the best first, ties by id.
+/// The best candidates, the best first and ties by id, and how many there are; none when the best does not reach the
+/// floor.
 pub(crate) fn rank(
     index: &Index,
     meaning: Option<Meaning<'_>>,
     floor: Floor,
     query: &Query,
     passing: &Bits,
-) -> Vec<Hit> {
+    most: usize,
+) -> (Vec<Hit>, usize) {
     if query.is_empty() {
-        return Vec::new();
+        return (Vec::new(), 0);
     }
     let words = Words::new(index, query, passing);
-    let (mut hits, floor) = match meaning {
+    let (mut hits, least) = match meaning {
         None => (words.all(), floor.words),
         Some(meaning) => (fuse(&words, meaning, passing), floor.both),
     };
-    hits.retain(|hit| hit.score >= floor);
-    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc)));
-    hits
+    let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
+    if best < least && words.evidence < floor.evidence {
+        return (Vec::new(), 0);
+    }
+    hits.retain(|hit| hit.score > 0.0 && hit.score >= least * Floor::REST);
+    let matching = hits.len();
+    let order = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc));
+    if most < matching {
+        hits.select_nth_unstable_by(most, order);
+        hits.truncate(most);
+    }
+    hits.sort_unstable_by(order);
+    (hits, matching)
 }
 
 /// The lexical leg: BM25 on a scale on which a hopeless question cannot look perfect. The best record alone would be
@@ -104,13 +128,16 @@ struct Words {
     /// In the order of records.
     scored: Vec<(Doc, f32)>,
     scale: f64,
+    /// The best BM25, in units of a perfect match of a word that stands nowhere else.
+    evidence: f64,
 }
 
 impl Words {
     fn new(index: &Index, query: &Query, passing: &Bits) -> Self {
         let scored = index.score(query, passing);
         let best = scored.iter().map(|(_, score)| *score).fold(0.0, f32::max);
-        Self { scored, scale: (f64::from(best) * f64::from(query.bound())).sqrt() }
+        let evidence = f64::from(best) / f64::from(index.idf(1) * (K1 + 1.0));
+        Self { scored, scale: (f64::from(best) * f64::from(query.bound())).sqrt(), evidence }
     }
 
     fn all(&self) -> Vec<Hit> {

@@ -14,13 +14,16 @@ use quarterdeck_contracts::KnowledgeRecord;
 
 pub(crate) use bits::Bits;
 pub(crate) use filter::{BadFilter, FilterIndex};
-pub(crate) use query::{Query, QueryTerm};
+pub(crate) use query::Query;
 use typos::Vocabulary;
 
 /// BM25's saturation of repeated words.
-const K1: f32 = 1.2;
+pub(crate) const K1: f32 = 1.2;
 /// BM25's share of the length of a record.
 const B: f32 = 0.75;
+
+/// A filter that keeps so much less than a word has is looked up in the word's records, not the other way round.
+const SELECTIVE: usize = 16;
 
 /// The number of a record: records are sorted by id, so that equal scores stand in the order of ids.
 pub(crate) type Doc = u32;
@@ -47,19 +50,12 @@ impl Index {
         &self.records
     }
 
-    /// The record with this id.
-    pub(crate) fn find(&self, id: &str) -> Option<&KnowledgeRecord> {
-        let at = self.records.binary_search_by(|record| record.id.as_str().cmp(id)).ok()?;
-        self.records.get(at)
-    }
-
     /// The stem of a folded word that occurs in some record.
     pub(crate) fn term(&self, folded: &str) -> Option<Term> {
         self.words.get(folded).copied()
     }
 
     /// How many stems there are.
-    #[cfg(test)]
     pub(crate) fn terms(&self) -> usize {
         self.stems.len()
     }
@@ -77,14 +73,17 @@ impl Index {
     /// BM25 of every record that passes the filter and contains a word of the query, in the order of records.
     pub(crate) fn score(&self, query: &Query, filter: &Bits) -> Vec<(Doc, f32)> {
         let mut scores = vec![0_f32; self.records.len()];
-        let everything = filter.count() == self.records.len();
         for (term, weight) in query.weights() {
             let range = self.postings(term);
-            let postings = self.docs[range.clone()].iter().zip(&self.impacts[range]);
-            for (&doc, &impact) in postings {
-                if everything || filter.has(doc) {
-                    scores[doc as usize] += weight * impact;
-                }
+            let (docs, impacts) = (&self.docs[range.clone()], &self.impacts[range]);
+            let mut add = |doc: Doc, impact: f32| scores[doc as usize] += weight * impact;
+            if filter.count() == self.records.len() {
+                docs.iter().zip(impacts).for_each(|(&doc, &impact)| add(doc, impact));
+            } else if filter.count() < docs.len() / SELECTIVE {
+                look_up(docs, filter.iter(), |at| add(docs[at], impacts[at]));
+            } else {
+                let both = docs.iter().zip(impacts).filter(|(doc, _)| filter.has(**doc));
+                both.for_each(|(&doc, &impact)| add(doc, impact));
             }
         }
         let scored = scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0);
@@ -93,6 +92,20 @@ impl Index {
 
     fn postings(&self, term: Term) -> std::ops::Range<usize> {
         self.starts[term as usize]..self.starts[term as usize + 1]
+    }
+}
+
+/// The places in `docs` of those that are wanted; both are sorted.
+fn look_up(docs: &[Doc], wanted: impl Iterator<Item = Doc>, mut each: impl FnMut(usize)) {
+    let mut from = 0;
+    for doc in wanted {
+        match docs[from..].binary_search(&doc) {
+            Ok(at) => {
+                each(from + at);
+                from += at + 1;
+            }
+            Err(at) => from += at,
+        }
     }
 }
 

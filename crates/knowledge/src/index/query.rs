@@ -17,11 +17,11 @@ pub(crate) struct Query {
 }
 
 /// One word of a question.
-pub(crate) struct QueryTerm {
+struct QueryTerm {
     /// The stem that it stands for.
-    pub(crate) term: Term,
+    term: Term,
     /// What a match is worth: 1, or less for a guess.
-    pub(crate) weight: f32,
+    weight: f32,
 }
 
 impl Query {

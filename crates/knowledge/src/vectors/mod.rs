@@ -2,6 +2,8 @@
 
 mod quantised;
 
+use std::collections::HashMap;
+
 use quarterdeck_contracts::EmbeddingModel;
 
 use crate::index::{Bits, Doc};
@@ -35,24 +37,49 @@ pub(crate) struct Vectors {
     quantised: Quantised,
     /// Where the rows of each record begin; one more than there are records.
     starts: Vec<usize>,
+    /// By row: the digest of what was embedded.
+    keys: Vec<String>,
 }
 
 impl Vectors {
     /// Vectors without records.
     pub(crate) fn new(model: EmbeddingModel) -> Self {
         let quantised = Quantised::new(model.dimension);
-        Self { model, exact: Vec::new(), quantised, starts: vec![0] }
+        Self { model, exact: Vec::new(), quantised, starts: vec![0], keys: Vec::new() }
     }
 
-    /// Adds the vectors of the next record.
-    pub(crate) fn push(&mut self, passages: &[&[f32]]) -> Result<(), VectorError> {
-        for passage in passages {
-            let unit = unit(&self.model, passage)?;
+    /// Adds the vectors of the next record, each with the digest of what was embedded. A passage in which the model
+    /// sees nothing is near to nothing.
+    pub(crate) fn push(
+        &mut self,
+        passages: impl Iterator<Item = (Vec<f32>, String)>,
+    ) -> Result<(), VectorError> {
+        for (passage, key) in passages {
+            let is_zero =
+                passage.len() == self.model.dimension && passage.iter().all(|number| *number == 0.0);
+            let unit = if is_zero { passage } else { unit(&self.model, &passage)? };
             self.quantised.push(&unit);
             self.exact.extend(unit);
+            self.keys.push(key);
         }
-        self.starts.push(self.starts[self.starts.len() - 1] + passages.len());
+        self.starts.push(self.keys.len());
         Ok(())
+    }
+
+    /// How many rows there are.
+    pub(crate) fn rows(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The vector of a row.
+    pub(crate) fn row(&self, row: usize) -> &[f32] {
+        let dimension = self.model.dimension;
+        &self.exact[row * dimension..(row + 1) * dimension]
+    }
+
+    /// Rows by the digest of what was embedded.
+    pub(crate) fn by_key(&self) -> HashMap<&str, usize> {
+        self.keys.iter().map(String::as_str).zip(0..).collect()
     }
 
     /// What made them.
@@ -62,11 +89,9 @@ impl Vectors {
 
     /// The cosine of a record's best passage, and which one it is.
     pub(crate) fn score(&self, doc: Doc, query: &[f32]) -> Option<(f32, usize)> {
-        let dimension = self.model.dimension;
         let rows = self.starts[doc as usize]..self.starts[doc as usize + 1];
         let first = rows.start;
-        let scored =
-            rows.map(|row| (dot(&self.exact[row * dimension..(row + 1) * dimension], query), row - first));
+        let scored = rows.map(|row| (dot(self.row(row), query), row - first));
         scored.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
     }
 
@@ -146,7 +171,9 @@ mod tests {
     fn the_nearest_are_those_of_exact_scoring() {
         let mut vectors = Vectors::new(model());
         for doc in 0..1_000 {
-            vectors.push(&[&vector(doc * 2), &vector(doc * 2 + 1)]).unwrap();
+            vectors
+                .push([vector(doc * 2), vector(doc * 2 + 1)].map(|row| (row, String::new())).into_iter())
+                .unwrap();
         }
         let query = unit(&model(), &vector(77)).unwrap();
         for keep in [1, 2, 100] {
@@ -164,8 +191,10 @@ mod tests {
     #[test]
     fn vectors_of_another_length_or_without_direction_are_refused() {
         let mut vectors = Vectors::new(model());
-        assert!(matches!(vectors.push(&[&[1.0]]), Err(VectorError::Dimension { found: 1, .. })));
-        assert_eq!(vectors.push(&[&[0.0; 40]]), Err(VectorError::NoDirection));
-        assert_eq!(vectors.push(&[&[f32::NAN; 40]]), Err(VectorError::NoDirection));
+        let mut push = |row: &[f32]| vectors.push(std::iter::once((row.to_vec(), String::new())));
+        assert!(matches!(push(&[1.0]), Err(VectorError::Dimension { found: 1, .. })));
+        assert_eq!(push(&[f32::NAN; 40]), Err(VectorError::NoDirection));
+        assert_eq!(push(&[0.0; 40]), Ok(()));
+        assert_eq!(unit(&model(), &[0.0; 40]), Err(VectorError::NoDirection));
     }
 }

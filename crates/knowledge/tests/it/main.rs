@@ -1,0 +1,10 @@
+//! The base as a whole, from its public side.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its world fails")]
+
+mod answers;
+mod filters;
+mod meaning;
+mod odd;
+mod quality;
+mod sample;
+mod world;

@@ -1,0 +1,48 @@
+//! Judged sets. SciFact lies beside the repository on some machines and is not part of it.
+
+use std::path::{Path, PathBuf};
+
+use quarterdeck_contracts::Knowledge;
+use quarterdeck_knowledge::eval::{Figures, Run, judge, load_corpus, load_qrels, load_queries};
+use quarterdeck_knowledge::{Floor, KnowledgeBase};
+use quarterdeck_testkit::block_on;
+
+use crate::world::ask;
+
+/// The folder of a set, or `None` with a word on standard error. `QUARTERDECK_IR` names the folder of sets when it is
+/// not `../shared/ir`.
+#[expect(clippy::print_stderr, reason = "a test that had nothing to judge must say so")]
+fn set(name: &str) -> Option<PathBuf> {
+    let sets = match std::env::var_os("QUARTERDECK_IR") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/ir"),
+    };
+    let folder = sets.join(name);
+    if !folder.exists() {
+        eprintln!("the set {name} is not on this machine; its figures were not checked");
+        return None;
+    }
+    Some(folder)
+}
+
+fn figures(folder: &Path, floor: Floor) -> Figures {
+    let records = load_corpus(&folder.join("corpus.jsonl")).unwrap();
+    let base = KnowledgeBase::build(records, None, None, floor, &mut |_| {}).unwrap();
+    let mut run = Run::new();
+    for (id, question) in load_queries(&folder.join("queries.jsonl")).unwrap() {
+        let found = block_on(base.search(ask(&question, 10))).unwrap();
+        run.insert(id, found.results.into_iter().map(|hit| (hit.record.id, hit.score)).collect());
+    }
+    judge(&run, &load_qrels(&folder.join("qrels.tsv")).unwrap())
+}
+
+#[test]
+fn scifact_by_words_reaches_what_was_measured() {
+    let Some(folder) = set("scifact") else { return };
+    let ranked = figures(&folder, Floor::NONE);
+    assert_eq!(ranked.questions, 300);
+    assert!(ranked.ndcg_at_10 >= 0.69 && ranked.recall_at_10 >= 0.82, "{ranked:?}");
+    // A few questions come back empty: the floor was set for other questions, and this is its price here.
+    let answered = figures(&folder, Floor::default());
+    assert!(answered.ndcg_at_10 >= 0.68 && answered.recall_at_10 >= 0.81, "{answered:?}");
+}
