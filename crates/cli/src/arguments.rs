@@ -1,11 +1,13 @@
 //! What can be typed.
 
+pub(crate) mod knowledge;
 pub(crate) mod operating;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use knowledge::{KbCommand, KbFolder};
 use operating::{
     AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, SessionsOptions,
 };
@@ -95,6 +97,12 @@ pub(crate) enum Command {
         after_help = "Example:\n  quarterdeck calendar import holidays.ics --calendar team\n  quarterdeck calendar list"
     )]
     Calendar(CalendarCommand),
+    /// Search the knowledge base, check it and measure it
+    #[command(
+        subcommand,
+        after_help = "Example:\n  quarterdeck kb search \"who led the second expedition\"\n  quarterdeck kb check"
+    )]
+    Kb(KbCommand),
 }
 
 /// Where the tool folders are.
@@ -195,6 +203,8 @@ pub(crate) struct CallOptions {
     /// Approve the call, when the tool asks for a person's word
     #[arg(long)]
     pub(crate) confirm: bool,
+    #[command(flatten)]
+    pub(crate) kb: KbFolder,
     /// Show what each gate said
     #[arg(long)]
     pub(crate) explain: bool,

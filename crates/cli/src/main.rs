@@ -68,6 +68,7 @@ fn run(command: Command) -> anyhow::Result<Verdict> {
         Command::Clients(options) => commands::clients::run(&options),
         Command::Backup(options) => commands::backup::run(&options),
         Command::Calendar(command) => commands::calendar::run(&command),
+        Command::Kb(command) => commands::kb::run(&command),
     }
 }
 

@@ -7,10 +7,12 @@ use anyhow::Context;
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
 use quarterdeck_compiler::{Compilation, Inspectors, NativeInspector, Options, Tree, compile};
 use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
+use quarterdeck_knowledge::{KnowledgeBase, read_folder};
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{Hosts, NativeHost, Registry};
 use quarterdeck_store::SqliteStore;
 
+use crate::terminal::say;
 use crate::{data, environment, report};
 
 /// Compiles a tools folder with every host that this binary has.
@@ -43,6 +45,23 @@ pub(crate) fn load_folder(tools: &Path) -> anyhow::Result<Option<Registry>> {
     let registry = Registry::from_artifact(artifact, tools, hosts)?;
     registry.lock();
     Ok(Some(registry))
+}
+
+/// The folder of records, if it is there.
+pub(crate) fn kb_folder(path: &Path) -> anyhow::Result<&Path> {
+    if path.is_dir() {
+        return Ok(path);
+    }
+    anyhow::bail!("there is no folder {}; point `--kb` at one that holds records", path.display())
+}
+
+/// The knowledge base of a folder. What is wrong with single records is told, and the rest is used.
+pub(crate) fn knowledge(folder: &Path) -> anyhow::Result<KnowledgeBase> {
+    let (records, problems) = read_folder(folder);
+    for problem in &problems {
+        say(&format!("left out: {}/{problem}", folder.display()));
+    }
+    Ok(KnowledgeBase::from_records(records, None, None)?)
 }
 
 /// Runs a future to its end.

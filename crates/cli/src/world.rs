@@ -8,8 +8,9 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar, from_given};
 use quarterdeck_contracts::{
-    Case, Commit, ConfirmationAnswer, ConfirmationRequest, Mode, Store, Table, ToolResponse,
+    Case, Commit, ConfirmationAnswer, ConfirmationRequest, KnowledgeRecord, Mode, Store, Table, ToolResponse,
 };
+use quarterdeck_knowledge::{FromPath, KnowledgeBase, read_jsonl};
 use quarterdeck_runtime::audit::{Audit, Happening};
 use quarterdeck_runtime::{
     Answer, Asking, Call, Client, ClientEvent, Clock, Connection, Orchestrator, Parts, Policy, Reply,
@@ -50,34 +51,39 @@ impl World {
             }
         };
         let store = Arc::new(MemoryStore::new());
+        let mut kb = Vec::new();
         if let Some(given) = &case.given {
-            if !given.kb.is_empty() {
-                return Err("`given.kb` needs a knowledge base, which this version does not have".into());
-            }
             let commit = from_given(&given.calendar)?
                 .into_iter()
                 .fold(Commit::default(), |commit, (key, row)| commit.put(Table::Calendar, key, row));
             store.commit(commit).await.map_err(|error| error.to_string())?;
+            kb = records(&given.kb)?;
         }
-        let world = Self::new(case.mode.unwrap_or(Mode::Text), clock, store, snapshot, false).await;
-        world.map_err(|error| error.to_string())
+        let mode = case.mode.unwrap_or(Mode::Text);
+        Self::new(mode, clock, store, base(kb)?, snapshot, false).await.map_err(|error| error.to_string())
     }
 
     /// The world of a guide's examples.
     pub(crate) async fn of_examples(mode: Mode, snapshot: &Arc<Snapshot>) -> anyhow::Result<Self> {
         let clock = Arc::new(StoppedClock(EXAMPLES.parse::<Timestamp>()?.into()));
-        Self::new(mode, clock, Arc::new(MemoryStore::new()), snapshot, false).await
+        let kb = base(Vec::new()).map_err(|error| anyhow::anyhow!(error))?;
+        Self::new(mode, clock, Arc::new(MemoryStore::new()), kb, snapshot, false).await
     }
 
     /// A world for someone at a terminal, who sees what a handler logs and sends.
-    pub(crate) async fn at_terminal(mode: Mode, snapshot: &Arc<Snapshot>) -> anyhow::Result<Self> {
-        Self::new(mode, Arc::new(SystemClock), Arc::new(MemoryStore::new()), snapshot, true).await
+    pub(crate) async fn at_terminal(
+        mode: Mode,
+        snapshot: &Arc<Snapshot>,
+        kb: Option<KnowledgeBase>,
+    ) -> anyhow::Result<Self> {
+        Self::new(mode, Arc::new(SystemClock), Arc::new(MemoryStore::new()), kb, snapshot, true).await
     }
 
     async fn new(
         mode: Mode,
         clock: Arc<dyn Clock>,
         store: Arc<dyn Store>,
+        kb: Option<KnowledgeBase>,
         snapshot: &Arc<Snapshot>,
         speaks: bool,
     ) -> anyhow::Result<Self> {
@@ -92,6 +98,7 @@ impl World {
             clock,
             audit: trail.clone(),
             calendar: Some(Arc::new(LocalCalendar::from_config(CalendarConfig::default())?)),
+            knowledge: kb.map(|kb| Arc::new(kb) as _),
             watch: speaks.then(|| Arc::new(|text: &str| say(text)) as _),
             ..Parts::new(store)
         });
@@ -146,6 +153,21 @@ impl World {
             say(text);
         }
     }
+}
+
+/// The records that a case gives, as they would stand in a file of JSON lines.
+fn records(given: &[Value]) -> Result<Vec<KnowledgeRecord>, String> {
+    let lines: String = given.iter().map(|record| format!("{record}\n")).collect();
+    let (records, faults) =
+        read_jsonl(lines.as_bytes(), &FromPath::default()).map_err(|error| error.to_string())?;
+    match faults.first() {
+        Some(fault) => Err(format!("record {} of `given.kb`: {}", fault.line, fault.message)),
+        None => Ok(records.into_iter().map(|(record, _)| record).collect()),
+    }
+}
+
+fn base(records: Vec<KnowledgeRecord>) -> Result<Option<KnowledgeBase>, String> {
+    KnowledgeBase::from_records(records, None, None).map(Some).map_err(|error| error.to_string())
 }
 
 fn taken(answer: Answer) -> Arc<ToolResponse> {

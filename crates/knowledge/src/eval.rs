@@ -90,11 +90,11 @@ pub fn judge(run: &Run, judgements: &Judgements) -> Figures {
     Figures { questions, ndcg_at_10: mean(ndcg), recall_at_10: mean(recall) }
 }
 
-/// Writes a run: question, record, rank from 1 and score, separated by tabs.
+/// Writes a run: question, record and score, separated by tabs, the best first.
 pub fn write_run(run: &Run, mut output: impl Write) -> io::Result<()> {
     for (question, found) in run {
-        for (rank, (record, score)) in found.iter().enumerate() {
-            writeln!(output, "{question}\t{record}\t{}\t{score:.6}", rank + 1)?;
+        for (record, score) in found {
+            writeln!(output, "{question}\t{record}\t{score:.6}")?;
         }
     }
     Ok(())

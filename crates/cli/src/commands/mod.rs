@@ -16,6 +16,7 @@ pub(crate) mod backup;
 pub(crate) mod blocks;
 pub(crate) mod calendar;
 pub(crate) mod clients;
+pub(crate) mod kb;
 pub(crate) mod sessions;
 
 mod watch;

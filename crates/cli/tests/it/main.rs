@@ -7,6 +7,7 @@ mod calls;
 mod commands;
 mod data;
 mod five_mistakes;
+mod knowledge;
 mod operating;
 mod permissions;
 mod readme;

@@ -1,0 +1,120 @@
+//! What can be typed about the knowledge base.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::Format;
+
+/// Where the records are.
+#[derive(Debug, Args)]
+pub(crate) struct KbFolder {
+    /// The folder that holds the records
+    #[arg(id = "kb", long = "kb", value_name = "DIR", default_value = "kb")]
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KbCommand {
+    /// Check every record, and say what is wrong with each
+    #[command(after_help = "Example:\n  quarterdeck kb check")]
+    Check(KbCheckOptions),
+    /// Search the records
+    #[command(after_help = "Example:\n  quarterdeck kb search \"how was the hull shaped\"\n  \
+                      quarterdeck kb search Svedrup --type person")]
+    Search(KbSearchOptions),
+    /// Show a record, whole
+    #[command(after_help = "Example:\n  quarterdeck kb get person:otto-sverdrup")]
+    Get(KbGetOptions),
+    /// Count the records
+    #[command(after_help = "Example:\n  quarterdeck kb stats")]
+    Stats(KbStatsOptions),
+    /// Write every record as JSON lines
+    #[command(after_help = "Example:\n  quarterdeck kb export > records.jsonl")]
+    Export(KbStatsOptions),
+    /// Measure search on questions whose answers are known
+    #[command(
+        after_help = "The files have the form of BEIR: corpus.jsonl with `_id`, `title` and `text`, queries.jsonl with `_id` and \
+                      `text`, qrels.tsv with a header, then question, record and score.\n\nExample:\n  \
+                      quarterdeck kb eval --corpus corpus.jsonl --queries queries.jsonl --qrels qrels.tsv"
+    )]
+    Eval(KbEvalOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KbCheckOptions {
+    #[command(flatten)]
+    pub(crate) kb: KbFolder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KbSearchOptions {
+    /// What to look for
+    pub(crate) query: String,
+    #[command(flatten)]
+    pub(crate) kb: KbFolder,
+    /// Which part of the base
+    #[arg(long, value_enum, default_value_t = NamespaceChoice::Studio)]
+    pub(crate) namespace: NamespaceChoice,
+    /// Only records of this type
+    #[arg(long = "type", value_enum, value_name = "TYPE")]
+    pub(crate) kind: Option<KindChoice>,
+    /// Only records with this tag; may be given several times
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// How many at the most
+    #[arg(short = 'k', long = "top-k", value_name = "N", default_value_t = 5)]
+    pub(crate) top_k: usize,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KbGetOptions {
+    /// The record's id
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) kb: KbFolder,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KbStatsOptions {
+    #[command(flatten)]
+    pub(crate) kb: KbFolder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KbEvalOptions {
+    /// The records
+    #[arg(long, value_name = "FILE")]
+    pub(crate) corpus: PathBuf,
+    /// The questions
+    #[arg(long, value_name = "FILE")]
+    pub(crate) queries: PathBuf,
+    /// Which records answer which question
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qrels: PathBuf,
+    /// Also write what was found: question, record and score, separated by tabs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) run_out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NamespaceChoice {
+    Studio,
+    Personal,
+    Public,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindChoice {
+    Project,
+    Person,
+    Process,
+    Link,
+    Doc,
+}

@@ -1,0 +1,232 @@
+//! `quarterdeck kb`.
+
+use std::fs::File;
+use std::io::BufWriter;
+
+use anyhow::{Context, anyhow};
+use quarterdeck_contracts::{
+    Evidence, Found, Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordFilters,
+    RecordKind,
+};
+use quarterdeck_knowledge::eval::{self, Run};
+use quarterdeck_knowledge::{Floor, KnowledgeBase, read_folder};
+use serde_json::json;
+
+use crate::arguments::Format;
+use crate::arguments::knowledge::{
+    KbCheckOptions, KbCommand, KbEvalOptions, KbFolder, KbGetOptions, KbSearchOptions, KbStatsOptions,
+    KindChoice, NamespaceChoice,
+};
+use crate::terminal::{count, paint, plain, print, say, titled_table};
+use crate::{Verdict, environment, wire};
+
+/// How wide the bar of a perfect score is.
+const BAR: usize = 20;
+/// How much of a record is found for one question when search is measured.
+const JUDGED: usize = 10;
+
+pub(crate) fn run(command: &KbCommand) -> anyhow::Result<Verdict> {
+    match command {
+        KbCommand::Check(options) => check(options),
+        KbCommand::Search(options) => search(options),
+        KbCommand::Get(options) => get(options),
+        KbCommand::Stats(options) => stats(options),
+        KbCommand::Export(options) => export(options),
+        KbCommand::Eval(options) => evaluate(options),
+    }
+}
+
+fn check(options: &KbCheckOptions) -> anyhow::Result<Verdict> {
+    let folder = wire::kb_folder(&options.kb.path)?;
+    let (records, problems) = read_folder(folder);
+    for problem in &problems {
+        say(&format!("{}/{problem}", folder.display()));
+    }
+    say(&format!("{}, {}", count(records.len(), "sound record"), count(problems.len(), "problem")));
+    Ok(if problems.is_empty() { Verdict::Fine } else { Verdict::Problems })
+}
+
+fn search(options: &KbSearchOptions) -> anyhow::Result<Verdict> {
+    let base = open(&options.kb)?;
+    let query = KnowledgeQuery {
+        query: options.query.clone(),
+        namespace: options.namespace.into(),
+        filters: RecordFilters {
+            kind: options.kind.map(RecordKind::from),
+            tags: options.tags.clone(),
+            date_range: None,
+        },
+        top_k: options.top_k.clamp(1, 100),
+        include_snippets: true,
+        snippet_length: 300,
+    };
+    let found = wire::block_on(base.search(query))?.map_err(|error| anyhow!(error))?;
+    match options.format {
+        Format::Json => print(&format!("{:#}\n", json!(found)))?,
+        Format::Human => print(&shown(&found))?,
+    }
+    Ok(if found.results.is_empty() { Verdict::Problems } else { Verdict::Fine })
+}
+
+fn shown(found: &Found) -> String {
+    let style = environment::style_of_stdout();
+    let mut text = String::new();
+    for Evidence { record, score, snippet, matched } in &found.results {
+        let full = (score * BAR as f64).round() as usize;
+        let bar = format!("{}{}", "█".repeat(full.min(BAR)), "·".repeat(BAR.saturating_sub(full)));
+        text.push_str(&format!(
+            "{}  {bar} {score:.2}  {}\n",
+            paint(&plain(&record.title), "1", style),
+            plain(&record.id)
+        ));
+        if let Some(snippet) = snippet {
+            text.push_str(&format!("    {}\n", marked(&plain(snippet), matched, style)));
+        }
+        let why = if matched.is_empty() { "its meaning".to_owned() } else { plain(&matched.join(", ")) };
+        text.push_str(&format!("    matched by {why}\n\n"));
+    }
+    match (found.results.is_empty(), found.without_filters) {
+        (false, _) => {}
+        (true, Some(others)) => {
+            text.push_str(&format!("nothing passes the filters; {} without them\n", count(others, "record")));
+        }
+        (true, None) => text.push_str("nothing about this in the base\n"),
+    }
+    if found.degraded {
+        text.push_str("(searched by words only: no embedding model is installed)\n");
+    }
+    text
+}
+
+/// A snippet with the words of the question marked.
+fn marked(snippet: &str, matched: &[String], style: quarterdeck_compiler::Style) -> String {
+    let is_matched = |word: &str| matched.iter().any(|other| other.to_lowercase() == word.to_lowercase());
+    let mut text = String::new();
+    let mut rest = snippet;
+    while let Some(start) = rest.find(char::is_alphanumeric) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|c: char| !c.is_alphanumeric()).unwrap_or(from.len());
+        let (word, after) = from.split_at(end);
+        text.push_str(before);
+        text.push_str(&if is_matched(word) { paint(word, "4", style) } else { word.to_owned() });
+        rest = after;
+    }
+    text + rest
+}
+
+fn get(options: &KbGetOptions) -> anyhow::Result<Verdict> {
+    let base = open(&options.kb)?;
+    let everything = Namespaces::from(Namespace::ALL);
+    let records =
+        wire::block_on(base.get(vec![options.id.clone()], everything))?.map_err(|error| anyhow!(error))?;
+    for record in &records {
+        match options.format {
+            Format::Json => print(&format!("{:#}\n", json!(record)))?,
+            Format::Human => print(&whole(record))?,
+        }
+    }
+    Ok(Verdict::Fine)
+}
+
+fn whole(record: &KnowledgeRecord) -> String {
+    let style = environment::style_of_stdout();
+    let mut text = format!(
+        "{}\n{} in {}",
+        paint(&plain(&record.title), "1", style),
+        plain(&record.id),
+        record.namespace.as_str()
+    );
+    if let Some(day) = &record.last_updated {
+        text.push_str(&format!(", last changed on {}", plain(day)));
+    }
+    if !record.tags.is_empty() {
+        text.push_str(&format!(", filed under {}", plain(&record.tags.join(", "))));
+    }
+    text.push_str("\n\n");
+    for line in record.text.lines() {
+        text.push_str(&plain(line));
+        text.push('\n');
+    }
+    for source in record.sources.iter().chain(&record.url) {
+        text.push_str(&format!("\nsource: {}", plain(source)));
+    }
+    text.push('\n');
+    text
+}
+
+fn stats(options: &KbStatsOptions) -> anyhow::Result<Verdict> {
+    let stats = open(&options.kb)?.stats();
+    let rows = stats.by_kind.iter().map(|(namespace, kind, count)| {
+        vec![namespace.as_str().into(), kind.as_str().into(), count.to_string()]
+    });
+    print(&titled_table(&["namespace", "type", "records"], rows))?;
+    say(&format!("{}, {}", count(stats.records, "record"), count(stats.terms, "word")));
+    Ok(Verdict::Fine)
+}
+
+fn export(options: &KbStatsOptions) -> anyhow::Result<Verdict> {
+    for record in open(&options.kb)?.records() {
+        print(&format!("{}\n", json!(record)))?;
+    }
+    Ok(Verdict::Fine)
+}
+
+fn evaluate(options: &KbEvalOptions) -> anyhow::Result<Verdict> {
+    let read = |path: &std::path::Path| format!("cannot read {}", path.display());
+    let corpus = eval::load_corpus(&options.corpus).with_context(|| read(&options.corpus))?;
+    let queries = eval::load_queries(&options.queries).with_context(|| read(&options.queries))?;
+    let judgements = eval::load_qrels(&options.qrels).with_context(|| read(&options.qrels))?;
+    say(&format!("indexing {}", count(corpus.len(), "record")));
+    // A measurement judges the order of whatever is found, so nothing is held back as irrelevant.
+    let base = KnowledgeBase::build(corpus, None, None, Floor::NONE, &mut |_| {})?;
+    let mut run = Run::new();
+    for (id, text) in queries.into_iter().filter(|(id, _)| judgements.contains_key(id)) {
+        let query = KnowledgeQuery {
+            query: text,
+            namespace: Namespace::default(),
+            filters: RecordFilters::default(),
+            top_k: JUDGED,
+            include_snippets: false,
+            snippet_length: 0,
+        };
+        let found = wire::block_on(base.search(query))?.map_err(|error| anyhow!(error))?;
+        run.insert(id, found.results.into_iter().map(|found| (found.record.id, found.score)).collect());
+    }
+    let figures = eval::judge(&run, &judgements);
+    if let Some(path) = &options.run_out {
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        eval::write_run(&run, BufWriter::new(file))?;
+    }
+    print(&format!(
+        "questions  {}\nnDCG@10    {:.4}\nrecall@10  {:.4}\nmode       lexical\n",
+        figures.questions, figures.ndcg_at_10, figures.recall_at_10
+    ))?;
+    Ok(Verdict::Fine)
+}
+
+/// The base of a folder. What is wrong with single records is told, and the rest is used.
+fn open(folder: &KbFolder) -> anyhow::Result<KnowledgeBase> {
+    wire::knowledge(wire::kb_folder(&folder.path)?)
+}
+
+impl From<NamespaceChoice> for Namespace {
+    fn from(choice: NamespaceChoice) -> Self {
+        match choice {
+            NamespaceChoice::Studio => Self::Studio,
+            NamespaceChoice::Personal => Self::Personal,
+            NamespaceChoice::Public => Self::Public,
+        }
+    }
+}
+
+impl From<KindChoice> for RecordKind {
+    fn from(choice: KindChoice) -> Self {
+        match choice {
+            KindChoice::Project => Self::Project,
+            KindChoice::Person => Self::Person,
+            KindChoice::Process => Self::Process,
+            KindChoice::Link => Self::Link,
+            KindChoice::Doc => Self::Doc,
+        }
+    }
+}
