@@ -11,6 +11,7 @@ mod matrix;
 mod model;
 mod pieces;
 mod tensors;
+mod tiles;
 mod vectors;
 mod widest;
 

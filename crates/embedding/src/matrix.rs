@@ -4,10 +4,7 @@
 //! loaded, in the order in which the product reads them. A row's result does not depend on the rows beside it: every
 //! sum runs in the same order whatever the batch, so that the same text always has the same vector.
 
-use crate::widest::{self, Work, fused};
-
-/// Columns that are computed together: two registers of AVX-512, four of AVX2.
-const COLUMNS: usize = 32;
+use crate::tiles::{self, COLUMNS, Tile};
 
 /// A matrix as the right-hand side of a product: panels of [`COLUMNS`] columns, each with its rows one after another,
 /// the last filled up with zeroes.
@@ -86,7 +83,7 @@ impl Product {
         out: &mut [f32],
         out_stride: usize,
     ) {
-        widest::run(Job { blocks: &mut self.blocks, rows, matrix, bias, out, out_stride });
+        tiles::run(Job { blocks: &mut self.blocks, rows, matrix, bias, out, out_stride });
     }
 }
 
@@ -98,7 +95,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) count: usize,
 }
 
-struct Job<'a> {
+pub(crate) struct Job<'a> {
     blocks: &'a mut Vec<f32>,
     rows: Rows<'a>,
     matrix: &'a Packed,
@@ -107,10 +104,12 @@ struct Job<'a> {
     out_stride: usize,
 }
 
-impl Work for Job<'_> {
-    /// Blocks of rows stay in registers while a panel passes by. The last block is filled up with zeroes.
-    #[inline(always)]
-    fn run<const HEIGHT: usize, const FUSED: bool>(self) {
+impl Job<'_> {
+    /// Sums of a block of rows stay in registers while a panel passes by. The last block is filled up with zeroes.
+    pub(crate) fn run<const HEIGHT: usize>(
+        self,
+        multiply: impl Fn(&[[f32; HEIGHT]], &[[f32; COLUMNS]], &mut Tile<HEIGHT>),
+    ) {
         let depth = self.matrix.depth;
         let width = self.matrix.width;
         let blocks = self.rows.count.div_ceil(HEIGHT);
@@ -125,7 +124,8 @@ impl Work for Job<'_> {
             }
             for block in 0..blocks {
                 let (rows, _) = self.blocks[block * HEIGHT * depth..][..HEIGHT * depth].as_chunks();
-                let sums = multiply::<HEIGHT, FUSED>(rows, weights, &start);
+                let mut sums = [start; HEIGHT];
+                multiply(rows, weights, &mut sums);
                 let rows = block * HEIGHT..self.rows.count.min((block + 1) * HEIGHT);
                 for (row, sums) in rows.zip(&sums) {
                     let at = row * self.out_stride + first;
@@ -137,7 +137,6 @@ impl Work for Job<'_> {
 }
 
 /// Interleaves blocks of rows, so that the product reads them front to back.
-#[inline(always)]
 fn arrange<const HEIGHT: usize>(blocks: &mut Vec<f32>, rows: Rows<'_>, depth: usize) {
     blocks.clear();
     blocks.resize(rows.count.div_ceil(HEIGHT) * HEIGHT * depth, 0.0);
@@ -148,23 +147,6 @@ fn arrange<const HEIGHT: usize>(blocks: &mut Vec<f32>, rows: Rows<'_>, depth: us
             out[index % HEIGHT] = *value;
         }
     }
-}
-
-#[inline(always)]
-fn multiply<const HEIGHT: usize, const FUSED: bool>(
-    rows: &[[f32; HEIGHT]],
-    weights: &[[f32; COLUMNS]],
-    start: &[f32; COLUMNS],
-) -> [[f32; COLUMNS]; HEIGHT] {
-    let mut sums = [*start; HEIGHT];
-    for (row, weights) in rows.iter().zip(weights) {
-        for lane in 0..HEIGHT {
-            for column in 0..COLUMNS {
-                sums[lane][column] = fused::<FUSED>(row[lane], weights[column], sums[lane][column]);
-            }
-        }
-    }
-    sums
 }
 
 #[cfg(test)]
@@ -228,7 +210,7 @@ mod tests {
             out: &mut portable,
             out_stride: width,
         };
-        job.run::<2, false>();
+        job.run(tiles::portable::<2>);
         assert_eq!(fast, portable);
     }
 }

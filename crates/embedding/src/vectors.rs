@@ -44,7 +44,7 @@ impl Norm<'_> {
 
 impl Work for Norm<'_> {
     #[inline(always)]
-    fn run<const HEIGHT: usize, const FUSED: bool>(self) {
+    fn run<const FUSED: bool>(self) {
         if let Some(residual) = self.residual {
             for (value, residual) in self.values.iter_mut().zip(residual) {
                 *value += residual;
@@ -78,7 +78,7 @@ impl Softmax<'_> {
 
 impl Work for Softmax<'_> {
     #[inline(always)]
-    fn run<const HEIGHT: usize, const FUSED: bool>(self) {
+    fn run<const FUSED: bool>(self) {
         for row in self.scores.chunks_exact_mut(self.width) {
             let highest =
                 row.iter().fold(f32::NEG_INFINITY, |high, value| if *value > high { *value } else { high });
@@ -107,7 +107,7 @@ impl Activate<'_> {
 
 impl Work for Activate<'_> {
     #[inline(always)]
-    fn run<const HEIGHT: usize, const FUSED: bool>(self) {
+    fn run<const FUSED: bool>(self) {
         match self.activation {
             Activation::Gelu => {
                 for value in self.values {
