@@ -116,7 +116,7 @@ impl Work for Activate<'_> {
             }
             Activation::GeluTanh => {
                 for value in self.values {
-                    let inner = 1.595_769_1 * (*value + 0.044_715 * *value * *value * *value);
+                    let inner = 1.595_769 * (*value + 0.044_715 * *value * *value * *value);
                     *value /= 1.0 + exp::<FUSED>(-inner);
                 }
             }
