@@ -4,14 +4,14 @@
 //! loaded, in the order in which the product reads them. A row's result does not depend on the rows beside it: every
 //! sum runs in the same order whatever the batch, so that the same text always has the same vector.
 
-use crate::tiles::{self, COLUMNS, Tile};
+use crate::tiles::{self, COLUMNS, Line, Tile};
 
 /// A matrix as the right-hand side of a product: panels of [`COLUMNS`] columns, each with its rows one after another,
 /// the last filled up with zeroes.
 pub(crate) struct Packed {
     depth: usize,
     width: usize,
-    panels: Vec<f32>,
+    panels: Vec<Line>,
 }
 
 impl Packed {
@@ -41,10 +41,9 @@ impl Packed {
     ) {
         self.resize(width, depth);
         for index in 0..width {
-            let panel = &mut self.panels[index / COLUMNS * COLUMNS * depth..][..COLUMNS * depth];
-            let lane = index % COLUMNS;
-            for (row, value) in panel.chunks_exact_mut(COLUMNS).zip(column(index)) {
-                row[lane] = *value;
+            let panel = &mut self.panels[index / COLUMNS * depth..][..depth];
+            for (line, value) in panel.iter_mut().zip(column(index)) {
+                line.0[index % COLUMNS] = *value;
             }
         }
     }
@@ -54,7 +53,7 @@ impl Packed {
         self.resize(width, depth);
         for index in 0..depth {
             for (panel, part) in row(index)[..width].chunks(COLUMNS).enumerate() {
-                self.panels[(panel * depth + index) * COLUMNS..][..part.len()].copy_from_slice(part);
+                self.panels[panel * depth + index].0[..part.len()].copy_from_slice(part);
             }
         }
     }
@@ -63,7 +62,7 @@ impl Packed {
         self.width = width;
         self.depth = depth;
         self.panels.clear();
-        self.panels.resize(width.div_ceil(COLUMNS) * COLUMNS * depth, 0.0);
+        self.panels.resize(width.div_ceil(COLUMNS) * depth, Line([0.0; COLUMNS]));
     }
 }
 
@@ -105,17 +104,21 @@ pub(crate) struct Job<'a> {
 }
 
 impl Job<'_> {
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.count
+    }
+
     /// Sums of a block of rows stay in registers while a panel passes by. The last block is filled up with zeroes.
     pub(crate) fn run<const HEIGHT: usize>(
         self,
-        multiply: impl Fn(&[[f32; HEIGHT]], &[[f32; COLUMNS]], &mut Tile<HEIGHT>),
+        multiply: impl Fn(&[[f32; HEIGHT]], &[Line], &mut Tile<HEIGHT>),
     ) {
         let depth = self.matrix.depth;
         let width = self.matrix.width;
         let blocks = self.rows.count.div_ceil(HEIGHT);
         arrange::<HEIGHT>(self.blocks, self.rows, depth);
         for panel in 0..width.div_ceil(COLUMNS) {
-            let (weights, _) = self.matrix.panels[panel * COLUMNS * depth..][..COLUMNS * depth].as_chunks();
+            let weights = &self.matrix.panels[panel * depth..][..depth];
             let first = panel * COLUMNS;
             let columns = COLUMNS.min(width - first);
             let mut start = [0.0; COLUMNS];
@@ -190,7 +193,8 @@ mod tests {
         let by_row: Vec<f32> = (0..width * depth).map(|i| by_column[i % width * depth + i / width]).collect();
         let mut packed = Packed::empty();
         packed.pack_rows(width, depth, |row| &by_row[row * width..][..width]);
-        assert_eq!(packed.panels, Packed::from_outputs(&by_column, width, depth).panels);
+        let lines = |packed: Packed| packed.panels.into_iter().map(|line| line.0).collect::<Vec<_>>();
+        assert_eq!(lines(packed), lines(Packed::from_outputs(&by_column, width, depth)));
     }
 
     #[test]
