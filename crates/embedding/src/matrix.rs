@@ -198,23 +198,36 @@ mod tests {
     }
 
     #[test]
-    fn the_portable_path_computes_the_same() {
-        let (count, depth, width) = (5, 20, 40);
-        let (rows, weights) = (values(count * depth, 5), values(width * depth, 6));
-        let matrix = Packed::from_outputs(&weights, width, depth);
-        let left = Rows { values: &rows, stride: depth, count };
-        let mut fast = vec![0.0; count * width];
-        Product::default().run(left, &matrix, None, &mut fast, width);
-        let mut portable = vec![0.0; count * width];
-        let job = Job {
-            blocks: &mut Vec::new(),
-            rows: left,
-            matrix: &matrix,
-            bias: None,
-            out: &mut portable,
-            out_stride: width,
-        };
-        job.run(tiles::portable::<2>);
-        assert_eq!(fast, portable);
+    fn every_kind_of_instruction_computes_the_same() {
+        for count in 1..26 {
+            let (depth, width) = (20, 40);
+            let (rows, weights) = (values(count * depth, 5), values(width * depth, 6));
+            let matrix = Packed::from_outputs(&weights, width, depth);
+            let left = Rows { values: &rows, stride: depth, count };
+            let mut fast = vec![0.0; count * width];
+            Product::default().run(left, &matrix, None, &mut fast, width);
+            let with = |run: &dyn Fn(Job<'_>)| {
+                let (mut out, mut blocks) = (vec![0.0; count * width], Vec::new());
+                let rows = left;
+                run(Job {
+                    blocks: &mut blocks,
+                    rows,
+                    matrix: &matrix,
+                    bias: None,
+                    out: &mut out,
+                    out_stride: width,
+                });
+                out
+            };
+            assert_eq!(fast, with(&|job| job.run(tiles::portable::<2>)));
+            #[cfg(target_arch = "x86_64")]
+            if crate::widest::has_avx2() {
+                #[expect(unsafe_code, reason = "the processor has just said that it has these instructions")]
+                let avx2 = with(&|job| {
+                    job.run::<3>(|rows, weights, sums| unsafe { tiles::x86::avx2(rows, weights, sums) });
+                });
+                assert_eq!(fast, avx2);
+            }
+        }
     }
 }
