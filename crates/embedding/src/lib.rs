@@ -1,0 +1,19 @@
+//! Vectors for texts, computed in this process from a model in a folder.
+//!
+//! A folder with `tokenizer.json`, `model.safetensors` and `config.json` is either a BERT encoder or a static table of
+//! one vector for each word piece; [`Model::load`] tells them apart. [`install()`] brings such a folder into the cache.
+//! Nothing is fetched when a text is embedded, and this crate neither ranks nor stores what it computes.
+
+mod bert;
+mod files;
+mod install;
+mod matrix;
+mod model;
+mod pieces;
+mod tensors;
+mod tiles;
+mod vectors;
+mod widest;
+
+pub use install::{InstallError, KNOWN, KnownModel, Progress, Source, cache_directory, install, installed};
+pub use model::{LoadError, MAX_WORD_PIECES, Model};
