@@ -15,27 +15,32 @@ const MOST_RESULTS: usize = 1_000;
 
 /// When a question counts as answered. The best record decides whether there is an answer at all; the others must not
 /// fall too far behind the floor.
+///
+/// The defaults were set on the questions of the sample base, those with words and meaning on all-MiniLM-L6-v2. A model
+/// whose cosines lie elsewhere wants its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Floor {
     /// What the best score must reach when only words are compared.
     pub words: f64,
-    /// What it must reach when words and meaning are.
-    pub both: f64,
-    /// Enough in itself: so many rare words of the question, in a record that says little else. Long questions are
-    /// never covered whole, and need not be.
+    /// Enough in itself when only words are compared: so many rare words of the question, in a record that says little
+    /// else. Long questions are never covered whole, and need not be.
     pub evidence: f64,
+    /// What the best score must reach when words and meaning are compared.
+    pub both: f64,
+    /// Enough in itself then: the cosine of the nearest record, which may share no word with the question.
+    pub meaning: f64,
 }
 
 impl Floor {
-    /// Everything that has a word of the question.
-    pub const NONE: Self = Self { words: 0.0, both: 0.0, evidence: 0.0 };
+    /// Everything that has a word of the question or any likeness to it.
+    pub const NONE: Self = Self { words: 0.0, evidence: 0.0, both: 0.0, meaning: 0.0 };
     /// What the others must reach, as a share of the floor.
     const REST: f64 = 0.2;
 }
 
 impl Default for Floor {
     fn default() -> Self {
-        Self { words: 0.45, both: 0.35, evidence: 0.9 }
+        Self { words: 0.45, evidence: 0.9, both: 0.4, meaning: 0.55 }
     }
 }
 
@@ -51,6 +56,8 @@ pub(crate) struct Meaning<'a> {
 pub(crate) struct Hit {
     pub(crate) doc: Doc,
     pub(crate) score: f64,
+    /// How near it is in meaning, if that was asked.
+    cosine: f64,
     /// Its passage that is nearest in meaning.
     pub(crate) passage: Option<usize>,
 }
@@ -103,12 +110,14 @@ pub(crate) fn rank(
         return (Vec::new(), 0);
     }
     let words = Words::new(index, query, passing);
-    let (mut hits, least) = match meaning {
-        None => (words.all(), floor.words),
-        Some(meaning) => (fuse(&words, meaning, passing), floor.both),
-    };
+    let mut hits = meaning.map_or_else(|| words.all(), |meaning| fuse(&words, meaning, passing));
     let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
-    if best < least && words.evidence < floor.evidence {
+    let nearest = hits.iter().map(|hit| hit.cosine).fold(0.0, f64::max);
+    let (least, is_answered) = match meaning {
+        None => (floor.words, best >= floor.words || words.evidence >= floor.evidence),
+        Some(_) => (floor.both, best >= floor.both || nearest >= floor.meaning),
+    };
+    if !is_answered {
         return (Vec::new(), 0);
     }
     hits.retain(|hit| hit.score > 0.0 && hit.score >= least * Floor::REST);
@@ -141,7 +150,8 @@ impl Words {
     }
 
     fn all(&self) -> Vec<Hit> {
-        let hit = |&(doc, score): &(Doc, f32)| Hit { doc, score: self.scaled(score), passage: None };
+        let hit =
+            |&(doc, score): &(Doc, f32)| Hit { doc, score: self.scaled(score), cosine: 0.0, passage: None };
         self.scored.iter().map(hit).collect()
     }
 
@@ -179,7 +189,8 @@ fn fuse(words: &Words, meaning: Meaning<'_>, passing: &Bits) -> Vec<Hit> {
     let hit = |doc| {
         let near = meaning.vectors.score(doc, meaning.question);
         let cosine = near.map_or(0.0, |(cosine, _)| f64::from(cosine).clamp(0.0, 1.0));
-        Hit { doc, score: 0.5 * words.of(doc) + 0.5 * cosine, passage: near.map(|(_, passage)| passage) }
+        let score = 0.5 * words.of(doc) + 0.5 * cosine;
+        Hit { doc, score, cosine, passage: near.map(|(_, passage)| passage) }
     };
     candidates.into_iter().map(hit).collect()
 }

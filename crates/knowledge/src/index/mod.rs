@@ -113,3 +113,61 @@ fn idf(records: usize, frequency: usize) -> f32 {
     let (records, frequency) = (records as f32, frequency as f32);
     (1.0 + (records - frequency + 0.5) / (frequency + 0.5)).ln()
 }
+
+#[cfg(test)]
+mod tests {
+    use quarterdeck_contracts::Namespace;
+
+    use super::*;
+
+    fn index(records: &[(&str, &str, &str)]) -> Index {
+        let record = |(id, title, text): &(&str, &str, &str)| {
+            let record = serde_json::json!({
+                "id": id, "type": "doc", "namespace": "studio", "title": title, "text": text,
+            });
+            serde_json::from_value(record).unwrap()
+        };
+        Index::new(records.iter().map(record).collect())
+    }
+
+    fn scores(index: &Index, question: &str) -> Vec<(Doc, f32)> {
+        index.score(&Query::new(index, question), &index.filters.namespace(Namespace::Studio))
+    }
+
+    #[test]
+    fn scores_are_what_the_formula_says() {
+        let index = index(&[
+            ("doc:a", "Ice", "The ice and the ships"),
+            ("doc:b", "Dogs", "Ship, ship, ship"),
+            ("doc:c", "Maps", "Nothing else here"),
+        ]);
+        // Lengths without stop words, the title twice: 4, 5 and 5.
+        let average = 14.0 / 3.0;
+        let weight = |frequency: f32, count: f32, length: f32| {
+            let idf = (1.0 + (3.0 - frequency + 0.5) / (frequency + 0.5)).ln();
+            idf * 2.2 * count / (count + 1.2 * (0.25 + 0.75 * length / average))
+        };
+        let expected = [(0, weight(1.0, 3.0, 4.0) + weight(2.0, 1.0, 4.0)), (1, weight(2.0, 3.0, 5.0))];
+        for ((doc, score), (expected_doc, expected)) in
+            scores(&index, "ICE ships, ship").into_iter().zip(expected)
+        {
+            assert_eq!(doc, expected_doc);
+            assert!((score - expected).abs() < 1e-5, "{score} {expected}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_words_does_not_matter_and_the_first_of_two_ids_is_kept() {
+        let index =
+            index(&[("doc:a", "Otto Sverdrup", ""), ("doc:a", "Other", ""), ("doc:b", "Otto", "Sverdrup")]);
+        assert_eq!(index.records().len(), 2);
+        assert_eq!(scores(&index, "Otto Sverdrup"), scores(&index, "sverdrup, otto"));
+    }
+
+    #[test]
+    fn looking_up_finds_what_both_have() {
+        let mut found = Vec::new();
+        look_up(&[1, 4, 5, 9, 12], [0, 4, 6, 9, 13].into_iter(), |at| found.push(at));
+        assert_eq!(found, [1, 3]);
+    }
+}

@@ -13,7 +13,7 @@ use super::jsonl::Read;
 use super::links::internal_links;
 use super::{Fault, Problem, parse_markdown, read_jsonl};
 
-/// How large a Markdown file is at the most, in bytes. JSON Lines are read line by line and may be larger.
+/// How large a Markdown file or a line of JSON is at the most, in bytes.
 pub const LARGEST_FILE: u64 = 10 * 1024 * 1024;
 /// How deep folders are followed.
 const DEEPEST: usize = 16;

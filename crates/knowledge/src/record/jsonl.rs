@@ -1,23 +1,32 @@
 //! Records as JSON Lines.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read as _};
 
 use quarterdeck_contracts::KnowledgeRecord;
 use serde_json::{Map, Value};
 
-use super::Fault;
 use super::fields::{Fields, FromPath};
+use super::{Fault, LARGEST_FILE};
 
 /// What a file gave: records with their lines, and faults.
 pub type Read = (Vec<(KnowledgeRecord, usize)>, Vec<Fault>);
 
 /// Reads one record from each line that is not empty; `_id` is another name for `id`. Lines that are not records are
 /// faults.
-pub fn read_jsonl(input: impl BufRead, path: &FromPath) -> std::io::Result<Read> {
+pub fn read_jsonl(mut input: impl BufRead, path: &FromPath) -> std::io::Result<Read> {
     let mut records = Vec::new();
     let mut faults = Vec::new();
-    for (number, line) in input.split(b'\n').enumerate() {
-        let line = line?;
+    let mut line = Vec::new();
+    for number in 0.. {
+        line.clear();
+        if (&mut input).take(LARGEST_FILE).read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if line.len() as u64 == LARGEST_FILE && line.last() != Some(&b'\n') {
+            faults.push(Fault::new(number + 1, format!("the line is longer than {LARGEST_FILE} bytes")));
+            // What follows cannot be told from the rest of this line.
+            break;
+        }
         if line.trim_ascii().is_empty() {
             continue;
         }
