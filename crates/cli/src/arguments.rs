@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use knowledge::{KbCommand, KbFolder};
 use operating::{
-    AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, SessionsOptions,
+    AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder, SessionsOptions,
 };
 
 /// A tool runtime for agents that people write to and speak to.
@@ -205,6 +205,8 @@ pub(crate) struct CallOptions {
     pub(crate) confirm: bool,
     #[command(flatten)]
     pub(crate) kb: KbFolder,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
     /// Show what each gate said
     #[arg(long)]
     pub(crate) explain: bool,

@@ -18,6 +18,20 @@ pub(crate) fn trail_file(data: &Path) -> PathBuf {
     data.join("audit.jsonl")
 }
 
+/// The knowledge base's vectors.
+pub(crate) fn knowledge(data: &Path) -> PathBuf {
+    data.join("kb.db")
+}
+
+/// Makes the folder, for its owner alone.
+pub(crate) fn create(data: &Path) -> anyhow::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(data).with_context(|| format!("cannot make {}", data.display()))
+}
+
 /// Refuses to go on where nothing has ever been kept.
 pub(crate) fn must_exist(file: &Path) -> anyhow::Result<()> {
     match file.try_exists() {

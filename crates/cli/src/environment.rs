@@ -1,7 +1,7 @@
 //! The only file that reads the environment.
 
 use std::io::{IsTerminal, stderr, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
@@ -58,4 +58,10 @@ fn style(is_terminal: bool) -> Style {
 pub(crate) fn user() -> String {
     let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
     name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| "unknown".into())
+}
+
+/// Where embedding models are kept, for every project of this user.
+pub(crate) fn models_folder() -> Option<PathBuf> {
+    let (cache, home) = (std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"));
+    quarterdeck_embedding::cache_directory(cache.as_deref(), home.as_deref())
 }

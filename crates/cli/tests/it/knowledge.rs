@@ -45,15 +45,15 @@ fn a_search_shows_what_answers_and_why() {
         base().path(),
         &["kb", "search", "rounded hull"],
         expect![[r#"
-        exit 0
-        --- stdout
-        The hull of the Fram  ██████████████······ 0.71  doc:hull
-            Colin Archer gave her a rounded hull. The ice was to lift her instead of crushing her.
-            matched by hull, rounded
+            exit 0
+            --- stdout
+            The hull of the Fram  ██████████████······ 0.71  doc:hull
+                Colin Archer gave her a rounded hull. The ice was to lift her instead of crushing her.
+                matched by hull, rounded
 
-        (searched by words only: no embedding model is installed)
-        --- stderr
-    "#]],
+            (searched by words only; `quarterdeck kb build` adds meaning)
+            --- stderr
+        "#]],
     );
 }
 
@@ -66,23 +66,23 @@ fn a_misspelt_name_is_found_and_nothing_is_said_to_be_nothing() {
         files.path(),
         &["kb", "search", "tax returns"],
         expect![[r#"
-        exit 1
-        --- stdout
-        nothing about this in the base
-        (searched by words only: no embedding model is installed)
-        --- stderr
-    "#]],
+            exit 1
+            --- stdout
+            nothing about this in the base
+            (searched by words only; `quarterdeck kb build` adds meaning)
+            --- stderr
+        "#]],
     );
     check(
         files.path(),
         &["kb", "search", "hull", "--type", "person"],
         expect![[r#"
-        exit 1
-        --- stdout
-        nothing passes the filters; 1 record without them
-        (searched by words only: no embedding model is installed)
-        --- stderr
-    "#]],
+            exit 1
+            --- stdout
+            nothing passes the filters; 1 record without them
+            (searched by words only; `quarterdeck kb build` adds meaning)
+            --- stderr
+        "#]],
     );
 }
 
