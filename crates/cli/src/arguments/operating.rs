@@ -12,7 +12,7 @@ use crate::times::parse_time;
 #[derive(Debug, Args)]
 pub(crate) struct DataFolder {
     /// The folder that holds the store and the audit trail
-    #[arg(long = "data", value_name = "DIR", default_value = ".quarterdeck")]
+    #[arg(id = "data", long = "data", value_name = "DIR", default_value = ".quarterdeck")]
     pub(crate) path: PathBuf,
 }
 

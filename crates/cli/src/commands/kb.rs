@@ -108,7 +108,15 @@ fn model(command: &KbModelCommand) -> anyhow::Result<Verdict> {
                 path if std::path::Path::new(path).is_dir() => Source::Directory(path.into()),
                 path => Source::Archive(path.into()),
             };
-            let folder = install(source, &cache, &mut |step| say(&told(&step)))?;
+            let mut last = String::new();
+            let folder = install(source, &cache, &mut |step| {
+                let line = told(&step);
+                // A large file is written in many steps.
+                if line != last {
+                    say(&line);
+                    last = line;
+                }
+            })?;
             say(&format!("the model is in {}", folder.display()));
             Ok(Verdict::Fine)
         }
