@@ -126,6 +126,6 @@ mod tests {
         assert_eq!((figures.questions, figures.recall_at_10), (2, 0.25));
         let mut text = Vec::new();
         write_run(&run, &mut text).unwrap();
-        assert_eq!(String::from_utf8(text).unwrap(), "a\tn\t1\t0.900000\na\tx\t2\t0.500000\n");
+        assert_eq!(String::from_utf8(text).unwrap(), "a\tn\t0.900000\na\tx\t0.500000\n");
     }
 }
