@@ -109,6 +109,21 @@ fn a_loss_that_lets_nothing_through_has_no_example() {
 }
 
 #[test]
+fn lists_that_double_with_every_level_are_given_up_in_time() {
+    let list =
+        json!({ "type": "array", "minItems": 3, "uniqueItems": true, "items": { "$ref": "#/$defs/list" } });
+    let parameters = json!({
+        "type": "object", "additionalProperties": false, "required": ["a"],
+        "properties": { "a": { "$ref": "#/$defs/list" }, "b": { "type": "string", "format": "ipv4" } },
+        "$defs": { "list": list },
+    });
+    let started = std::time::Instant::now();
+    let _ = adapt(Provider::GeminiNative, &definition(&parameters));
+    // Without a bound this takes three to the power of twenty-four steps.
+    assert!(started.elapsed().as_secs() < 30);
+}
+
+#[test]
 fn places_of_one_loss_stand_together() {
     let losses = losses(&json!({
         "type": "object",

@@ -1,5 +1,7 @@
 //! Builds a value that a schema accepts, as far as that is easy. Whoever needs certainty asks the schema.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Number, Value};
 
 use super::route::Route;
@@ -8,10 +10,14 @@ use super::view::View;
 
 const MAX_DEPTH: usize = 24;
 const MAX_ITEMS: usize = 32;
+/// Values in one instance. Lists of lists that refer to themselves would double with every level.
+const MAX_VALUES: usize = 4_096;
 
 /// Builds instances of the schemas of one document.
 pub(super) struct Generator<'a> {
     document: &'a Value,
+    /// How many values the instance at hand may still have.
+    left: Cell<usize>,
 }
 
 /// How far inside the instance, and whether on the way to the place that is looked for.
@@ -35,16 +41,18 @@ impl<'r, 'a> Level<'r, 'a> {
 
 impl<'a> Generator<'a> {
     pub(super) fn new(document: &'a Value) -> Self {
-        Self { document }
+        Self { document, left: Cell::new(MAX_VALUES) }
     }
 
     /// The least that `schema` asks for.
     pub(super) fn instance(&self, schema: &'a Value) -> Value {
+        self.left.set(MAX_VALUES);
         self.instance_at(schema, Level { depth: 0, route: None })
     }
 
     /// An instance of the whole document that has a value at the end of `route`.
     pub(super) fn toward(&self, route: &Route<'a>) -> Value {
+        self.left.set(MAX_VALUES);
         self.instance_at(self.document, Level { depth: 0, route: Some(route) })
     }
 
@@ -54,13 +62,15 @@ impl<'a> Generator<'a> {
 
     /// The least that a view asks for.
     pub(super) fn of_view(&self, view: &View<'a>) -> Value {
+        self.left.set(MAX_VALUES);
         self.of_view_at(view, Level { depth: 0, route: None })
     }
 
     fn instance_at(&self, schema: &'a Value, level: Level<'_, 'a>) -> Value {
-        if level.depth > MAX_DEPTH {
+        if level.depth > MAX_DEPTH || self.left.get() == 0 {
             return Value::Null;
         }
+        self.left.set(self.left.get() - 1);
         let view = View::new(self.document, schema, level.route.map(|route| &route.detours));
         self.of_view_at(&view, level)
     }
