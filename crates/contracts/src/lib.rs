@@ -10,6 +10,7 @@ mod artifact;
 mod calendar;
 mod canonical;
 mod case;
+mod chat;
 mod confirmation;
 mod definition;
 mod error;
@@ -33,6 +34,10 @@ pub use artifact::{
 pub use calendar::{CALENDAR_METHODS, Calendar, Event, EventQuery, NewEvent, answer_calendar};
 pub use canonical::{canonical_json, write_canonical_json};
 pub use case::{Case, CaseCall, CaseFile, ConfirmationAnswer, Expectation, World};
+pub use chat::{
+    CallArguments, CallResult, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatModel, ChatRequest,
+    ChatStream, Finish, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent, ToolUse, Usage,
+};
 pub use confirmation::{ConfirmationRequest, ConfirmationToken};
 pub use definition::{
     Availability, Capability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope,

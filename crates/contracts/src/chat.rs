@@ -1,0 +1,265 @@
+//! A streaming chat model with tools, as the agents see every provider.
+//!
+//! Messages are neutral: what the person said, what the model answered, what its calls came to. What a provider wants
+//! back byte for byte (thought signatures, thinking blocks, unknown members of a call) travels beside the part that it
+//! came with, and only ever to the model that made it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::Stream;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Provider, ToolResponse};
+
+/// A chat model.
+///
+/// An implementation asks its provider once per [`ChatModel::ask`] and streams what comes. It may try again as long as
+/// nothing has been handed on, never afterwards: text that was sent is not sent twice. Dropping the stream aborts the
+/// request. It runs no tool and keeps nothing between two requests.
+pub trait ChatModel: Send + Sync {
+    /// In which form it wants tools to be declared.
+    fn declarations(&self) -> Provider;
+
+    /// Provider and model, `gemini/gemini-3.8-flash`: for people, for logs, and to know whose opaque state is whose.
+    fn name(&self) -> &str;
+
+    /// How many tokens a request and its answer may have together.
+    fn window(&self) -> usize;
+
+    /// Asks for one reply. The stream ends after [`ChatEvent::Done`] or an error.
+    fn ask(&self, request: ChatRequest) -> ChatStream;
+}
+
+/// A reply as it comes.
+pub type ChatStream = Pin<Box<dyn Stream<Item = Result<ChatEvent, ChatError>> + Send>>;
+
+/// What a model is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChatRequest {
+    /// Who it is and what it should do.
+    pub system: Arc<str>,
+    /// The conversation, the oldest first. It begins with a person's message and ends with one or with results.
+    pub messages: Vec<ChatMessage>,
+    /// The tools, in the form that [`ChatModel::declarations`] asks for.
+    pub tools: Arc<[Value]>,
+    /// Whether it may call them.
+    pub tool_use: ToolUse,
+}
+
+/// Whether a model may call tools in this reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolUse {
+    /// As it sees fit.
+    Allowed,
+    /// They stay declared, since the conversation mentions them, but it must answer in words.
+    Off,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum ChatMessage {
+    /// What the person said, or what they should be taken to know.
+    Person {
+        /// The words.
+        text: String,
+    },
+    /// What the model answered.
+    Model(ModelMessage),
+    /// What the calls of the message before came to: every one of them, in their order.
+    Tools {
+        /// The results.
+        results: Vec<CallResult>,
+    },
+}
+
+/// A model's message.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelMessage {
+    /// Which model made it ([`ChatModel::name`]). Another one gets the words and the calls, but not the state.
+    pub by: String,
+    /// What it is made of, in the order in which it came.
+    pub parts: Vec<ModelPart>,
+}
+
+impl ModelMessage {
+    /// The calls that it makes.
+    pub fn calls(&self) -> impl Iterator<Item = &ModelCall> {
+        self.parts.iter().filter_map(|part| match &part.content {
+            PartContent::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// What it says to the person.
+    pub fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match &part.content {
+            PartContent::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+/// One part of a model's message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelPart {
+    /// What everybody understands.
+    pub content: PartContent,
+    /// What only the model that made it understands, to be sent back as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
+}
+
+impl ModelPart {
+    /// A part without state.
+    pub fn new(content: PartContent) -> Self {
+        Self { content, state: None }
+    }
+}
+
+/// What a part of a model's message is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value", rename_all = "snake_case")]
+pub enum PartContent {
+    /// Words for the person. May be empty when it carries state.
+    Text(String),
+    /// A summary of what it thought, not meant for the person.
+    Thought(String),
+    /// A call.
+    Call(ModelCall),
+    /// Nothing but state.
+    Opaque,
+}
+
+/// A call that a model makes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelCall {
+    /// The provider's id. The agent gives one to a call that came without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The tool's name, as the model wrote it.
+    pub name: String,
+    /// The arguments.
+    pub arguments: CallArguments,
+}
+
+/// The arguments of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "are", content = "value", rename_all = "snake_case")]
+pub enum CallArguments {
+    /// JSON, as it was parsed. Absent ones are `{}`.
+    Json(Value),
+    /// A text that is no JSON, or was cut. The call must not run.
+    Broken(String),
+}
+
+/// What one call came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallResult {
+    /// The id of the call, if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The tool's name, as the model wrote it.
+    pub name: String,
+    /// The envelope.
+    pub response: Arc<ToolResponse>,
+}
+
+/// A piece of a reply.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChatEvent {
+    /// More words for the person. Never empty.
+    Text(String),
+    /// More of what it thinks.
+    Thought(String),
+    /// The reply is complete.
+    Done(ModelReply),
+}
+
+/// A complete reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelReply {
+    /// The message, for the history.
+    pub message: ModelMessage,
+    /// Why it ends here.
+    pub finish: Finish,
+    /// What it took.
+    pub usage: Usage,
+}
+
+/// Why a reply ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finish {
+    /// It has said what it had to say, or waits for its calls.
+    Stop,
+    /// It was cut at the largest length; a last call that was cut is broken.
+    Length,
+    /// The provider held it back.
+    Filtered,
+    /// Something else, in the provider's word, with its explanation if it gave one.
+    Other(String),
+}
+
+/// Tokens, as the provider counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// What was sent.
+    pub input_tokens: u64,
+    /// What came back, thoughts included.
+    pub output_tokens: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+    }
+}
+
+/// Why there is no reply, or no more of it. The text is for the operator; what a person is told follows from the kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{model}: {detail}")]
+pub struct ChatError {
+    /// What kind of failure it was.
+    pub kind: ChatErrorKind,
+    /// [`ChatModel::name`].
+    pub model: String,
+    /// What the provider said, or what went wrong on the way. Holds no key.
+    pub detail: String,
+    /// When the provider wants to be asked again.
+    pub retry_after: Option<Duration>,
+}
+
+/// What kind of failure it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatErrorKind {
+    /// Nobody answers at the address.
+    Unreachable,
+    /// The key is missing or wrong.
+    Unauthorised,
+    /// Too many requests, or the quota is spent.
+    RateLimited,
+    /// The provider has trouble of its own.
+    Overloaded,
+    /// The provider does not accept the request: most likely our mistake, or a wrong setting.
+    Rejected,
+    /// The conversation does not fit the model.
+    TooLong,
+    /// The provider will not answer this.
+    Refused,
+    /// The answer stopped in the middle.
+    Cut,
+    /// What came is not what the protocol says.
+    Garbled,
+    /// Nothing came for too long.
+    Silent,
+}
