@@ -123,6 +123,17 @@ pub enum Category {
     Utility,
 }
 
+impl Category {
+    /// The name in `schema.json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Retrieval => "retrieval",
+            Self::Action => "action",
+            Self::Utility => "utility",
+        }
+    }
+}
+
 /// What a tool changes outside itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]

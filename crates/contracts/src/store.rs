@@ -42,6 +42,8 @@ pub trait Store: Send + Sync {
 /// The tables. Each has one owner in the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Table {
+    /// What was said, by session and turn, and which session a client's chat is in.
+    History,
     /// Sessions by id, and the ids that were issued for sessions to come.
     Sessions,
     /// What calls came to, by session and idempotency key.
@@ -62,7 +64,8 @@ pub enum Table {
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
+        Self::History,
         Self::Sessions,
         Self::Calls,
         Self::Confirmations,
@@ -76,6 +79,7 @@ impl Table {
     /// The name in an engine.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::History => "history",
             Self::Sessions => "sessions",
             Self::Calls => "calls",
             Self::Confirmations => "confirmations",

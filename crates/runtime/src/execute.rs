@@ -44,6 +44,12 @@ impl Snapshot {
         let version = self.find(tool_id).map_or("", |tool| tool.metadata().version.as_str());
         HandlerAnswer::failure(refusal).stamp(meta(tool_id, version, self.version(), Duration::ZERO, now))
     }
+
+    /// The envelope of an answer that needs no handler, such as what the registry says about itself.
+    pub fn answer(&self, tool_id: &str, data: Value, now: SystemTime) -> ToolResponse {
+        let meta = meta(tool_id, self.version(), self.version(), Duration::ZERO, now);
+        ToolResponse { outcome: Outcome::Success(data), intents: Vec::new(), meta }
+    }
 }
 
 fn unknown(tool_id: &str) -> ToolError {

@@ -124,6 +124,8 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
     for id in session_ids(store, client).await? {
         let calls = all_rows(store, Table::Calls, &format!("{id}/")).await?;
         doomed.extend(calls.into_iter().map(|(key, _)| (Table::Calls, key)));
+        let said = all_rows(store, Table::History, &format!("s/{id}/")).await?;
+        doomed.extend(said.into_iter().map(|(key, _)| (Table::History, key)));
         forget_windows(&mut doomed, &format!("/session/{id}"));
         doomed.push((Table::Sessions, session_key(&id)));
         doomed.push((Table::Sessions, index_key(client, &id)));
@@ -138,6 +140,8 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
             doomed.push((Table::Confirmations, key));
         }
     }
+    let chats = all_rows(store, Table::History, &format!("c/{client}/")).await?;
+    doomed.extend(chats.into_iter().map(|(key, _)| (Table::History, key)));
     let values = all_rows(store, Table::Values, &format!("{client}/")).await?;
     doomed.extend(values.into_iter().map(|(key, _)| (Table::Values, key)));
     forget_windows(&mut doomed, &format!("/client/{client}"));

@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::SystemTime;
 
 use quarterdeck_contracts::handler::ToolFacts;
 use quarterdeck_contracts::{
@@ -164,6 +165,21 @@ impl Orchestrator {
         &self.shared.metrics
     }
 
+    /// The numbers.
+    pub fn policy(&self) -> &Policy {
+        &self.shared.policy
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// The time of day.
+    pub fn now(&self) -> SystemTime {
+        self.shared.clock.now()
+    }
+
     /// Opens a session under a new id.
     pub async fn open(
         &self,
@@ -288,6 +304,15 @@ impl Orchestrator {
     /// A session of this process.
     pub fn find(&self, id: &str) -> Option<Session> {
         self.shared.find(id).map(|inner| Session { inner })
+    }
+
+    /// The session in which a question was asked, by the token that answers it; only to the client who was asked.
+    pub async fn session_of(&self, token: &str, client: &str) -> Result<Option<String>, StoreError> {
+        let key = crate::confirmation::hash(token);
+        let row = self.shared.store.get(Table::Confirmations, &key).await?;
+        Ok(row
+            .filter(|row| row.value["clientId"] == client)
+            .and_then(|row| row.value["sessionId"].as_str().map(str::to_owned)))
     }
 
     /// The request that a voice session was issued with, once.

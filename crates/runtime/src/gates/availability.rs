@@ -1,8 +1,10 @@
 //! The tool's own conditions hold, and it does not run too often.
 
+use std::collections::BTreeSet;
+
 use quarterdeck_contracts::{Availability, ErrorType};
 
-use super::{Decision, Facts, Gate, Subject, refuse};
+use super::{ClientFacts, Decision, Facts, Gate, Subject, refuse};
 
 pub(super) struct Available;
 
@@ -13,7 +15,12 @@ impl Gate for Available {
 
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision {
         let Some(tool) = call.tool else { return Decision::Pass };
-        if let Some(reason) = tool.metadata.availability.as_ref().and_then(|asked| missing(asked, facts)) {
+        if let Some(reason) = tool
+            .metadata
+            .availability
+            .as_ref()
+            .and_then(|asked| missing(asked, &facts.client, &facts.present))
+        {
             return refuse(ErrorType::Unavailable, format!("{} is not available: {reason}.", call.name));
         }
         match &tool.metadata.rate_limit {
@@ -24,31 +31,34 @@ impl Gate for Available {
 }
 
 /// The first condition that does not hold.
-pub(super) fn missing(asked: &Availability, facts: &Facts) -> Option<String> {
-    if asked.authenticated && !facts.client.authenticated {
+pub(crate) fn missing(
+    asked: &Availability,
+    client: &ClientFacts,
+    present: &BTreeSet<String>,
+) -> Option<String> {
+    if asked.authenticated && !client.authenticated {
         return Some("the person has not signed in".into());
     }
     for (claim, allowed) in &asked.claims {
-        if !facts.client.claims.get(claim).is_some_and(|value| allowed.contains(value)) {
+        if !client.claims.get(claim).is_some_and(|value| allowed.contains(value)) {
             return Some(format!("the person's `{claim}` does not allow it"));
         }
     }
     asked
         .requires
         .iter()
-        .find(|required| !facts.present.contains(*required))
+        .find(|required| !present.contains(*required))
         .map(|required| format!("`{required}` is not configured"))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use quarterdeck_contracts::Mode;
     use serde_json::{Value, json};
 
-    use super::super::ClientFacts;
     use super::super::sample::{facts, says, tool};
     use super::*;
 

@@ -36,7 +36,7 @@ pub(crate) use records::{SessionRow, session_key};
 use crate::clock::epoch_ms;
 use crate::gates::ClientFacts;
 use crate::orchestrator::Shared;
-use crate::registry::Snapshot;
+use crate::registry::{LoadedTool, Snapshot};
 use crate::state::SessionState;
 
 /// One conversation of one client in one mode. Cheap to clone; all clones are the same session.
@@ -123,6 +123,20 @@ impl Session {
     /// The tools it was pinned to.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.inner.snapshot
+    }
+
+    /// The tools that may be called in it as things are: allowed in its mode, and available to this client.
+    pub fn offered(&self) -> impl Iterator<Item = &LoadedTool> {
+        let who = self.inner.lock().who.clone();
+        let mode = self.inner.mode;
+        self.inner.snapshot.tools().filter(move |tool| {
+            let metadata = tool.metadata();
+            let asked = metadata.availability.as_ref();
+            metadata.allowed_modes.contains(&mode)
+                && asked.is_none_or(|asked| {
+                    crate::gates::missing_condition(asked, &who, &self.inner.shared.present).is_none()
+                })
+        })
     }
 
     /// A copy of its state.

@@ -281,6 +281,17 @@ enum Known {
 }
 
 impl Session {
+    /// Which call a token is about, if we have issued it for this session and nobody has used it.
+    pub async fn question_of(
+        &self,
+        token: &str,
+    ) -> Result<Option<String>, quarterdeck_contracts::StoreError> {
+        let row = self.inner.shared.store.get(Table::Confirmations, &hash(token)).await?;
+        let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
+        let open = row.filter(|row| self.inner.is_ours(row) && row.status == Status::Open);
+        Ok(open.map(|row| row.call_id))
+    }
+
     /// The person's answer. Approved, the stored call runs; whatever happens, this tells it.
     pub async fn answer_confirmation(&self, token: &str, answer: ConfirmationAnswer) -> Answer {
         let inner = &self.inner;

@@ -1,0 +1,12 @@
+//! The turn, and the agents on top of it.
+//!
+//! An agent brings a model, the tools and a person together: it builds the prompt, keeps the conversation, drives turns
+//! and tells whoever follows. What the model may do is decided by the runtime's gates; nothing here decides it, speaks
+//! HTTP, or knows one provider from another.
+
+mod describe;
+mod prompt;
+pub mod text;
+pub mod turn;
+
+pub use prompt::{Prompts, Situation};

@@ -1,0 +1,164 @@
+//! The system instruction: who the agent is, what day it is, which tools there are, and how to go about it.
+//!
+//! What changes most often stands last, so that a provider can reuse what it has read before.
+
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use quarterdeck_contracts::Mode;
+use quarterdeck_runtime::{Budgets, LoadedTool, Session};
+
+/// The texts that a site may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompts {
+    /// Who the agent is, its tone, its policy: `prompts/core.md`.
+    pub core: String,
+    /// How it speaks: `prompts/voice-behavior.md`.
+    pub voice: String,
+}
+
+impl Default for Prompts {
+    fn default() -> Self {
+        Self {
+            core: include_str!("../../../prompts/core.md").into(),
+            voice: include_str!("../../../prompts/voice-behavior.md").into(),
+        }
+    }
+}
+
+/// Where and when the person is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Situation {
+    /// IANA name of their time zone, if they said; one that does not exist counts as not said.
+    pub time_zone: Option<String>,
+    /// Their language, as a BCP 47 tag, if they said.
+    pub locale: Option<String>,
+}
+
+/// How much of the tools' guides a prompt carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guides {
+    /// All of them.
+    Whole,
+    /// A line for each; the rest is asked for with `describe_tool`.
+    Summaries,
+}
+
+/// A system instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct System {
+    pub(crate) text: String,
+    pub(crate) guides: Guides,
+}
+
+/// Tokens of a text, roughly: four characters each.
+pub(crate) fn tokens(characters: usize) -> usize {
+    characters.div_ceil(4)
+}
+
+impl Prompts {
+    /// The instruction for a session at a moment.
+    pub(crate) fn system(
+        &self,
+        session: &Session,
+        situation: &Situation,
+        budgets: &Budgets,
+        guide_tokens: usize,
+        now: SystemTime,
+    ) -> System {
+        let now = situation.local(now);
+        let tools: Vec<&LoadedTool> = session.offered().collect();
+        let mut text = self.core.trim().to_owned();
+        if session.mode() == Mode::Voice {
+            text.push_str("\n\n");
+            text.push_str(self.voice.trim());
+        }
+        text.push_str("\n\n## Now\n\n");
+        text.push_str(&situation.today(&now));
+        let guides = tool_part(&mut text, session.snapshot().version(), &tools, guide_tokens);
+        text.push_str("\n\n## How to work\n\n");
+        text.push_str(&way_of_working(session.mode(), budgets, &tools));
+        let _ = write!(text, "\n\nIt is {} now.\n", now.strftime("%H:%M"));
+        System { text, guides }
+    }
+}
+
+impl Situation {
+    fn local(&self, now: SystemTime) -> Zoned {
+        let zone =
+            self.time_zone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
+        Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(zone)
+    }
+
+    fn today(&self, now: &Zoned) -> String {
+        let zone = now.time_zone().iana_name().unwrap_or("UTC").to_owned();
+        let mut text = format!(
+            "Today is {} ({}). The person's time zone is {zone}",
+            now.strftime("%A, %-d %B %Y"),
+            now.strftime("%Y-%m-%d")
+        );
+        match self.locale.as_deref().filter(|locale| is_tag(locale)) {
+            Some(locale) => {
+                let _ = write!(text, " and their locale is {locale}.");
+            }
+            None => text.push('.'),
+        }
+        text
+    }
+}
+
+/// Whether a text can be a language tag. It comes from outside and goes into the prompt, so nothing else may.
+fn is_tag(text: &str) -> bool {
+    (2..=35).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn tool_part(text: &mut String, version: &str, tools: &[&LoadedTool], guide_tokens: usize) -> Guides {
+    let _ = write!(text, "\n\n## Tools (registry {version})\n\n");
+    let whole: usize = tools.iter().map(|tool| tool.documentation().chars().count()).sum();
+    if tokens(whole) <= guide_tokens {
+        for tool in tools {
+            let metadata = tool.metadata();
+            let (id, category) = (&metadata.tool_id, metadata.category.as_str());
+            let _ = writeln!(text, "<tool id=\"{id}\" category=\"{category}\">");
+            let _ = writeln!(text, "{}\n</tool>", tool.documentation().trim());
+        }
+        return Guides::Whole;
+    }
+    for tool in tools {
+        let metadata = tool.metadata();
+        let _ =
+            writeln!(text, "**{}** ({}): {}", metadata.tool_id, metadata.category.as_str(), tool.summary());
+    }
+    text.push_str("\nBefore you use a tool for the first time, read its guide with `describe_tool`.\n");
+    Guides::Summaries
+}
+
+/// The retrieval-first loop of a mode.
+fn way_of_working(mode: Mode, budgets: &Budgets, tools: &[&LoadedTool]) -> String {
+    let has = |name: &str| tools.iter().any(|tool| tool.metadata().tool_id.as_str() == name);
+    let mut rules = Vec::new();
+    if has("kb_search") {
+        let most = budgets.retrieval;
+        rules.push(match mode {
+            Mode::Text => format!(
+                "When you lack context, search before you answer: at most {most} searches for one message."
+            ),
+            Mode::Voice => format!(
+                "When you lack context, search before you answer: at most {most} searches for one thing the person \
+                 says, with `top_k` {}, and not one after another.",
+                budgets.top_k.unwrap_or(3)
+            ),
+        });
+    }
+    if has("kb_get") {
+        rules.push("Fetch the best one or two records by their ids before you rely on them.".into());
+    }
+    rules.push("Answer from what you found, and cite the ids of the records.".into());
+    rules.push("Look before you act: check what is there, then act, and only once.".into());
+    rules.push("Act only when it is confirmed; what needs a person's word is asked by the page.".into());
+    rules.push("If two attempts found nothing, say that you do not know.".into());
+    let numbered = rules.iter().enumerate().map(|(number, rule)| format!("{}. {rule}", number + 1));
+    numbered.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,364 @@
+//! How a turn begins, goes on, or turns out to be running already.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_contracts::{
+    ChatMessage, ConfirmationAnswer, ErrorType, Outcome, SideEffects, ToolError, ToolResponse,
+};
+use quarterdeck_runtime::{Answer, Asking, Session, TurnStart};
+
+use super::conversation::{Conversation, Running, Seat};
+use super::drive::{Drive, as_note};
+use super::event::Event;
+use super::history::{self, TurnRecord};
+use super::live::{Live, Reader};
+use super::prepared::Prepared;
+use super::{Address, Decision, Inner, Message, Refusal, TextAgent, Transcript, Visitor, epoch_ms};
+use crate::turn::{Ending, Turn};
+
+/// How long a new message waits for a turn that somebody still seems to follow.
+const PATIENCE_WITH_READERS: Duration = Duration::from_millis(500);
+/// How long it waits for one that nobody follows any more.
+const PATIENCE_WITHOUT: Duration = Duration::from_secs(2);
+
+impl TextAgent {
+    /// A person says something. The reader follows the answer; dropping the last one aborts it.
+    pub async fn say(&self, visitor: &Visitor, to: Address<'_>, message: Message) -> Result<Reader, Refusal> {
+        let agent = &self.inner;
+        let conversation = agent.reach(visitor, to).await?;
+        let Message { id, idempotency_key, text } = message;
+        let key = idempotency_key.as_deref().or(id.as_deref());
+        let seat = match agent.take_seat(&conversation, key).await {
+            Ok(seat) => seat,
+            // A second delivery of the same message joins; another message has to wait.
+            Err(running) if key.is_some() && running.key.as_deref() == key => {
+                return Ok(running.live.follow());
+            }
+            Err(_) => return Err(Refusal::Busy),
+        };
+        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
+        let began = conversation.session.begin_turn(key);
+        if began.is_repeated {
+            let told = conversation.lock().retell(began.number, &conversation.session.id().into());
+            return told.map(|events| Live::over(events).follow()).ok_or(Refusal::Busy);
+        }
+        let TurnStart { number, answers, notes, .. } = began;
+        agent.close_suspended(&conversation, answers).await;
+        let with_notes = with_notes(&conversation, notes, &text);
+        let record = agent.new_record(number, id, text, with_notes)?;
+        Ok(agent.go(seat, record, prepared, Asking::Suspends))
+    }
+
+    /// Answers the last message anew. What was done stays done.
+    pub async fn regenerate(&self, visitor: &Visitor, to: Address<'_>) -> Result<Reader, Refusal> {
+        let agent = &self.inner;
+        let conversation = agent.find(visitor, to).await?.ok_or(Refusal::NothingToRegenerate)?;
+        let seat = agent.take_seat(&conversation, None).await.map_err(|_| Refusal::Busy)?;
+        if conversation.lock().turns.last().is_none_or(|record| record.said.is_empty()) {
+            return Err(Refusal::NothingToRegenerate);
+        }
+        let TurnStart { number, answers, mut notes, .. } = conversation.session.begin_turn(None);
+        agent.close_suspended(&conversation, answers).await;
+        let replaced = {
+            let mut talk = conversation.lock();
+            let Some(last) = talk.turns.last_mut() else { return Err(Refusal::NothingToRegenerate) };
+            last.is_replaced = true;
+            last.clone()
+        };
+        agent.keep(&conversation, &replaced).await;
+        notes.extend(already_done(&conversation, &replaced));
+        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
+        let text = with_notes(&conversation, notes, &replaced.said);
+        let record = agent.new_record(number, replaced.person_id, replaced.said, text)?;
+        Ok(agent.go(seat, record, prepared, Asking::Suspends))
+    }
+
+    /// A person's word about calls that wait for it. The turn goes on where it was suspended.
+    pub async fn decide(
+        &self,
+        visitor: &Visitor,
+        to: Address<'_>,
+        decisions: Vec<Decision>,
+    ) -> Result<Reader, Refusal> {
+        let agent = &self.inner;
+        let conversation = agent.find(visitor, to).await?.ok_or_else(not_valid)?;
+        let mut valid = Vec::new();
+        for decision in decisions {
+            if conversation.session.question_of(&decision.token).await?.is_some() {
+                valid.push(decision);
+            }
+        }
+        // All of them may have been decided apart from the conversation, which then only waits to go on.
+        let may_go_on = conversation.unfinished().is_some_and(|record| !record.turn.is_suspended());
+        if valid.is_empty() && !may_go_on {
+            return Err(not_valid());
+        }
+        let seat = agent.take_seat(&conversation, None).await.map_err(|_| Refusal::Busy)?;
+        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
+        let reader = seat.live.follow();
+        tokio::spawn(self.inner.clone().go_on(seat, valid, prepared));
+        Ok(reader)
+    }
+
+    /// A conversation in the client's own telling. Questions to the person are answered first and decided later.
+    pub async fn complete(
+        &self,
+        visitor: &Visitor,
+        to: Address<'_>,
+        transcript: Transcript,
+    ) -> Result<Reader, Refusal> {
+        let agent = &self.inner;
+        let conversation = agent.reach(visitor, to).await?;
+        let Transcript { before, text, fingerprint, is_retry } = transcript;
+        let seat = match agent.take_seat(&conversation, Some(&fingerprint)).await {
+            Ok(seat) => seat,
+            Err(running) if is_retry && running.key.as_deref() == Some(&fingerprint) => {
+                return Ok(running.live.follow());
+            }
+            Err(_) => return Err(Refusal::Busy),
+        };
+        let prepared = Prepared::new(agent, &conversation, &visitor.situation, Some(before));
+        let TurnStart { number, notes, .. } = conversation.session.begin_turn(None);
+        let with_notes = with_notes(&conversation, notes, &text);
+        let record = agent.new_record(number, None, text, with_notes)?;
+        Ok(agent.go(seat, record, prepared, Asking::AnswersFirst))
+    }
+
+    /// The turn that runs in a conversation, from its start.
+    pub async fn follow(&self, visitor: &Visitor, to: Address<'_>) -> Result<Option<Reader>, Refusal> {
+        let Some(conversation) = self.inner.find(visitor, to).await? else { return Ok(None) };
+        let running = conversation.lock().running.clone();
+        Ok(running.filter(|running| !running.live.is_over()).map(|running| running.live.follow()))
+    }
+
+    /// A person's word about one call, given apart from the conversation. The model learns of it in the next turn.
+    pub async fn confirm(
+        &self,
+        visitor: &Visitor,
+        decision: &Decision,
+    ) -> Result<Arc<ToolResponse>, Refusal> {
+        let agent = &self.inner;
+        let orchestrator = &agent.orchestrator;
+        let client = visitor.client.clone();
+        let id = orchestrator.session_of(&decision.token, &client.id).await?.ok_or_else(not_valid)?;
+        // The session may be spoken or written; the question is the same.
+        let session = orchestrator.resume(&id, client, agent.registry.snapshot()).await?;
+        let conversation = agent.find(visitor, Address::Session(&id)).await?;
+        let (_, response) = agent.carry_out(&session, conversation.as_deref(), decision).await;
+        Ok(response)
+    }
+}
+
+impl Inner {
+    /// Takes the place of the running turn. While another one has it, that one is given back instead.
+    async fn take_seat(&self, conversation: &Arc<Conversation>, key: Option<&str>) -> Result<Seat, Running> {
+        let mut patience = PATIENCE_WITH_READERS;
+        loop {
+            let running = match conversation.sit_down(key) {
+                Ok(seat) => return Ok(seat),
+                Err(running) => running,
+            };
+            let is_same = key.is_some() && running.key.as_deref() == key;
+            if is_same || (patience.is_zero() && !running.live.is_deserted()) {
+                return Err(running);
+            }
+            // It takes a moment until a page that was closed is known to be gone, and another to end its turn.
+            let waited = if patience.is_zero() { PATIENCE_WITHOUT } else { patience };
+            patience = Duration::ZERO;
+            if tokio::time::timeout(waited, running.live.ended()).await.is_err() && waited == PATIENCE_WITHOUT
+            {
+                return Err(running);
+            }
+        }
+    }
+
+    /// Carries out one decision: the call it was about, and what that came to.
+    async fn carry_out(
+        &self,
+        session: &Session,
+        conversation: Option<&Conversation>,
+        decision: &Decision,
+    ) -> (Arc<str>, Arc<ToolResponse>) {
+        let answer = session.answer_confirmation(&decision.token, decision.answer()).await;
+        let (call_id, response) = (answer.call_id.clone(), answer.response.clone());
+        // A question that is still open, or that somebody else is answering, has no outcome yet.
+        let is_open = session.question_of(&decision.token).await.is_ok_and(|open| open.is_some());
+        if let Some(conversation) = conversation
+            && !is_open
+            && !is_invalid(&response)
+            && let Some(record) = conversation.decided(&call_id, &response)
+        {
+            self.keep(conversation, &record).await;
+        }
+        answer.delivered();
+        (call_id, response)
+    }
+
+    /// Calls that waited for a person who has now said something else are answered, and their turn is over.
+    async fn close_suspended(&self, conversation: &Conversation, answers: Vec<Answer>) {
+        let closed = {
+            let mut talk = conversation.lock();
+            let Some(record) = talk.turns.last_mut().filter(|record| record.turn.ending().is_none()) else {
+                return;
+            };
+            for answer in answers {
+                record.turn.decided(&answer.call_id, answer.response.clone());
+                answer.delivered();
+            }
+            let snapshot = conversation.session.snapshot();
+            record.turn.stop(None, Ending::Answered, |tool| {
+                let message = format!("{tool} was not approved in time. Nothing was done.");
+                let error = ToolError::new(ErrorType::ConfirmationExpired, message);
+                Arc::new(snapshot.refuse(tool, error, self.orchestrator.now()))
+            });
+            record.clone()
+        };
+        self.keep(conversation, &closed).await;
+    }
+
+    fn new_record(
+        &self,
+        number: u64,
+        person_id: Option<String>,
+        said: String,
+        text: String,
+    ) -> Result<TurnRecord, Refusal> {
+        let random = random_hex(8).ok_or(Refusal::NoRandom)?;
+        Ok(TurnRecord {
+            number,
+            person_id,
+            message_id: format!("msg_{random}").into(),
+            said,
+            at_ms: epoch_ms(self.orchestrator.now()),
+            turn: Turn::begin(text, format!("call_{random}"), self.settings.rounds),
+            is_replaced: false,
+        })
+    }
+
+    /// Starts a turn that was just begun.
+    fn go(self: &Arc<Self>, seat: Seat, record: TurnRecord, prepared: Prepared, asking: Asking) -> Reader {
+        let reader = seat.live.follow();
+        let session = &seat.conversation.session;
+        if record.number == 1 {
+            let (system_tokens, tool_tokens) = prepared.tokens();
+            tracing::info!(session = session.id(), system_tokens, tool_tokens, "session started");
+        }
+        let _ = seat.live.push(started(&seat, &record.message_id));
+        {
+            let mut talk = seat.conversation.lock();
+            if prepared.left_out > talk.told_left_out {
+                talk.told_left_out = prepared.left_out;
+                let value = serde_json::json!({ "turns": prepared.left_out });
+                let _ = seat.live.push(Event::Data { name: "history-trimmed".into(), value });
+            }
+            if prepared.transcript.is_none() {
+                talk.keep(record.clone());
+            }
+        }
+        let connection = session.connect_with(asking);
+        tokio::spawn(Drive::new(self.clone(), seat, connection, record, prepared).run());
+        reader
+    }
+
+    /// Carries out a person's decisions and goes on with the turn that waited for them.
+    async fn go_on(self: Arc<Self>, seat: Seat, decisions: Vec<Decision>, prepared: Prepared) {
+        let conversation = seat.conversation.clone();
+        let session = &conversation.session;
+        let connection = session.connect_with(Asking::Suspends);
+        let waiting = conversation.unfinished();
+        let message_id = match &waiting {
+            Some(record) => record.message_id.clone(),
+            None => format!("msg_{}", random_hex(8).unwrap_or_default()).into(),
+        };
+        let _ = seat.live.push(started(&seat, &message_id));
+        // What was decided apart from the conversation is news to the page that follows it.
+        for (id, response) in waiting.iter().flat_map(|record| record.turn.last_answers()) {
+            let _ = seat.live.push(Event::Answered { id: id.into(), response });
+        }
+        for decision in decisions {
+            let (id, response) = self.carry_out(session, Some(&conversation), &decision).await;
+            if !is_invalid(&response) {
+                let _ = seat.live.push(Event::Answered { id, response });
+            }
+        }
+        let record = match conversation.unfinished() {
+            Some(record) => record,
+            // Nobody waits any more: the person had gone on talking. The model is told, and may say something.
+            None => {
+                let TurnStart { number, notes, .. } = session.begin_turn(None);
+                let text = with_notes(&conversation, notes, "");
+                match self.new_record(number, None, String::new(), text) {
+                    Ok(record) => TurnRecord { message_id, ..record },
+                    Err(error) => return tracing::error!(error = %error, "a turn could not be begun"),
+                }
+            }
+        };
+        Drive::new(self, seat, connection, record, prepared).run().await;
+    }
+
+    /// Writes a turn down.
+    async fn keep(&self, conversation: &Conversation, record: &TurnRecord) {
+        if record.number == 0 {
+            return;
+        }
+        let commit = history::keep(conversation.session.id(), record, self.expiry_ms());
+        if let Err(error) = self.orchestrator.store().commit(commit).await {
+            tracing::error!(session = conversation.session.id(), error = %error, "a turn was not stored");
+        }
+    }
+}
+
+impl Decision {
+    fn answer(&self) -> ConfirmationAnswer {
+        if self.is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny }
+    }
+}
+
+/// What the person said, with what the model must know first.
+fn with_notes(conversation: &Conversation, mut notes: Vec<String>, text: &str) -> String {
+    notes.append(&mut conversation.lock().notes);
+    if notes.is_empty() {
+        return text.to_owned();
+    }
+    let notes = as_note(&notes);
+    if text.is_empty() { notes } else { format!("{notes}\n\n{text}") }
+}
+
+/// What an answer that is made anew has done already.
+fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String> {
+    let writes = |tool: &str| {
+        let tool = conversation.session.snapshot().find(tool);
+        tool.is_some_and(|tool| tool.metadata().side_effects == SideEffects::Writes)
+    };
+    let results = record.turn.messages().iter().filter_map(|message| match message {
+        ChatMessage::Tools { results } => Some(results),
+        _ => None,
+    });
+    let done = results.flatten().filter(|result| writes(&result.name));
+    let done = done.filter(|result| matches!(result.response.outcome, Outcome::Success(_)));
+    done.map(|result| format!("{} was done already, in the answer that is made anew.", result.name)).collect()
+}
+
+fn not_valid() -> Refusal {
+    Refusal::Confirmation(ToolError::new(
+        ErrorType::ConfirmationInvalid,
+        "This confirmation is not valid. Nothing was done.",
+    ))
+}
+
+/// Unknown, used, or being answered by somebody else: no outcome of the call.
+fn is_invalid(response: &ToolResponse) -> bool {
+    matches!(&response.outcome, Outcome::Failure(error) if error.kind == ErrorType::ConfirmationInvalid)
+}
+
+fn started(seat: &Seat, message_id: &Arc<str>) -> Event {
+    let session_id = seat.conversation.session.id().into();
+    Event::Started { message_id: message_id.clone(), session_id }
+}
+
+fn random_hex(bytes: usize) -> Option<String> {
+    let mut random = vec![0_u8; bytes];
+    getrandom::fill(&mut random).ok()?;
+    Some(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}

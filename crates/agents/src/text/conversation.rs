@@ -1,0 +1,159 @@
+//! A session and what was said in it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ToolResponse};
+use quarterdeck_runtime::Session;
+
+use super::event::Event;
+use super::history::TurnRecord;
+use super::live::Live;
+use crate::turn::{Ending, Told};
+
+/// A session with its history and the turn that runs in it.
+pub(super) struct Conversation {
+    pub(super) session: Session,
+    talk: Mutex<Talk>,
+    /// When it was last used, in milliseconds since 1970.
+    used_ms: AtomicU64,
+}
+
+/// What was said and what is going on.
+#[derive(Default)]
+pub(super) struct Talk {
+    pub(super) turns: Vec<TurnRecord>,
+    pub(super) running: Option<Running>,
+    /// Questions to the person that are open, with their tokens: to be shown again, never to be stored.
+    pub(super) questions: Vec<OpenQuestion>,
+    /// Notes for the model that nobody has told it yet.
+    pub(super) notes: Vec<String>,
+    /// How many of the oldest turns the client knows to be left out.
+    pub(super) told_left_out: usize,
+}
+
+/// The turn that runs.
+#[derive(Clone)]
+pub(super) struct Running {
+    pub(super) live: Arc<Live>,
+    /// What makes a second delivery of the same message known.
+    pub(super) key: Option<Arc<str>>,
+}
+
+/// The place of the turn that runs in a conversation. Dropping it makes room for the next.
+pub(super) struct Seat {
+    pub(super) conversation: Arc<Conversation>,
+    pub(super) live: Arc<Live>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut talk = self.conversation.lock();
+        if talk.running.as_ref().is_some_and(|running| Arc::ptr_eq(&running.live, &self.live)) {
+            talk.running = None;
+        }
+        drop(talk);
+        self.live.close();
+    }
+}
+
+/// A question to the person.
+#[derive(Clone)]
+pub(super) struct OpenQuestion {
+    pub(super) call_id: Arc<str>,
+    pub(super) request: Arc<ConfirmationRequest>,
+}
+
+impl Conversation {
+    pub(super) fn new(session: Session, turns: Vec<TurnRecord>, now_ms: u64) -> Arc<Self> {
+        let talk = Talk { turns, ..Talk::default() };
+        Arc::new(Self { session, talk: Mutex::new(talk), used_ms: AtomicU64::new(now_ms) })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Talk> {
+        self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn touch(&self, now_ms: u64) {
+        self.used_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    pub(super) fn used_ms(&self) -> u64 {
+        self.used_ms.load(Ordering::Relaxed)
+    }
+
+    /// Takes the place of the running turn, or gives the one that has it.
+    pub(super) fn sit_down(self: &Arc<Self>, key: Option<&str>) -> Result<Seat, Running> {
+        let mut talk = self.lock();
+        if let Some(running) = &talk.running {
+            return Err(running.clone());
+        }
+        let live = Arc::new(Live::default());
+        talk.running = Some(Running { live: live.clone(), key: key.map(Arc::from) });
+        Ok(Seat { conversation: self.clone(), live })
+    }
+
+    /// The last turn, if it is not over.
+    pub(super) fn unfinished(&self) -> Option<TurnRecord> {
+        self.lock().turns.last().filter(|record| record.turn.ending().is_none()).cloned()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.lock().running.is_some()
+    }
+
+    /// A person has decided about a call whose turn waits. The record, when it was changed.
+    pub(super) fn decided(&self, call_id: &str, response: &Arc<ToolResponse>) -> Option<TurnRecord> {
+        let mut talk = self.lock();
+        talk.questions.retain(|question| *question.call_id != *call_id);
+        let record = talk.turns.last_mut()?;
+        record.turn.decided(call_id, response.clone()).then(|| record.clone())
+    }
+}
+
+impl Talk {
+    /// The conversation before the present turn, without the oldest turns that do not fit.
+    pub(super) fn before(&self, number: u64, left_out: usize) -> Vec<ChatMessage> {
+        let turns = self.turns.iter().skip(left_out);
+        let counted = turns.filter(|record| record.number != number && !record.is_replaced);
+        counted.flat_map(|record| record.turn.messages().iter().cloned()).collect()
+    }
+
+    /// Puts a turn in its place.
+    pub(super) fn keep(&mut self, record: TurnRecord) {
+        match self.turns.iter_mut().find(|known| known.number == record.number) {
+            Some(known) => *known = record,
+            None => self.turns.push(record),
+        }
+    }
+
+    /// A turn that has happened, told again.
+    pub(super) fn retell(&self, number: u64, session_id: &Arc<str>) -> Option<Vec<Event>> {
+        let record = self.turns.iter().find(|record| record.number == number)?;
+        let mut events =
+            vec![Event::Started { message_id: record.message_id.clone(), session_id: session_id.clone() }];
+        for told in record.turn.story() {
+            events.push(match told {
+                Told::Round => Event::RoundStarted,
+                Told::Text(text) => Event::Text(text.into()),
+                Told::Call(call) => Event::Call(Arc::new(call)),
+                Told::Answer(id, response) => Event::Answered { id: id.into(), response: response.clone() },
+            });
+        }
+        let undecided: Vec<&str> = record.turn.undecided().collect();
+        let questions = self.questions.iter().filter(|question| undecided.contains(&&*question.call_id));
+        events.extend(questions.map(|question| Event::Asked {
+            id: question.call_id.clone(),
+            request: question.request.clone(),
+        }));
+        let ending = record.turn.ending().cloned();
+        events
+            .push(Event::Finished { ending: ending.or_else(|| stalled(record)), usage: record.turn.usage() });
+        Some(events)
+    }
+}
+
+/// A turn that neither ended nor waits was cut by the end of the process.
+fn stalled(record: &TurnRecord) -> Option<Ending> {
+    (!record.turn.is_suspended()).then_some(Ending::Failed)
+}

@@ -1,0 +1,366 @@
+//! Drives one turn: does what it asks for and tells everybody who follows.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use quarterdeck_contracts::{
+    CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatRequest, ErrorType,
+    ModelCall, ToolError, ToolResponse, ToolUse,
+};
+use quarterdeck_runtime::{Call, ClientEvent, Connection, Reply, Why, block_of};
+use serde_json::Value;
+
+use super::conversation::{Conversation, OpenQuestion, Seat};
+use super::event::{Event, Failure};
+use super::history::{self, TurnRecord};
+use super::live::Live;
+use super::prepared::Prepared;
+use super::{Inner, epoch_ms};
+use crate::describe;
+use crate::turn::{Ending, ShownCall, Step, words};
+
+/// Everything that one turn needs while it runs.
+pub(super) struct Drive {
+    agent: Arc<Inner>,
+    seat: Seat,
+    connection: Connection,
+    record: TurnRecord,
+    prepared: Prepared,
+    /// The guides that were given in this turn.
+    described: Vec<String>,
+    /// What happened to earlier calls, to be told to the model before it is asked next.
+    notes: Vec<String>,
+}
+
+/// Why a turn ends before its time.
+enum Stop {
+    /// Nobody follows it any more. What was said so far.
+    Deserted(String),
+    /// The model failed. What was said so far.
+    Failed(String, ChatError),
+    /// A tool has ended the conversation, with these words.
+    Closed(String),
+}
+
+impl Drive {
+    pub(super) fn new(
+        agent: Arc<Inner>,
+        seat: Seat,
+        connection: Connection,
+        record: TurnRecord,
+        prepared: Prepared,
+    ) -> Self {
+        Self { agent, seat, connection, record, prepared, described: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Goes on until the turn is over or waits for a person.
+    pub(super) async fn run(mut self) {
+        loop {
+            let done = match self.record.turn.next() {
+                Step::AskModel(tool_use) => self.ask(tool_use).await,
+                Step::RunCalls(calls) => self.run_calls(calls).await,
+                Step::AskPerson | Step::Finish(_) => break,
+            };
+            if let Err(stop) = done {
+                self.stop(stop);
+                break;
+            }
+            self.keep_soon();
+        }
+        self.finish().await;
+    }
+
+    /// Asks the model and passes on what it says.
+    async fn ask(&mut self, tool_use: ToolUse) -> Result<(), Stop> {
+        self.tell(Event::RoundStarted);
+        if !self.notes.is_empty() {
+            self.record.turn.note(as_note(&std::mem::take(&mut self.notes)));
+        }
+        let mut said = String::new();
+        let reply = {
+            let mut stream = self.agent.model.ask(self.request(tool_use));
+            let mut deserted = pin!(self.seat.live.deserted());
+            let mut deadline = pin!(tokio::time::sleep(self.agent.settings.round_deadline));
+            loop {
+                let item = tokio::select! {
+                    biased;
+                    item = stream.next() => item,
+                    event = next_event(&self.connection) => {
+                        pass_on(&self.seat.live, &self.seat.conversation, &mut self.notes, event);
+                        continue;
+                    }
+                    () = &mut deserted => return Err(Stop::Deserted(said)),
+                    () = &mut deadline => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Silent))),
+                };
+                match item {
+                    Some(Ok(ChatEvent::Text(text))) => {
+                        said.push_str(&text);
+                        if self.seat.live.push(Event::Text(text.into())).is_err() {
+                            return Err(Stop::Failed(said, self.broke(ChatErrorKind::TooLong)));
+                        }
+                    }
+                    Some(Ok(ChatEvent::Thought(text))) => {
+                        if self.seat.live.push(Event::Thought(text.into())).is_err() {
+                            return Err(Stop::Failed(said, self.broke(ChatErrorKind::TooLong)));
+                        }
+                    }
+                    Some(Ok(ChatEvent::Done(reply))) => break reply,
+                    Some(Err(error)) => return Err(Stop::Failed(said, error)),
+                    None => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Cut))),
+                }
+            }
+        };
+        let used = reply.usage.input_tokens + reply.usage.output_tokens;
+        self.prepared.measure(&self.agent, used);
+        self.record.turn.replied(reply);
+        Ok(())
+    }
+
+    /// Hands the calls of a message to the orchestrator and passes on what they come to.
+    async fn run_calls(&mut self, calls: Vec<ShownCall>) -> Result<(), Stop> {
+        let mut places = Vec::new();
+        let mut submitted = Vec::new();
+        for (place, shown) in calls.iter().enumerate() {
+            self.tell(Event::Call(Arc::new(shown.clone())));
+            if self.prepared.describes && shown.call.name == describe::NAME {
+                let now = self.agent.orchestrator.now();
+                let response =
+                    describe::answer(&self.seat.conversation.session, &shown.call, &mut self.described, now);
+                self.answered(place, &shown.id, response);
+            } else {
+                places.push(place);
+                submitted.push(as_call(shown));
+            }
+        }
+        let mut batch = self.connection.submit(submitted);
+        let mut places = places.into_iter();
+        loop {
+            let reply = tokio::select! {
+                biased;
+                event = next_event(&self.connection) => {
+                    pass_on(&self.seat.live, &self.seat.conversation, &mut self.notes, event);
+                    continue;
+                }
+                reply = batch.next() => reply,
+                () = self.seat.live.deserted() => {
+                    // What has begun to write finishes; its outcome is told when the person comes back.
+                    self.seat.conversation.session.interrupt();
+                    return Err(Stop::Deserted(String::new()));
+                }
+            };
+            let (Some(reply), Some(place)) = (reply, places.next()) else { break };
+            match reply {
+                Reply::Answer(answer) => {
+                    let response = answer.response.clone();
+                    self.answered(place, &calls[place].id, response);
+                    answer.delivered();
+                }
+                Reply::Waits { .. } => self.record.turn.asked(place),
+            }
+        }
+        drop(batch);
+        self.pass_on_waiting();
+        self.closed_by(&calls).await.map_or(Ok(()), |farewell| Err(Stop::Closed(farewell)))
+    }
+
+    fn answered(&mut self, place: usize, id: &str, response: Arc<ToolResponse>) {
+        self.tell(Event::Answered { id: id.into(), response: response.clone() });
+        self.record.turn.answered(place, response);
+    }
+
+    /// Whether a tool has blocked the client, and what they were told. A blocked client does not reach a model.
+    async fn closed_by(&self, calls: &[ShownCall]) -> Option<String> {
+        let session = &self.seat.conversation.session;
+        let can_block = |call: &ShownCall| {
+            let tool = session.snapshot().find(&call.call.name);
+            tool.is_some_and(|tool| {
+                tool.metadata().effective_capabilities().contains(&Capability::Moderation)
+            })
+        };
+        if !calls.iter().any(can_block) {
+            return None;
+        }
+        let now_ms = epoch_ms(self.agent.orchestrator.now());
+        let block = block_of(&**self.agent.orchestrator.store(), session.client(), now_ms).await;
+        block.ok().flatten().map(|block| block.message)
+    }
+
+    /// The conversation as the model gets it.
+    fn request(&self, tool_use: ToolUse) -> ChatRequest {
+        let mut messages = match &self.prepared.transcript {
+            Some(transcript) => transcript.clone(),
+            None => self.seat.conversation.lock().before(self.record.number, self.prepared.left_out),
+        };
+        messages.extend(self.record.turn.messages().iter().cloned());
+        ChatRequest {
+            system: self.prepared.system.clone(),
+            messages: begins_with_a_person(messages),
+            tools: self.prepared.tools.clone(),
+            tool_use,
+        }
+    }
+
+    /// Ends the turn where it stands.
+    fn stop(&mut self, stop: Stop) {
+        let (said, ending, failure) = match stop {
+            Stop::Deserted(said) => (said, Ending::Aborted, None),
+            Stop::Failed(said, error) => {
+                tracing::warn!(
+                    session = self.seat.conversation.session.id(), turn = self.record.number, kind = ?error.kind,
+                    error = %error, "the model failed"
+                );
+                (said, Ending::Failed, Some(Failure::of(error.kind)))
+            }
+            Stop::Closed(farewell) => {
+                self.tell(Event::RoundStarted);
+                self.tell(Event::Text(farewell.as_str().into()));
+                (farewell, Ending::Closed, None)
+            }
+        };
+        let session = &self.seat.conversation.session;
+        let now = self.agent.orchestrator.now();
+        let said = (!said.is_empty()).then(|| words(self.agent.model.name(), said));
+        self.record.turn.stop(said, ending, |tool| {
+            let message = "The person left before this was answered. If it did something, that will be told.";
+            Arc::new(session.snapshot().refuse(tool, ToolError::new(ErrorType::Cancelled, message), now))
+        });
+        if let Some(failure) = failure {
+            self.tell(Event::Failed(failure));
+        }
+    }
+
+    /// Writes the turn down and says that it is over, or waits.
+    async fn finish(mut self) {
+        self.pass_on_waiting();
+        self.seat.conversation.session.turn_completed();
+        let ending = self.record.turn.ending().cloned();
+        if ending == Some(Ending::Empty) {
+            self.tell(Event::Failed(Failure {
+                kind: ErrorType::Transient,
+                message: "The model gave no answer. Please ask again.".into(),
+                retryable: true,
+            }));
+        }
+        if self.prepared.transcript.is_none() {
+            let commit =
+                history::keep(self.seat.conversation.session.id(), &self.record, self.agent.expiry_ms());
+            if let Err(error) = self.agent.orchestrator.store().commit(commit).await {
+                tracing::error!(session = self.seat.conversation.session.id(), error = %error, "a turn was not stored");
+            }
+        }
+        let usage = self.record.turn.usage();
+        {
+            let mut talk = self.seat.conversation.lock();
+            if self.prepared.transcript.is_none() {
+                talk.keep(self.record.clone());
+            }
+            // What came too late for this turn is told in the next one.
+            talk.notes.append(&mut self.notes);
+        }
+        self.seat.conversation.touch(epoch_ms(self.agent.orchestrator.now()));
+        self.tell(Event::Finished { ending, usage });
+        // The next turn may begin as soon as the seat is free, and must find the session without a connection.
+        let Self { seat, connection, .. } = self;
+        drop(connection);
+        drop(seat);
+    }
+
+    /// Leaves a trace of a turn that is not over, in case the process ends before it is.
+    fn keep_soon(&self) {
+        if self.prepared.transcript.is_some() {
+            return;
+        }
+        let commit = history::keep(self.seat.conversation.session.id(), &self.record, self.agent.expiry_ms());
+        if let Err(error) = self.agent.orchestrator.store().queue(commit) {
+            tracing::warn!(session = self.seat.conversation.session.id(), error = %error, "a turn waits to be stored");
+        }
+    }
+
+    fn pass_on_waiting(&mut self) {
+        while let Some(event) = self.connection.try_event() {
+            pass_on(&self.seat.live, &self.seat.conversation, &mut self.notes, event);
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        // Only words can be too much, and those are checked where they come in.
+        let _ = self.seat.live.push(event);
+    }
+
+    fn broke(&self, kind: ChatErrorKind) -> ChatError {
+        let model = self.agent.model.name().to_owned();
+        ChatError { kind, model, detail: "the stream ended without a reply".into(), retry_after: None }
+    }
+}
+
+/// The next event of a connection. Once another one has taken over there is none, and nobody waits for it here.
+async fn next_event(connection: &Connection) -> ClientEvent {
+    match connection.next_event().await {
+        Some(event) => event,
+        None => std::future::pending().await,
+    }
+}
+
+/// Tells a client's event to whoever follows, and what the model must know to the next question.
+fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, event: ClientEvent) {
+    let told = match event {
+        ClientEvent::Message(mut value) => {
+            let name = value["type"].as_str().unwrap_or("message").replace('_', "-");
+            if let Value::Object(fields) = &mut value {
+                fields.remove("type");
+            }
+            Event::Data { name: name.into(), value }
+        }
+        ClientEvent::Progress { call_id, text } => Event::Progress { id: call_id, text: text.into() },
+        ClientEvent::Confirmation { call_id, request } => {
+            let request = Arc::new(request);
+            let mut talk = conversation.lock();
+            talk.questions.retain(|question| question.call_id != call_id);
+            talk.questions.push(OpenQuestion { call_id: call_id.clone(), request: request.clone() });
+            Event::Asked { id: call_id, request }
+        }
+        ClientEvent::Answer { why, answer } => {
+            let (id, name, response) = (answer.call_id.clone(), answer.name.clone(), answer.response.clone());
+            // The orchestrator has a note of its own for what a person has decided.
+            if why != Why::Confirmed {
+                notes.push(late(&name, &response));
+            }
+            answer.delivered();
+            Event::LateAnswer { id, name, response }
+        }
+        ClientEvent::End(end) => Event::Data {
+            name: "session-end".into(),
+            value: serde_json::json!({ "reason": end.reason, "message": end.closing_message }),
+        },
+    };
+    let _ = live.push(told);
+}
+
+fn late(name: &str, response: &ToolResponse) -> String {
+    let outcome = serde_json::to_string(&response.for_model()).unwrap_or_default();
+    format!("An earlier call of {name} has come to this: {outcome}")
+}
+
+/// Notes, in the form that the prompt explains.
+pub(super) fn as_note(notes: &[String]) -> String {
+    let lines: Vec<_> = notes.iter().map(|note| format!("[Note: {note}]")).collect();
+    lines.join("\n")
+}
+
+fn as_call(shown: &ShownCall) -> Call {
+    let ModelCall { name, arguments, .. } = &shown.call;
+    let arguments = match arguments {
+        CallArguments::Json(value) => value.clone(),
+        // The first gate refuses what is no object and says so.
+        CallArguments::Broken(text) => Value::String(text.clone()),
+    };
+    Call::new(name.clone(), arguments).with_id(shown.id.clone())
+}
+
+/// A conversation begins with a person. When its beginning was left out, what comes first may be an answer to nobody.
+fn begins_with_a_person(mut messages: Vec<ChatMessage>) -> Vec<ChatMessage> {
+    let first = messages.iter().position(|message| matches!(message, ChatMessage::Person { .. }));
+    messages.drain(..first.unwrap_or(0));
+    messages
+}

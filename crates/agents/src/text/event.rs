@@ -1,0 +1,132 @@
+//! What a turn tells whoever follows it. Servers put it into their own words.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{ChatErrorKind, ConfirmationRequest, ErrorType, ToolResponse, Usage};
+use serde_json::Value;
+
+use crate::turn::{Ending, ShownCall};
+
+/// Something that happens in a turn, as it happens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The turn has begun, or goes on after a person's word.
+    Started {
+        /// The id of the message that answers.
+        message_id: Arc<str>,
+        /// The session.
+        session_id: Arc<str>,
+    },
+    /// The model is asked.
+    RoundStarted,
+    /// More words for the person.
+    Text(Box<str>),
+    /// More of what the model thinks.
+    Thought(Box<str>),
+    /// The model calls a tool.
+    Call(Arc<ShownCall>),
+    /// A person is asked about a call.
+    Asked {
+        /// Which call.
+        id: Arc<str>,
+        /// What is asked, with the token that answers it.
+        request: Arc<ConfirmationRequest>,
+    },
+    /// A call is answered.
+    Answered {
+        /// Which call.
+        id: Arc<str>,
+        /// The envelope.
+        response: Arc<ToolResponse>,
+    },
+    /// A note while a slow tool runs.
+    Progress {
+        /// Which call.
+        id: Arc<str>,
+        /// What it says.
+        text: Box<str>,
+    },
+    /// The outcome of a call of an earlier turn.
+    LateAnswer {
+        /// Which call.
+        id: Arc<str>,
+        /// The tool.
+        name: Arc<str>,
+        /// The envelope.
+        response: Arc<ToolResponse>,
+    },
+    /// Something for the page: a tool's message, or a note of ours.
+    Data {
+        /// What it is: `timeout`, `voice-session-start`.
+        name: Box<str>,
+        /// What it says.
+        value: Value,
+    },
+    /// The model has said what it had to say in this round.
+    RoundEnded,
+    /// It went wrong. The session goes on.
+    Failed(Failure),
+    /// The turn is over, or waits for a person.
+    Finished {
+        /// How it ended; `None` while it waits.
+        ending: Option<Ending>,
+        /// What it took.
+        usage: Usage,
+    },
+}
+
+/// What a person is told when the model fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The type that clients know.
+    pub kind: ErrorType,
+    /// One sentence for a person.
+    pub message: String,
+    /// Whether it may work later.
+    pub retryable: bool,
+}
+
+impl Failure {
+    /// The words for a model's failure. What exactly went wrong is for the log.
+    pub fn of(kind: ChatErrorKind) -> Self {
+        let (kind, message, retryable) = match kind {
+            ChatErrorKind::Unreachable => {
+                (ErrorType::Transient, "The model cannot be reached. Please try again in a moment.", true)
+            }
+            ChatErrorKind::Unauthorised => (
+                ErrorType::Auth,
+                "The model refuses our key. Whoever runs this site has to set a valid one.",
+                false,
+            ),
+            ChatErrorKind::RateLimited => (
+                ErrorType::RateLimit,
+                "The model is asked too often at the moment. Please try again later.",
+                true,
+            ),
+            ChatErrorKind::Overloaded => {
+                (ErrorType::Transient, "The model has trouble at the moment. Please try again.", true)
+            }
+            ChatErrorKind::Rejected => (
+                ErrorType::Permanent,
+                "The model does not accept our request. Whoever runs this site finds the reason in the log.",
+                false,
+            ),
+            ChatErrorKind::TooLong => {
+                (ErrorType::Permanent, "This is too long for the model. Please say it in fewer words.", false)
+            }
+            ChatErrorKind::Refused => (ErrorType::Permanent, "The model will not answer this.", false),
+            ChatErrorKind::Cut => {
+                (ErrorType::Transient, "The answer was cut off on its way. Please ask again.", true)
+            }
+            ChatErrorKind::Garbled => (
+                ErrorType::Transient,
+                "The model sent something that cannot be read. Please ask again.",
+                true,
+            ),
+            ChatErrorKind::Silent => {
+                (ErrorType::Transient, "The model did not answer in time. Please ask again.", true)
+            }
+        };
+        Self { kind, message: message.into(), retryable }
+    }
+}

@@ -1,0 +1,124 @@
+//! What was said, turn by turn, in the store.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{ChatMessage, Commit, Scan, Store, StoreError, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::prompt::tokens;
+use crate::turn::Turn;
+
+/// How many turns a conversation keeps at hand. Older ones stay in the store.
+const KEPT: usize = 500;
+/// How many rows are read at once.
+const PAGE: usize = 200;
+
+/// One turn, as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TurnRecord {
+    pub(super) number: u64,
+    /// What the person's page calls the message.
+    pub(super) person_id: Option<String>,
+    /// What the answer is called.
+    pub(super) message_id: Arc<str>,
+    /// What the person wrote, without our notes.
+    pub(super) said: String,
+    pub(super) at_ms: u64,
+    pub(super) turn: Turn,
+    /// The person had the answer made anew. What it did stays done, but it is not part of the conversation any more.
+    #[serde(default)]
+    pub(super) is_replaced: bool,
+}
+
+impl TurnRecord {
+    /// Roughly what it takes in a model's window.
+    pub(super) fn tokens(&self) -> usize {
+        self.turn.messages().iter().map(message_tokens).sum()
+    }
+}
+
+/// Roughly what a message takes in a model's window.
+pub(super) fn message_tokens(message: &ChatMessage) -> usize {
+    tokens(serde_json::to_string(message).map_or(0, |text| text.len()))
+}
+
+fn key(session: &str, number: u64) -> String {
+    format!("s/{session}/{number:010}")
+}
+
+/// Where a client's own name for a conversation leads. The name is theirs, so it is never used as a key itself.
+fn chat_key(client: &str, chat: &str) -> String {
+    let digest = Sha256::digest(chat.as_bytes());
+    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("c/{client}/{hex}")
+}
+
+/// The write that keeps a turn.
+pub(super) fn keep(session: &str, record: &TurnRecord, expires_ms: u64) -> Commit {
+    Commit::default().put_until(Table::History, key(session, record.number), json!(record), Some(expires_ms))
+}
+
+/// The turns of a session, the oldest first.
+pub(super) async fn load(store: &dyn Store, session: &str) -> Result<Vec<TurnRecord>, StoreError> {
+    let mut records = Vec::new();
+    let mut scan = Scan::prefix(format!("s/{session}/"), PAGE);
+    loop {
+        let page = store.scan(Table::History, scan.clone()).await?;
+        let Some((last, _)) = page.last() else { break };
+        scan.after = Some(last.clone());
+        for (key, row) in page {
+            match serde_json::from_value::<TurnRecord>(row.value) {
+                Ok(record) => records.push(record),
+                Err(error) => tracing::error!(key, error = %error, "a stored turn cannot be read"),
+            }
+        }
+    }
+    let surplus = records.len().saturating_sub(KEPT);
+    records.drain(..surplus);
+    Ok(records)
+}
+
+/// The session that a client's chat is in.
+pub(super) async fn session_of_chat(
+    store: &dyn Store,
+    client: &str,
+    chat: &str,
+) -> Result<Option<(String, u64)>, StoreError> {
+    let row = store.get(Table::History, &chat_key(client, chat)).await?;
+    Ok(row.and_then(|row| Some((row.value["sessionId"].as_str()?.to_owned(), row.version))))
+}
+
+/// The write that puts a chat into a session, if nobody else has done so since.
+pub(super) fn enter_chat(
+    client: &str,
+    chat: &str,
+    session: &str,
+    seen: Option<u64>,
+    expires_ms: u64,
+) -> Commit {
+    let key = chat_key(client, chat);
+    let value = json!({ "sessionId": session });
+    Commit::default().check(Table::History, key.clone(), seen).put_until(
+        Table::History,
+        key,
+        value,
+        Some(expires_ms),
+    )
+}
+
+/// How many of the oldest turns must be left out so that the rest fits.
+pub(super) fn surplus(turns: &[TurnRecord], room: usize) -> usize {
+    let mut used = 0;
+    for (place, record) in turns.iter().enumerate().rev() {
+        if !record.is_replaced {
+            used += record.tokens();
+        }
+        if used > room {
+            return place + 1;
+        }
+    }
+    0
+}

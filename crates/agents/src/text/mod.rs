@@ -1,0 +1,215 @@
+//! The agent that people write to.
+//!
+//! A request brings a person's message to a conversation and gets a reader that follows the answer. The turn runs in a
+//! task of its own; it is told when nobody follows it any more. One turn runs in a conversation at a time.
+
+mod begin;
+mod conversation;
+mod drive;
+mod event;
+mod history;
+mod live;
+mod prepared;
+mod reach;
+mod view;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use quarterdeck_contracts::{ChatMessage, ChatModel, StoreError, ToolError};
+use quarterdeck_runtime::{Block, Client, Orchestrator, Registry, SessionError};
+
+pub use event::{Event, Failure};
+pub use live::Reader;
+pub use view::{Part, SessionView, TurnView};
+
+use crate::prompt::{Prompts, Situation};
+use conversation::Conversation;
+
+/// The numbers of the text agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How often the model is asked in a turn at the most. The last time it must answer in words.
+    pub rounds: u32,
+    /// How many tokens of guides the prompt carries before it is cut to summaries.
+    pub guide_tokens: usize,
+    /// How long one answer of the model may take.
+    pub round_deadline: Duration,
+    /// How many conversations are kept in memory.
+    pub conversations: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rounds: 8,
+            guide_tokens: 16_000,
+            round_deadline: Duration::from_secs(300),
+            conversations: 10_000,
+        }
+    }
+}
+
+/// What a text agent is made of.
+pub struct Parts {
+    /// Decides what the model may do.
+    pub orchestrator: Orchestrator,
+    /// The tools.
+    pub registry: Arc<Registry>,
+    /// The model.
+    pub model: Arc<dyn ChatModel>,
+    /// The texts that a site may change.
+    pub prompts: Prompts,
+    /// The numbers.
+    pub settings: Settings,
+}
+
+/// The agent that people write to. Cheap to clone.
+#[derive(Clone)]
+pub struct TextAgent {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    orchestrator: Orchestrator,
+    registry: Arc<Registry>,
+    model: Arc<dyn ChatModel>,
+    prompts: Prompts,
+    settings: Settings,
+    conversations: Mutex<HashMap<String, Arc<Conversation>>>,
+}
+
+/// Who writes.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    /// Who they are, as the server has established it.
+    pub client: Client,
+    /// Where and when they are, as they say.
+    pub situation: Situation,
+}
+
+/// Which conversation is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Address<'a> {
+    /// A new one.
+    New,
+    /// One that the client has a name of its own for. It begins with the first message.
+    Chat(&'a str),
+    /// A session.
+    Session(&'a str),
+}
+
+/// What a person says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What their page calls the message; a second delivery under the same id is the same message.
+    pub id: Option<String>,
+    /// Their key for this request, which counts before the id.
+    pub idempotency_key: Option<String>,
+    /// The words.
+    pub text: String,
+}
+
+/// A person's word about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The token that they were shown.
+    pub token: String,
+    /// Whether the call may run.
+    pub is_approved: bool,
+}
+
+/// A conversation that the client tells us, in protocols where it is the client's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transcript {
+    /// Everything before the last message.
+    pub before: Vec<ChatMessage>,
+    /// What the person says now.
+    pub text: String,
+    /// What makes two requests the same one.
+    pub fingerprint: String,
+    /// Whether the client says that it sends the request again.
+    pub is_retry: bool,
+}
+
+/// Why a message is not answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is no session for it.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// An answer is being written in this conversation.
+    #[error("an answer is still being written in this conversation")]
+    Busy,
+    /// There is nothing to answer anew.
+    #[error("there is no message to answer anew")]
+    NothingToRegenerate,
+    /// None of the decisions is about a question that is open.
+    #[error("{0}")]
+    Confirmation(ToolError),
+    /// The operating system gives no random numbers.
+    #[error("no random numbers")]
+    NoRandom,
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Session(SessionError::Store(error))
+    }
+}
+
+impl Refusal {
+    /// The block that a client is under, if that is the reason.
+    pub fn block(&self) -> Option<&Block> {
+        match self {
+            Self::Session(SessionError::Blocked(block)) => Some(block),
+            _ => None,
+        }
+    }
+}
+
+impl TextAgent {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { orchestrator, registry, model, prompts, settings } = parts;
+        let conversations = Mutex::default();
+        Self { inner: Arc::new(Inner { orchestrator, registry, model, prompts, settings, conversations }) }
+    }
+
+    /// The model that answers, `gemini/gemini-3.8-flash`.
+    pub fn model(&self) -> &str {
+        self.inner.model.name()
+    }
+
+    /// Lets go of conversations that nobody has used for a while. They wait in the store.
+    pub fn tidy(&self) {
+        let now_ms = epoch_ms(self.inner.orchestrator.now());
+        let patience = self.inner.orchestrator.policy().confirmation_lifetime.as_millis() as u64;
+        self.inner.lock().retain(|_, conversation| {
+            conversation.is_running() || now_ms.saturating_sub(conversation.used_ms()) < patience
+        });
+    }
+
+    /// How many turns run at the moment.
+    pub fn running(&self) -> usize {
+        self.inner.lock().values().filter(|conversation| conversation.is_running()).count()
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Conversation>>> {
+        self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until when what is written now is kept.
+    fn expiry_ms(&self) -> u64 {
+        epoch_ms(self.orchestrator.now()) + self.orchestrator.policy().retention.as_millis() as u64
+    }
+}
+
+/// Milliseconds since 1970.
+fn epoch_ms(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

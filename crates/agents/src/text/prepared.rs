@@ -1,0 +1,102 @@
+//! What stays the same through all rounds of a turn.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{ChatMessage, Mode};
+use serde_json::Value;
+
+use super::Inner;
+use super::conversation::Conversation;
+use super::history::{message_tokens, surplus};
+use crate::describe;
+use crate::prompt::{Guides, Situation, tokens};
+
+/// The instruction, the tools, and how much of the history fits beside them.
+pub(super) struct Prepared {
+    pub(super) system: Arc<str>,
+    pub(super) tools: Arc<[Value]>,
+    /// Whether `describe_tool` is among them.
+    pub(super) describes: bool,
+    /// How many of the oldest turns are left out.
+    pub(super) left_out: usize,
+    /// The conversation as the client tells it, in protocols where it is the client's.
+    pub(super) transcript: Option<Vec<ChatMessage>>,
+    system_tokens: usize,
+    tool_tokens: usize,
+}
+
+impl Prepared {
+    pub(super) fn new(
+        agent: &Inner,
+        conversation: &Conversation,
+        situation: &Situation,
+        transcript: Option<Vec<ChatMessage>>,
+    ) -> Self {
+        let session = &conversation.session;
+        let orchestrator = &agent.orchestrator;
+        let budgets = orchestrator.policy().of(Mode::Text);
+        let system = agent.prompts.system(
+            session,
+            situation,
+            budgets,
+            agent.settings.guide_tokens,
+            orchestrator.now(),
+        );
+        let form = agent.model.declarations();
+        let offered =
+            session.offered().filter_map(|tool| tool.compiled().provider_schemas.get(&form).cloned());
+        let mut tools: Vec<Value> = offered.collect();
+        let describes = system.guides == Guides::Summaries;
+        if describes {
+            tools.push(describe::declaration(form));
+        }
+        let system_tokens = tokens(system.text.chars().count());
+        let tool_tokens = tools.iter().map(|tool| tokens(tool.to_string().len())).sum();
+        let room = (agent.model.window() * 9 / 10).saturating_sub(system_tokens + tool_tokens);
+        let mut prepared = Self {
+            system: system.text.into(),
+            tools: tools.into(),
+            describes,
+            left_out: 0,
+            transcript,
+            system_tokens,
+            tool_tokens,
+        };
+        prepared.make_room(conversation, room);
+        prepared.measure(agent, 0);
+        prepared
+    }
+
+    /// Leaves out the oldest turns that do not fit. Some room stays for what this turn brings.
+    fn make_room(&mut self, conversation: &Conversation, room: usize) {
+        let room = room - room / 4;
+        match &mut self.transcript {
+            None => self.left_out = surplus(&conversation.lock().turns, room),
+            Some(transcript) => {
+                let mut used = 0;
+                let fits = transcript.iter().rev().take_while(|message| {
+                    used += message_tokens(message);
+                    used <= room
+                });
+                let kept = fits.count();
+                transcript.drain(..transcript.len() - kept);
+            }
+        }
+    }
+
+    /// Says how full the window is.
+    pub(super) fn measure(&self, agent: &Inner, used: u64) {
+        let (system, tools) = (self.system_tokens as u64, self.tool_tokens as u64);
+        agent.orchestrator.metrics().context(
+            system,
+            tools,
+            used.max(system + tools),
+            agent.model.window() as u64,
+        );
+    }
+
+    /// Estimated tokens of the instruction and the declarations.
+    pub(super) fn tokens(&self) -> (usize, usize) {
+        (self.system_tokens, self.tool_tokens)
+    }
+}

@@ -1,0 +1,158 @@
+//! How a request reaches its conversation.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{CommitError, ErrorType, Mode, ToolError};
+use quarterdeck_runtime::{Session, SessionError};
+
+use super::conversation::Conversation;
+use super::history::{self, TurnRecord};
+use super::{Address, Inner, Refusal, Visitor, epoch_ms};
+use crate::turn::Ending;
+
+/// How many turns of a session that has ended go on in the next one.
+const CARRIED: usize = 50;
+
+impl Inner {
+    /// The conversation that a request means; one that does not exist yet is begun where that makes sense.
+    pub(super) async fn reach(
+        &self,
+        visitor: &Visitor,
+        address: Address<'_>,
+    ) -> Result<Arc<Conversation>, Refusal> {
+        match address {
+            Address::New => self.open(visitor).await,
+            Address::Session(id) => self.resume(visitor, id).await,
+            Address::Chat(chat) => self.reach_chat(visitor, chat).await,
+        }
+    }
+
+    /// The conversation that a request means, if there is one.
+    pub(super) async fn find(
+        &self,
+        visitor: &Visitor,
+        address: Address<'_>,
+    ) -> Result<Option<Arc<Conversation>>, Refusal> {
+        let id = match address {
+            Address::New => return Ok(None),
+            Address::Session(id) => id.to_owned(),
+            Address::Chat(chat) => {
+                let store = self.orchestrator.store();
+                match history::session_of_chat(&**store, &visitor.client.id, chat).await? {
+                    Some((id, _)) => id,
+                    // The name may be a session's own: pages use what they were told.
+                    None => chat.to_owned(),
+                }
+            }
+        };
+        match self.resume(visitor, &id).await {
+            Ok(conversation) => Ok(Some(conversation)),
+            Err(Refusal::Session(SessionError::Unknown | SessionError::Ended | SessionError::BadId)) => {
+                Ok(None)
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    async fn open(&self, visitor: &Visitor) -> Result<Arc<Conversation>, Refusal> {
+        let snapshot = self.registry.snapshot();
+        let session = self.orchestrator.open(visitor.client.clone(), Mode::Text, snapshot).await?;
+        Ok(self.remember(session, Vec::new()))
+    }
+
+    async fn resume(&self, visitor: &Visitor, id: &str) -> Result<Arc<Conversation>, Refusal> {
+        let snapshot = self.registry.snapshot();
+        let session = self.orchestrator.resume(id, visitor.client.clone(), snapshot).await?;
+        if session.mode() != Mode::Text {
+            return Err(SessionError::Unknown.into());
+        }
+        if let Some(known) = self.lock().get(id) {
+            return Ok(known.clone());
+        }
+        let turns = history::load(&**self.orchestrator.store(), id).await?;
+        let turns = self.mend(&session, turns);
+        Ok(self.remember(session, turns))
+    }
+
+    /// A client's own name for a conversation. After a session has ended, the conversation goes on in a new one.
+    async fn reach_chat(&self, visitor: &Visitor, chat: &str) -> Result<Arc<Conversation>, Refusal> {
+        let store = self.orchestrator.store().clone();
+        let client = &visitor.client.id;
+        // Whoever loses a race against another first message finds the winner's session the second time.
+        for _ in 0..3 {
+            let known = history::session_of_chat(&*store, client, chat).await?;
+            let ended = match &known {
+                Some((id, _)) => match self.resume(visitor, id).await {
+                    Ok(conversation) => return Ok(conversation),
+                    Err(Refusal::Session(SessionError::Ended | SessionError::Unknown)) => Some(id.clone()),
+                    Err(refusal) => return Err(refusal),
+                },
+                None => None,
+            };
+            let conversation = self.open(visitor).await?;
+            let id = conversation.session.id().to_owned();
+            let seen = known.map(|(_, version)| version);
+            let entered = history::enter_chat(client, chat, &id, seen, self.expiry_ms());
+            match store.commit(entered).await {
+                Ok(()) => {}
+                Err(CommitError::Changed { .. }) => continue,
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+            if let Some(ended) = ended {
+                self.carry_over(&conversation, &ended).await?;
+            }
+            return Ok(conversation);
+        }
+        Err(Refusal::Busy)
+    }
+
+    /// Takes what was said in a session that has ended into the one that follows it.
+    async fn carry_over(&self, conversation: &Conversation, ended: &str) -> Result<(), Refusal> {
+        let turns = history::load(&**self.orchestrator.store(), ended).await?;
+        let mut turns = self.mend(&conversation.session, turns);
+        turns.drain(..turns.len().saturating_sub(CARRIED));
+        // They come before the new session's first turn, whose number is one, and are found under their new session
+        // only in memory: the store has them under the old one.
+        for turn in &mut turns {
+            turn.number = 0;
+        }
+        conversation.lock().turns = turns;
+        Ok(())
+    }
+
+    /// Ends what the end of a process has left open, so that the conversation can go on.
+    fn mend(&self, session: &Session, mut turns: Vec<TurnRecord>) -> Vec<TurnRecord> {
+        let last = turns.len().saturating_sub(1);
+        let now = self.orchestrator.now();
+        for (place, record) in turns.iter_mut().enumerate() {
+            let waits = place == last && record.turn.is_suspended();
+            if record.turn.ending().is_some() || waits {
+                continue;
+            }
+            record.turn.stop(None, Ending::Failed, |tool| {
+                let message =
+                    "This was not answered before the server stopped. Nobody knows whether it was done.";
+                Arc::new(session.snapshot().refuse(tool, ToolError::new(ErrorType::Internal, message), now))
+            });
+        }
+        turns
+    }
+
+    /// Keeps a conversation at hand. Of two that were brought back at the same time, the first one counts.
+    fn remember(&self, session: Session, turns: Vec<TurnRecord>) -> Arc<Conversation> {
+        let now_ms = epoch_ms(self.orchestrator.now());
+        let mut known = self.lock();
+        if known.len() >= self.settings.conversations {
+            let oldest = known
+                .iter()
+                .filter(|(_, conversation)| !conversation.is_running())
+                .min_by_key(|(_, conversation)| conversation.used_ms())
+                .map(|(id, _)| id.clone());
+            if let Some(oldest) = oldest {
+                known.remove(&oldest);
+            }
+        }
+        let id = session.id().to_owned();
+        known.entry(id).or_insert_with(|| Conversation::new(session, turns, now_ms)).clone()
+    }
+}

@@ -1,0 +1,109 @@
+//! A conversation for whoever had it: what a page shows after it was loaded again.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::ToolResponse;
+use quarterdeck_runtime::PendingEnd;
+
+use super::conversation::Conversation;
+use super::{Address, Refusal, TextAgent, Visitor};
+use crate::turn::{Ending, ShownCall, Told};
+
+/// A conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionView {
+    /// Its session.
+    pub id: String,
+    /// The registry it is pinned to.
+    pub registry_version: String,
+    /// Whether an answer is being written.
+    pub is_running: bool,
+    /// Its turns, the oldest first, without those that were made anew.
+    pub turns: Vec<TurnView>,
+}
+
+/// One turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnView {
+    /// What the person's page calls their message.
+    pub person_id: Option<String>,
+    /// What they said.
+    pub said: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What the answer is called.
+    pub message_id: Arc<str>,
+    /// The answer, in order.
+    pub parts: Vec<Part>,
+    /// How it ended, if it has.
+    pub ending: Option<Ending>,
+}
+
+/// One part of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// Words.
+    Text(String),
+    /// A call, and what it came to.
+    Call(ShownCall, Option<Arc<ToolResponse>>),
+}
+
+impl TextAgent {
+    /// A conversation of this client.
+    pub async fn view(&self, visitor: &Visitor, of: Address<'_>) -> Result<Option<SessionView>, Refusal> {
+        Ok(self.inner.find(visitor, of).await?.map(|conversation| conversation.view()))
+    }
+
+    /// Ends a conversation of this client; `false` when there is none.
+    pub async fn end(&self, visitor: &Visitor, which: Address<'_>) -> Result<bool, Refusal> {
+        let Some(conversation) = self.inner.find(visitor, which).await? else { return Ok(false) };
+        let end = PendingEnd {
+            after: quarterdeck_contracts::EndAfter::CurrentTurn,
+            reason: "user_requested".into(),
+            closing_message: None,
+            text_response: None,
+        };
+        conversation.session.end(end).await;
+        self.inner.lock().remove(conversation.session.id());
+        Ok(true)
+    }
+}
+
+impl Conversation {
+    fn view(&self) -> SessionView {
+        let talk = self.lock();
+        let turns = talk.turns.iter().filter(|record| !record.is_replaced).map(|record| {
+            let mut parts: Vec<Part> = Vec::new();
+            for told in record.turn.story() {
+                match told {
+                    Told::Round => {}
+                    Told::Text(text) => parts.push(Part::Text(text.to_owned())),
+                    Told::Call(call) => parts.push(Part::Call(call, None)),
+                    Told::Answer(id, response) => {
+                        let of = parts.iter_mut().find_map(|part| match part {
+                            Part::Call(call, answer) if call.id == id => Some(answer),
+                            _ => None,
+                        });
+                        if let Some(answer) = of {
+                            *answer = Some(response.clone());
+                        }
+                    }
+                }
+            }
+            TurnView {
+                person_id: record.person_id.clone(),
+                said: record.said.clone(),
+                at_ms: record.at_ms,
+                message_id: record.message_id.clone(),
+                parts,
+                ending: record.turn.ending().cloned(),
+            }
+        });
+        SessionView {
+            id: self.session.id().to_owned(),
+            registry_version: self.session.snapshot().version().to_owned(),
+            is_running: talk.running.is_some(),
+            turns: turns.collect(),
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! One turn of a written conversation: what has been said in it, and what it needs done next.
+//!
+//! A turn performs no I/O and never waits. It names the next step, a driver does it and says what came of it. So a turn
+//! is tested without a runtime, and one that waits for a person can be stored and gone on with elsewhere, days later.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{
+    CallResult, ChatMessage, Finish, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent,
+    ToolResponse, ToolUse, Usage,
+};
+use serde::{Deserialize, Serialize};
+
+/// A turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Turn {
+    /// How the ids begin that we give to calls which came without a usable one.
+    prefix: String,
+    messages: Vec<ChatMessage>,
+    state: State,
+    rounds: u32,
+    most_rounds: u32,
+    usage: Usage,
+}
+
+/// What a turn needs done next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Ask the model, with the conversation and this turn's messages.
+    AskModel(ToolUse),
+    /// Run these calls, which belong to one message. Each is answered by its place.
+    RunCalls(Vec<ShownCall>),
+    /// Wait for a person's word. The turn is suspended until every question is decided.
+    AskPerson,
+    /// Nothing more.
+    Finish(Ending),
+}
+
+/// A call under an id that no other call of the turn has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShownCall {
+    /// The provider's id where that will do, and ours where it will not.
+    pub id: String,
+    /// The call as the model made it.
+    pub call: ModelCall,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The model has answered.
+    Answered,
+    /// Its answer was cut at the largest length.
+    Cut,
+    /// The provider held the answer back.
+    Filtered,
+    /// The model had nothing to say.
+    Empty,
+    /// The person left.
+    Aborted,
+    /// The model failed, or the conversation was ended by a tool.
+    Failed,
+    /// A tool has ended the conversation.
+    Closed,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Asking,
+    Calling(Vec<Slot>),
+    Over(Ending),
+}
+
+/// The place of one call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Slot {
+    shown: ShownCall,
+    outcome: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Open,
+    Asked,
+    Is(Arc<ToolResponse>),
+}
+
+impl Turn {
+    /// Begins with what the person said. `prefix` makes our ids unlike those of every other turn.
+    pub fn begin(text: String, prefix: String, most_rounds: u32) -> Self {
+        Self {
+            prefix,
+            messages: vec![ChatMessage::Person { text }],
+            state: State::Asking,
+            rounds: 0,
+            most_rounds: most_rounds.max(1),
+            usage: Usage::default(),
+        }
+    }
+
+    /// What is to be done next.
+    pub fn next(&self) -> Step {
+        match &self.state {
+            // The last round must end in words, so that the person always gets an answer.
+            State::Asking if self.is_last_round() => Step::AskModel(ToolUse::Off),
+            State::Asking => Step::AskModel(ToolUse::Allowed),
+            State::Calling(slots) => {
+                let open = slots.iter().any(|slot| slot.outcome == Outcome::Open);
+                if !open {
+                    return Step::AskPerson;
+                }
+                Step::RunCalls(slots.iter().map(|slot| slot.shown.clone()).collect())
+            }
+            State::Over(ending) => Step::Finish(ending.clone()),
+        }
+    }
+
+    /// What the conversation has gained by it, complete up to a message whose calls are not all answered.
+    pub fn messages(&self) -> &[ChatMessage] {
+        &self.messages
+    }
+
+    /// What it has taken so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Whether it waits for a person.
+    pub fn is_suspended(&self) -> bool {
+        self.next() == Step::AskPerson
+    }
+
+    /// How it ended, if it has.
+    pub fn ending(&self) -> Option<&Ending> {
+        match &self.state {
+            State::Over(ending) => Some(ending),
+            _ => None,
+        }
+    }
+
+    /// The ids of the calls that a person has not decided about.
+    pub fn undecided(&self) -> impl Iterator<Item = &str> {
+        let slots = match &self.state {
+            State::Calling(slots) => slots.as_slice(),
+            _ => &[],
+        };
+        slots.iter().filter(|slot| slot.outcome == Outcome::Asked).map(|slot| slot.shown.id.as_str())
+    }
+
+    /// What the calls of the last message have come to so far.
+    pub fn last_answers(&self) -> Vec<(String, Arc<ToolResponse>)> {
+        let mut answers = Vec::new();
+        for told in self.story() {
+            match told {
+                Told::Round => answers.clear(),
+                Told::Answer(id, response) => answers.push((id, response.clone())),
+                _ => {}
+            }
+        }
+        answers
+    }
+
+    /// What the open calls have come to so far: `None` for those that have no answer.
+    fn outcomes(&self) -> impl Iterator<Item = (&ShownCall, Option<&Arc<ToolResponse>>)> {
+        let slots = match &self.state {
+            State::Calling(slots) => slots.as_slice(),
+            _ => &[],
+        };
+        slots.iter().map(|slot| match &slot.outcome {
+            Outcome::Is(response) => (&slot.shown, Some(response)),
+            _ => (&slot.shown, None),
+        })
+    }
+
+    /// Puts a note in front of the next question to the model. Only where a model is asked next.
+    pub fn note(&mut self, text: String) {
+        if self.state == State::Asking {
+            self.messages.push(ChatMessage::Person { text });
+        }
+    }
+
+    /// The model has answered.
+    pub fn replied(&mut self, reply: ModelReply) {
+        let is_last = self.is_last_round();
+        self.rounds += 1;
+        self.usage += reply.usage;
+        let mut message = reply.message;
+        if is_last {
+            // Nobody will answer them, and a call without an answer spoils the conversation.
+            message.parts.retain(|part| !matches!(part.content, PartContent::Call(_)));
+        }
+        let slots = self.slots(&message);
+        let has_text = !message.text().trim().is_empty();
+        if !message.parts.is_empty() {
+            self.messages.push(ChatMessage::Model(message));
+        }
+        self.state = match (slots.is_empty(), reply.finish) {
+            (false, _) => State::Calling(slots),
+            (true, Finish::Filtered) => State::Over(Ending::Filtered),
+            (true, _) if !has_text => State::Over(Ending::Empty),
+            (true, Finish::Length) => State::Over(Ending::Cut),
+            (true, _) => State::Over(Ending::Answered),
+        };
+    }
+
+    /// The call at a place has its answer.
+    pub fn answered(&mut self, place: usize, response: Arc<ToolResponse>) {
+        if let State::Calling(slots) = &mut self.state
+            && let Some(slot) = slots.get_mut(place)
+        {
+            slot.outcome = Outcome::Is(response);
+        }
+        self.go_on();
+    }
+
+    /// A person is asked about the call at a place.
+    pub fn asked(&mut self, place: usize) {
+        if let State::Calling(slots) = &mut self.state
+            && let Some(slot) = slots.get_mut(place)
+            && slot.outcome == Outcome::Open
+        {
+            slot.outcome = Outcome::Asked;
+        }
+    }
+
+    /// A person has decided about a call, or it was answered without them. `false` when nobody waits for it.
+    pub fn decided(&mut self, id: &str, response: Arc<ToolResponse>) -> bool {
+        let State::Calling(slots) = &mut self.state else { return false };
+        let slot = slots.iter_mut().find(|slot| slot.shown.id == id && slot.outcome == Outcome::Asked);
+        let Some(slot) = slot else { return false };
+        slot.outcome = Outcome::Is(response);
+        self.go_on();
+        true
+    }
+
+    /// Ends it before its time. What was said stays, and what has no answer gets one, so that the conversation can go on.
+    pub fn stop(
+        &mut self,
+        said: Option<ModelMessage>,
+        ending: Ending,
+        unanswered: impl Fn(&str) -> Arc<ToolResponse>,
+    ) {
+        if let State::Calling(slots) = &mut self.state {
+            for slot in slots.iter_mut().filter(|slot| !matches!(slot.outcome, Outcome::Is(_))) {
+                slot.outcome = Outcome::Is(unanswered(&slot.shown.call.name));
+            }
+            self.go_on();
+        }
+        if let Some(said) = said.filter(|said| !said.text().is_empty()) {
+            self.messages.push(ChatMessage::Model(said));
+        }
+        self.state = State::Over(ending);
+    }
+
+    fn is_last_round(&self) -> bool {
+        self.rounds + 1 >= self.most_rounds
+    }
+
+    /// Once every call is answered, the model is asked again.
+    fn go_on(&mut self) {
+        let State::Calling(slots) = &self.state else { return };
+        let results: Option<Vec<_>> = slots
+            .iter()
+            .map(|slot| match &slot.outcome {
+                Outcome::Is(response) => Some(CallResult {
+                    id: slot.shown.call.id.clone(),
+                    name: slot.shown.call.name.clone(),
+                    response: response.clone(),
+                }),
+                _ => None,
+            })
+            .collect();
+        if let Some(results) = results {
+            self.messages.push(ChatMessage::Tools { results });
+            self.state = State::Asking;
+        }
+    }
+
+    fn slots(&self, message: &ModelMessage) -> Vec<Slot> {
+        let mut taken: Vec<String> = self.story().filter_map(Told::into_id).collect();
+        let shown = shown_calls(&self.prefix, self.rounds, message, &mut taken);
+        shown.into_iter().map(|shown| Slot { shown, outcome: Outcome::Open }).collect()
+    }
+
+    /// What has happened, in order, for someone who was not there.
+    pub fn story(&self) -> impl Iterator<Item = Told<'_>> {
+        let mut told = Vec::new();
+        let mut taken = Vec::new();
+        let mut calls: Vec<ShownCall> = Vec::new();
+        let mut round = 0;
+        for message in &self.messages {
+            match message {
+                ChatMessage::Person { .. } => {}
+                ChatMessage::Model(message) => {
+                    round += 1;
+                    told.push(Told::Round);
+                    calls = shown_calls(&self.prefix, round, message, &mut taken);
+                    let mut shown = calls.iter();
+                    for part in &message.parts {
+                        match &part.content {
+                            PartContent::Text(text) if !text.is_empty() => told.push(Told::Text(text)),
+                            PartContent::Call(_) => told.extend(shown.next().cloned().map(Told::Call)),
+                            _ => {}
+                        }
+                    }
+                }
+                ChatMessage::Tools { results } => {
+                    let answers = calls.drain(..).zip(results);
+                    told.extend(answers.map(|(call, result)| Told::Answer(call.id, &result.response)));
+                }
+            }
+        }
+        let open = self.outcomes().filter_map(|(call, response)| Some((call.id.clone(), response?)));
+        told.extend(open.map(|(id, response)| Told::Answer(id, response)));
+        told.into_iter()
+    }
+}
+
+/// Something that happened in a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told<'a> {
+    /// The model was asked.
+    Round,
+    /// It said something.
+    Text(&'a str),
+    /// It called a tool.
+    Call(ShownCall),
+    /// A call was answered.
+    Answer(String, &'a Arc<ToolResponse>),
+}
+
+impl Told<'_> {
+    fn into_id(self) -> Option<String> {
+        match self {
+            Self::Call(call) => Some(call.id),
+            _ => None,
+        }
+    }
+}
+
+/// The calls of a message under ids that are not taken.
+fn shown_calls(prefix: &str, round: u32, message: &ModelMessage, taken: &mut Vec<String>) -> Vec<ShownCall> {
+    let shown = message.calls().enumerate().map(|(place, call)| {
+        let given = call.id.clone().filter(|id| !id.is_empty() && !taken.contains(id));
+        let id = given.unwrap_or_else(|| format!("{prefix}_{round}_{place}"));
+        taken.push(id.clone());
+        ShownCall { id, call: call.clone() }
+    });
+    shown.collect()
+}
+
+/// A message that holds nothing but words.
+pub fn words(by: &str, text: impl Into<String>) -> ModelMessage {
+    ModelMessage { by: by.to_owned(), parts: vec![ModelPart::new(PartContent::Text(text.into()))] }
+}
