@@ -118,6 +118,11 @@ impl TextAgent {
             }
             Err(_) => return Err(Refusal::Busy),
         };
+        if let Some(decision) = conversation.decision_in(&text) {
+            // The person's word counts, not the model's: it is carried out here, and the model is told.
+            agent.carry_out(&conversation.session, None, &decision).await;
+            conversation.lock().questions.retain(|question| !question.is_answered_by(&decision));
+        }
         let prepared = Prepared::new(agent, &conversation, &visitor.situation, Some(before));
         let TurnStart { number, notes, .. } = conversation.session.begin_turn(None);
         let with_notes = with_notes(&conversation, notes, &text);

@@ -62,8 +62,6 @@ pub enum Event {
         /// What it says.
         value: Value,
     },
-    /// The model has said what it had to say in this round.
-    RoundEnded,
     /// It went wrong. The session goes on.
     Failed(Failure),
     /// The turn is over, or waits for a person.

@@ -4,6 +4,7 @@
 //! task of its own; it is told when nobody follows it any more. One turn runs in a conversation at a time.
 
 mod begin;
+mod codes;
 mod conversation;
 mod drive;
 mod event;
@@ -20,6 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use quarterdeck_contracts::{ChatMessage, ChatModel, StoreError, ToolError};
 use quarterdeck_runtime::{Block, Client, Orchestrator, Registry, SessionError};
 
+pub use codes::code_of;
 pub use event::{Event, Failure};
 pub use live::Reader;
 pub use view::{Part, SessionView, TurnView};

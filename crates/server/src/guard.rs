@@ -1,0 +1,89 @@
+//! What stands in front of every route: where the page is from, who asks, how often, and a line in the log.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use quarterdeck_contracts::ErrorType;
+
+use crate::app::App;
+use crate::caller::{Caller, Peer};
+use crate::error::ApiError;
+use crate::origin::{self, Origin};
+
+/// Lets a request through, or answers it.
+pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let number = app.requests.fetch_add(1, Ordering::Relaxed) + 1;
+    let method = request.method().clone();
+    let path = request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str).to_owned();
+    let is_openai = request.uri().path().starts_with("/v1/");
+    let origin = origin::of(request.headers(), &app.settings);
+    let mut response = match admit(&app, &mut request, &origin) {
+        Ok(Admitted::Preflight) => preflight(&request),
+        Ok(Admitted::Caller(caller)) => {
+            let set_cookie = caller.set_cookie.clone();
+            request.extensions_mut().insert(*caller);
+            let mut response = next.run(request).await;
+            if let Some(cookie) = set_cookie {
+                response.headers_mut().append(header::SET_COOKIE, cookie);
+            }
+            response
+        }
+        Err(error) if is_openai => error.openai(),
+        Err(error) => error.into_response(),
+    };
+    let headers = response.headers_mut();
+    if let Origin::Listed(origin) = &origin {
+        origin::allow(headers, origin);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(HeaderName::from_static("x-request-id"), HeaderValue::from(number));
+    tracing::info!(
+        request = number, method = %method, path, status = response.status().as_u16(),
+        ms = began.elapsed().as_millis() as u64, "request"
+    );
+    response
+}
+
+enum Admitted {
+    Preflight,
+    Caller(Box<Caller>),
+}
+
+fn admit(app: &App, request: &mut Request, origin: &Origin) -> Result<Admitted, ApiError> {
+    let headers = request.headers();
+    if !origin::is_our_host(headers, &app.settings) {
+        return Err(ApiError::new(ErrorType::Unavailable, "This server is not known by that host name."));
+    }
+    if *origin == Origin::Foreign {
+        let message =
+            "This origin may not use the API. Whoever runs the server can list it under `server.origins`.";
+        return Err(ApiError::new(ErrorType::Unavailable, message));
+    }
+    if request.method() == Method::OPTIONS && headers.contains_key("access-control-request-method") {
+        return Ok(Admitted::Preflight);
+    }
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
+    let Some(peer) = peer else {
+        return Err(ApiError::internal("a request has no address", &"not set by the listener"));
+    };
+    let caller = Caller::find(app, peer, headers)?;
+    if !caller.address.is_loopback() {
+        let name = caller.address.to_string();
+        app.addresses.take(&name, Instant::now()).map_err(|wait| {
+            ApiError::rate_limited("Too many requests from this address.", wait.as_secs() + 1)
+        })?;
+    }
+    Ok(Admitted::Caller(Box::new(caller)))
+}
+
+fn preflight(request: &Request) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    origin::allow_preflight(response.headers_mut(), request.headers());
+    response
+}

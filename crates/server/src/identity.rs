@@ -1,0 +1,165 @@
+//! Who asks: a signed cookie, the subject of a verified token, or a key for programs.
+//!
+//! Nothing in a body can make somebody another client, and nothing here trusts what it has not signed or verified.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use quarterdeck_runtime::Client;
+use quarterdeck_runtime::gates::ClientFacts;
+use ring::hmac;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// The cookie's name.
+pub(crate) const COOKIE: &str = "quarterdeck_client";
+
+/// Knows who asks.
+pub struct Identity {
+    key: hmac::Key,
+    tokens: Option<TokenRules>,
+    api_keys: Vec<ApiKey>,
+}
+
+/// How tokens of people who have signed in elsewhere are verified.
+pub struct TokenRules {
+    key: DecodingKey,
+    validation: Validation,
+}
+
+/// The key that tokens are verified with.
+#[derive(Clone, Copy)]
+pub enum TokenKey<'a> {
+    /// HS256, a shared secret.
+    Secret(&'a [u8]),
+    /// RS256, a public key in PEM.
+    Rsa(&'a [u8]),
+    /// ES256, a public key in PEM.
+    Ec(&'a [u8]),
+    /// EdDSA, a public key in PEM.
+    Ed(&'a [u8]),
+}
+
+/// A key that a program shows, and what it is known by.
+pub struct ApiKey {
+    name: String,
+    digest: [u8; 32],
+}
+
+/// Why a key cannot verify tokens.
+#[derive(Debug, thiserror::Error)]
+#[error("the key that tokens are verified with cannot be used: {0}")]
+pub struct TokenError(String);
+
+/// What a bearer header did not prove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotProved {
+    /// Nobody has configured how to verify it.
+    Unconfigured,
+    /// It is not valid, or not any more.
+    Invalid,
+}
+
+impl TokenRules {
+    /// Tokens signed with this key, of this issuer and for this audience when they are given. They must expire.
+    pub fn new(key: TokenKey<'_>, issuer: Option<&str>, audience: Option<&str>) -> Result<Self, TokenError> {
+        let failed = |error: jsonwebtoken::errors::Error| TokenError(error.to_string());
+        let (key, algorithm) = match key {
+            TokenKey::Secret(secret) => (DecodingKey::from_secret(secret), Algorithm::HS256),
+            TokenKey::Rsa(pem) => (DecodingKey::from_rsa_pem(pem).map_err(failed)?, Algorithm::RS256),
+            TokenKey::Ec(pem) => (DecodingKey::from_ec_pem(pem).map_err(failed)?, Algorithm::ES256),
+            TokenKey::Ed(pem) => (DecodingKey::from_ed_pem(pem).map_err(failed)?, Algorithm::EdDSA),
+        };
+        let mut validation = Validation::new(algorithm);
+        validation.validate_nbf = true;
+        validation.set_required_spec_claims(&["exp", "sub"]);
+        validation.validate_aud = audience.is_some();
+        if let Some(audience) = audience {
+            validation.set_audience(&[audience]);
+        }
+        if let Some(issuer) = issuer {
+            validation.set_issuer(&[issuer]);
+        }
+        Ok(Self { key, validation })
+    }
+}
+
+impl ApiKey {
+    /// A program's key under a name.
+    pub fn new(name: impl Into<String>, key: &str) -> Self {
+        Self { name: name.into(), digest: Sha256::digest(key.as_bytes()).into() }
+    }
+}
+
+impl Identity {
+    /// Cookies signed with a secret of at least 32 bytes, and what else is believed.
+    pub fn new(cookie_secret: &[u8], tokens: Option<TokenRules>, api_keys: Vec<ApiKey>) -> Self {
+        Self { key: hmac::Key::new(hmac::HMAC_SHA256, cookie_secret), tokens, api_keys }
+    }
+
+    /// Somebody new, and the cookie that they are known by from now on.
+    pub(crate) fn newcomer(&self) -> Option<(Client, String)> {
+        let mut random = [0_u8; 16];
+        getrandom::fill(&mut random).ok()?;
+        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = format!("c_{id}");
+        let cookie = format!("{id}.{}", self.sign(&id));
+        Some((Client::anonymous(id), cookie))
+    }
+
+    /// Whoever has a cookie of ours.
+    pub(crate) fn by_cookie(&self, cookie: &str) -> Option<Client> {
+        let (id, signature) = cookie.split_once('.')?;
+        let signature = unhex(signature)?;
+        // Compared in constant time.
+        hmac::verify(&self.key, id.as_bytes(), &signature).ok()?;
+        Some(Client::anonymous(id))
+    }
+
+    /// Whoever shows a bearer token.
+    pub(crate) fn by_bearer(&self, token: &str) -> Result<Client, NotProved> {
+        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        // Digests of the keys are compared, so that time tells nothing about a key itself.
+        if let Some(key) = self.api_keys.iter().find(|key| key.digest == digest) {
+            return Ok(Client::anonymous(format!("key:{}", key.name)));
+        }
+        let Some(rules) = &self.tokens else {
+            return Err(if self.api_keys.is_empty() { NotProved::Unconfigured } else { NotProved::Invalid });
+        };
+        let decoded = jsonwebtoken::decode::<Map<String, Value>>(token, &rules.key, &rules.validation);
+        let claims = decoded.map_err(|_| NotProved::Invalid)?.claims;
+        let subject = claims.get("sub").and_then(Value::as_str).ok_or(NotProved::Invalid)?;
+        let facts =
+            ClientFacts { authenticated: true, claims: claims.iter().map(own).collect::<BTreeMap<_, _>>() };
+        Ok(Client { id: client_id(subject), facts: Arc::new(facts) })
+    }
+
+    fn sign(&self, id: &str) -> String {
+        let tag = hmac::sign(&self.key, id.as_bytes());
+        tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn own((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
+}
+
+/// A subject may be any text; an id of ours has few letters. Two subjects never become one client.
+fn client_id(subject: &str) -> String {
+    let is_plain = (1..=100).contains(&subject.len())
+        && subject.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte));
+    if is_plain {
+        return format!("sub:{subject}");
+    }
+    let digest = Sha256::digest(subject.as_bytes());
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sub-hash:{hex}")
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    (0..32).map(|place| u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()).collect()
+}

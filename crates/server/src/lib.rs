@@ -1,0 +1,21 @@
+//! The agents over HTTP.
+//!
+//! The server receives built agents and never names a provider. It knows who asks, holds limits, and puts what happens
+//! into the words of each protocol: the AI SDK's UI message stream, the OpenAI API, and plain JSON.
+
+mod app;
+mod caller;
+mod error;
+mod guard;
+mod identity;
+mod input;
+mod listen;
+mod origin;
+mod rates;
+mod routes;
+mod stream;
+
+pub use app::{App, Deck, Settings};
+pub use identity::{ApiKey, Identity, TokenError, TokenKey, TokenRules};
+pub use listen::serve;
+pub use routes::openapi::document as openapi_document;

@@ -1,0 +1,108 @@
+//! Connections: accepted within limits, served, and drained at the end.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+use crate::app::App;
+use crate::caller::Peer;
+use crate::routes;
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
+/// How large the head of a request may be.
+const LARGEST_HEAD: usize = 64 << 10;
+/// How many headers it may have.
+const MOST_HEADERS: usize = 100;
+
+/// Serves until `stop` ends, then lets answers that are being written finish for as long as the settings say.
+pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
+    let router = routes::router(app.clone());
+    let room = Arc::new(Semaphore::new(app.settings.max_connections));
+    let (draining, drain) = watch::channel(false);
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        // Whoever comes when there is no room waits in the operating system's queue.
+        let accepted = tokio::select! {
+            () = &mut stop => break,
+            accepted = accept(&listener, &room) => accepted,
+        };
+        let (stream, peer, permit) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(error = %error, "a connection was not accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let (router, drain) = (router.clone(), drain.clone());
+        tokio::spawn(async move {
+            connection(router, stream, peer, drain).await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    app.begin_drain();
+    let _ = draining.send(true);
+    let most = u32::try_from(app.settings.max_connections).unwrap_or(u32::MAX);
+    let drained = tokio::time::timeout(app.settings.drain, room.acquire_many(most)).await;
+    if drained.is_err() {
+        let open = app.settings.max_connections - room.available_permits();
+        tracing::warn!(open, "connections were still open at the end of the drain");
+    }
+}
+
+type Accepted = (TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit);
+
+async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> io::Result<Accepted> {
+    let permit = room.clone().acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    // Tokens are small and must not wait for company.
+    stream.set_nodelay(true)?;
+    Ok((stream, peer, permit))
+}
+
+async fn connection(router: Router, stream: TcpStream, peer: SocketAddr, mut drain: watch::Receiver<bool>) {
+    let routes = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
+        routes.call(request)
+    });
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(LARGEST_HEAD)
+        .max_headers(MOST_HEADERS)
+        .half_close(false);
+    let mut connection =
+        std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    let served = tokio::select! {
+        served = &mut connection => served,
+        () = asked_to_drain(&mut drain) => {
+            // What is being answered is answered; nothing new is begun on this connection.
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(error = %error, "a connection ended early");
+    }
+}
+
+/// Waits until the server is about to stop.
+async fn asked_to_drain(drain: &mut watch::Receiver<bool>) {
+    // A sender that is gone has stopped too.
+    let _ = drain.wait_for(|draining| *draining).await;
+}

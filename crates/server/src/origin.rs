@@ -1,0 +1,122 @@
+//! Which pages may use the API. A browser says where a page comes from; nobody else is asked.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use crate::app::Settings;
+
+/// What a page on another origin may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// No browser, or a page of ours.
+    Own,
+    /// A page on an origin that is listed.
+    Listed(HeaderValue),
+    /// Any other page.
+    Foreign,
+}
+
+/// The origin of a request.
+pub(crate) fn of(headers: &HeaderMap, settings: &Settings) -> Origin {
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        // Browsers that send no origin say at least whether the page is another site's.
+        let is_foreign = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site")
+            && headers.get("sec-fetch-mode").is_none_or(|mode| mode != "navigate");
+        return if is_foreign { Origin::Foreign } else { Origin::Own };
+    };
+    let Ok(text) = origin.to_str() else { return Origin::Foreign };
+    if settings.origins.iter().any(|listed| listed.eq_ignore_ascii_case(text)) {
+        return Origin::Listed(origin.clone());
+    }
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let own = text.split_once("://").map(|(_, authority)| authority);
+    if host.is_some() && own == host { Origin::Own } else { Origin::Foreign }
+}
+
+/// Whether the host that was asked for is one of ours. A page whose name was made to point at this machine asks for
+/// its own name.
+pub(crate) fn is_our_host(headers: &HeaderMap, settings: &Settings) -> bool {
+    if !settings.is_loopback || settings.trust_proxy {
+        return true;
+    }
+    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return true };
+    let Ok(url) = url::Url::parse(&format!("http://{host}")) else { return false };
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// The headers that let a listed page read an answer.
+pub(crate) fn allow(headers: &mut HeaderMap, origin: &HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+}
+
+/// The headers that answer a browser's question before the request itself.
+pub(crate) fn allow_preflight(headers: &mut HeaderMap, asked: &HeaderMap) {
+    headers
+        .insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    let wanted = HeaderName::from_static("access-control-request-headers");
+    // Whatever headers a listed page wants to send, it may: none of them is believed for what it says.
+    if let Some(wanted) = asked.get(wanted) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[test]
+    fn a_page_is_ours_listed_or_foreign() {
+        let settings = Settings { origins: vec!["https://shop.example".into()], ..Settings::default() };
+        let says = |pairs: &[(&'static str, &'static str)]| of(&headers(pairs), &settings);
+        assert_eq!(says(&[]), Origin::Own, "no browser");
+        assert_eq!(says(&[("origin", "http://127.0.0.1:8080"), ("host", "127.0.0.1:8080")]), Origin::Own);
+        assert_eq!(
+            says(&[("origin", "https://shop.example"), ("host", "api.example")]),
+            Origin::Listed(HeaderValue::from_static("https://shop.example"))
+        );
+        for foreign in
+            ["https://evil.example", "null", "http://127.0.0.1:8081", "https://shop.example.evil.net"]
+        {
+            assert_eq!(
+                says(&[("origin", foreign), ("host", "127.0.0.1:8080")]),
+                Origin::Foreign,
+                "{foreign}"
+            );
+        }
+        assert_eq!(says(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")]), Origin::Foreign);
+        assert_eq!(
+            says(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]),
+            Origin::Own,
+            "a link to us may be followed"
+        );
+    }
+
+    #[test]
+    fn a_name_that_was_made_to_point_here_is_not_ours() {
+        let local = Settings::default();
+        let asks =
+            |host: &'static str, settings: &Settings| is_our_host(&headers(&[("host", host)]), settings);
+        for ours in ["localhost:8080", "127.0.0.1", "[::1]:8080", "quarterdeck.localhost"] {
+            assert!(asks(ours, &local), "{ours}");
+        }
+        for foreign in ["evil.example:8080", "127.0.0.1.evil.example", "10.0.0.1", "bad host", ""] {
+            assert!(!asks(foreign, &local), "{foreign}");
+        }
+        assert!(asks("shop.example", &Settings { is_loopback: false, ..Settings::default() }));
+        assert!(asks("shop.example", &Settings { trust_proxy: true, ..Settings::default() }));
+    }
+}

@@ -1,0 +1,147 @@
+//! `POST /v1/chat/completions`: the agent behind the OpenAI API.
+//!
+//! The conversation is the client's in this protocol, and is told anew with each request. The tools run inside.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use quarterdeck_agents::text::{Address, Reader, Transcript};
+use quarterdeck_agents::turn::words;
+use quarterdeck_contracts::ChatMessage;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::models;
+use crate::app::App;
+use crate::caller::{Caller, situation};
+use crate::error::ApiError;
+use crate::input;
+use crate::stream;
+use crate::stream::openai::{Chunks, Head, Whole, error};
+
+pub(super) async fn post(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    match answer(&app, &caller, &headers, body).await {
+        Ok(response) => response,
+        Err(error) => error.openai(),
+    }
+}
+
+async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Response, ApiError> {
+    let body = input::json(app, body).await?;
+    let model = models::check(app, &body["model"])?;
+    let (before, text) = conversation(&body)?;
+    app.clients
+        .take(&caller.client.id, Instant::now())
+        .map_err(|wait| ApiError::rate_limited("Too many messages.", wait.as_secs() + 1))?;
+    let permit = app.admit_stream(&caller.client.id)?;
+    let visitor = caller.visitor(situation(headers, Some(&body)));
+    let transcript = Transcript {
+        fingerprint: hash(&body.to_string()),
+        is_retry: headers.get("x-stainless-retry-count").is_some_and(|count| count != "0"),
+        before,
+        text,
+    };
+    let chat = format!("v1:{}", beginning(&body));
+    let mut reader = app.text.complete(&visitor, Address::Chat(&chat), transcript).await?;
+    let head = head(model);
+    if body["stream"] == true {
+        let with_usage = body["stream_options"]["include_usage"] == true;
+        let headers = [
+            (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+            (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        ];
+        return Ok(
+            (headers, stream::body(reader, Chunks::new(head, with_usage), Some(permit))).into_response()
+        );
+    }
+    Ok(whole(&mut reader, &head).await)
+}
+
+/// Waits for the whole answer.
+async fn whole(reader: &mut Reader, head: &Head) -> Response {
+    let mut whole = Whole::default();
+    while let Some(events) = reader.next().await {
+        events.iter().for_each(|event| whole.add(event));
+    }
+    match &whole.failure {
+        None => Json(whole.completion(head)).into_response(),
+        // Clients send a request again after a 5xx, a 409 or a 429, and by now tools may have run.
+        Some(failure) => {
+            (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({ "error": error(failure) }))).into_response()
+        }
+    }
+}
+
+fn head(model: &str) -> Head {
+    let mut random = [0_u8; 12];
+    // An id that is not unlike others is a nuisance to whoever reads logs, nothing more.
+    let _ = getrandom::fill(&mut random);
+    let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    Head { id: format!("chatcmpl-{id}").into(), created, model: model.into() }
+}
+
+/// The conversation that a client tells: what was said before, and what the person says now.
+fn conversation(body: &Value) -> Result<(Vec<ChatMessage>, String), ApiError> {
+    let missing = |message: &str| ApiError { param: Some("messages"), ..ApiError::validation(message) };
+    let Some(messages) = body["messages"].as_array() else {
+        return Err(missing("`messages` must be a list."));
+    };
+    let mut told = Vec::new();
+    for message in messages {
+        let text = text_of(&message["content"]);
+        match message["role"].as_str() {
+            Some("user") => told.push(ChatMessage::Person { text }),
+            // Instructions of a client are a person's: they do not become the site's own.
+            Some("system" | "developer") if !text.is_empty() => {
+                told.push(ChatMessage::Person { text: format!("[The person's settings: {text}]") });
+            }
+            Some("assistant") if !text.is_empty() => told.push(ChatMessage::Model(words("", text))),
+            // Calls and results of the client's own tools mean nothing here.
+            Some("assistant" | "tool" | "function" | "system" | "developer") => {}
+            _ => {
+                return Err(missing(
+                    "Every message needs a `role`: system, developer, user, assistant or tool.",
+                ));
+            }
+        }
+    }
+    match told.pop() {
+        Some(ChatMessage::Person { text }) if !text.trim().is_empty() => Ok((told, text)),
+        _ => Err(missing("The last message must be the person's, with some words.")),
+    }
+}
+
+/// Text, or parts of which some are text.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// What stays the same while a conversation goes on: how it began.
+fn beginning(body: &Value) -> String {
+    let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    let first = messages.iter().position(|message| message["role"] == "user").map_or(0, |place| place + 1);
+    let opening: Vec<String> = messages[..first].iter().map(|message| text_of(&message["content"])).collect();
+    hash(&opening.join("\n"))
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

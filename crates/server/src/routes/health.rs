@@ -1,0 +1,33 @@
+//! `/healthz` says that the process is alive, `/readyz` that it can work.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use quarterdeck_contracts::{Commit, Table};
+use serde_json::{Value, json};
+
+use crate::app::App;
+
+/// How long the store may take to write a row.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) async fn alive() -> &'static str {
+    "ok"
+}
+
+pub(super) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
+    let now = app.orchestrator.now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let probe = Commit::default().put_until(Table::Rates, "readyz", json!({ "at": now }), Some(now + 60_000));
+    let written = tokio::time::timeout(PATIENCE, app.orchestrator.store().commit(probe)).await;
+    let store = matches!(written, Ok(Ok(())));
+    let registry = app.registry.is_locked();
+    let is_ready = store && registry && !app.is_draining();
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let body = json!({
+        "ready": is_ready, "registryLocked": registry, "storeWritable": store, "draining": app.is_draining(),
+    });
+    (status, Json(body))
+}

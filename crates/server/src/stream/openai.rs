@@ -1,0 +1,169 @@
+//! Chat completions of the OpenAI API: the words alone. What the tools do stays inside.
+
+use std::sync::Arc;
+
+use quarterdeck_agents::text::{Event, Failure, code_of};
+use quarterdeck_agents::turn::Ending;
+use quarterdeck_contracts::{ConfirmationRequest, ErrorType, Usage};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Words, write_json};
+
+/// What every chunk of an answer has in common.
+#[derive(Clone)]
+pub(crate) struct Head {
+    pub(crate) id: Arc<str>,
+    pub(crate) created: u64,
+    pub(crate) model: Arc<str>,
+}
+
+/// Writes a turn as chunks.
+pub(crate) struct Chunks {
+    head: Head,
+    with_usage: bool,
+    has_ended: bool,
+}
+
+impl Chunks {
+    pub(crate) fn new(head: Head, with_usage: bool) -> Self {
+        Self { head, with_usage, has_ended: false }
+    }
+
+    fn delta(&self, delta: impl Serialize, finish: Option<&str>, out: &mut Vec<u8>) {
+        let choices = [Choice { index: 0, delta, finish_reason: finish }];
+        write_json(out, &Chunk::new(&self.head, choices));
+    }
+}
+
+#[derive(Serialize)]
+struct Chunk<'a, C> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: C,
+}
+
+impl<'a, C> Chunk<'a, C> {
+    fn new(head: &'a Head, choices: C) -> Self {
+        Self {
+            id: &head.id,
+            object: "chat.completion.chunk",
+            created: head.created,
+            model: &head.model,
+            choices,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Choice<'a, D> {
+    index: u32,
+    delta: D,
+    finish_reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    content: &'a str,
+}
+
+impl Words for Chunks {
+    fn say(&mut self, event: &Event, out: &mut Vec<u8>) {
+        match event {
+            Event::Started { .. } => self.delta(json!({ "role": "assistant", "content": "" }), None, out),
+            Event::Text(text) => self.delta(Content { content: text }, None, out),
+            Event::Asked { request, .. } => self.delta(json!({ "content": question(request) }), None, out),
+            Event::Failed(failure) => {
+                self.has_ended = true;
+                write_json(out, &json!({ "error": error(failure) }));
+            }
+            Event::Finished { .. } if self.has_ended => {}
+            Event::Finished { ending, usage } => {
+                self.has_ended = true;
+                self.delta(json!({}), Some(finish_reason(ending.as_ref())), out);
+                if self.with_usage {
+                    let mut chunk = json!(Chunk::new(&self.head, [(); 0]));
+                    chunk["usage"] = usage_of(*usage);
+                    write_json(out, &chunk);
+                }
+                out.extend_from_slice(b"data: [DONE]\n\n");
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if !self.has_ended {
+            let message = "The answer broke off because of a fault on our side.";
+            write_json(
+                out,
+                &json!({ "error": { "message": message, "type": "server_error", "param": null, "code": null } }),
+            );
+        }
+    }
+}
+
+/// An answer gathered until it is whole.
+#[derive(Default)]
+pub(crate) struct Whole {
+    pub(crate) text: String,
+    pub(crate) failure: Option<Failure>,
+    ending: Option<Ending>,
+    usage: Usage,
+}
+
+impl Whole {
+    pub(crate) fn add(&mut self, event: &Event) {
+        match event {
+            Event::Text(text) => self.text.push_str(text),
+            Event::Asked { request, .. } => self.text.push_str(&question(request)),
+            Event::Failed(failure) => self.failure = Some(failure.clone()),
+            Event::Finished { ending, usage } => {
+                self.ending = ending.clone();
+                self.usage = *usage;
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn completion(&self, head: &Head) -> Value {
+        let message = json!({ "role": "assistant", "content": self.text });
+        let choice = json!({
+            "index": 0, "message": message, "finish_reason": finish_reason(self.ending.as_ref()), "logprobs": null,
+        });
+        json!({
+            "id": head.id, "object": "chat.completion", "created": head.created, "model": head.model,
+            "choices": [choice], "usage": usage_of(self.usage),
+        })
+    }
+}
+
+/// The protocol has no way to ask a person, so they are asked in words and answer in words.
+fn question(request: &ConfirmationRequest) -> String {
+    let Some(token) = &request.token else { return String::new() };
+    let code = code_of(token.expose());
+    format!(
+        "\n\n> {}\n> To approve, reply `approve {code}`; to refuse, reply `deny {code}`.\n\n",
+        request.preview
+    )
+}
+
+fn finish_reason(ending: Option<&Ending>) -> &'static str {
+    match ending {
+        Some(Ending::Cut) => "length",
+        Some(Ending::Filtered) => "content_filter",
+        _ => "stop",
+    }
+}
+
+fn usage_of(usage: Usage) -> Value {
+    let (prompt, completion) = (usage.input_tokens, usage.output_tokens);
+    json!({ "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion })
+}
+
+pub(crate) fn error(failure: &Failure) -> Value {
+    let kind = if failure.kind == ErrorType::RateLimit { "rate_limit_error" } else { "server_error" };
+    json!({ "message": failure.message, "type": kind, "param": null, "code": null })
+}
