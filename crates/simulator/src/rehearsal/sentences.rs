@@ -1,0 +1,324 @@
+//! Sentences of a record, and which of them answer a question.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::words::{self, Token};
+
+/// How much of a record is read, in bytes. Nobody wants more of it quoted, and a longer one must not cost more.
+const READ: usize = 64 * 1024;
+/// The longest sentence that is quoted, in characters.
+const LONGEST: usize = 400;
+
+/// A sentence of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sentence {
+    pub(crate) text: String,
+    /// Whether it opens a paragraph. Others may lean on the one before them.
+    pub(crate) opens: bool,
+    /// The heading that it stands under.
+    heading: String,
+}
+
+/// The sentences of a Markdown text, in order, without its marks.
+pub(crate) fn sentences(markdown: &str) -> Vec<Sentence> {
+    let mut all = Vec::new();
+    let mut heading = String::new();
+    let mut paragraph = String::new();
+    let mut in_code = false;
+    for line in head(markdown, READ).lines().chain([""]) {
+        let line = line.trim();
+        if line.starts_with("```") {
+            in_code = !in_code;
+            continue;
+        }
+        let item = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
+        if in_code || line.starts_with('|') {
+            continue;
+        }
+        if line.is_empty() || line.starts_with('#') || item.is_some() {
+            close(&mut paragraph, &heading, &mut all);
+        }
+        if line.starts_with('#') {
+            heading = line.trim_start_matches('#').trim().to_owned();
+            continue;
+        }
+        if !paragraph.is_empty() {
+            paragraph.push(' ');
+        }
+        paragraph.push_str(item.unwrap_or(line).trim_start_matches('>').trim());
+    }
+    all
+}
+
+fn close(paragraph: &mut String, heading: &str, all: &mut Vec<Sentence>) {
+    let plain = without_marks(&std::mem::take(paragraph));
+    for (nth, text) in split(&plain).into_iter().enumerate() {
+        all.push(Sentence { text: shortened(text, LONGEST), opens: nth == 0, heading: heading.to_owned() });
+    }
+}
+
+/// The text of links instead of their targets, and no emphasis.
+fn without_marks(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('[') {
+        let (before, link) = rest.split_at(open);
+        plain.push_str(before);
+        let parts =
+            link[1..].split_once("](").and_then(|(label, after)| Some((label, after.split_once(')')?.1)));
+        match parts {
+            Some((label, after)) if !label.contains(['[', ']']) => {
+                plain.push_str(label);
+                rest = after;
+            }
+            _ => {
+                plain.push('[');
+                rest = &link[1..];
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain.replace("**", "").replace('`', "")
+}
+
+/// Endings with a dot that end no sentence.
+const ABBREVIATIONS: &[&str] = &[
+    "approx", "capt", "cf", "dr", "e.g", "etc", "fig", "i.e", "jr", "lat", "lt", "mr", "mrs", "no", "nr",
+    "prof", "sr", "st", "vs",
+];
+
+fn split(text: &str) -> Vec<&str> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    let mut letters = text.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        if !matches!(letter, '.' | '!' | '?' | '…') || (letter == '.' && is_abbreviated(&text[start..at])) {
+            continue;
+        }
+        while letters
+            .next_if(|(_, next)| matches!(next, '”' | '"' | '’' | '\'' | ')' | ']' | '.' | '!' | '?'))
+            .is_some()
+        {}
+        let Some(&(end, space)) = letters.peek() else { break };
+        let goes_on = text[end..].trim_start().starts_with(|next: char| next.is_lowercase());
+        if space.is_whitespace() && !goes_on {
+            sentences.push(text[start..end].trim());
+            start = end;
+        }
+    }
+    sentences.push(text[start..].trim());
+    sentences.retain(|sentence| sentence.chars().any(char::is_alphanumeric));
+    sentences
+}
+
+fn is_abbreviated(before: &str) -> bool {
+    let word =
+        before.rsplit(|letter: char| letter.is_whitespace() || letter == '(').next().unwrap_or_default();
+    let is_initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
+    is_initial || ABBREVIATIONS.binary_search(&word.to_lowercase().as_str()).is_ok()
+}
+
+/// The beginning of a text, cut between words with an ellipsis.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    let end = text.char_indices().nth(most.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+    let cut = text[..end].rfind(char::is_whitespace).filter(|at| *at > end / 2).unwrap_or(end);
+    format!("{}…", text[..cut].trim_end())
+}
+
+/// The first bytes of a text, whole characters only.
+pub(crate) fn head(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// Up to `most` sentences that answer a question best, in the order of the text. When no word of the question is in
+/// them, the first two: a record that was found says at its beginning what it is about.
+pub(crate) fn answering<'a>(sentences: &'a [Sentence], question: &str, most: usize) -> Vec<&'a Sentence> {
+    let wanted = words::subjects(question);
+    let scores = scores(sentences, &wanted, question);
+    let best = scores.iter().copied().fold(0.0, f64::max);
+    if best <= 0.0 {
+        return sentences.iter().take(2.min(most)).collect();
+    }
+    let mut order: Vec<usize> = (0..sentences.len()).filter(|at| scores[*at] >= 0.65 * best).collect();
+    // The sort is stable: of equals, the first in the text.
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+    let mut chosen = BTreeSet::new();
+    for at in order {
+        let leans = !sentences[at].opens && begins_with_pronoun(&sentences[at].text);
+        let with = [at.checked_sub(1).filter(|_| leans), Some(at)].into_iter().flatten();
+        let with: Vec<usize> = with.filter(|at| !chosen.contains(at)).collect();
+        if chosen.len() + with.len() <= most {
+            chosen.extend(with);
+        }
+    }
+    chosen.into_iter().map(|at| &sentences[at]).collect()
+}
+
+fn scores(sentences: &[Sentence], wanted: &BTreeSet<String>, question: &str) -> Vec<f64> {
+    let found: Vec<BTreeSet<&String>> = sentences
+        .iter()
+        .map(|sentence| {
+            let words = words::subjects(&sentence.text);
+            wanted.iter().filter(|wanted| words.iter().any(|word| are_alike(word, wanted))).collect()
+        })
+        .collect();
+    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+    for word in found.iter().flatten() {
+        *counts.entry(word).or_default() += 1;
+    }
+    // A word that every sentence has tells them apart no more than “the”.
+    let weight = |word: &String| {
+        counts.get(word).map_or(0.0, |count| (1.0 + sentences.len() as f64 / *count as f64).ln())
+    };
+    let kind = Kind::of(question);
+    let score = |(sentence, found): (&Sentence, &BTreeSet<&String>)| {
+        let words: f64 = found.iter().map(|word| weight(word)).sum();
+        let heading = words::subjects(&sentence.heading).intersection(wanted).count() as f64;
+        if words == 0.0 { 0.0 } else { words + 0.4 * heading + kind.bonus(&sentence.text) }
+    };
+    sentences.iter().zip(&found).map(score).collect()
+}
+
+/// Equal, or long and begun alike: `insulated` and `insulation`.
+fn are_alike(word: &str, wanted: &str) -> bool {
+    const BEGINNING: usize = 6;
+    word == wanted || (word.get(..BEGINNING).is_some_and(|begin| wanted.get(..BEGINNING) == Some(begin)))
+}
+
+fn begins_with_pronoun(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    matches!(
+        first,
+        "It" | "She" | "He" | "They" | "This" | "That" | "These" | "Those" | "His" | "Her" | "Their" | "Its"
+    )
+}
+
+/// What a question asks for, by its first words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    When,
+    Number,
+    Who,
+    Why,
+    Other,
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const NUMBERS: [&str; 14] = [
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "hundred", "thousand",
+];
+
+impl Kind {
+    fn of(question: &str) -> Self {
+        let tokens = words::tokens(question, 60);
+        let has = |word: &str| tokens.iter().any(|token| token.lower == word);
+        let follows_how = |words: &[&str]| {
+            tokens.windows(2).any(|pair| pair[0].lower == "how" && words.contains(&pair[1].lower.as_str()))
+        };
+        if has("when") || has("year") || has("date") {
+            Self::When
+        } else if follows_how(&[
+            "many", "much", "long", "big", "deep", "old", "far", "thick", "wide", "fast", "high",
+        ]) {
+            Self::Number
+        } else if has("who") || has("whom") || has("whose") {
+            Self::Who
+        } else if has("why") {
+            Self::Why
+        } else {
+            Self::Other
+        }
+    }
+
+    fn bonus(self, sentence: &str) -> f64 {
+        let tokens = words::tokens(sentence, 120);
+        let is_number = |token: &Token<'_>| {
+            token.text.starts_with(|letter: char| letter.is_ascii_digit())
+                || NUMBERS.contains(&token.lower.as_str())
+        };
+        let is_date = |token: &Token<'_>| {
+            MONTHS.contains(&token.text)
+                || (token.text.len() == 4 && token.text.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let is_name = |token: &Token<'_>| token.text.starts_with(char::is_uppercase);
+        let is_reason = |token: &Token<'_>| {
+            matches!(token.lower.as_str(), "because" | "since" | "therefore" | "so" | "must")
+        };
+        let fits = match self {
+            Self::When => tokens.iter().any(is_date),
+            Self::Number => tokens.iter().any(is_number),
+            Self::Who => tokens.iter().skip(1).any(is_name),
+            Self::Why => tokens.iter().any(is_reason),
+            Self::Other => false,
+        };
+        if fits { 1.2 } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(sentences: &[Sentence]) -> Vec<&str> {
+        sentences.iter().map(|sentence| sentence.text.as_str()).collect()
+    }
+
+    #[test]
+    fn markdown_becomes_plain_sentences() {
+        let record = "# Framheim\n\nFramheim was the base of\n[the expedition](project:south). Dr. J. Berg said “No.” twice!\n\n\
+                      ```\ncode. Here.\n```\n- Round **sides**.\n| a | b |\n";
+        assert_eq!(
+            texts(&sentences(record)),
+            ["Framheim was the base of the expedition.", "Dr. J. Berg said “No.” twice!", "Round sides."]
+        );
+    }
+
+    #[test]
+    fn a_date_is_preferred_when_the_question_is_when() {
+        let record = "The ship was launched with a bottle. The launch of the ship was on 26 October 1892. Larvik is a town.";
+        let all = sentences(record);
+        let best = answering(&all, "When was the ship launched?", 1);
+        assert_eq!(best[0].text, "The launch of the ship was on 26 October 1892.");
+    }
+
+    #[test]
+    fn a_sentence_that_leans_on_the_one_before_brings_it_along() {
+        let all = sentences("Eva Nansen said the name. It means “forward”. The rig was simple.");
+        let best: Vec<_> = answering(&all, "What does it mean, forward?", 3);
+        assert_eq!(
+            best.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(),
+            ["Eva Nansen said the name.", "It means “forward”."]
+        );
+    }
+
+    #[test]
+    fn without_a_word_in_common_the_beginning_is_quoted() {
+        let all = sentences("One thing. Another thing. A third thing.");
+        assert_eq!(answering(&all, "xyzzy", 4).len(), 2);
+        assert!(answering(&[], "xyzzy", 4).is_empty());
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_words() {
+        assert_eq!(shortened("one two three", 9), "one two…");
+        assert_eq!(shortened("one", 9), "one");
+        assert_eq!(shortened("öööööööööööö", 5), "öööö…");
+    }
+}

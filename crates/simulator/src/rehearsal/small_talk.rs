@@ -1,0 +1,186 @@
+//! What needs no tool: greetings, thanks, who this is and what it can do.
+
+use super::now;
+use super::scene::Scene;
+use super::sentences::shortened;
+use super::words;
+
+/// An answer to something that is no request, if it is one of the few things that people say.
+pub(crate) fn answer(scene: &Scene<'_>) -> Option<String> {
+    let said = scene.said.text;
+    if said.is_empty() {
+        return Some(silent(scene));
+    }
+    if !said.chars().any(char::is_alphanumeric) {
+        return Some("I can only read words. Ask me something, or ask “what can you do?”.".into());
+    }
+    let phrase = phrase(said);
+    if phrase.split(' ').count() > 9 {
+        return None;
+    }
+    let begins = |beginnings: &[&str]| {
+        beginnings.iter().any(|it| phrase == *it || phrase.starts_with(&format!("{it} ")))
+    };
+    if is_one_of(&phrase, WHO) {
+        return Some(WHO_I_AM.into());
+    }
+    if is_one_of(&phrase, WHAT_CAN) || phrase == "help" {
+        return Some(abilities(scene));
+    }
+    if is_one_of(&phrase, CLOCK) {
+        return Some(clock(scene));
+    }
+    let words = phrase.split(' ').count();
+    if begins(&["thanks", "thank you", "thx", "cheers"]) && words <= 6 {
+        return Some("You are welcome.".into());
+    }
+    if is_one_of(&phrase, HOW_ARE_YOU) {
+        return Some("I am a set of rules, so always the same. What would you like to know?".into());
+    }
+    if is_one_of(&phrase, BYE) {
+        return Some("Goodbye!".into());
+    }
+    if is_one_of(&phrase, NEVER_MIND) {
+        return Some("All right, I leave it.".into());
+    }
+    (begins(GREETINGS) && words <= 3).then(|| greeting(scene))
+}
+
+const GREETINGS: &[&str] = &[
+    "hello",
+    "hi",
+    "hey",
+    "good morning",
+    "good afternoon",
+    "good evening",
+    "good day",
+    "greetings",
+    "moin",
+    "hei",
+];
+const WHO: &[&str] = &[
+    "who are you",
+    "what are you",
+    "are you a robot",
+    "are you human",
+    "are you a human",
+    "are you real",
+    "are you an ai",
+    "are you chatgpt",
+    "are you a language model",
+    "what model are you",
+    "which model are you",
+    "what is rehearsal",
+    "what's your name",
+    "what is your name",
+    "are you a bot",
+];
+const WHAT_CAN: &[&str] = &[
+    "what can you do",
+    "what can i ask",
+    "what can i ask you",
+    "what do you do",
+    "what are you able to do",
+    "which tools do you have",
+    "what tools do you have",
+    "what can you do for me",
+    "how can you help",
+    "how can you help me",
+    "can you help me",
+    "what can i do here",
+    "show me what you can do",
+    "help me",
+    "list your tools",
+];
+const CLOCK: &[&str] = &[
+    "what time is it",
+    "what's the time",
+    "what is the time",
+    "what day is it",
+    "what day is it today",
+    "what is the date",
+    "what's the date",
+    "what date is it",
+    "what is today's date",
+    "what's today's date",
+    "what time is it now",
+    "what is the date today",
+];
+const HOW_ARE_YOU: &[&str] =
+    &["how are you", "how are you doing", "how do you do", "how is it going", "how's it going", "what's up"];
+const BYE: &[&str] = &[
+    "bye",
+    "goodbye",
+    "good bye",
+    "bye bye",
+    "see you",
+    "see you later",
+    "that is all",
+    "that's all",
+    "good night",
+];
+const NEVER_MIND: &[&str] = &[
+    "never mind",
+    "nevermind",
+    "forget it",
+    "forget that",
+    "cancel",
+    "cancel that",
+    "no thanks",
+    "no thank you",
+];
+
+const WHO_I_AM: &str = "I am the rehearsal model that comes with Quarterdeck: no language model, but rules that work offline. I \
+                        search the knowledge base, call the tools that are declared, and quote what they say. Set the key of \
+                        a provider to talk to a real model.";
+
+/// The words in lower case, without punctuation and without politeness around them.
+pub(crate) fn phrase(text: &str) -> String {
+    let words: Vec<String> = words::tokens(text, 12).into_iter().map(|token| token.lower).collect();
+    let phrase = words.join(" ");
+    let phrase = phrase.trim_end_matches(" please").trim_start_matches("please ");
+    phrase.to_owned()
+}
+
+/// The phrase alone, or after a greeting.
+fn is_one_of(phrase: &str, known: &[&str]) -> bool {
+    let bare = GREETINGS.iter().find_map(|greeting| phrase.strip_prefix(greeting)?.strip_prefix(' '));
+    let bare = bare.unwrap_or(phrase);
+    let bare = bare.strip_prefix("and ").or_else(|| bare.strip_prefix("so ")).unwrap_or(bare);
+    known.contains(&phrase) || known.contains(&bare)
+}
+
+fn silent(scene: &Scene<'_>) -> String {
+    match scene.said.notes.as_slice() {
+        [] => "You said nothing that I can read. Ask me something, or ask “what can you do?”.".into(),
+        notes => shortened(&notes.join(" "), 600),
+    }
+}
+
+fn greeting(scene: &Scene<'_>) -> String {
+    match scene.toolbox.search() {
+        Some(_) => "Hello! Ask me something about the knowledge base, or ask “what can you do?”.".into(),
+        None => "Hello! Ask “what can you do?” to see what is possible.".into(),
+    }
+}
+
+/// Every declared tool with its summary.
+fn abilities(scene: &Scene<'_>) -> String {
+    if scene.toolbox.tools.is_empty() {
+        return "There are no tools here, so I can only greet you and tell you what time it is.".into();
+    }
+    let lines =
+        scene.toolbox.tools.iter().map(|tool| format!("- {}: {}", tool.name, shortened(tool.summary(), 250)));
+    format!("I can use these tools:\n\n{}\n\nJust ask in plain words.", lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn clock(scene: &Scene<'_>) -> String {
+    let now = &scene.now;
+    match (now.today, now.time) {
+        (Some(today), Some(time)) => {
+            format!("It is {} on {} ({}).", now::clock(time), now::day(today), now.zone_name)
+        }
+        (Some(today), None) => format!("It is {}.", now::day(today)),
+        _ => "Nobody has told me what day it is.".into(),
+    }
+}
