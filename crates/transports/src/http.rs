@@ -10,30 +10,24 @@ use reqwest::{Request, Response};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::endpoint::Endpoint;
-use crate::reply::{Accumulator, Progress};
+use crate::reply::{Accumulator, Progress, Reader};
 use crate::retry::Hints;
-use crate::sse::{Decoder, Event, TooLarge};
 use crate::{Fault, Limits};
 
 /// How much of an error's body is read, in bytes.
 const MOST_ERROR: usize = 64 << 10;
-/// How much is kept of a body that has no events, to see what it was.
-const MOST_UNEXPLAINED: usize = 16 << 10;
 /// How long a stream is still read when the reply has said why it ends. Figures follow at once or never.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// An answer that is being read.
 pub(crate) struct Reading<A> {
     response: Response,
-    decoder: Decoder,
-    accumulator: A,
+    reader: Reader<A>,
     limits: Limits,
     deadline: Instant,
     /// When the first byte must be there.
     first_byte: Option<Instant>,
     received: usize,
-    /// The beginning of a body that has had no event so far.
-    unexplained: Vec<u8>,
 }
 
 /// Whether there is more to read.
@@ -60,15 +54,13 @@ impl<A: Accumulator> Reading<A> {
         if !response.status().is_success() {
             return Err(refused(response, (Instant::now() + limits.idle).min(deadline)).await);
         }
-        let decoder = Decoder::new(limits.event);
-        let first_byte = Some(first_byte);
-        let unexplained = Vec::new();
-        Ok(Self { response, decoder, accumulator, limits, deadline, first_byte, received: 0, unexplained })
+        let reader = Reader::new(accumulator, limits.event);
+        Ok(Self { response, reader, limits, deadline, first_byte: Some(first_byte), received: 0 })
     }
 
     /// Waits for the next piece and takes it.
     pub(crate) async fn step(&mut self, said: &mut VecDeque<ChatEvent>) -> Result<Step, Fault> {
-        let may_end = self.accumulator.progress() != Progress::Under;
+        let may_end = self.reader.progress() != Progress::Under;
         let patience = if may_end { self.limits.idle.min(LINGER) } else { self.limits.idle };
         let until = self.first_byte.unwrap_or_else(|| (Instant::now() + patience).min(self.deadline));
         match timeout_at(until, self.response.chunk()).await {
@@ -76,17 +68,22 @@ impl<A: Accumulator> Reading<A> {
             Err(_) => Err(silent("the answer stopped coming")),
             Ok(Err(_)) if may_end => Ok(Step::End),
             Ok(Err(error)) => Err(Fault::cut(format!("the connection broke: {}", causes(error)))),
-            Ok(Ok(None)) => self.take_rest(said),
+            Ok(Ok(None)) => self.reader.end(said).map(|()| Step::End),
             Ok(Ok(Some(bytes))) => self.take(&bytes, said),
         }
     }
 
     /// Ends the reply.
     pub(crate) fn finish(self, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
-        if self.decoder.events() == 0 && !self.unexplained.is_empty() {
-            return Err(self.no_stream());
-        }
-        said.push_back(ChatEvent::Done(self.accumulator.finish()?));
+        let reply = self.reader.finish().map_err(|mut fault| {
+            let kind = header(&self.response, CONTENT_TYPE.as_str());
+            if let Some(kind) = kind.filter(|kind| !kind.starts_with("text/event-stream")) {
+                let kind: String = kind.chars().take(100).collect();
+                fault.detail.push_str(&format!(" (what came calls itself {kind}: is the base URL right?)"));
+            }
+            fault
+        })?;
+        said.push_back(ChatEvent::Done(reply));
         drain(self.response);
         Ok(())
     }
@@ -97,49 +94,8 @@ impl<A: Accumulator> Reading<A> {
         if self.received > self.limits.response {
             return Err(Fault::garbled(format!("the answer is larger than {} bytes", self.limits.response)));
         }
-        let fed = feed(&mut self.accumulator, said, |each| self.decoder.feed(bytes, each));
-        if self.decoder.events() == 0 {
-            let room = MOST_UNEXPLAINED - self.unexplained.len();
-            self.unexplained.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        }
-        fed?;
-        Ok(if self.accumulator.progress() == Progress::Over { Step::End } else { Step::More })
+        Ok(if self.reader.feed(bytes, said)? == Progress::Over { Step::End } else { Step::More })
     }
-
-    /// The body has ended. An event without its empty line counts when it is whole; half of one is not garbled but cut,
-    /// and that is for the accumulator to say.
-    fn take_rest(&mut self, said: &mut VecDeque<ChatEvent>) -> Result<Step, Fault> {
-        match feed(&mut self.accumulator, said, |each| self.decoder.end(each)) {
-            Err(fault) if fault.kind != ChatErrorKind::Garbled => Err(fault),
-            _ => Ok(Step::End),
-        }
-    }
-
-    /// A body without a single event.
-    fn no_stream(&self) -> Fault {
-        if let Some(fault) = Fault::instead_of_a_stream(&self.unexplained) {
-            return fault;
-        }
-        let kind = header(&self.response, CONTENT_TYPE.as_str()).unwrap_or("nothing that has a type");
-        let kind: String = kind.chars().take(100).collect();
-        Fault::garbled(format!("no event stream came, but {kind}: is the base URL right?"))
-    }
-}
-
-/// Feeds an accumulator by a decoder. What follows an error is not looked at.
-fn feed<A: Accumulator>(
-    accumulator: &mut A,
-    said: &mut VecDeque<ChatEvent>,
-    decode: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<(), TooLarge>,
-) -> Result<(), Fault> {
-    let mut outcome = Ok(());
-    decode(&mut |event| {
-        if outcome.is_ok() && accumulator.progress() != Progress::Over {
-            outcome = accumulator.take(event, said);
-        }
-    })
-    .map_err(|error| Fault::garbled(error.to_string()))?;
-    outcome
 }
 
 /// Reads the little that follows a complete reply, so that the connection can be used for the next one. Nobody waits.

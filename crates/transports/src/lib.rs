@@ -23,5 +23,5 @@ pub use config::{ConfigError, Limits};
 pub use fault::Fault;
 pub use gemini::{Gemini, GeminiConfig};
 pub use openai::{OpenAi, OpenAiConfig};
-pub use reply::{Accumulator, Progress};
+pub use reply::{Accumulator, Progress, Reader};
 pub use secret::Secret;
