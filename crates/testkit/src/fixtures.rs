@@ -10,16 +10,22 @@ use serde_json::Value;
 /// # Panics
 ///
 /// When the corpus is there but cannot be read: a test must not pass because its input was broken.
-#[expect(clippy::print_stderr, reason = "a test that had nothing to judge must say so")]
 pub fn jsonl(name: &str) -> Option<Vec<Value>> {
+    let path = corpus(name)?;
+    let text = std::fs::read_to_string(&path).expect("a corpus that exists is readable");
+    let rows = text.lines().filter(|line| !line.trim().is_empty());
+    Some(rows.map(|line| serde_json::from_str(line).expect("a corpus has one JSON value a line")).collect())
+}
+
+/// Where a corpus lies, be it a file or a folder such as `wire/openai-chat`, or `None` with a word on standard error.
+#[expect(clippy::print_stderr, reason = "a test that had nothing to judge must say so")]
+pub fn corpus(name: &str) -> Option<PathBuf> {
     let path = folder().join(name);
     if !path.exists() {
         eprintln!("corpus {name} is not on this machine; only the cases in the repository were run");
         return None;
     }
-    let text = std::fs::read_to_string(&path).expect("a corpus that exists is readable");
-    let rows = text.lines().filter(|line| !line.trim().is_empty());
-    Some(rows.map(|line| serde_json::from_str(line).expect("a corpus has one JSON value a line")).collect())
+    Some(path)
 }
 
 fn folder() -> PathBuf {

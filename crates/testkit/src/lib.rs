@@ -8,5 +8,5 @@ mod tree;
 
 pub use block_on::block_on;
 pub use context::{FakeContext, Seen};
-pub use fixtures::jsonl;
+pub use fixtures::{corpus, jsonl};
 pub use tree::{Tree, tree};

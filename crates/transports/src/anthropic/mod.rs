@@ -1,0 +1,146 @@
+//! Anthropic's Messages API.
+
+mod blocks;
+mod request;
+mod stream;
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{ChatModel, ChatRequest, ChatStream, Provider};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName};
+
+use crate::endpoint::{Endpoint, Settings, header, secret_header};
+use crate::{ConfigError, Limits, Secret};
+
+pub use request::body;
+pub use stream::AnthropicReply;
+
+const PROVIDER: &str = "anthropic";
+
+/// In which header the key travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyHeader {
+    /// `authorization: Bearer …`, since the version of October 2026.
+    Bearer,
+    /// `x-api-key`, which older versions want and proxies know.
+    XApiKey,
+}
+
+/// Whether a model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thinking {
+    /// Not said: as the model does by itself.
+    Unsaid,
+    /// As much as it finds fit.
+    Adaptive,
+    /// Up to so many tokens, which must be fewer than the longest answer.
+    Budget(u32),
+    /// Not at all.
+    Off,
+}
+
+/// How Anthropic is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnthropicConfig {
+    /// Where it is, without `/v1`.
+    pub base_url: String,
+    /// The key.
+    pub api_key: Secret,
+    /// In which header the key travels.
+    pub key_header: KeyHeader,
+    /// The version of the API.
+    pub version: String,
+    /// The model.
+    pub model: String,
+    /// Tokens of a request and its answer together.
+    pub window: usize,
+    /// Longest answer in tokens, thoughts included. The API insists on one.
+    pub max_output_tokens: u32,
+    /// Whether it thinks first.
+    pub thinking: Thinking,
+    /// `low` to `max`; without one, the model's own setting.
+    pub effort: Option<String>,
+    /// How patient the client is.
+    pub limits: Limits,
+}
+
+impl AnthropicConfig {
+    /// The model that is asked unless another one is named.
+    pub const DEFAULT_MODEL: &'static str = "claude-sonnet-5-5";
+    /// Anthropic's own address.
+    pub const DEFAULT_BASE_URL: &'static str = "https://api.anthropic.com";
+
+    /// The default model at Anthropic.
+    pub fn new(api_key: impl Into<Secret>) -> Self {
+        Self {
+            base_url: Self::DEFAULT_BASE_URL.to_owned(),
+            api_key: api_key.into(),
+            key_header: KeyHeader::Bearer,
+            version: "2026-10-21".to_owned(),
+            model: Self::DEFAULT_MODEL.to_owned(),
+            window: 200_000,
+            max_output_tokens: 8_192,
+            thinking: Thinking::Unsaid,
+            effort: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Anthropic as a chat model.
+pub struct Anthropic {
+    config: AnthropicConfig,
+    endpoint: Arc<Endpoint>,
+}
+
+impl Anthropic {
+    /// Checks the settings. Nothing is sent before somebody asks.
+    pub fn new(config: AnthropicConfig) -> Result<Self, ConfigError> {
+        let provider = PROVIDER;
+        if config.api_key.is_empty() {
+            return Err(ConfigError::NoKey { provider });
+        }
+        let mut headers = HeaderMap::new();
+        let version = header(provider, "version", &config.version)?;
+        headers.insert(HeaderName::from_static("anthropic-version"), version);
+        let key = config.api_key.expose();
+        match config.key_header {
+            KeyHeader::Bearer => {
+                headers.insert(AUTHORIZATION, secret_header(provider, &format!("Bearer {key}"))?)
+            }
+            KeyHeader::XApiKey => {
+                headers.insert(HeaderName::from_static("x-api-key"), secret_header(provider, key)?)
+            }
+        };
+        let endpoint = Endpoint::new(Settings {
+            provider,
+            model: &config.model,
+            base_url: &config.base_url,
+            path: "v1/messages".to_owned(),
+            key: Some(&config.api_key),
+            headers,
+            limits: &config.limits,
+        })?;
+        Ok(Self { config, endpoint })
+    }
+}
+
+impl ChatModel for Anthropic {
+    fn declarations(&self) -> Provider {
+        Provider::Anthropic
+    }
+
+    fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    fn window(&self) -> usize {
+        self.config.window
+    }
+
+    fn ask(&self, request: ChatRequest) -> ChatStream {
+        let body = body(&self.config, self.name(), &request);
+        let name = self.endpoint.name.clone();
+        self.endpoint.ask(&body, move || AnthropicReply::new(&name))
+    }
+}

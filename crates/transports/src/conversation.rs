@@ -1,0 +1,188 @@
+//! A conversation as every provider needs it: each call beside its result, under an id and a name that can be sent.
+
+use std::borrow::Cow;
+
+use quarterdeck_contracts::{CallArguments, CallResult, ChatMessage, ModelCall, ModelPart, PartContent};
+use serde_json::{Value, json};
+
+use crate::arguments;
+
+/// What a provider accepts.
+pub(crate) struct Rules {
+    /// Longest name or id, in characters.
+    pub(crate) longest_name: usize,
+    pub(crate) longest_id: usize,
+    /// Punctuation in names beside `_` and `-`.
+    pub(crate) punctuation: &'static [char],
+}
+
+/// What somebody said.
+pub(crate) enum Turn<'a> {
+    Person(&'a str),
+    Model(ModelTurn<'a>),
+}
+
+/// What the model said and what its calls came to.
+pub(crate) struct ModelTurn<'a> {
+    /// Whether the model that is asked said it: only then is the state of its parts of any use.
+    pub(crate) own: bool,
+    /// Whether a person has spoken since.
+    pub(crate) answered: bool,
+    pub(crate) parts: Vec<Piece<'a>>,
+}
+
+/// One part of what the model said.
+pub(crate) struct Piece<'a> {
+    pub(crate) content: Content<'a>,
+    /// Absent on another model's words.
+    pub(crate) state: Option<&'a Value>,
+}
+
+pub(crate) enum Content<'a> {
+    Text(&'a str),
+    Thought(&'a str),
+    Call(SentCall<'a>),
+    Opaque,
+}
+
+/// A call with its result.
+pub(crate) struct SentCall<'a> {
+    /// The provider's id where it can be sent, else one that is the same whenever this conversation is sent.
+    pub(crate) id: Cow<'a, str>,
+    /// The id that it came with.
+    pub(crate) own_id: Option<&'a str>,
+    pub(crate) name: Cow<'a, str>,
+    own_name: &'a str,
+    pub(crate) arguments: &'a CallArguments,
+    pub(crate) result: Option<&'a CallResult>,
+}
+
+impl ModelTurn<'_> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &SentCall<'_>> {
+        self.parts.iter().filter_map(|piece| match &piece.content {
+            Content::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+}
+
+impl SentCall<'_> {
+    pub(crate) fn arguments(&self) -> Value {
+        arguments::as_object(self.arguments)
+    }
+
+    pub(crate) fn is_ok(&self) -> bool {
+        self.result.is_some_and(|result| result.response.is_ok())
+    }
+
+    /// The envelope for the model. Every provider refuses a conversation in which a call stays unanswered, so one whose
+    /// result was lost is answered too.
+    pub(crate) fn envelope(&self) -> Value {
+        match self.result {
+            Some(result) => serde_json::to_value(result.response.for_model()).expect("an envelope is JSON"),
+            None => json!({
+                "ok": false,
+                "error": { "message": "Nothing is known about this call: it was not answered." },
+            }),
+        }
+    }
+}
+
+/// Puts a conversation in order for the model of this name.
+pub(crate) fn turns<'a>(messages: &'a [ChatMessage], model: &str, rules: &Rules) -> Vec<Turn<'a>> {
+    let is_person = |message: &ChatMessage| matches!(message, ChatMessage::Person { .. });
+    let last_person = messages.iter().rposition(is_person).unwrap_or(0);
+    let mut turns = Vec::new();
+    for (place, message) in messages.iter().enumerate() {
+        match message {
+            ChatMessage::Person { text } => turns.push(Turn::Person(text)),
+            ChatMessage::Model(message) => {
+                let mut results = results_after(&messages[place + 1..]);
+                let own = message.by == model;
+                let mut parts: Vec<_> = message.parts.iter().map(|part| piece(part, own, rules)).collect();
+                give_ids(&mut parts, place, rules);
+                give_results(&mut parts, &mut results);
+                turns.push(Turn::Model(ModelTurn { own, answered: place < last_person, parts }));
+            }
+            // Taken with the message that they answer.
+            ChatMessage::Tools { .. } => {}
+        }
+    }
+    turns
+}
+
+fn results_after(messages: &[ChatMessage]) -> Vec<&CallResult> {
+    let results = messages.iter().map_while(|message| match message {
+        ChatMessage::Tools { results } => Some(results),
+        _ => None,
+    });
+    results.flatten().collect()
+}
+
+fn piece<'a>(part: &'a ModelPart, own: bool, rules: &Rules) -> Piece<'a> {
+    let content = match &part.content {
+        PartContent::Text(text) => Content::Text(text),
+        PartContent::Thought(text) => Content::Thought(text),
+        PartContent::Call(call) => Content::Call(sent_call(call, rules)),
+        PartContent::Opaque => Content::Opaque,
+    };
+    Piece { content, state: part.state.as_ref().filter(|_| own) }
+}
+
+fn sent_call<'a>(call: &'a ModelCall, rules: &Rules) -> SentCall<'a> {
+    SentCall {
+        id: Cow::Borrowed(""),
+        own_id: call.id.as_deref(),
+        name: sent_name(&call.name, rules),
+        own_name: &call.name,
+        arguments: &call.arguments,
+        result: None,
+    }
+}
+
+/// A name that a model made up may have characters that its own provider does not take back.
+fn sent_name<'a>(name: &'a str, rules: &Rules) -> Cow<'a, str> {
+    let is_fine =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || rules.punctuation.contains(&c);
+    if !name.is_empty() && name.len() <= rules.longest_name && name.chars().all(is_fine) {
+        return Cow::Borrowed(name);
+    }
+    let fitting = name.chars().map(|c| if is_fine(c) { c } else { '_' }).take(rules.longest_name);
+    match fitting.collect::<String>() {
+        fitting if fitting.is_empty() => Cow::Borrowed("_"),
+        fitting => Cow::Owned(fitting),
+    }
+}
+
+/// Ids that fit and are not taken stay; the others are replaced by where their call stands.
+fn give_ids(parts: &mut [Piece<'_>], place: usize, rules: &Rules) {
+    let mut taken: Vec<String> = Vec::new();
+    for (index, piece) in parts.iter_mut().enumerate() {
+        let Content::Call(call) = &mut piece.content else { continue };
+        let fits = |id: &&str| {
+            let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+            !id.is_empty() && id.len() <= rules.longest_id && id.chars().all(is_fine)
+        };
+        call.id = match call.own_id.filter(fits) {
+            Some(id) if !taken.iter().any(|other| other == id) => Cow::Borrowed(id),
+            _ => Cow::Owned(format!("call_{place}_{index}")),
+        };
+        taken.push(call.id.clone().into_owned());
+    }
+}
+
+/// By id, and where there is none by name, in order.
+fn give_results<'a>(parts: &mut [Piece<'a>], results: &mut Vec<&'a CallResult>) {
+    let mut give = |matches: &dyn Fn(&SentCall<'a>, &CallResult) -> bool| {
+        for piece in parts.iter_mut() {
+            let Content::Call(call) = &mut piece.content else { continue };
+            if call.result.is_none()
+                && let Some(found) = results.iter().position(|result| matches(call, result))
+            {
+                call.result = Some(results.remove(found));
+            }
+        }
+    };
+    give(&|call, result| call.own_id.is_some() && call.own_id == result.id.as_deref());
+    give(&|call, result| (call.own_id.is_none() || result.id.is_none()) && call.own_name == result.name);
+}

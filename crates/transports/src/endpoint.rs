@@ -1,0 +1,242 @@
+//! Where a model is asked, and the path that every question takes: send, read, and try again while nobody has heard
+//! anything yet.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream;
+use quarterdeck_contracts::{ChatError, ChatErrorKind, ChatEvent, ChatStream};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Request, Url, redirect};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use crate::http::{Reading, Step};
+use crate::reply::Accumulator;
+use crate::{ConfigError, Fault, Limits, Secret, retry};
+
+/// A provider's address with all that is needed to ask there.
+pub(crate) struct Endpoint {
+    /// The model's name, as everybody else knows it.
+    pub(crate) name: Arc<str>,
+    pub(crate) client: Client,
+    pub(crate) limits: Limits,
+    url: Url,
+    headers: HeaderMap,
+    /// Only to keep it out of messages; it travels in `headers`.
+    key: Option<Secret>,
+}
+
+/// What an [`Endpoint`] is made of.
+pub(crate) struct Settings<'a> {
+    pub(crate) provider: &'static str,
+    pub(crate) model: &'a str,
+    pub(crate) base_url: &'a str,
+    /// What follows the base URL, with its query.
+    pub(crate) path: String,
+    pub(crate) key: Option<&'a Secret>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) limits: &'a Limits,
+}
+
+impl Endpoint {
+    pub(crate) fn new(settings: Settings<'_>) -> Result<Arc<Self>, ConfigError> {
+        let Settings { provider, model, base_url, path, key, mut headers, limits } = settings;
+        if model.is_empty() || model.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return Err(ConfigError::Model { provider });
+        }
+        let url = address(provider, base_url, &path)?;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut client = Client::builder()
+            // A redirect could carry the key to another host.
+            .redirect(redirect::Policy::none())
+            .connect_timeout(limits.connect)
+            .tcp_nodelay(true)
+            .tcp_keepalive(Duration::from_secs(30))
+            .user_agent(concat!("quarterdeck/", env!("CARGO_PKG_VERSION")));
+        if is_this_machine(&url) {
+            // The proxy that others are reached through does not know what listens here.
+            client = client.no_proxy();
+        } else if url.scheme() == "http" && key.is_some() {
+            tracing::warn!(provider, "the key travels unencrypted");
+        }
+        let client = client.build().map_err(ConfigError::Client)?;
+        let name = format!("{provider}/{model}").into();
+        Ok(Arc::new(Self { name, client, limits: limits.clone(), url, headers, key: key.cloned() }))
+    }
+
+    /// Asks, with a new accumulator for every try.
+    pub(crate) fn ask<A, F>(self: &Arc<Self>, body: &Value, fresh: F) -> ChatStream
+    where
+        A: Accumulator + 'static,
+        F: Fn() -> A + Send + 'static,
+    {
+        let request = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body.to_string());
+        let phase = match request.build() {
+            Ok(request) => Phase::Ask(request),
+            Err(error) => {
+                Phase::Failed(Fault::new(ChatErrorKind::Rejected, error.without_url().to_string()), None)
+            }
+        };
+        let asking = Asking {
+            endpoint: self.clone(),
+            fresh,
+            phase,
+            said: VecDeque::new(),
+            handed_on: false,
+            tried: 0,
+            deadline: None,
+        };
+        Box::pin(stream::unfold(asking, Asking::next))
+    }
+
+    fn error(&self, fault: Fault) -> ChatError {
+        let mut error = fault.into_error(&self.name);
+        if let Some(key) = &self.key {
+            error.detail = key.blot(error.detail);
+        }
+        error
+    }
+}
+
+/// One question on its way. It lives inside the stream that the caller holds, so dropping that ends everything at
+/// once: a connection, a body, and a pause before another try.
+struct Asking<A, F> {
+    endpoint: Arc<Endpoint>,
+    fresh: F,
+    phase: Phase<A>,
+    /// What can be handed on, in order.
+    said: VecDeque<ChatEvent>,
+    handed_on: bool,
+    tried: u32,
+    /// Set when it is first polled.
+    deadline: Option<Instant>,
+}
+
+enum Phase<A> {
+    Ask(Request),
+    Read(Box<Reading<A>>, Option<Request>),
+    /// Reached only when everything that came before has been handed on.
+    Failed(Fault, Option<Request>),
+    Over,
+}
+
+impl<A: Accumulator, F: Fn() -> A> Asking<A, F> {
+    async fn next(mut self) -> Option<(Result<ChatEvent, ChatError>, Self)> {
+        let limits = &self.endpoint.limits;
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + limits.whole);
+        loop {
+            if let Some(event) = self.said.pop_front() {
+                self.handed_on = true;
+                return Some((Ok(event), self));
+            }
+            self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Ask(request) => {
+                    self.tried += 1;
+                    let copy = request.try_clone();
+                    match Reading::open(&self.endpoint, request, (self.fresh)(), deadline).await {
+                        Ok(reading) => Phase::Read(Box::new(reading), copy),
+                        Err(fault) => Phase::Failed(fault, copy),
+                    }
+                }
+                Phase::Read(mut reading, copy) => match reading.step(&mut self.said).await {
+                    Ok(Step::More) => Phase::Read(reading, copy),
+                    Ok(Step::End) => match reading.finish(&mut self.said) {
+                        Ok(()) => Phase::Over,
+                        Err(fault) => Phase::Failed(fault, copy),
+                    },
+                    Err(fault) => Phase::Failed(fault, copy),
+                },
+                Phase::Failed(fault, copy) => match copy.zip(self.pause(&fault, deadline)) {
+                    Some((request, pause)) => {
+                        let (model, kind) = (&*self.endpoint.name, fault.kind);
+                        tracing::debug!(model, ?kind, tried = self.tried, ?pause, "asking again");
+                        sleep(pause).await;
+                        Phase::Ask(request)
+                    }
+                    None => return Some((Err(self.endpoint.error(fault)), self)),
+                },
+                Phase::Over => return None,
+            };
+        }
+    }
+
+    /// How long to wait before another try. What a person has heard is never said twice.
+    fn pause(&self, fault: &Fault, deadline: Instant) -> Option<Duration> {
+        if self.handed_on {
+            return None;
+        }
+        let pause = retry::pause(fault, self.tried, &self.endpoint.limits, retry::chance())?;
+        (Instant::now() + pause < deadline).then_some(pause)
+    }
+}
+
+/// The whole address. What it must not have would end up in logs, or be lost.
+fn address(provider: &'static str, base_url: &str, path: &str) -> Result<Url, ConfigError> {
+    let wrong = |reason: &str| ConfigError::BaseUrl { provider, reason: reason.to_owned() };
+    let base = Url::parse(base_url.trim()).map_err(|error| wrong(&format!("is malformed: {error}")))?;
+    if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
+        return Err(wrong("must begin with http:// or https:// and a host"));
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(wrong("must not hold a name or password: set the key instead"));
+    }
+    if base.query().is_some() || base.fragment().is_some() {
+        return Err(wrong("must not have a query or a fragment"));
+    }
+    let whole = format!("{}/{path}", base.as_str().trim_end_matches('/'));
+    Url::parse(&whole).map_err(|error| wrong(&format!("does not make an address: {error}")))
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// A header whose value must not show up when a request is printed.
+pub(crate) fn secret_header(provider: &'static str, value: &str) -> Result<HeaderValue, ConfigError> {
+    let mut value = header(provider, "key", value)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+pub(crate) fn header(
+    provider: &'static str,
+    what: &'static str,
+    value: &str,
+) -> Result<HeaderValue, ConfigError> {
+    HeaderValue::from_str(value).map_err(|_| ConfigError::Header { provider, what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_the_base_url_and_a_path() {
+        let address = |base: &str| address("x", base, "v1/messages").map(String::from);
+        assert_eq!(address("https://a.example").unwrap(), "https://a.example/v1/messages");
+        assert_eq!(address(" http://127.0.0.1:8080/p// ").unwrap(), "http://127.0.0.1:8080/p/v1/messages");
+        for bad in [
+            "a.example",
+            "ftp://a.example",
+            "http://",
+            "",
+            "https://name:pass@a.example",
+            "https://a.example?key=1",
+            "https://a.example#x",
+        ] {
+            assert!(matches!(address(bad), Err(ConfigError::BaseUrl { .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_known_by_name_and_number() {
+        let local = |text: &str| is_this_machine(&Url::parse(text).unwrap());
+        assert!(local("http://localhost:11434/v1") && local("http://127.0.0.1") && local("http://[::1]:80"));
+        assert!(!local("http://10.0.0.1") && !local("https://localhost.example"));
+    }
+}

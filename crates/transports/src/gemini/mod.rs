@@ -1,0 +1,128 @@
+//! Gemini: `streamGenerateContent` over server-sent events.
+
+mod request;
+mod stream;
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{ChatModel, ChatRequest, ChatStream, Provider};
+use reqwest::header::{HeaderMap, HeaderName};
+
+use crate::endpoint::{Endpoint, Settings, secret_header};
+use crate::{ConfigError, Limits, Secret};
+
+pub use request::body;
+pub use stream::GeminiReply;
+
+const PROVIDER: &str = "gemini";
+
+/// How Gemini is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GeminiConfig {
+    /// Where it is, without the version.
+    pub base_url: String,
+    /// The version of the API, which is part of the path.
+    pub api_version: String,
+    /// The key.
+    pub api_key: Secret,
+    /// The model, with or without `models/`.
+    pub model: String,
+    /// Tokens of a request and its answer together.
+    pub window: usize,
+    /// Longest answer in tokens, thoughts included; without one, the model's own limit.
+    pub max_output_tokens: Option<u32>,
+    /// How freely it chooses its words; without one, the model's own setting.
+    pub temperature: Option<f64>,
+    /// `LOW`, `HIGH` and whatever else the model knows; without one, the model's own setting.
+    pub thinking_level: Option<String>,
+    /// Whether summaries of thoughts are sent.
+    pub include_thoughts: bool,
+    /// How patient the client is.
+    pub limits: Limits,
+}
+
+impl GeminiConfig {
+    /// The model that is asked unless another one is named.
+    pub const DEFAULT_MODEL: &'static str = "gemini-3.8-flash";
+    /// Google's own address.
+    pub const DEFAULT_BASE_URL: &'static str = "https://generativelanguage.googleapis.com";
+
+    /// The default model at Google.
+    pub fn new(api_key: impl Into<Secret>) -> Self {
+        Self {
+            base_url: Self::DEFAULT_BASE_URL.to_owned(),
+            api_version: "v1beta".to_owned(),
+            api_key: api_key.into(),
+            model: Self::DEFAULT_MODEL.to_owned(),
+            window: 1 << 20,
+            max_output_tokens: None,
+            temperature: None,
+            thinking_level: None,
+            include_thoughts: false,
+            limits: Limits::default(),
+        }
+    }
+
+    fn plain_model(&self) -> &str {
+        self.model.strip_prefix("models/").unwrap_or(&self.model)
+    }
+}
+
+/// Gemini as a chat model.
+pub struct Gemini {
+    config: GeminiConfig,
+    endpoint: Arc<Endpoint>,
+}
+
+impl Gemini {
+    /// Checks the settings. Nothing is sent before somebody asks.
+    pub fn new(config: GeminiConfig) -> Result<Self, ConfigError> {
+        let provider = PROVIDER;
+        if config.api_key.is_empty() {
+            return Err(ConfigError::NoKey { provider });
+        }
+        let model = config.plain_model();
+        // The name stands in the path, where these would mean something else.
+        if model.contains(['?', '#', '%', '\\', ':'])
+            || model.split('/').any(|part| matches!(part, "" | "." | ".."))
+        {
+            return Err(ConfigError::Model { provider });
+        }
+        let mut headers = HeaderMap::new();
+        let key = secret_header(provider, config.api_key.expose())?;
+        headers.insert(HeaderName::from_static("x-goog-api-key"), key);
+        // `tunedModels/x` names its own collection.
+        let collection = if model.contains('/') { "" } else { "models/" };
+        let version = config.api_version.trim_matches('/');
+        let endpoint = Endpoint::new(Settings {
+            provider,
+            model,
+            base_url: &config.base_url,
+            path: format!("{version}/{collection}{model}:streamGenerateContent?alt=sse"),
+            key: Some(&config.api_key),
+            headers,
+            limits: &config.limits,
+        })?;
+        Ok(Self { config, endpoint })
+    }
+}
+
+impl ChatModel for Gemini {
+    fn declarations(&self) -> Provider {
+        Provider::GeminiJsonSchema
+    }
+
+    fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    fn window(&self) -> usize {
+        self.config.window
+    }
+
+    fn ask(&self, request: ChatRequest) -> ChatStream {
+        let body = body(&self.config, self.name(), &request);
+        let name = self.endpoint.name.clone();
+        self.endpoint.ask(&body, move || GeminiReply::new(&name))
+    }
+}

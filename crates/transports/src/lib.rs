@@ -1,0 +1,27 @@
+//! How we speak to a provider: one module for each, all behind [`quarterdeck_contracts::ChatModel`].
+//!
+//! A provider is three things. A pure function makes the body of a request; a state machine makes events of what comes
+//! back, without I/O; and one shared path ([`Limits`] says how patient it is) sends, waits, retries and gives up. A
+//! client runs no tool, keeps nothing between two requests, and never shows its key.
+
+pub mod anthropic;
+mod arguments;
+mod config;
+mod conversation;
+mod endpoint;
+mod fault;
+pub mod gemini;
+mod http;
+pub mod openai;
+mod reply;
+mod retry;
+mod secret;
+pub mod sse;
+
+pub use anthropic::{Anthropic, AnthropicConfig};
+pub use config::{ConfigError, Limits};
+pub use fault::Fault;
+pub use gemini::{Gemini, GeminiConfig};
+pub use openai::{OpenAi, OpenAiConfig};
+pub use reply::{Accumulator, Progress, Reader};
+pub use secret::Secret;

@@ -1,0 +1,146 @@
+//! OpenAI's chat completions, and every server that speaks the same: Ollama, vLLM, llama.cpp, Gemini's compatible
+//! endpoint.
+
+mod calls;
+mod request;
+mod stream;
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{ChatModel, ChatRequest, ChatStream, Provider};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
+use serde_json::{Map, Value};
+
+use crate::endpoint::{Endpoint, Settings, secret_header};
+use crate::{ConfigError, Limits, Secret};
+
+pub use request::body;
+pub use stream::OpenAiReply;
+
+const PROVIDER: &str = "openai";
+
+/// Who the system instruction comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SystemRole {
+    /// What newer models of OpenAI want.
+    Developer,
+    /// What every compatible server knows.
+    System,
+}
+
+/// How the longest answer is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputLimit {
+    /// As `max_completion_tokens`.
+    MaxCompletionTokens(u32),
+    /// As `max_tokens`, which older servers want.
+    MaxTokens(u32),
+    /// Not at all: the server's own limit.
+    Unsaid,
+}
+
+/// How a server that speaks chat completions is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenAiConfig {
+    /// Where it is; usually ends in `/v1`.
+    pub base_url: String,
+    /// The key. Without one, no header is sent.
+    pub api_key: Option<Secret>,
+    /// The model.
+    pub model: String,
+    /// Tokens of a request and its answer together.
+    pub window: usize,
+    /// Longest answer.
+    pub output_limit: OutputLimit,
+    /// Who the system instruction comes from.
+    pub system_role: SystemRole,
+    /// Whether the server is asked to count tokens. Some refuse the question.
+    pub include_usage: bool,
+    /// Whether declarations are the strict ones; the tools that are handed in must then be of that form.
+    pub strict: bool,
+    /// Further members of the request, such as `temperature` or what only this server knows. They win over ours.
+    pub extra: Map<String, Value>,
+    /// How patient the client is.
+    pub limits: Limits,
+}
+
+impl OpenAiConfig {
+    /// OpenAI's own address.
+    pub const DEFAULT_BASE_URL: &'static str = "https://api.openai.com/v1";
+
+    /// A model at OpenAI.
+    pub fn new(api_key: impl Into<Secret>, model: impl Into<String>) -> Self {
+        Self {
+            base_url: Self::DEFAULT_BASE_URL.to_owned(),
+            api_key: Some(api_key.into()),
+            model: model.into(),
+            window: 128_000,
+            output_limit: OutputLimit::Unsaid,
+            system_role: SystemRole::Developer,
+            include_usage: true,
+            strict: false,
+            extra: Map::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// A model at a compatible server, without a key and with what the oldest of them understand. Servers on people's
+    /// own machines usually run with small windows, and cut what does not fit without a word.
+    pub fn compatible(base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            base_url: base_url.into(),
+            api_key: None,
+            window: 8_192,
+            system_role: SystemRole::System,
+            ..Self::new("", model)
+        }
+    }
+}
+
+/// A server that speaks chat completions, as a chat model.
+pub struct OpenAi {
+    config: OpenAiConfig,
+    endpoint: Arc<Endpoint>,
+}
+
+impl OpenAi {
+    /// Checks the settings. Nothing is sent before somebody asks.
+    pub fn new(config: OpenAiConfig) -> Result<Self, ConfigError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let key = config.api_key.as_ref().filter(|key| !key.is_empty());
+        if let Some(key) = key {
+            headers.insert(AUTHORIZATION, secret_header(PROVIDER, &format!("Bearer {}", key.expose()))?);
+        }
+        let endpoint = Endpoint::new(Settings {
+            provider: PROVIDER,
+            model: &config.model,
+            base_url: &config.base_url,
+            path: "chat/completions".to_owned(),
+            key,
+            headers,
+            limits: &config.limits,
+        })?;
+        Ok(Self { config, endpoint })
+    }
+}
+
+impl ChatModel for OpenAi {
+    fn declarations(&self) -> Provider {
+        if self.config.strict { Provider::OpenaiStrict } else { Provider::Openai }
+    }
+
+    fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    fn window(&self) -> usize {
+        self.config.window
+    }
+
+    fn ask(&self, request: ChatRequest) -> ChatStream {
+        let body = body(&self.config, self.name(), &request);
+        let name = self.endpoint.name.clone();
+        self.endpoint.ask(&body, move || OpenAiReply::new(&name))
+    }
+}

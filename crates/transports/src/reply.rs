@@ -1,0 +1,113 @@
+//! From the bytes of a stream to a reply, without a network.
+
+use std::collections::VecDeque;
+
+use quarterdeck_contracts::{ChatErrorKind, ChatEvent, ModelReply};
+
+use crate::Fault;
+use crate::sse::{Decoder, Event, TooLarge};
+
+/// Most calls that one reply may make. A model that makes more is caught in a loop.
+pub(crate) const MOST_CALLS: usize = 128;
+
+/// How much is kept of a body that has no events, to see what it was.
+const MOST_UNEXPLAINED: usize = 16 << 10;
+
+/// Makes a reply of the events of one stream: one for each provider. It does no I/O and has no clock, so that any
+/// stream can be replayed.
+pub trait Accumulator: Send {
+    /// Takes one event, and puts what can be handed on at the end of `said`.
+    fn take(&mut self, event: Event<'_>, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault>;
+
+    /// How far the reply is.
+    fn progress(&self) -> Progress;
+
+    /// The whole reply, or why it is none. Called once, when the stream has ended or nothing more is expected.
+    fn finish(self) -> Result<ModelReply, Fault>;
+}
+
+/// How far a reply is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// In the middle. A stream that ends here was cut.
+    Under,
+    /// It has said why it ends. Figures may follow, and their absence hurts nobody.
+    Enough,
+    /// Nothing follows.
+    Over,
+}
+
+/// Makes a reply of the bytes of one stream, with the accumulator of the provider that they come from.
+#[derive(Debug)]
+pub struct Reader<A> {
+    decoder: Decoder,
+    accumulator: A,
+    /// The beginning of a body that has had no event so far.
+    unexplained: Vec<u8>,
+}
+
+impl<A: Accumulator> Reader<A> {
+    /// A reader of events of at most so many bytes.
+    pub fn new(accumulator: A, most: usize) -> Self {
+        Self { decoder: Decoder::new(most), accumulator, unexplained: Vec::new() }
+    }
+
+    /// Takes more bytes, and puts what can be handed on at the end of `said`.
+    pub fn feed(&mut self, bytes: &[u8], said: &mut VecDeque<ChatEvent>) -> Result<Progress, Fault> {
+        let fed = pass(&mut self.accumulator, said, |each| self.decoder.feed(bytes, each));
+        if self.decoder.events() == 0 {
+            let room = MOST_UNEXPLAINED - self.unexplained.len();
+            self.unexplained.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        fed.map(|()| self.progress())
+    }
+
+    /// Says that the body has ended. A last event without its empty line counts when it is whole; half of one does not
+    /// make the answer garbled but cut, and that is for the accumulator to say.
+    pub fn end(&mut self, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
+        match pass(&mut self.accumulator, said, |each| self.decoder.end(each)) {
+            Err(fault) if fault.kind != ChatErrorKind::Garbled => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
+    /// How far the reply is.
+    pub fn progress(&self) -> Progress {
+        self.accumulator.progress()
+    }
+
+    /// The whole reply, or why it is none.
+    pub fn finish(self) -> Result<ModelReply, Fault> {
+        if self.decoder.events() > 0 || self.unexplained.is_empty() {
+            return self.accumulator.finish();
+        }
+        let error = Fault::instead_of_a_stream(&self.unexplained);
+        Err(error.unwrap_or_else(|| Fault::garbled("something came that is no event stream")))
+    }
+}
+
+/// Passes events on. What follows an error, or the end, is not looked at.
+fn pass<A: Accumulator>(
+    accumulator: &mut A,
+    said: &mut VecDeque<ChatEvent>,
+    decode: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<(), TooLarge>,
+) -> Result<(), Fault> {
+    let mut outcome = Ok(());
+    let decoded = decode(&mut |event| {
+        if outcome.is_ok() && accumulator.progress() != Progress::Over {
+            outcome = accumulator.take(event, said);
+        }
+    });
+    outcome.and(decoded.map_err(|error| Fault::garbled(error.to_string())))
+}
+
+/// One more call than a reply may make.
+pub(crate) fn too_many_calls() -> Fault {
+    Fault::garbled(format!("a reply with more than {MOST_CALLS} calls"))
+}
+
+/// An event whose data is no JSON. What it said stays out of the message: it may be people's words.
+pub(crate) fn not_json(error: &serde_json::Error) -> Fault {
+    let what = if error.is_eof() { "ends too early" } else { "is malformed" };
+    Fault::garbled(format!("an event whose JSON {what} (column {})", error.column()))
+}
