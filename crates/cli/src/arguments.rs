@@ -2,6 +2,7 @@
 
 pub(crate) mod knowledge;
 pub(crate) mod operating;
+pub(crate) mod serving;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use knowledge::{KbCommand, KbFolder};
 use operating::{
     AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder, SessionsOptions,
 };
+use serving::ConfigOptions;
 
 /// A tool runtime for agents that people write to and speak to.
 #[derive(Debug, Parser)]
@@ -103,6 +105,13 @@ pub(crate) enum Command {
         after_help = "Example:\n  quarterdeck kb search \"who led the second expedition\"\n  quarterdeck kb check"
     )]
     Kb(KbCommand),
+    /// Show the effective configuration, and where each value came from
+    #[command(
+        after_help = "Flags win over environment variables, which win over the file. docs/CONFIGURATION.md has every key.\n\n\
+                      Example:\n  quarterdeck config\n  quarterdeck config --listen 127.0.0.1:9000 --json\n  \
+                      quarterdeck config --example > quarterdeck.toml"
+    )]
+    Config(ConfigOptions),
 }
 
 /// Where the tool folders are.

@@ -1,6 +1,7 @@
 //! The data folder: what lies in it, who may change it, and that whoever only looks makes nothing.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -21,6 +22,38 @@ pub(crate) fn trail_file(data: &Path) -> PathBuf {
 /// The knowledge base's vectors.
 pub(crate) fn knowledge(data: &Path) -> PathBuf {
     data.join("kb.db")
+}
+
+/// What signs the cookies, when nobody gave us anything.
+pub(crate) fn cookie_secret(data: &Path) -> PathBuf {
+    data.join("cookie_secret")
+}
+
+/// The secret in a file of the data folder. It is made when it is not there, for its owner alone.
+pub(crate) fn open_secret(file: &Path) -> anyhow::Result<String> {
+    let read = || match std::fs::read_to_string(file) {
+        Ok(text) if text.trim().len() >= 32 => Ok(text.trim().to_owned()),
+        Ok(_) => Err(anyhow!("{} is damaged; remove it, and a new one is made", file.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+    };
+    if file.symlink_metadata().is_ok() {
+        return read();
+    }
+    let folder = file.parent().unwrap_or(Path::new("."));
+    create(folder)?;
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| anyhow!("the system has no random numbers: {error}"))?;
+    let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let cannot = || format!("cannot write {}", file.display());
+    let mut partial = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
+    partial.write_all(secret.as_bytes()).with_context(cannot)?;
+    partial.as_file().sync_all().with_context(cannot)?;
+    match partial.persist_noclobber(file) {
+        Ok(_) => Ok(secret),
+        // Somebody was faster; there is one secret, and it is theirs.
+        Err(failure) if failure.error.kind() == std::io::ErrorKind::AlreadyExists => read(),
+        Err(failure) => Err(failure.error).with_context(cannot),
+    }
 }
 
 /// Makes the folder, for its owner alone.

@@ -8,6 +8,8 @@ use anyhow::Context;
 use jiff::Timestamp;
 use quarterdeck_compiler::{Stamp, Style};
 
+use crate::config::Variables;
+
 /// When and from what commit an artifact is built.
 pub(crate) fn stamp(tools: &Path) -> anyhow::Result<Stamp> {
     Ok(Stamp { timestamp: build_time()?.to_string(), commit: commit(tools) })
@@ -64,4 +66,10 @@ pub(crate) fn user() -> String {
 pub(crate) fn models_folder() -> Option<PathBuf> {
     let (cache, home) = (std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"));
     quarterdeck_embedding::cache_directory(cache.as_deref(), home.as_deref())
+}
+
+/// The variables that configure. What is not UTF-8 arrives damaged, and is refused by whoever reads it.
+pub(crate) fn variables() -> Variables {
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    Variables::from_all(std::env::vars_os().map(|(name, value)| (text(name), text(value))))
 }

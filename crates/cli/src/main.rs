@@ -3,6 +3,8 @@
 mod arguments;
 mod cases;
 mod commands;
+#[allow(dead_code, unused_imports, reason = "most of it is for the server")]
+mod config;
 mod environment;
 mod report;
 mod terminal;
@@ -69,6 +71,7 @@ fn run(command: Command) -> anyhow::Result<Verdict> {
         Command::Backup(options) => commands::backup::run(&options),
         Command::Calendar(command) => commands::calendar::run(&command),
         Command::Kb(command) => commands::kb::run(&command),
+        Command::Config(options) => commands::config::run(&options),
     }
 }
 

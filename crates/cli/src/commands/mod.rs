@@ -4,6 +4,7 @@ pub(crate) mod build;
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod explain;

@@ -1,0 +1,57 @@
+//! What can be typed about the server and its configuration.
+
+use clap::Args;
+
+use super::Format;
+
+/// What somebody says to the server on the command line: it wins over the environment and the file.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ServeOptions {
+    /// Where to listen [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// The folder in which state lives [default: .quarterdeck]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<String>,
+    /// The folder that holds the tool folders [default: tools]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tools: Option<String>,
+    /// The folder that holds the records of the knowledge base [default: kb]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) kb: Option<String>,
+    /// The configuration file [default: quarterdeck.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<String>,
+    /// Have the rehearsal model make the calls of this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rehearsal_script: Option<String>,
+}
+
+impl ServeOptions {
+    /// Key, flag and value of everything that was typed.
+    pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
+        let all = [
+            ("server.listen", "--listen", &self.listen),
+            ("data.folder", "--data", &self.data),
+            ("tools.folder", "--tools", &self.tools),
+            ("kb.folder", "--kb", &self.kb),
+            ("text.rehearsal.script", "--rehearsal-script", &self.rehearsal_script),
+        ];
+        all.into_iter().filter_map(|(key, flag, value)| Some((key, flag, value.as_deref()?)))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigOptions {
+    #[command(flatten)]
+    pub(crate) serving: ServeOptions,
+    /// Print a file to begin with, in which every key has its default
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    pub(crate) example: bool,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+    /// Short for `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,129 @@
+//! The configuration: what the file, the environment and the flags say, made into one [`Config`] without anything left
+//! to interpret.
+//!
+//! Every key is declared once, where it is read; the list of `quarterdeck config`, the reference page, the example and
+//! the search for unknown keys follow from that. Secrets come from variables and files, and nothing here prints them.
+
+mod auth;
+mod choices;
+mod file;
+mod given;
+mod kinds;
+mod listing;
+mod nearest;
+mod origin;
+mod policy;
+mod problem;
+mod providers;
+mod reader;
+mod reference;
+mod secret;
+mod secrets;
+mod server;
+mod site;
+#[cfg(test)]
+mod tests;
+mod text;
+mod unknown;
+mod value;
+mod voice;
+
+use std::collections::BTreeSet;
+
+use quarterdeck_calendar::CalendarConfig;
+use quarterdeck_runtime::Policy;
+
+use crate::arguments::serving::ServeOptions;
+use crate::environment;
+
+pub(crate) use auth::{Algorithm, Auth, TokenCheck, TokenKey};
+pub(crate) use given::Variables;
+pub(crate) use listing::Listing;
+pub(crate) use problem::Problems;
+pub(crate) use providers::Endpoint;
+pub(crate) use secret::Secret;
+pub(crate) use server::{CookieSecret, Limits, SecureCookie, Server};
+pub(crate) use site::{Folders, LogFormat, LogLevel, Logs, Prompts};
+pub(crate) use text::{
+    AnthropicDialect, AuthHeader, ChatProvider, Declare, MaxTokensField, OpenAiDialect, SystemRole, Text,
+};
+pub(crate) use voice::{LiveProvider, Voice};
+
+use file::Which;
+use given::Given;
+use origin::Origin;
+use reader::Reader;
+use value::Value;
+
+/// What a site has configured.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) server: Server,
+    pub(crate) limits: Limits,
+    pub(crate) auth: Auth,
+    pub(crate) text: Text,
+    pub(crate) voice: Voice,
+    pub(crate) policy: Policy,
+    pub(crate) folders: Folders,
+    pub(crate) calendar: CalendarConfig,
+    pub(crate) logs: Logs,
+    /// Configuration keys that tools may require.
+    pub(crate) present: BTreeSet<String>,
+}
+
+/// A configuration, and where each of its values came from.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    pub(crate) listing: Listing,
+}
+
+impl Config {
+    /// The configuration of the working directory, with what the environment and these flags say.
+    pub(crate) fn load(options: &ServeOptions) -> Result<Loaded, Problems> {
+        load(options, environment::variables())
+    }
+
+    fn read(from: &mut Reader) -> Self {
+        let folders = site::folders(from);
+        Self {
+            server: server::server(from, &folders.data),
+            limits: server::limits(from),
+            auth: auth::auth(from),
+            text: text::text(from),
+            voice: voice::voice(from),
+            policy: policy::policy(from),
+            calendar: site::calendar(from),
+            logs: site::logs(from),
+            present: site::present(from),
+            folders,
+        }
+    }
+}
+
+fn load(options: &ServeOptions, variables: Variables) -> Result<Loaded, Problems> {
+    let by_variable = || {
+        let path = variables.get(given::CONFIG_FILE)?;
+        Some(Which::Named(path.into(), Origin::Variable(given::CONFIG_FILE.into())))
+    };
+    let by_flag = options.config.as_ref().map(|path| Which::Named(path.clone(), Origin::Flag("--config")));
+    let which = by_flag.or_else(by_variable).unwrap_or(Which::Usual);
+    let mut given = Given::default();
+    file::say_file(&which, &mut given).map_err(Problems::new)?;
+    merge(given, variables, options)
+}
+
+/// What the file says, with the environment and the flags over it.
+fn merge(mut given: Given, variables: Variables, options: &ServeOptions) -> Result<Loaded, Problems> {
+    given.say_variables(&variables);
+    for (key, flag, value) in options.said() {
+        given.say(key, Value::Words(value.into()), Origin::Flag(flag));
+    }
+    let mut reader = Reader::new(given, variables);
+    let config = Config::read(&mut reader);
+    reader.refuse_the_rest();
+    match reader.problems.is_empty() {
+        true => Ok(Loaded { config, listing: Listing::new(reader.rows, reader.sections) }),
+        false => Err(Problems::new(reader.problems)),
+    }
+}

@@ -1,0 +1,201 @@
+//! `[auth]`: whose word is believed about who a client is.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::choices::{choice, words};
+use super::given::API_KEY;
+use super::kinds::{FILE, Line, Maybe};
+use super::origin::Origin;
+use super::reader::{Reader, Row, What};
+use super::secret::Secret;
+use super::value::Value;
+
+/// How clients prove who they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Auth {
+    /// Bearer tokens, if they are verified.
+    pub(crate) tokens: Option<TokenCheck>,
+    /// Keys for `/v1`, by name.
+    pub(crate) api_keys: BTreeMap<String, Secret>,
+}
+
+/// How a bearer token is verified.
+#[derive(Debug, Clone)]
+pub(crate) struct TokenCheck {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) key: TokenKey,
+    /// The only `iss` that is accepted, if it matters.
+    pub(crate) issuer: Option<String>,
+    /// The only `aud` that is accepted, if it matters.
+    pub(crate) audience: Option<String>,
+}
+
+/// What a signature is checked with.
+#[derive(Debug, Clone)]
+pub(crate) enum TokenKey {
+    /// For HS256, which signs with it as well.
+    Shared(Secret),
+    /// PEM text, for the others.
+    Public(String),
+}
+
+words! {
+    /// How bearer tokens are signed.
+    enum Algorithm {
+        Hs256 = "HS256",
+        Rs256 = "RS256",
+        Es256 = "ES256",
+        EdDsa = "EdDSA",
+    }
+}
+
+/// Reads `[auth]`.
+pub(super) fn auth(from: &mut Reader) -> Auth {
+    from.table(
+        "auth",
+        "Bearer tokens of clients who have signed in elsewhere. They are verified when a key is given.",
+    );
+    let algorithm = from.read("auth.algorithm", choice(), "HS256", "How tokens are signed");
+    let about = "A file that holds the secret of HS256, 32 bytes or more; the variable QUARTERDECK_AUTH_SECRET wins over it";
+    let secret_file = from.read_hidden("auth.secret_file", about);
+    let secret = from.secret(
+        "auth.secret",
+        &["QUARTERDECK_AUTH_SECRET"],
+        ("auth.secret_file", secret_file.as_deref()),
+        "set QUARTERDECK_AUTH_SECRET, or name a file that holds it in `auth.secret_file`",
+    );
+    // RFC 7518 wants a key as long as the hash.
+    from.at_least("auth.secret", secret.as_ref(), 32);
+    let public_file = from.read(
+        "auth.public_key_file",
+        Maybe(FILE),
+        Value::Absent,
+        "A file that holds the public key of the other algorithms, in PEM",
+    );
+    let public = public_file.as_deref().and_then(|path| public_key(from, path));
+    let issuer = from.read("auth.issuer", Maybe(Line), Value::Absent, "The only `iss` that is accepted");
+    let audience = from.read("auth.audience", Maybe(Line), Value::Absent, "The only `aud` that is accepted");
+    let tokens = match token_key(from, algorithm, secret, public, public_file.is_some()) {
+        Some(key) => Some(TokenCheck { algorithm, key, issuer, audience }),
+        None => {
+            nothing_without_a_key(from, secret_file.is_some() || public_file.is_some());
+            None
+        }
+    };
+    Auth { tokens, api_keys: api_keys(from) }
+}
+
+fn token_key(
+    from: &mut Reader,
+    algorithm: Algorithm,
+    secret: Option<Secret>,
+    public: Option<String>,
+    is_public_named: bool,
+) -> Option<TokenKey> {
+    match (algorithm, secret, public) {
+        (Algorithm::Hs256, Some(_), _) if is_public_named => {
+            from.problem(
+                "auth.public_key_file",
+                "both a secret and a public key are given, and tokens are verified with one of them".into(),
+                Some("leave one out".into()),
+            );
+            None
+        }
+        (Algorithm::Hs256, None, Some(_)) => {
+            from.problem(
+                "auth.public_key_file",
+                "`auth.public_key_file` is not used by HS256".into(),
+                Some("set `auth.algorithm` to \"RS256\", \"ES256\" or \"EdDSA\"".into()),
+            );
+            None
+        }
+        (Algorithm::Hs256, secret, _) => secret.map(TokenKey::Shared),
+        (_, Some(_), public) => {
+            from.problem(
+                "auth.algorithm",
+                "a secret is given, which only HS256 uses".into(),
+                Some("name a public key in `auth.public_key_file`, and leave the secret out".into()),
+            );
+            public.map(TokenKey::Public)
+        }
+        (_, None, public) => public.map(TokenKey::Public),
+    }
+}
+
+/// Who says what a token must be like believes that tokens are verified.
+fn nothing_without_a_key(from: &mut Reader, is_file_named: bool) {
+    if is_file_named || from.variables.get("QUARTERDECK_AUTH_SECRET").is_some() {
+        return;
+    }
+    for key in ["auth.algorithm", "auth.issuer", "auth.audience"] {
+        if from.is_given(key) {
+            from.problem(
+                key,
+                format!("`{key}` is set, but without a key no token is verified"),
+                Some("set QUARTERDECK_AUTH_SECRET, `auth.secret_file` or `auth.public_key_file`".into()),
+            );
+        }
+    }
+}
+
+fn public_key(from: &mut Reader, path: &Path) -> Option<String> {
+    let key = "auth.public_key_file";
+    match std::fs::read_to_string(path) {
+        Ok(text)
+            if text.contains("-----BEGIN PUBLIC KEY-----")
+                || text.contains("-----BEGIN RSA PUBLIC KEY-----") =>
+        {
+            Some(text)
+        }
+        Ok(_) => {
+            let help = "it begins with -----BEGIN PUBLIC KEY-----; `openssl pkey -pubout` makes one";
+            from.problem(
+                key,
+                format!("`{key}` names a file that is no public key in PEM"),
+                Some(help.into()),
+            );
+            None
+        }
+        Err(error) => {
+            from.problem(key, format!("`{key}` names a file that cannot be read: {error}"), None);
+            None
+        }
+    }
+}
+
+fn api_keys(from: &mut Reader) -> BTreeMap<String, Secret> {
+    let about = "A file that holds a key for /v1; the variable QUARTERDECK_API_KEY_<NAME> wins over it";
+    from.table("auth.api_keys", "Keys for /v1: a name for each, and the file that holds it.");
+    let files = from.read_named_files("auth.api_keys", about);
+    let mut keys = BTreeMap::new();
+    let of_variables: Vec<_> = from
+        .variables
+        .api_keys()
+        .map(|(name, variable, secret)| (name, variable.to_owned(), Secret::new(secret.trim())))
+        .collect();
+    for (name, variable, secret) in of_variables {
+        let row = format!("auth.api_key.{name}");
+        from.rows.push(Row {
+            key: row.clone(),
+            what: What::Secret { is_set: true },
+            about: about.into(),
+            origin: Origin::Variable(variable),
+        });
+        from.at_least(&row, Some(&secret), 16);
+        keys.insert(name, secret);
+    }
+    for (name, (path, _)) in files {
+        if keys.contains_key(&name) {
+            continue;
+        }
+        let key = format!("auth.api_keys.{name}");
+        let row = format!("auth.api_key.{name}");
+        let about = format!("name a file that holds it, or set {API_KEY}{}", name.to_uppercase());
+        if let Some(secret) = from.secret(&row, &[], (&key, Some(&path)), &about) {
+            from.at_least(&row, Some(&secret), 16);
+            keys.insert(name, secret);
+        }
+    }
+    keys
+}

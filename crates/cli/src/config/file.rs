@@ -1,0 +1,108 @@
+//! The configuration file: TOML, with the line of everything that stands in it.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::given::Given;
+use super::origin::Origin;
+use super::problem::Problem;
+use super::value::Value;
+
+/// The file that is looked for when nobody names one.
+pub(crate) const USUAL: &str = "quarterdeck.toml";
+
+/// No configuration that a person wrote is larger.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Which file to read.
+pub(crate) enum Which {
+    /// The usual one, which need not be there.
+    Usual,
+    /// One that somebody named, where.
+    Named(String, Origin),
+}
+
+/// Adds what the file says.
+pub(crate) fn say_file(which: &Which, given: &mut Given) -> Result<(), Vec<Problem>> {
+    let (path, origin) = match which {
+        Which::Usual => (USUAL, Origin::Default),
+        Which::Named(path, origin) => (path.as_str(), origin.clone()),
+    };
+    let problem = |message: String| vec![Problem { origin: origin.clone(), message, help: None }];
+    match read(path) {
+        Ok(text) => say_text(path, &text, given),
+        Err(error) if error.kind() == ErrorKind::NotFound && matches!(which, Which::Usual) => Ok(()),
+        Err(error) => Err(problem(format!("cannot read the configuration file {path}: {error}"))),
+    }
+}
+
+fn read(path: &str) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(std::io::Error::other("it has more than a mebibyte"));
+    }
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not UTF-8 text"))
+}
+
+/// Adds what the text of a file says.
+pub(crate) fn say_text(path: &str, text: &str, given: &mut Given) -> Result<(), Vec<Problem>> {
+    let lines = Lines { path, text };
+    // The parser goes on after a mistake, but what it then finds is often only an echo of the first.
+    let table = DeTable::parse(text).map_err(|error| {
+        let origin = lines.origin(error.span().map_or(0, |span| span.start));
+        vec![Problem { origin, message: format!("this is not TOML: {}", error.message()), help: None }]
+    })?;
+    lines.say_table("", table.get_ref(), given);
+    Ok(())
+}
+
+struct Lines<'a> {
+    path: &'a str,
+    text: &'a str,
+}
+
+impl Lines<'_> {
+    fn origin(&self, at: usize) -> Origin {
+        let before = self.text.as_bytes().iter().take(at);
+        Origin::File { path: self.path.into(), line: 1 + before.filter(|byte| **byte == b'\n').count() }
+    }
+
+    fn say_table(&self, prefix: &str, table: &DeTable<'_>, given: &mut Given) {
+        for (name, value) in table {
+            let key = joined(prefix, name.get_ref());
+            let origin = self.origin(name.span().start);
+            match value.get_ref() {
+                DeValue::Table(inner) => {
+                    given.tables.push((key.clone(), origin));
+                    self.say_table(&key, inner, given);
+                }
+                _ => given.say(key, as_value(value), origin),
+            }
+        }
+    }
+}
+
+/// A name with a dot in it is not the same as two names; quoted, it is nobody's key.
+fn joined(prefix: &str, name: &str) -> String {
+    let name = if name.contains('.') { format!("{name:?}") } else { name.to_owned() };
+    if prefix.is_empty() { name } else { format!("{prefix}.{name}") }
+}
+
+fn as_value(value: &Spanned<DeValue<'_>>) -> Value {
+    match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Value::Integer(number),
+            Err(_) => Value::Other("a number that is too large"),
+        },
+        DeValue::Boolean(flag) => Value::Boolean(*flag),
+        DeValue::Array(items) => Value::List(items.iter().map(as_value).collect()),
+        DeValue::Float(_) => Value::Other("a number with a fraction"),
+        DeValue::Datetime(_) => Value::Other("a date"),
+        DeValue::Table(_) => Value::Other("a table"),
+    }
+}

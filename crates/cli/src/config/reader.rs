@@ -1,0 +1,157 @@
+//! Reads keys one by one, and remembers of each what it is, what it came to and where that came from. So the list of
+//! all keys, the reference page and the search for unknown keys need no second declaration.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value as Json;
+
+use super::given::{Given, Variables};
+use super::kinds::Kind;
+use super::origin::Origin;
+use super::problem::Problem;
+use super::value::Value;
+
+/// One key, as it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) key: String,
+    pub(crate) what: What,
+    pub(crate) about: String,
+    pub(crate) origin: Origin,
+}
+
+/// What a row holds.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    /// A value, the default as it would be written, and what else could stand there.
+    Setting { value: Json, default: Json, takes: String },
+    /// A secret, which is never in a row.
+    Secret { is_set: bool },
+}
+
+/// A table of the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Section {
+    pub(crate) table: &'static str,
+    pub(crate) about: &'static str,
+    /// How many rows stand before it.
+    pub(crate) from: usize,
+}
+
+/// Reads keys.
+pub(crate) struct Reader {
+    pub(super) given: Given,
+    pub(crate) variables: Variables,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) sections: Vec<Section>,
+    pub(crate) problems: Vec<Problem>,
+    /// Tables whose keys are names that people choose.
+    pub(super) open: Vec<&'static str>,
+}
+
+impl Reader {
+    pub(crate) fn new(given: Given, variables: Variables) -> Self {
+        let damaged = variables.damaged().map(|name| Problem {
+            origin: Origin::Variable(name.into()),
+            message: "its value is not UTF-8 text".into(),
+            help: None,
+        });
+        let problems = damaged.collect();
+        Self { given, variables, rows: Vec::new(), sections: Vec::new(), problems, open: Vec::new() }
+    }
+
+    /// Begins a table.
+    pub(crate) fn table(&mut self, table: &'static str, about: &'static str) {
+        self.sections.push(Section { table, about, from: self.rows.len() });
+    }
+
+    /// Reads a key. What cannot be meant becomes a problem, and reading goes on with the default.
+    pub(crate) fn read<K: Kind>(
+        &mut self,
+        key: &str,
+        kind: K,
+        default: impl Into<Value>,
+        about: &str,
+    ) -> K::Out {
+        let default = default.into();
+        let fallback = || match kind.read(&default) {
+            Ok(out) => out,
+            Err(found) => unreachable!("the default of {key} is {found}; it takes {}", kind.takes()),
+        };
+        let said = self.given.keys.remove(key);
+        let origin = said.as_ref().map_or(Origin::Default, |said| said.origin.clone());
+        let out = match said.map(|said| kind.read(&said.value)) {
+            None => fallback(),
+            Some(Ok(out)) => out,
+            Some(Err(found)) => {
+                let message = format!("`{key}` is {found}; it takes {}", kind.takes());
+                self.problems.push(Problem { origin: origin.clone(), message, help: None });
+                fallback()
+            }
+        };
+        let (value, default) = (kind.show(&out), kind.show(&fallback()));
+        let what = What::Setting { value, default, takes: kind.takes() };
+        self.rows.push(Row { key: key.into(), what, about: about.into(), origin });
+        out
+    }
+
+    /// Reads a table whose keys are names that people choose, and whose values name files.
+    pub(crate) fn read_named_files(
+        &mut self,
+        table: &'static str,
+        about: &str,
+    ) -> BTreeMap<String, (PathBuf, Origin)> {
+        self.open.push(table);
+        let prefix = format!("{table}.");
+        let names: Vec<_> = self.given.keys.keys().filter_map(|key| key.strip_prefix(&prefix)).collect();
+        let names: Vec<String> = names.into_iter().map(String::from).collect();
+        let mut files = BTreeMap::new();
+        for name in names {
+            let key = format!("{prefix}{name}");
+            let before = self.problems.len();
+            let path = self.read_hidden(&key, about);
+            let origin = self.origin(&key);
+            match path {
+                Some(path) if is_name(&name) => drop(files.insert(name, (path, origin))),
+                _ if self.problems.len() > before => {}
+                _ => self.problem(
+                    &key,
+                    format!("{name:?} cannot be a name in `{table}`"),
+                    Some("use letters, digits, `-` and `_`".into()),
+                ),
+            }
+        }
+        files
+    }
+
+    /// Where the value of a key that was read came from.
+    pub(crate) fn origin(&self, key: &str) -> Origin {
+        self.rows.iter().find(|row| row.key == key).map_or(Origin::Default, |row| row.origin.clone())
+    }
+
+    /// Whether somebody said something about a key that was read.
+    pub(crate) fn is_given(&self, key: &str) -> bool {
+        self.origin(key) != Origin::Default
+    }
+
+    /// Puts down what a key without a value came to.
+    pub(crate) fn settle(&mut self, key: &str, value: impl Into<Json>, from: Option<Origin>) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.key == key) {
+            if let What::Setting { value: settled, .. } = &mut row.what {
+                *settled = value.into();
+            }
+            row.origin = from.unwrap_or_else(|| row.origin.clone());
+        }
+    }
+
+    /// Something is wrong with a key that was read.
+    pub(crate) fn problem(&mut self, key: &str, message: String, help: Option<String>) {
+        self.problems.push(Problem { origin: self.origin(key), message, help });
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    (1..=64).contains(&name.len()) && name.chars().all(plain)
+}

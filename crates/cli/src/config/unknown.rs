@@ -1,0 +1,89 @@
+//! What was said about keys that do not exist.
+
+use super::given::{SPECIAL, Said};
+use super::nearest::nearest;
+use super::origin::{Origin, variable_of};
+use super::problem::Problem;
+use super::reader::{Reader, Row, What};
+use super::value::Value;
+
+impl Reader {
+    /// Everything has been read: what is left is no key.
+    pub(crate) fn refuse_the_rest(&mut self) {
+        let mut refused: Vec<String> = Vec::new();
+        for (table, origin) in std::mem::take(&mut self.given.tables) {
+            let is_below = |key: &str| key.strip_prefix(&table).is_some_and(|rest| rest.starts_with('.'));
+            let known = self.rows.iter().any(|row| is_below(&row.key))
+                || self.open.iter().any(|open| *open == table || is_below(open));
+            if !known && !refused.iter().any(|other| table.starts_with(&format!("{other}."))) {
+                self.refuse_table(&table, origin);
+                refused.push(table);
+            }
+        }
+        for (key, Said { value, origin }) in std::mem::take(&mut self.given.keys) {
+            if !refused.iter().any(|table| key.starts_with(&format!("{table}."))) {
+                self.refuse(&key, &value, origin);
+            }
+        }
+    }
+
+    fn refuse_table(&mut self, table: &str, origin: Origin) {
+        let (message, help) = match self.rows.iter().find(|row| row.key == table) {
+            Some(Row { what: What::Setting { takes, .. }, .. }) => {
+                (format!("`{table}` is a table; it takes {takes}"), None)
+            }
+            _ => {
+                let near = nearest(table, self.sections.iter().map(|section| section.table));
+                (format!("there is no table [{table}]"), near.map(|near| format!("did you mean [{near}]?")))
+            }
+        };
+        self.problems.push(Problem { origin, message, help });
+    }
+
+    fn refuse(&mut self, key: &str, value: &Value, origin: Origin) {
+        let of_secret = self.secret_named(key, value);
+        let (message, help) = match &origin {
+            Origin::Variable(name) => {
+                let of_keys = self.settings().map(|row| row.key.clone());
+                let special =
+                    SPECIAL.iter().map(|name| name.trim_start_matches("QUARTERDECK_").to_lowercase());
+                let known: Vec<_> = of_keys.chain(special).collect();
+                let near = nearest(key, known.iter().map(String::as_str)).map(|near| {
+                    let name = format!("QUARTERDECK_{}", near.to_uppercase());
+                    let name = if SPECIAL.contains(&name.as_str()) { name } else { variable_of(near) };
+                    format!("did you mean {name}?")
+                });
+                (format!("{name} sets nothing: there is no key `{key}`"), of_secret.or(near))
+            }
+            _ if of_secret.is_some() => {
+                (format!("`{key}` is a secret, and secrets do not belong in this file"), of_secret)
+            }
+            _ if self.sections.iter().any(|section| section.table == key) => {
+                (format!("`{key}` is {}; it takes a table", value.found()), None)
+            }
+            _ => {
+                let near = nearest(key, self.settings().map(|row| row.key.as_str()));
+                (format!("there is no key `{key}`"), near.map(|near| format!("did you mean `{near}`?")))
+            }
+        };
+        self.problems.push(Problem { origin, message, help });
+    }
+
+    fn settings(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| matches!(row.what, What::Setting { .. }))
+    }
+
+    /// If the key is meant to hold a secret: where that belongs.
+    fn secret_named(&self, key: &str, value: &Value) -> Option<String> {
+        let known = self.rows.iter().find(|row| row.key == key && matches!(row.what, What::Secret { .. }));
+        let sounds = ["secret", "token", "password", "api_key", "apikey", "credential", "credentials"];
+        let last = key.rsplit('.').next().unwrap_or(key);
+        match known {
+            Some(row) => Some(format!("{}; docs/CONFIGURATION.md has all of them", row.about)),
+            None if value.as_text().is_some() && sounds.iter().any(|word| last.ends_with(word)) => Some(
+                "secrets come from the environment or from files; docs/CONFIGURATION.md says which".into(),
+            ),
+            None => None,
+        }
+    }
+}
