@@ -9,4 +9,4 @@ mod prompt;
 pub mod text;
 pub mod turn;
 
-pub use prompt::{Prompts, Situation};
+pub use prompt::{Declare, Prompts, Situation};

@@ -37,6 +37,26 @@ pub struct Situation {
     pub locale: Option<String>,
 }
 
+/// Which tools a model is told about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Declare {
+    /// All of them, those of the other mode included, so that it can be told why one is refused.
+    #[default]
+    All,
+    /// Those of its mode.
+    Mode,
+}
+
+impl Declare {
+    /// The tools that a session's model is told about.
+    pub(crate) fn tools(self, session: &Session) -> impl Iterator<Item = &LoadedTool> {
+        let mode = session.mode();
+        let is_told =
+            move |tool: &&LoadedTool| self == Self::All || tool.metadata().allowed_modes.contains(&mode);
+        session.available().filter(is_told)
+    }
+}
+
 /// How much of the tools' guides a prompt carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guides {
@@ -63,13 +83,13 @@ impl Prompts {
     pub(crate) fn system(
         &self,
         session: &Session,
+        tools: &[&LoadedTool],
         situation: &Situation,
         budgets: &Budgets,
         guide_tokens: usize,
         now: SystemTime,
     ) -> System {
         let now = situation.local(now);
-        let tools: Vec<&LoadedTool> = session.offered().collect();
         let mut text = self.core.trim().to_owned();
         if session.mode() == Mode::Voice {
             text.push_str("\n\n");
@@ -77,9 +97,9 @@ impl Prompts {
         }
         text.push_str("\n\n## Now\n\n");
         text.push_str(&situation.today(&now));
-        let guides = tool_part(&mut text, session.snapshot().version(), &tools, guide_tokens);
+        let guides = tool_part(&mut text, session.snapshot().version(), tools, guide_tokens);
         text.push_str("\n\n## How to work\n\n");
-        text.push_str(&way_of_working(session.mode(), budgets, &tools));
+        text.push_str(&way_of_working(session.mode(), budgets, tools));
         let _ = write!(text, "\n\nIt is {} now.\n", now.strftime("%H:%M"));
         System { text, guides }
     }

@@ -12,7 +12,7 @@ use knowledge::{KbCommand, KbFolder};
 use operating::{
     AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder, SessionsOptions,
 };
-use serving::ConfigOptions;
+use serving::{ConfigOptions, ServeOptions};
 
 /// A tool runtime for agents that people write to and speak to.
 #[derive(Debug, Parser)]
@@ -20,7 +20,7 @@ use serving::ConfigOptions;
     name = "quarterdeck",
     version,
     about,
-    after_help = "Without a command: build the tools folder and list what is in it.\n\n\
+    after_help = "Without a command: serve what is in this folder on 127.0.0.1:8080.\n\n\
                   Exit codes: 0 fine, 1 problems found, 2 could not run."
 )]
 pub(crate) struct Arguments {
@@ -30,6 +30,11 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve the agents: compile the tools if they changed, open the store and the knowledge base, listen
+    #[command(
+        after_help = "Example:\n  quarterdeck serve\n  quarterdeck serve --listen 127.0.0.1:9000 --data /var/lib/quarterdeck"
+    )]
+    Serve(ServeOptions),
     /// Compile tool folders into one artifact
     #[command(
         after_help = "Example:\n  quarterdeck build\n  quarterdeck build --tools my/tools --out registry.json --watch"

@@ -6,6 +6,9 @@ mod commands;
 #[allow(dead_code, unused_imports, reason = "most of it is for the server")]
 mod config;
 mod environment;
+mod logs;
+mod models;
+mod registry;
 mod report;
 mod terminal;
 mod wire;
@@ -21,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::arguments::serving::ServeOptions;
 use crate::arguments::{Arguments, Command};
 
 #[global_allocator]
@@ -38,7 +42,8 @@ enum Verdict {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Some(command) => run(command),
-        None => build_and_list(),
+        // What somebody sees who just types `cargo run`.
+        None => commands::serve::run(&ServeOptions::default()),
     };
     match outcome {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
@@ -54,6 +59,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<Verdict> {
     match command {
+        Command::Serve(options) => commands::serve::run(&options),
         Command::Build(options) => commands::build::run(&options),
         Command::Check(options) => commands::check::run(&options),
         Command::New(options) => commands::new::run(&options),
@@ -73,17 +79,6 @@ fn run(command: Command) -> anyhow::Result<Verdict> {
         Command::Kb(command) => commands::kb::run(&command),
         Command::Config(options) => commands::config::run(&options),
     }
-}
-
-/// What somebody sees who just types `cargo run`.
-fn build_and_list() -> anyhow::Result<Verdict> {
-    let defaults = |command: &str| Arguments::parse_from(["quarterdeck", command]).command;
-    for command in [defaults("build"), defaults("list")].into_iter().flatten() {
-        if run(command)? == Verdict::Problems {
-            return Ok(Verdict::Problems);
-        }
-    }
-    Ok(Verdict::Fine)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -53,11 +53,6 @@ impl ApiError {
         self
     }
 
-    pub(crate) fn with_details(mut self, details: Value) -> Self {
-        self.details = Some(details);
-        self
-    }
-
     pub(crate) fn transient(message: impl Into<String>, seconds: u64) -> Self {
         Self { retryable: true, retry_after: Some(seconds), ..Self::new(ErrorType::Transient, message) }
     }

@@ -26,7 +26,7 @@ pub use event::{Event, Failure};
 pub use live::Reader;
 pub use view::{Part, SessionView, TurnView};
 
-use crate::prompt::{Prompts, Situation};
+use crate::prompt::{Declare, Prompts, Situation};
 use conversation::Conversation;
 
 /// The numbers of the text agent.
@@ -36,6 +36,8 @@ pub struct Settings {
     pub rounds: u32,
     /// How many tokens of guides the prompt carries before it is cut to summaries.
     pub guide_tokens: usize,
+    /// Which tools the model is told about.
+    pub declare: Declare,
     /// How long one answer of the model may take.
     pub round_deadline: Duration,
     /// How many conversations are kept in memory.
@@ -47,6 +49,7 @@ impl Default for Settings {
         Self {
             rounds: 8,
             guide_tokens: 16_000,
+            declare: Declare::All,
             round_deadline: Duration::from_secs(300),
             conversations: 10_000,
         }

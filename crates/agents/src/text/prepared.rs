@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{ChatMessage, Mode};
+use quarterdeck_runtime::LoadedTool;
 use serde_json::Value;
 
 use super::Inner;
@@ -35,17 +36,18 @@ impl Prepared {
         let session = &conversation.session;
         let orchestrator = &agent.orchestrator;
         let budgets = orchestrator.policy().of(Mode::Text);
+        let told: Vec<&LoadedTool> = agent.settings.declare.tools(session).collect();
         let system = agent.prompts.system(
             session,
+            &told,
             situation,
             budgets,
             agent.settings.guide_tokens,
             orchestrator.now(),
         );
         let form = agent.model.declarations();
-        let offered =
-            session.offered().filter_map(|tool| tool.compiled().provider_schemas.get(&form).cloned());
-        let mut tools: Vec<Value> = offered.collect();
+        let declared = told.iter().filter_map(|tool| tool.compiled().provider_schemas.get(&form).cloned());
+        let mut tools: Vec<Value> = declared.collect();
         let describes = system.guides == Guides::Summaries;
         if describes {
             tools.push(describe::declaration(form));

@@ -34,7 +34,7 @@ pub(crate) use desk::Desk;
 pub(crate) use records::{SessionRow, session_key};
 
 use crate::clock::epoch_ms;
-use crate::gates::ClientFacts;
+use crate::gates::{ClientFacts, missing_condition};
 use crate::orchestrator::Shared;
 use crate::registry::{LoadedTool, Snapshot};
 use crate::state::SessionState;
@@ -125,17 +125,13 @@ impl Session {
         &self.inner.snapshot
     }
 
-    /// The tools that may be called in it as things are: allowed in its mode, and available to this client.
-    pub fn offered(&self) -> impl Iterator<Item = &LoadedTool> {
+    /// The tools that are available to this client as things are, those of the other mode included.
+    pub fn available(&self) -> impl Iterator<Item = &LoadedTool> {
         let who = self.inner.lock().who.clone();
-        let mode = self.inner.mode;
+        let present = &self.inner.shared.present;
         self.inner.snapshot.tools().filter(move |tool| {
-            let metadata = tool.metadata();
-            let asked = metadata.availability.as_ref();
-            metadata.allowed_modes.contains(&mode)
-                && asked.is_none_or(|asked| {
-                    crate::gates::missing_condition(asked, &who, &self.inner.shared.present).is_none()
-                })
+            let asked = tool.metadata().availability.as_ref();
+            asked.is_none_or(|asked| missing_condition(asked, &who, present).is_none())
         })
     }
 

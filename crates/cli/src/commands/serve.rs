@@ -1,0 +1,216 @@
+//! `quarterdeck serve`: everything put together, and listening.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, TextAgent};
+use quarterdeck_agents::{Declare, Prompts};
+use quarterdeck_calendar::LocalCalendar;
+use quarterdeck_contracts::ChatModel;
+use quarterdeck_runtime::audit::AuditLog;
+use quarterdeck_runtime::{Orchestrator, Parts, Registry};
+use quarterdeck_server::{ApiKey, App, Deck, Identity, Settings, TokenKey, TokenRules, serve};
+use quarterdeck_store::SqliteStore;
+use tokio::net::TcpListener;
+
+use crate::arguments::serving::ServeOptions;
+use crate::config::{self, Config, SecureCookie};
+use crate::terminal::{complain, say};
+use crate::{Verdict, data, logs, models, registry, wire};
+
+/// How often sessions that were left are ended and rows that have had their time are forgotten.
+const TIDY: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<Verdict> {
+    let config = match Config::load(options) {
+        Ok(loaded) => loaded.config,
+        Err(problems) => {
+            complain(&problems.into());
+            return Ok(Verdict::Problems);
+        }
+    };
+    logs::start(config.logs);
+    data::create(&config.folders.data)?;
+    let _claim = data::claim(&config.folders.data)?;
+    let Some(registry) = registry::open(&config.folders.tools, &config.folders.data)? else {
+        return Ok(Verdict::Problems);
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(listen(config, Arc::new(registry)))?;
+    // What a handler still computes is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(Verdict::Fine)
+}
+
+async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
+    let address = config.server.listen;
+    let listener = TcpListener::bind(address).await.with_context(|| {
+        format!(
+            "cannot listen on {address}; stop what listens there, or choose another address with `--listen`"
+        )
+    })?;
+    let store = wire::open_store(&config.folders.data)?;
+    let trail = Arc::new(wire::open_trail(&config.folders.data, store.clone()).await?);
+    let orchestrator = orchestrator(&config, store, trail.clone())?;
+    let model = models::chat_model(&config.text)?;
+    let text = TextAgent::new(TextParts {
+        orchestrator: orchestrator.clone(),
+        registry: registry.clone(),
+        model: model.clone(),
+        prompts: prompts(&config.folders.prompts)?,
+        settings: text_settings(&config.text),
+    });
+    let app = App::new(Deck {
+        text: text.clone(),
+        orchestrator: orchestrator.clone(),
+        registry: registry.clone(),
+        identity: identity(&config)?,
+        settings: settings(&config),
+    });
+    banner(&listener, &registry, &*model)?;
+    let tidying = tokio::spawn(tidy(orchestrator.clone(), text));
+    serve(app, listener, asked_to_stop()).await;
+    tidying.abort();
+    orchestrator.save_all();
+    trail.flush();
+    say("stopped");
+    Ok(())
+}
+
+fn orchestrator(
+    config: &Config,
+    store: Arc<SqliteStore>,
+    trail: Arc<AuditLog>,
+) -> anyhow::Result<Orchestrator> {
+    let knowledge = match config.folders.kb.is_dir() {
+        true => Some(Arc::new(wire::knowledge(&config.folders.kb, &config.folders.data)?) as _),
+        false => {
+            say(&format!("there is no knowledge base: {} is no folder", config.folders.kb.display()));
+            None
+        }
+    };
+    Ok(Orchestrator::new(Parts {
+        policy: config.policy.clone(),
+        audit: trail,
+        calendar: Some(Arc::new(LocalCalendar::from_config(config.calendar.clone())?)),
+        knowledge,
+        present: config.present.clone(),
+        ..Parts::new(store)
+    }))
+}
+
+fn prompts(from: &config::Prompts) -> anyhow::Result<Prompts> {
+    let config::Prompts::Folder(folder) = from else { return Ok(Prompts::default()) };
+    let read = |name: &str, usual: String| {
+        let path = folder.join(name);
+        match path.is_file() {
+            true => std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display())),
+            false => Ok(usual),
+        }
+    };
+    let usual = Prompts::default();
+    Ok(Prompts { core: read("core.md", usual.core)?, voice: read("voice-behavior.md", usual.voice)? })
+}
+
+fn text_settings(text: &config::Text) -> TextSettings {
+    TextSettings {
+        rounds: text.rounds,
+        guide_tokens: text.guide_tokens,
+        declare: match text.declare {
+            config::Declare::All => Declare::All,
+            config::Declare::Mode => Declare::Mode,
+        },
+        ..TextSettings::default()
+    }
+}
+
+fn settings(config: &Config) -> Settings {
+    let server = &config.server;
+    Settings {
+        origins: server.origins.clone(),
+        admin_token: server.admin_token.as_ref().map(|token| token.expose().to_owned()),
+        trust_proxy: server.trust_proxy,
+        is_loopback: server.listen.ip().is_loopback(),
+        max_body_bytes: server.max_body_bytes,
+        max_json_depth: server.max_json_depth,
+        drain: server.drain,
+        max_connections: server.max_connections,
+        secure_cookie: match server.secure_cookie {
+            SecureCookie::Auto => None,
+            SecureCookie::Always => Some(true),
+            SecureCookie::Never => Some(false),
+        },
+        messages_per_minute: config.limits.requests_per_minute_client,
+        requests_per_minute: config.limits.requests_per_minute_address,
+        streams_per_client: config.limits.streams_per_client,
+        streams: config.limits.streams,
+    }
+}
+
+fn identity(config: &Config) -> anyhow::Result<Identity> {
+    let secret = config.server.cookie_secret.open()?;
+    let tokens = config.auth.tokens.as_ref().map(|check| {
+        use config::Algorithm;
+        let key = match (&check.key, check.algorithm) {
+            (config::TokenKey::Shared(secret), _) => TokenKey::Secret(secret.expose().as_bytes()),
+            (config::TokenKey::Public(pem), Algorithm::Es256) => TokenKey::Ec(pem.as_bytes()),
+            (config::TokenKey::Public(pem), Algorithm::EdDsa) => TokenKey::Ed(pem.as_bytes()),
+            (config::TokenKey::Public(pem), _) => TokenKey::Rsa(pem.as_bytes()),
+        };
+        TokenRules::new(key, check.issuer.as_deref(), check.audience.as_deref())
+    });
+    let keys = config.auth.api_keys.iter().map(|(name, key)| ApiKey::new(name, key.expose()));
+    Ok(Identity::new(secret.expose().as_bytes(), tokens.transpose()?, keys.collect()))
+}
+
+/// One short text: where, what, who answers.
+fn banner(listener: &TcpListener, registry: &Registry, model: &dyn ChatModel) -> anyhow::Result<()> {
+    let snapshot = registry.snapshot();
+    let commit = snapshot.commit().unwrap_or("none");
+    let address = listener.local_addr()?;
+    say(&format!(
+        "quarterdeck {} on http://{address}\n  tools     {} in registry {} (commit {commit})\n  text      {}",
+        env!("CARGO_PKG_VERSION"),
+        snapshot.len(),
+        snapshot.version(),
+        model.name(),
+    ));
+    if model.name().starts_with("rehearsal") {
+        say(
+            "            the built-in rehearsal answers: it is no language model. Set GEMINI_API_KEY, OPENAI_API_KEY,\n            \
+             OPENAI_BASE_URL or ANTHROPIC_API_KEY and start again for a real one.",
+        );
+    }
+    Ok(())
+}
+
+/// Ends what was left, now and then.
+async fn tidy(orchestrator: Orchestrator, text: TextAgent) {
+    let mut ticks = tokio::time::interval(TIDY);
+    loop {
+        ticks.tick().await;
+        text.tidy();
+        if let Err(error) = orchestrator.tidy().await {
+            tracing::error!(error = %error, "what has had its time was not forgotten");
+        }
+    }
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+async fn asked_to_stop() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            say("stopping: answers that are being written are finished first");
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+    say("stopping: answers that are being written are finished first");
+}

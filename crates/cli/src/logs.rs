@@ -1,0 +1,30 @@
+//! Where the log goes: for people at a terminal, as JSON everywhere else.
+
+use std::io::{IsTerminal, stderr};
+
+use tracing::level_filters::LevelFilter;
+
+use crate::config::{LogFormat, LogLevel, Logs};
+
+/// Sends the log to standard error from now on.
+pub(crate) fn start(logs: Logs) {
+    let level = match logs.level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let is_human = match logs.format {
+        LogFormat::Human => true,
+        LogFormat::Json => false,
+        LogFormat::Auto => stderr().is_terminal(),
+    };
+    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(stderr);
+    // A second start in one process changes nothing, which only tests could notice.
+    let _ = if is_human {
+        builder.with_target(false).with_ansi(stderr().is_terminal()).try_init()
+    } else {
+        builder.json().flatten_event(true).with_current_span(false).try_init()
+    };
+}
