@@ -178,7 +178,7 @@ fn api_keys(from: &mut Reader) -> BTreeMap<String, Secret> {
         let row = format!("auth.api_key.{name}");
         from.rows.push(Row {
             key: row.clone(),
-            what: What::Secret { is_set: true },
+            what: What::Secret { is_set: true, otherwise: "" },
             about: about.into(),
             origin: Origin::Variable(variable),
         });

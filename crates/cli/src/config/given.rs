@@ -5,24 +5,29 @@ use std::collections::BTreeMap;
 use super::origin::Origin;
 use super::value::Value;
 
-/// What was said about one key, and where.
-#[derive(Debug, Clone)]
+/// What was said about one key, and where. It may be a secret in the wrong place, so nothing prints it.
+#[derive(Clone)]
 pub(crate) struct Said {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
 }
 
 /// Everything that was said. A later word on a key replaces an earlier one.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Given {
     pub(crate) keys: BTreeMap<String, Said>,
+    /// What somebody else had the last word on. If there is no such key, that is wrong all the same.
+    pub(crate) overruled: Vec<(String, Said)>,
     /// The tables of the file, so that an unknown one is found even when it is empty.
     pub(crate) tables: Vec<(String, Origin)>,
 }
 
 impl Given {
     pub(crate) fn say(&mut self, key: impl Into<String>, value: Value, origin: Origin) {
-        self.keys.insert(key.into(), Said { value, origin });
+        let key = key.into();
+        if let Some(overruled) = self.keys.insert(key.clone(), Said { value, origin }) {
+            self.overruled.push((key, overruled));
+        }
     }
 
     /// Adds what the environment says about keys.

@@ -27,7 +27,7 @@ pub(crate) enum What {
     /// A value, the default as it would be written, and what else could stand there.
     Setting { value: Json, default: Json, takes: String },
     /// A secret, which is never in a row.
-    Secret { is_set: bool },
+    Secret { is_set: bool, otherwise: &'static str },
 }
 
 /// A table of the file.
@@ -133,6 +133,11 @@ impl Reader {
     /// Whether somebody said something about a key that was read.
     pub(crate) fn is_given(&self, key: &str) -> bool {
         self.origin(key) != Origin::Default
+    }
+
+    /// Where somebody said something about a key that is yet to be read.
+    pub(crate) fn will_be_given(&self, key: &str) -> Option<Origin> {
+        self.given.keys.get(key).map(|said| said.origin.clone())
     }
 
     /// Puts down what a key without a value came to.
