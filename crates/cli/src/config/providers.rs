@@ -214,7 +214,12 @@ pub(super) fn endpoint(
     let file_key = key_of("api_key_file");
     let way_out = |variables: &str| format!("set {variables}, or name a file that holds it in `{file_key}`");
     let about = way_out("the provider's variable, such as GEMINI_API_KEY");
-    let api_key = from.secret(&key_of("api_key"), facts.keys, (&file_key, key_file), &about);
+    // What is built in needs no key, and a file that somebody else would need may be missing.
+    if let (None, Some(path)) = (facts.base_url, key_file) {
+        from.leave_unread(&file_key, path);
+    }
+    let file = key_file.filter(|_| facts.base_url.is_some());
+    let api_key = from.secret(&key_of("api_key"), facts.keys, (&file_key, file), &about);
     from.at_least(&key_of("api_key"), api_key.as_ref(), 1);
     if api_key.is_none() && key_file.is_none() && facts.base_url.is_some_and(|usual| usual == base_url) {
         let help = way_out(&facts.keys.join(" or "));

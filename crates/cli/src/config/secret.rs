@@ -72,6 +72,9 @@ impl Reader {
             .variables
             .first(variables)
             .map(|(name, text)| (Secret::new(text.trim()), Origin::Variable(name.into())));
+        if let (Some(_), Some(path)) = (&of_variable, file) {
+            self.leave_unread(file_key, path);
+        }
         let found = of_variable.or_else(|| {
             let path = file?;
             match Secret::read(path) {
@@ -88,6 +91,13 @@ impl Reader {
         let what = What::Secret { is_set: secret.is_some(), otherwise: "not set" };
         self.rows.push(Row { key: key.into(), what, about: about.into(), origin });
         secret
+    }
+
+    /// A file that need not be read need not be there, but then what was written is perhaps not the name of one.
+    pub(super) fn leave_unread(&mut self, file_key: &str, path: &Path) {
+        if !path.is_file() {
+            self.settle(file_key, "(no such file)", None);
+        }
     }
 
     /// Puts down what happens without a secret.

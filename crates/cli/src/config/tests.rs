@@ -115,3 +115,11 @@ fn a_variable_can_be_a_number_a_list_or_a_word() {
     assert_eq!(config.policy.retention, Duration::from_secs(7 * 24 * 3_600));
     assert!(config.present.contains("crm"));
 }
+
+#[test]
+fn numbers_may_be_written_as_toml_allows() {
+    let config =
+        config("[server]\nmax_body_bytes = 2_097_152\nmax_connections = 0x10\ndrain_seconds = +3", &[]);
+    let server = &config.server;
+    assert_eq!((server.max_body_bytes, server.max_connections, server.drain.as_secs()), (2 << 20, 16, 3));
+}

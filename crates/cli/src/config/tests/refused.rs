@@ -21,9 +21,11 @@ fn every_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
             ("QUARTERDECK_TEXT__PROVDER", "gemini"),
             ("QUARTERDECK_LISTEN", "x"),
             ("QUARTERDECK_ADMIN_TOKN", "x"),
+            ("QUARTERDECK_SERVER_PORT", "8080"),
+            ("QUARTERDECK_API_KEY_", "x"),
         ],
         expect![[r#"
-            the configuration has 9 problems
+            the configuration has 11 problems
             quarterdeck.toml:2: there is no key `colour`
             quarterdeck.toml:4: there is no key `server.listn`
               help: did you mean `server.listen`?
@@ -36,8 +38,11 @@ fn every_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
             quarterdeck.toml:9: `server.listen` is a table; it takes an address with a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080
             env QUARTERDECK_ADMIN_TOKN: this variable sets nothing: there is no key `admin_tokn`
               help: did you mean QUARTERDECK_ADMIN_TOKEN?
+            env QUARTERDECK_API_KEY_: this variable sets nothing: there is no key `api_key_`
+              help: did you mean QUARTERDECK_VOICE__API_KEY_FILE?
             env QUARTERDECK_LISTEN: this variable sets nothing: there is no key `listen`
               help: did you mean QUARTERDECK_SERVER__LISTEN?
+            env QUARTERDECK_SERVER_PORT: this variable sets nothing: there is no key `server_port`
             env QUARTERDECK_TEXT__PROVDER: this variable sets nothing: there is no key `text.provder`
               help: did you mean QUARTERDECK_TEXT__PROVIDER?
         "#]],
