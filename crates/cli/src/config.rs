@@ -18,7 +18,6 @@ mod providers;
 mod reader;
 mod reference;
 mod secret;
-mod secrets;
 mod server;
 mod site;
 #[cfg(test)]
@@ -85,18 +84,17 @@ impl Config {
     }
 
     fn read(from: &mut Reader) -> Self {
-        let folders = site::folders(from);
         Self {
-            server: server::server(from, &folders.data),
+            server: server::server(from),
             limits: server::limits(from),
             auth: auth::auth(from),
             text: text::text(from),
             voice: voice::voice(from),
             policy: policy::policy(from),
+            folders: site::folders(from),
             calendar: site::calendar(from),
             logs: site::logs(from),
             present: site::present(from),
-            folders,
         }
     }
 }

@@ -24,13 +24,9 @@ pub(crate) fn knowledge(data: &Path) -> PathBuf {
     data.join("kb.db")
 }
 
-/// What signs the cookies, when nobody gave us anything.
-pub(crate) fn cookie_secret(data: &Path) -> PathBuf {
-    data.join("cookie_secret")
-}
-
-/// The secret in a file of the data folder. It is made when it is not there, for its owner alone.
-pub(crate) fn open_secret(file: &Path) -> anyhow::Result<String> {
+/// What signs the cookies when nobody gave us anything. It is made when it is not there, for its owner alone.
+pub(crate) fn cookie_secret(data: &Path) -> anyhow::Result<String> {
+    let file = &data.join("cookie_secret");
     let read = || match std::fs::read_to_string(file) {
         Ok(text) if text.trim().len() >= 32 => Ok(text.trim().to_owned()),
         Ok(_) => Err(anyhow!("{} is damaged; remove it, and a new one is made", file.display())),
@@ -39,13 +35,12 @@ pub(crate) fn open_secret(file: &Path) -> anyhow::Result<String> {
     if file.symlink_metadata().is_ok() {
         return read();
     }
-    let folder = file.parent().unwrap_or(Path::new("."));
-    create(folder)?;
+    create(data)?;
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| anyhow!("the system has no random numbers: {error}"))?;
     let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let cannot = || format!("cannot write {}", file.display());
-    let mut partial = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
+    let mut partial = tempfile::NamedTempFile::new_in(data).with_context(cannot)?;
     partial.write_all(secret.as_bytes()).with_context(cannot)?;
     partial.as_file().sync_all().with_context(cannot)?;
     match partial.persist_noclobber(file) {

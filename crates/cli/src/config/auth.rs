@@ -178,18 +178,19 @@ fn api_keys(from: &mut Reader) -> BTreeMap<String, Secret> {
         let row = format!("auth.api_key.{name}");
         from.rows.push(Row {
             key: row.clone(),
-            what: What::Secret { is_set: true },
+            what: What::Secret { is_set: true, otherwise: "" },
             about: about.into(),
             origin: Origin::Variable(variable),
         });
         from.at_least(&row, Some(&secret), 16);
         keys.insert(name, secret);
     }
-    for (name, (path, _)) in files {
+    for (name, path) in files {
+        let key = format!("auth.api_keys.{name}");
         if keys.contains_key(&name) {
+            from.leave_unread(&key, &path);
             continue;
         }
-        let key = format!("auth.api_keys.{name}");
         let row = format!("auth.api_key.{name}");
         let about = format!("name a file that holds it, or set {API_KEY}{}", name.to_uppercase());
         if let Some(secret) = from.secret(&row, &[], (&key, Some(&path)), &about) {

@@ -5,24 +5,29 @@ use std::collections::BTreeMap;
 use super::origin::Origin;
 use super::value::Value;
 
-/// What was said about one key, and where.
-#[derive(Debug, Clone)]
+/// What was said about one key, and where. It may be a secret in the wrong place, so nothing prints it.
+#[derive(Clone)]
 pub(crate) struct Said {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
 }
 
 /// Everything that was said. A later word on a key replaces an earlier one.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Given {
     pub(crate) keys: BTreeMap<String, Said>,
+    /// What somebody else had the last word on. If there is no such key, that is wrong all the same.
+    pub(crate) overruled: Vec<(String, Said)>,
     /// The tables of the file, so that an unknown one is found even when it is empty.
     pub(crate) tables: Vec<(String, Origin)>,
 }
 
 impl Given {
     pub(crate) fn say(&mut self, key: impl Into<String>, value: Value, origin: Origin) {
-        self.keys.insert(key.into(), Said { value, origin });
+        let key = key.into();
+        if let Some(overruled) = self.keys.insert(key.clone(), Said { value, origin }) {
+            self.overruled.push((key, overruled));
+        }
     }
 
     /// Adds what the environment says about keys.
@@ -55,11 +60,12 @@ const OF_TESTS: [&str; 4] = ["QUARTERDECK_FIXTURES", "QUARTERDECK_IR", "QUARTERD
 impl Variables {
     /// Keeps those that matter. An empty variable counts as one that is not set.
     pub(crate) fn from_all(all: impl IntoIterator<Item = (String, String)>) -> Self {
-        let ours = |name: &str| {
+        let ours = |name: &str, value: &str| {
             OF_PROVIDERS.contains(&name)
-                || name.starts_with(PREFIX) && !OF_TESTS.contains(&name) && !is_service_link(name)
+                || name.starts_with(PREFIX) && !OF_TESTS.contains(&name) && !is_service_link(name, value)
         };
-        Self(all.into_iter().filter(|(name, value)| ours(name) && !value.trim().is_empty()).collect())
+        let set = |(name, value): &(String, String)| ours(name, value) && !value.trim().is_empty();
+        Self(all.into_iter().filter(set).collect())
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
@@ -86,8 +92,9 @@ impl Variables {
     }
 
     fn of_keys(&self) -> impl Iterator<Item = (&str, &str)> {
+        let is_api_key = |name: &str| name.strip_prefix(API_KEY).is_some_and(|name| !name.is_empty());
         let is_key =
-            |name: &str| name.starts_with(PREFIX) && !SPECIAL.contains(&name) && !name.starts_with(API_KEY);
+            move |name: &str| name.starts_with(PREFIX) && !SPECIAL.contains(&name) && !is_api_key(name);
         let all = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         all.filter(move |(name, _)| is_key(name))
     }
@@ -95,12 +102,9 @@ impl Variables {
 
 /// Whether Kubernetes made this variable, as it does for every service: one that is called `quarterdeck` brings
 /// `QUARTERDECK_SERVICE_HOST`, `QUARTERDECK_PORT_8080_TCP` and more.
-fn is_service_link(name: &str) -> bool {
-    let of_port =
-        name.split_once("_PORT_").is_some_and(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()));
-    !name.contains("__")
-        && (name.ends_with("_SERVICE_HOST")
-            || name.contains("_SERVICE_PORT")
-            || name.ends_with("_PORT")
-            || of_port)
+fn is_service_link(name: &str, value: &str) -> bool {
+    let digit = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    let of_port = name.split_once("_PORT_").is_some_and(|(_, rest)| digit(rest));
+    let of_service = name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT");
+    !name.contains("__") && (of_service || of_port || name.ends_with("_PORT") && value.contains("://"))
 }

@@ -232,11 +232,11 @@ impl Kind for BaseUrl {
     }
 
     fn read(&self, value: &Value) -> Result<String, String> {
-        let text = value.as_text().ok_or_else(|| value.found())?;
+        let text = Line.read(value)?;
         if text.contains(['@', '?', '#']) {
             return Err("a URL with a user, a query or a fragment".into());
         }
-        match Url::parse(text) {
+        match Url::parse(&text) {
             Ok(url) if self.0.contains(&url.scheme()) && url.has_host() => {
                 Ok(text.trim_end_matches('/').to_owned())
             }

@@ -29,7 +29,7 @@ impl Listing {
             let origin = row.origin.to_string();
             let value = match &row.what {
                 What::Setting { value, .. } => json!({ "value": value, "origin": origin }),
-                What::Secret { is_set } => json!({ "isSet": is_set, "origin": origin }),
+                What::Secret { is_set, .. } => json!({ "isSet": is_set, "origin": origin }),
             };
             (row.key.clone(), value)
         };
@@ -39,8 +39,8 @@ impl Listing {
 
 fn shown(what: &What) -> String {
     match what {
-        What::Secret { is_set: true } => "set".into(),
-        What::Secret { is_set: false } => "not set".into(),
+        What::Secret { is_set: true, .. } => "set".into(),
+        What::Secret { is_set: false, otherwise } => (*otherwise).into(),
         What::Setting { value: Json::Null, .. } => "-".into(),
         What::Setting { value: Json::String(text), .. } => plain(text),
         What::Setting { value: Json::Array(items), .. } if items.is_empty() => "-".into(),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::choices::{Words, words};
 use super::origin::Origin;
+use super::problem::Problem;
 use super::reader::Reader;
 use super::secret::Secret;
 
@@ -41,7 +42,7 @@ pub(super) struct Facts {
     pub(super) name: &'static str,
     /// Variables that may hold its key.
     pub(super) keys: &'static [&'static str],
-    /// `None` where nothing is asked over a network.
+    /// Where it is; `None` where nothing is asked over a network.
     pub(super) base_url: Option<&'static str>,
     pub(super) model: Option<&'static str>,
     pub(super) window: usize,
@@ -50,6 +51,7 @@ pub(super) struct Facts {
 
 const GEMINI: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 const OPENAI: [&str; 1] = ["OPENAI_API_KEY"];
+pub(super) const OPENAI_BASE: &str = "https://api.openai.com/v1";
 const OPENAI_URL: &str = "OPENAI_BASE_URL";
 const ANTHROPIC: [&str; 1] = ["ANTHROPIC_API_KEY"];
 
@@ -57,10 +59,23 @@ impl TextProvider {
     /// The one that was named, or the first that the environment has a key for.
     pub(super) fn choose(from: &mut Reader, named: Option<Self>) -> Self {
         if let Some(named) = named {
+            let script = from.will_be_given("text.rehearsal.script");
+            if let Some(origin @ Origin::Flag(_)) = script.filter(|_| named != Self::Rehearsal) {
+                let message =
+                    format!("this is for rehearsal alone, and `text.provider` is {:?}", named.word());
+                let help = Some("set QUARTERDECK_TEXT__PROVIDER=rehearsal, or leave the flag out".into());
+                from.problems.push(Problem { origin, message, help });
+            }
             return named;
         }
+        if let Some(origin) = from.will_be_given("text.rehearsal.script") {
+            from.settle("text.provider", Self::Rehearsal.word(), Some(origin));
+            return Self::Rehearsal;
+        }
+        // A provider that was misspelt is one problem, not two.
+        let is_silent = !from.is_given("text.provider");
         for key in ["text.base_url", "text.api_key_file"] {
-            if from.is_given(key) {
+            if is_silent && from.is_given(key) {
                 from.problem(
                     key,
                     format!(
@@ -100,7 +115,7 @@ impl TextProvider {
             Self::OpenAi => Facts {
                 name,
                 keys: &OPENAI,
-                base_url: Some("https://api.openai.com/v1"),
+                base_url: Some(OPENAI_BASE),
                 model: None,
                 window: 128_000,
                 max_output_tokens: None,
@@ -196,17 +211,19 @@ pub(super) fn endpoint(
         from.check_url(&base_url, origin);
     }
 
-    let names = match facts.keys {
-        [] => "the provider needs none".into(),
-        keys => {
-            format!("set {}, or name a file that holds it in `{}`", keys.join(" or "), key_of("api_key_file"))
-        }
-    };
     let file_key = key_of("api_key_file");
-    let api_key = from.secret(&key_of("api_key"), facts.keys, (&file_key, key_file), &names);
+    let way_out = |variables: &str| format!("set {variables}, or name a file that holds it in `{file_key}`");
+    let about = way_out("the provider's variable, such as GEMINI_API_KEY");
+    // What is built in needs no key, and a file that somebody else would need may be missing.
+    if let (None, Some(path)) = (facts.base_url, key_file) {
+        from.leave_unread(&file_key, path);
+    }
+    let file = key_file.filter(|_| facts.base_url.is_some());
+    let api_key = from.secret(&key_of("api_key"), facts.keys, (&file_key, file), &about);
+    from.at_least(&key_of("api_key"), api_key.as_ref(), 1);
     if api_key.is_none() && key_file.is_none() && facts.base_url.is_some_and(|usual| usual == base_url) {
-        let message = format!("{} needs a key", facts.name);
-        from.problem(&key_of("provider"), message, Some(names));
+        let help = way_out(&facts.keys.join(" or "));
+        from.problem(&key_of("provider"), format!("{} needs a key", facts.name), Some(help));
     }
     Endpoint { base_url, model, api_key }
 }

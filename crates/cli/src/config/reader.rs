@@ -27,7 +27,7 @@ pub(crate) enum What {
     /// A value, the default as it would be written, and what else could stand there.
     Setting { value: Json, default: Json, takes: String },
     /// A secret, which is never in a row.
-    Secret { is_set: bool },
+    Secret { is_set: bool, otherwise: &'static str },
 }
 
 /// A table of the file.
@@ -97,11 +97,7 @@ impl Reader {
     }
 
     /// Reads a table whose keys are names that people choose, and whose values name files.
-    pub(crate) fn read_named_files(
-        &mut self,
-        table: &'static str,
-        about: &str,
-    ) -> BTreeMap<String, (PathBuf, Origin)> {
+    pub(crate) fn read_named_files(&mut self, table: &'static str, about: &str) -> BTreeMap<String, PathBuf> {
         self.open.push(table);
         let prefix = format!("{table}.");
         let names: Vec<_> = self.given.keys.keys().filter_map(|key| key.strip_prefix(&prefix)).collect();
@@ -110,10 +106,8 @@ impl Reader {
         for name in names {
             let key = format!("{prefix}{name}");
             let before = self.problems.len();
-            let path = self.read_hidden(&key, about);
-            let origin = self.origin(&key);
-            match path {
-                Some(path) if is_name(&name) => drop(files.insert(name, (path, origin))),
+            match self.read_hidden(&key, about) {
+                Some(path) if is_name(&name) => drop(files.insert(name, path)),
                 _ if self.problems.len() > before => {}
                 _ => self.problem(
                     &key,
@@ -133,6 +127,11 @@ impl Reader {
     /// Whether somebody said something about a key that was read.
     pub(crate) fn is_given(&self, key: &str) -> bool {
         self.origin(key) != Origin::Default
+    }
+
+    /// Where somebody said something about a key that is yet to be read.
+    pub(crate) fn will_be_given(&self, key: &str) -> Option<Origin> {
+        self.given.keys.get(key).map(|said| said.origin.clone())
     }
 
     /// Puts down what a key without a value came to.

@@ -24,11 +24,12 @@ impl Listing {
              # docs/CONFIGURATION.md has all of them; `quarterdeck config` shows what is in effect, and why.\n",
         );
         for (section, rows) in self.by_section() {
-            let _ = write!(text, "\n# {}\n[{}]\n", section.about, section.table);
+            let _ = write!(text, "\n{}[{}]\n", comment(section.about), section.table);
             for row in rows {
                 if let What::Setting { default, takes, .. } = &row.what {
                     let name = row.key.rsplit('.').next().unwrap_or_default();
-                    let _ = write!(text, "# {}: {takes}.\n# {name} = {}\n", row.about, written(default));
+                    text.push_str(&comment(&format!("{}. Takes {takes}.", row.about)));
+                    let _ = writeln!(text, "# {name} = {}", written(default));
                 }
             }
             if section.table == "auth.api_keys" {
@@ -78,10 +79,26 @@ fn setting(row: &Row) -> Option<String> {
     Some(format!("| `{name}` | {default} | {} | {} |\n", cell(takes), cell(&row.about)))
 }
 
+/// Lines of a comment.
+fn comment(text: &str) -> String {
+    const MOST: usize = 110;
+    let mut lines = vec![String::from("#")];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= MOST => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("# {word}")),
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
 /// A value as TOML. What has no default has an empty place to be filled.
 fn written(value: &Json) -> String {
     match value {
-        Json::Null => "…".into(),
+        Json::Null => "\"\"".into(),
         Json::Array(items) => {
             let items: Vec<_> = items.iter().map(written).collect();
             format!("[{}]", items.join(", "))

@@ -3,7 +3,15 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+
+use super::kinds::{BaseUrl, FILE, Kind, Maybe};
+use super::origin::Origin;
+use super::problem::Problem;
+use super::reader::{Reader, Row, What};
+use super::value::Value;
 
 /// A text that nobody may see. It has no way to be shown but [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq)]
@@ -43,5 +51,100 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
+    }
+}
+
+impl Reader {
+    /// Reads the name of a file that holds a secret. What was written is not repeated if it is wrong.
+    pub(super) fn read_hidden(&mut self, key: &str, about: &str) -> Option<PathBuf> {
+        self.read(key, Maybe(HiddenFile), Value::Absent, about)
+    }
+
+    /// Takes a secret from the first variable that is set, or else from the file that `file_key` names.
+    pub(crate) fn secret(
+        &mut self,
+        key: &str,
+        variables: &[&str],
+        (file_key, file): (&str, Option<&Path>),
+        about: &str,
+    ) -> Option<Secret> {
+        let of_variable = self
+            .variables
+            .first(variables)
+            .map(|(name, text)| (Secret::new(text.trim()), Origin::Variable(name.into())));
+        if let (Some(_), Some(path)) = (&of_variable, file) {
+            self.leave_unread(file_key, path);
+        }
+        let found = of_variable.or_else(|| {
+            let path = file?;
+            match Secret::read(path) {
+                Ok(secret) => Some((secret, Origin::SecretFile(path.display().to_string()))),
+                Err(error) => {
+                    let help = "write the name of a file that holds the secret, not the secret itself";
+                    self.problem(file_key, format!("`{file_key}` {error}"), Some(help.into()));
+                    None
+                }
+            }
+        });
+        let (secret, origin) =
+            found.map_or((None, Origin::Default), |(secret, origin)| (Some(secret), origin));
+        let what = What::Secret { is_set: secret.is_some(), otherwise: "not set" };
+        self.rows.push(Row { key: key.into(), what, about: about.into(), origin });
+        secret
+    }
+
+    /// A file that need not be read need not be there, but then what was written is perhaps not the name of one.
+    pub(super) fn leave_unread(&mut self, file_key: &str, path: &Path) {
+        if !path.is_file() {
+            self.settle(file_key, "(no such file)", None);
+        }
+    }
+
+    /// Puts down what happens without a secret.
+    pub(super) fn otherwise(&mut self, key: &str, instead: &'static str) {
+        let row = self.rows.iter_mut().find(|row| row.key == key);
+        if let Some(Row { what: What::Secret { otherwise, .. }, .. }) = row {
+            *otherwise = instead;
+        }
+    }
+
+    /// Refuses a secret that somebody could guess, or that no header can carry.
+    pub(super) fn at_least(&mut self, key: &str, secret: Option<&Secret>, characters: usize) {
+        if secret.is_some_and(|secret| secret.expose().contains(char::is_control)) {
+            self.problem(key, format!("`{key}` has more than one line"), None);
+        }
+        if secret.is_some_and(|secret| secret.expose().len() < characters) {
+            let message =
+                format!("this secret is too short for `{key}`, which takes {characters} characters or more");
+            self.problem(key, message, Some("`openssl rand -hex 32` makes a good one".into()));
+        }
+    }
+
+    /// Refuses a provider's address that came from a variable of the provider's own tools.
+    pub(super) fn check_url(&mut self, url: &str, origin: Origin) {
+        let kind = BaseUrl(&["http", "https"]);
+        if let Err(found) = kind.read(&Value::Words(url.into())) {
+            let message = format!("it is {found}; it takes {}", kind.takes());
+            self.problems.push(Problem { origin, message, help: None });
+        }
+    }
+}
+
+/// The name of a file that holds a secret.
+struct HiddenFile;
+
+impl Kind for HiddenFile {
+    type Out = PathBuf;
+
+    fn takes(&self) -> String {
+        "the path of a file that holds the secret".into()
+    }
+
+    fn read(&self, value: &Value) -> Result<PathBuf, String> {
+        FILE.read(value).map_err(|_| "not a path".into())
+    }
+
+    fn show(&self, out: &PathBuf) -> Json {
+        FILE.show(out)
     }
 }

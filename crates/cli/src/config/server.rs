@@ -1,7 +1,7 @@
 //! `[server]` and `[limits]`: where the server listens, and how much it takes from whom.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::choices::{ListOf, WebOrigin, choice, words};
@@ -44,16 +44,16 @@ words! {
 pub(crate) enum CookieSecret {
     /// One that somebody gave.
     Given(Secret),
-    /// One of our own, in this file of the data folder.
-    Own(PathBuf),
+    /// One of our own, in the data folder.
+    Own,
 }
 
 impl CookieSecret {
     /// The secret. Our own is made when it is first asked for.
-    pub(crate) fn open(&self) -> anyhow::Result<Secret> {
+    pub(crate) fn open(&self, data: &Path) -> anyhow::Result<Secret> {
         match self {
             Self::Given(secret) => Ok(secret.clone()),
-            Self::Own(file) => Ok(Secret::new(data::open_secret(file)?)),
+            Self::Own => Ok(Secret::new(data::cookie_secret(data)?)),
         }
     }
 }
@@ -67,8 +67,8 @@ pub(crate) struct Limits {
     pub(crate) streams: usize,
 }
 
-/// Reads `[server]`. Our own secret would be kept in `data`.
-pub(super) fn server(from: &mut Reader, data: &Path) -> Server {
+/// Reads `[server]`.
+pub(super) fn server(from: &mut Reader) -> Server {
     from.table("server", "Where and how the server listens.");
     let listen = from.read("server.listen", Address, "127.0.0.1:8080", "Where the server listens");
     let origins = from.read(
@@ -117,7 +117,7 @@ pub(super) fn server(from: &mut Reader, data: &Path) -> Server {
             "auto",
             "Mark the cookie as one for HTTPS alone; \"auto\" does so when the request came by HTTPS",
         ),
-        cookie_secret: cookie_secret(from, data),
+        cookie_secret: cookie_secret(from),
     }
 }
 
@@ -148,14 +148,15 @@ fn admin_token(from: &mut Reader, listen: SocketAddr) -> Option<Secret> {
     token
 }
 
-fn cookie_secret(from: &mut Reader, data: &Path) -> CookieSecret {
+fn cookie_secret(from: &mut Reader) -> CookieSecret {
     let about = "A file that holds what signs the cookies [default: one that is made in the data folder]";
     let file = from.read_hidden("server.cookie_secret_file", about);
     let about = "name a file that holds it in `server.cookie_secret_file`";
     let place = ("server.cookie_secret_file", file.as_deref());
     let secret = from.secret("server.cookie_secret", &[], place, about);
     from.at_least("server.cookie_secret", secret.as_ref(), 32);
-    secret.map_or_else(|| CookieSecret::Own(data::cookie_secret(data)), CookieSecret::Given)
+    from.otherwise("server.cookie_secret", "made by us");
+    secret.map_or(CookieSecret::Own, CookieSecret::Given)
 }
 
 /// Reads `[limits]`.

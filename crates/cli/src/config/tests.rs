@@ -1,1 +1,125 @@
+//! Who has the last word on a key, and what values mean. More is told beside this file.
 
+mod pages;
+mod providers;
+mod refused;
+mod secrets;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use expect_test::Expect;
+use quarterdeck_runtime::Policy;
+
+use super::file::say_text;
+use super::given::{Given, Variables};
+use super::*;
+
+/// What a file, variables and flags come to.
+fn with(file: &str, variables: &[(&str, &str)], flags: ServeOptions) -> Result<Loaded, Problems> {
+    let mut given = Given::default();
+    say_text("quarterdeck.toml", file, &mut given).map_err(Problems::new)?;
+    let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    merge(given, Variables::from_all(variables), &flags)
+}
+
+fn loaded(file: &str, variables: &[(&str, &str)]) -> Loaded {
+    with(file, variables, ServeOptions::default()).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn config(file: &str, variables: &[(&str, &str)]) -> Config {
+    loaded(file, variables).config
+}
+
+/// What is said about a configuration that cannot be used.
+fn refused(file: &str, variables: &[(&str, &str)], expected: Expect) {
+    match with(file, variables, ServeOptions::default()) {
+        Ok(_) => panic!("this was accepted"),
+        Err(problems) => expected.assert_eq(&format!("{problems}\n")),
+    }
+}
+
+/// The value of a key and where it came from.
+fn row(loaded: &Loaded, key: &str) -> String {
+    let json = loaded.listing.to_json();
+    let row = &json["settings"][key];
+    format!("{} from {}", row["value"], row["origin"].as_str().unwrap_or_default())
+}
+
+const TOKEN: &str = "a-token-that-nobody-guesses";
+
+#[test]
+fn a_flag_wins_over_a_variable_which_wins_over_the_file_which_wins_over_the_default() {
+    let file = "[server]\nlisten = \"127.0.0.1:1\"\n[kb]\nfolder = \"records\"\n";
+    let variables = [("QUARTERDECK_SERVER__LISTEN", "127.0.0.1:2"), ("QUARTERDECK_KB__FOLDER", "more")];
+    let listen = |loaded: Loaded| row(&loaded, "server.listen");
+    assert_eq!(listen(loaded("", &[])), r#""127.0.0.1:8080" from default"#);
+    assert_eq!(listen(loaded(file, &[])), r#""127.0.0.1:1" from quarterdeck.toml:2"#);
+    assert_eq!(listen(loaded(file, &variables)), r#""127.0.0.1:2" from env QUARTERDECK_SERVER__LISTEN"#);
+    let flags = ServeOptions { listen: Some("127.0.0.1:3".into()), ..ServeOptions::default() };
+    let all = with(file, &variables, flags).unwrap();
+    assert_eq!(all.config.server.listen.port(), 3);
+    assert_eq!(row(&all, "kb.folder"), r#""more" from env QUARTERDECK_KB__FOLDER"#);
+    assert_eq!(listen(all), r#""127.0.0.1:3" from flag --listen"#);
+}
+
+#[test]
+fn every_flag_reaches_its_key() {
+    let flag = |name: &str| Some(name.to_owned());
+    let flags = ServeOptions {
+        listen: flag("localhost:1"),
+        data: flag("state"),
+        tools: flag("t"),
+        kb: flag("k"),
+        config: None,
+        rehearsal_script: flag("script.json"),
+    };
+    let config = with("", &[], flags).unwrap().config;
+    let Folders { tools, kb, data, prompts } = config.folders;
+    assert_eq!((tools, kb, data), ("t".into(), "k".into(), "state".into()));
+    assert_eq!(prompts, Prompts::BuiltIn);
+    let ChatProvider::Rehearsal { script, .. } = config.text.provider else { panic!("not rehearsal") };
+    assert_eq!(script, Some(PathBuf::from("script.json")));
+}
+
+#[test]
+fn the_defaults_are_those_of_the_parts() {
+    let config = config("", &[]);
+    assert_eq!(config.policy, Policy::default());
+    assert_eq!(config.calendar, CalendarConfig::default());
+    assert!(config.auth.tokens.is_none());
+    assert!(matches!(config.server.cookie_secret, CookieSecret::Own));
+    assert!(matches!(config.voice.provider, LiveProvider::Simulator));
+}
+
+#[test]
+fn a_variable_can_be_a_number_a_list_or_a_word() {
+    let config = config(
+        "",
+        &[
+            ("QUARTERDECK_SERVER__ORIGINS", "https://a.example, http://localhost:3000"),
+            ("QUARTERDECK_SERVER__SECURE_COOKIE", "true"),
+            ("QUARTERDECK_SERVER__TRUST_PROXY", "true"),
+            ("QUARTERDECK_SERVER__DRAIN_SECONDS", " 3 "),
+            ("QUARTERDECK_POLICY__VOICE__TOP_K", "none"),
+            ("QUARTERDECK_POLICY__RETENTION_DAYS", "7"),
+            ("QUARTERDECK_PRESENT__KEYS", "crm"),
+            ("QUARTERDECK_TEXT__MODEL", ""),
+        ],
+    );
+    assert_eq!(config.server.origins, ["https://a.example", "http://localhost:3000"]);
+    assert_eq!(config.server.secure_cookie, SecureCookie::Always);
+    assert!(config.server.trust_proxy);
+    assert_eq!(config.server.drain, Duration::from_secs(3));
+    assert_eq!(config.policy.voice.top_k, None);
+    assert_eq!(config.policy.retention, Duration::from_secs(7 * 24 * 3_600));
+    assert!(config.present.contains("crm"));
+}
+
+#[test]
+fn numbers_may_be_written_as_toml_allows() {
+    let config =
+        config("[server]\nmax_body_bytes = 2_097_152\nmax_connections = 0x10\ndrain_seconds = +3", &[]);
+    let server = &config.server;
+    assert_eq!((server.max_body_bytes, server.max_connections, server.drain.as_secs()), (2 << 20, 16, 3));
+}

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::choices::{choice, words};
+use super::choices::{Words, choice, words};
 use super::kinds::{BaseUrl, FILE, Line, Maybe, YesNo, millis, seconds, whole};
-use super::providers::{Endpoint, Facts, TextProvider, endpoint};
+use super::providers::{Endpoint, Facts, OPENAI_BASE, TextProvider, endpoint};
 use super::reader::Reader;
 use super::value::Value;
 
@@ -168,7 +168,8 @@ pub(super) fn text(from: &mut Reader) -> Text {
             "The longest Retry-After of a provider that is waited for",
         ),
     };
-    let (openai, anthropic, rehearsal) = (openai(from), anthropic(from), rehearsal(from));
+    let is_openai = endpoint.base_url == OPENAI_BASE;
+    let (openai, anthropic, rehearsal) = (openai(from, is_openai), anthropic(from), rehearsal(from));
     text.provider = match provider {
         TextProvider::Gemini => ChatProvider::Gemini(endpoint),
         TextProvider::OpenAi => ChatProvider::OpenAi(endpoint, openai),
@@ -178,24 +179,23 @@ pub(super) fn text(from: &mut Reader) -> Text {
     text
 }
 
-fn openai(from: &mut Reader) -> OpenAiDialect {
+fn openai(from: &mut Reader, is_openai: bool) -> OpenAiDialect {
     from.table(
         "text.openai",
         "What differs between servers that speak OpenAI's protocol. Others do not look at it.",
     );
+    let about = "The role of the system instruction; newer models of OpenAI want \"developer\"";
+    let system_role = from.read("text.openai.system_role", choice(), "system", about);
+    let about = "The member that limits an answer [default: \"max_completion_tokens\" at OpenAI, else \"max_tokens\"]";
+    let field = from.read("text.openai.max_tokens_field", Maybe(choice()), Value::Absent, about);
+    let max_tokens_field = field.unwrap_or(match is_openai {
+        true => MaxTokensField::MaxCompletionTokens,
+        false => MaxTokensField::MaxTokens,
+    });
+    from.settle("text.openai.max_tokens_field", max_tokens_field.word(), None);
     OpenAiDialect {
-        system_role: from.read(
-            "text.openai.system_role",
-            choice(),
-            "system",
-            "The role of the system instruction; newer models of OpenAI want \"developer\"",
-        ),
-        max_tokens_field: from.read(
-            "text.openai.max_tokens_field",
-            choice(),
-            "max_completion_tokens",
-            "The member that limits an answer; older servers know only \"max_tokens\"",
-        ),
+        system_role,
+        max_tokens_field,
         include_usage: from.read(
             "text.openai.include_usage",
             YesNo,

@@ -20,7 +20,11 @@ impl Reader {
                 refused.push(table);
             }
         }
-        for (key, Said { value, origin }) in std::mem::take(&mut self.given.keys) {
+        let overruled = std::mem::take(&mut self.given.overruled).into_iter();
+        let unknown = overruled.filter(|(key, _)| !self.settings().any(|row| row.key == *key));
+        let mut unknown: Vec<_> = unknown.collect();
+        unknown.extend(std::mem::take(&mut self.given.keys));
+        for (key, Said { value, origin }) in unknown {
             if !refused.iter().any(|table| key.starts_with(&format!("{table}."))) {
                 self.refuse(&key, &value, origin);
             }
@@ -34,7 +38,9 @@ impl Reader {
             }
             _ => {
                 let near = nearest(table, self.sections.iter().map(|section| section.table));
-                (format!("there is no table [{table}]"), near.map(|near| format!("did you mean [{near}]?")))
+                let key = nearest(table, self.settings().map(|row| row.key.as_str()));
+                let near = near.map(|near| format!("[{near}]")).or(key.map(|key| format!("`{key}`")));
+                (format!("there is no table [{table}]"), near.map(|near| format!("did you mean {near}?")))
             }
         };
         self.problems.push(Problem { origin, message, help });
@@ -43,7 +49,7 @@ impl Reader {
     fn refuse(&mut self, key: &str, value: &Value, origin: Origin) {
         let of_secret = self.secret_named(key, value);
         let (message, help) = match &origin {
-            Origin::Variable(name) => {
+            Origin::Variable(_) => {
                 let of_keys = self.settings().map(|row| row.key.clone());
                 let special =
                     SPECIAL.iter().map(|name| name.trim_start_matches("QUARTERDECK_").to_lowercase());
@@ -53,7 +59,7 @@ impl Reader {
                     let name = if SPECIAL.contains(&name.as_str()) { name } else { variable_of(near) };
                     format!("did you mean {name}?")
                 });
-                (format!("{name} sets nothing: there is no key `{key}`"), of_secret.or(near))
+                (format!("this variable sets nothing: there is no key `{key}`"), of_secret.or(near))
             }
             _ if of_secret.is_some() => {
                 (format!("`{key}` is a secret, and secrets do not belong in this file"), of_secret)
@@ -79,7 +85,7 @@ impl Reader {
         let sounds = ["secret", "token", "password", "api_key", "apikey", "credential", "credentials"];
         let last = key.rsplit('.').next().unwrap_or(key);
         match known {
-            Some(row) => Some(format!("{}; docs/CONFIGURATION.md has all of them", row.about)),
+            Some(row) => Some(row.about.clone()),
             None if value.as_text().is_some() && sounds.iter().any(|word| last.ends_with(word)) => Some(
                 "secrets come from the environment or from files; docs/CONFIGURATION.md says which".into(),
             ),

@@ -1,7 +1,7 @@
 //! A value as it was given, before anybody knows what it should have been.
 
-/// What stands in a file, a variable or a flag.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What stands in a file, a variable or a flag. It may be a secret in the wrong place, so it has no `Debug`.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     /// Nothing, where nothing is a default.
     Absent,

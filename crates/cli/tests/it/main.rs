@@ -5,6 +5,7 @@
 mod audit;
 mod calls;
 mod commands;
+mod config;
 mod data;
 mod five_mistakes;
 mod knowledge;

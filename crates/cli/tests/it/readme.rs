@@ -27,15 +27,16 @@ fn the_listing_is_that_of_the_built_in_tools() {
 }
 
 #[test]
-fn the_commands_that_the_guide_for_operators_shows_exist() {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/OPERATIONS.md");
-    let text = std::fs::read_to_string(guide).unwrap();
+fn the_commands_that_the_guides_for_operators_show_exist() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let read = |name| std::fs::read_to_string(docs.join(name)).unwrap();
+    let text = read("OPERATIONS.md") + &read("CONFIGURATION.md");
     let commands: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("$ quarterdeck ")).collect();
     assert!(commands.len() > 10);
     for command in commands {
         // Everything before `--help` is parsed, and nothing is done.
-        let words: Vec<_> =
-            command.split(" #").next().unwrap().split_whitespace().chain(["--help"]).collect();
+        let typed = command.split(" #").next().unwrap().split(" >").next().unwrap();
+        let words: Vec<_> = typed.split_whitespace().chain(["--help"]).collect();
         let output = crate::terminal::quarterdeck(Path::new("/"), &words);
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     }

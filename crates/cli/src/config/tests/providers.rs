@@ -1,0 +1,86 @@
+//! Who answers, and what that needs.
+
+use expect_test::expect;
+
+use super::super::*;
+use super::{config, loaded, refused, row, with};
+
+#[test]
+fn the_environment_chooses_the_provider_when_nobody_else_does() {
+    let chosen = |variables: &[(&str, &str)]| {
+        let loaded = loaded("text.model = 'm'", variables);
+        (row(&loaded, "text.provider"), row(&loaded, "text.base_url"))
+    };
+    let all = [
+        ("ANTHROPIC_API_KEY", "a"),
+        ("OPENAI_BASE_URL", "http://localhost:11434/v1/"),
+        ("GOOGLE_API_KEY", "g"),
+    ];
+    assert_eq!(chosen(&all).0, r#""gemini" from env GOOGLE_API_KEY"#);
+    let (provider, url) = chosen(&all[..2]);
+    assert_eq!(provider, r#""openai" from env OPENAI_BASE_URL"#);
+    assert_eq!(url, r#""http://localhost:11434/v1" from env OPENAI_BASE_URL"#);
+    assert_eq!(chosen(&all[..1]).0, r#""anthropic" from env ANTHROPIC_API_KEY"#);
+    assert_eq!(chosen(&[]).0, r#""rehearsal" from default"#);
+    let named = loaded("text.provider = 'rehearsal'", &all);
+    assert_eq!(row(&named, "text.provider"), r#""rehearsal" from quarterdeck.toml:1"#);
+}
+
+#[test]
+fn what_a_provider_needs_is_asked_for() {
+    refused(
+        "text.provider = 'gemini'",
+        &[],
+        expect![[r#"
+            the configuration has 1 problem
+            quarterdeck.toml:1: gemini needs a key
+              help: set GEMINI_API_KEY or GOOGLE_API_KEY, or name a file that holds it in `text.api_key_file`
+        "#]],
+    );
+    refused(
+        "",
+        &[("OPENAI_API_KEY", "k")],
+        expect![[r#"
+            the configuration has 1 problem
+            env OPENAI_API_KEY: `text.model` is needed: openai runs many models, and none is the usual one
+              help: set QUARTERDECK_TEXT__MODEL, or `text.model`
+        "#]],
+    );
+    refused(
+        "text.base_url = 'http://localhost:1'",
+        &[("GEMINI_API_KEY", "k")],
+        expect![[r#"
+            the configuration has 1 problem
+            quarterdeck.toml:1: `text.base_url` needs `text.provider`: which protocol is spoken there cannot be guessed
+              help: set `text.provider`; most servers of other vendors speak "openai"
+        "#]],
+    );
+    refused(
+        "",
+        &[("OPENAI_BASE_URL", "https://u:hunter2@h"), ("QUARTERDECK_TEXT__MODEL", "m")],
+        expect![[r#"
+            the configuration has 1 problem
+            env OPENAI_BASE_URL: it is a URL with a user, a query or a fragment; it takes a URL that begins with http:// or https://, without a password, a query and a fragment
+        "#]],
+    );
+    let script = ServeOptions { rehearsal_script: Some("s".into()), ..ServeOptions::default() };
+    let problems = with("text.provider = 'gemini'", &[("GEMINI_API_KEY", "k")], script).unwrap_err();
+    expect![[r#"
+        the configuration has 1 problem
+        flag --rehearsal-script: this is for rehearsal alone, and `text.provider` is "gemini"
+          help: set QUARTERDECK_TEXT__PROVIDER=rehearsal, or leave the flag out
+    "#]]
+    .assert_eq(&format!("{problems}\n"));
+}
+
+#[test]
+fn another_server_of_a_protocol_needs_no_key_and_speaks_as_such_servers_do() {
+    let file = "[text]\nprovider = 'openai'\nmodel = 'llama'\nbase_url = 'http://localhost:11434/v1'";
+    let ChatProvider::OpenAi(endpoint, dialect) = config(file, &[]).text.provider else {
+        panic!("not openai")
+    };
+    assert!(endpoint.api_key.is_none());
+    assert_eq!(dialect.max_tokens_field, MaxTokensField::MaxTokens);
+    let voice = config("voice.base_url = 'ws://127.0.0.1:9090'", &[]).voice.provider;
+    assert!(matches!(voice, LiveProvider::Gemini(endpoint) if endpoint.base_url == "ws://127.0.0.1:9090"));
+}

@@ -1,0 +1,140 @@
+//! What cannot be meant is told, all of it at once.
+
+use expect_test::expect;
+
+use super::{TOKEN, config, refused};
+
+#[test]
+fn every_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
+    refused(
+        r#"
+        colour = "red"
+        [server]
+        listn = "127.0.0.1:1"
+        "text.model" = 1
+        [sever]
+        port = 1
+        [text.opena]
+        [server.listen.port]
+        "#,
+        &[
+            ("QUARTERDECK_TEXT__PROVDER", "gemini"),
+            ("QUARTERDECK_LISTEN", "x"),
+            ("QUARTERDECK_ADMIN_TOKN", "x"),
+            ("QUARTERDECK_SERVER_PORT", "8080"),
+            ("QUARTERDECK_API_KEY_", "x"),
+        ],
+        expect![[r#"
+            the configuration has 11 problems
+            quarterdeck.toml:2: there is no key `colour`
+            quarterdeck.toml:4: there is no key `server.listn`
+              help: did you mean `server.listen`?
+            quarterdeck.toml:5: there is no key `server."text.model"`
+              help: did you mean `voice.model`?
+            quarterdeck.toml:6: there is no table [sever]
+              help: did you mean [server]?
+            quarterdeck.toml:8: there is no table [text.opena]
+              help: did you mean [text.openai]?
+            quarterdeck.toml:9: `server.listen` is a table; it takes an address with a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080
+            env QUARTERDECK_ADMIN_TOKN: this variable sets nothing: there is no key `admin_tokn`
+              help: did you mean QUARTERDECK_ADMIN_TOKEN?
+            env QUARTERDECK_API_KEY_: this variable sets nothing: there is no key `api_key_`
+              help: did you mean QUARTERDECK_VOICE__API_KEY_FILE?
+            env QUARTERDECK_LISTEN: this variable sets nothing: there is no key `listen`
+              help: did you mean QUARTERDECK_SERVER__LISTEN?
+            env QUARTERDECK_SERVER_PORT: this variable sets nothing: there is no key `server_port`
+            env QUARTERDECK_TEXT__PROVDER: this variable sets nothing: there is no key `text.provder`
+              help: did you mean QUARTERDECK_TEXT__PROVIDER?
+        "#]],
+    );
+}
+
+#[test]
+fn what_others_put_into_the_environment_is_not_ours() {
+    config(
+        "",
+        &[
+            ("QUARTERDECK_SERVICE_HOST", "10.0.0.1"),
+            ("QUARTERDECK_SERVICE_PORT_HTTP", "80"),
+            ("QUARTERDECK_PORT", "tcp://10.0.0.1:80"),
+            ("QUARTERDECK_PORT_80_TCP_ADDR", "10.0.0.1"),
+            ("QUARTERDECK_FIXTURES", "/fixtures"),
+            ("HOME", "/root"),
+        ],
+    );
+}
+
+#[test]
+fn a_wrong_value_is_told_with_what_would_be_right() {
+    refused(
+        r#"
+        [server]
+        listen = "8080"
+        max_json_depth = 128
+        max_connections = "many"
+        drain_seconds = -1
+        origins = ["https://a.example", "https://b.example/path"]
+        secure_cookie = "sometimes"
+        trust_proxy = 1
+        [text]
+        provider = "gpt"
+        rounds = 2.5
+        base_url = "https://somebody:hunter2@proxy.example"
+        [kb]
+        folder = ["kb"]
+        [calendar]
+        time_zone = "Mars/Olympus"
+        [prompts]
+        folder = "nowhere"
+        "#,
+        &[("QUARTERDECK_LIMITS__STREAMS", "0")],
+        expect![[r#"
+            the configuration has 14 problems
+            quarterdeck.toml:3: `server.listen` is "8080"; it takes an address with a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080
+            quarterdeck.toml:4: `server.max_json_depth` is 128; it takes a whole number from 4 to 127
+            quarterdeck.toml:5: `server.max_connections` is "many"; it takes a whole number from 1 to 1000000
+            quarterdeck.toml:6: `server.drain_seconds` is -1; it takes a whole number from 0 to 600
+            quarterdeck.toml:7: `server.origins` is "https://b.example/path"; it takes a list; each item is an origin as browsers send it, such as https://app.example or http://localhost:3000: lower case, no path, no slash at the end
+            quarterdeck.toml:8: `server.secure_cookie` is "sometimes"; it takes "auto", true or false
+            quarterdeck.toml:9: `server.trust_proxy` is 1; it takes true or false
+            quarterdeck.toml:11: `text.provider` is "gpt"; it takes "gemini", "openai", "anthropic" or "rehearsal"
+            quarterdeck.toml:12: `text.rounds` is a number with a fraction; it takes a whole number from 1 to 100
+            quarterdeck.toml:13: `text.base_url` is a URL with a user, a query or a fragment; it takes a URL that begins with http:// or https://, without a password, a query and a fragment
+            quarterdeck.toml:15: `kb.folder` is a list; it takes the path of a folder
+            quarterdeck.toml:17: `calendar.time_zone`: "Mars/Olympus" is not a known IANA time zone; write it like Europe/Berlin
+            quarterdeck.toml:19: `prompts.folder` is "nowhere", and there is no such folder
+              help: leave the key out to use the instructions that are built in
+            env QUARTERDECK_LIMITS__STREAMS: `limits.streams` is "0"; it takes a whole number from 1 to 1000000
+        "#]],
+    );
+}
+
+#[test]
+fn a_file_that_is_not_toml_is_told_with_the_line() {
+    refused(
+        "[server]\nlisten = \n",
+        &[],
+        expect![[r#"
+            the configuration has 1 problem
+            quarterdeck.toml:2: this is not TOML: string values must be quoted, expected literal string
+        "#]],
+    );
+}
+
+#[test]
+fn listening_where_others_can_reach_needs_an_admin_token() {
+    refused(
+        "[server]\nlisten = \"0.0.0.0:80\"\n",
+        &[],
+        expect![[r#"
+            the configuration has 1 problem
+            quarterdeck.toml:2: listening on 0.0.0.0:80, which others can reach, needs an admin token
+              help: set QUARTERDECK_ADMIN_TOKEN to the output of `openssl rand -hex 32`, or name a file that holds it in `server.admin_token_file`
+        "#]],
+    );
+    for local in ["127.0.0.9:80", "[::1]:80", "localhost:0", "[::ffff:127.0.0.1]:80"] {
+        config(&format!("server.listen = {local:?}"), &[]);
+    }
+    let config = config("server.listen = '[::]:80'", &[("QUARTERDECK_ADMIN_TOKEN", TOKEN)]);
+    assert_eq!(config.server.admin_token.map(|token| token.expose().to_owned()), Some(TOKEN.into()));
+}
