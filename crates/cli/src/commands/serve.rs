@@ -149,7 +149,7 @@ fn settings(config: &Config) -> Settings {
 }
 
 fn identity(config: &Config) -> anyhow::Result<Identity> {
-    let secret = config.server.cookie_secret.open()?;
+    let secret = config.server.cookie_secret.open(&config.folders.data)?;
     let tokens = config.auth.tokens.as_ref().map(|check| {
         use config::Algorithm;
         let key = match (&check.key, check.algorithm) {
