@@ -1,7 +1,10 @@
 //! What a client sends: bodies within limits, and JSON whose faults are named.
 
 use axum::body::Body;
+use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::Response;
 use http_body_util::{BodyExt, Limited};
 use quarterdeck_contracts::ErrorType;
 use serde::de::DeserializeOwned;
@@ -9,6 +12,35 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::error::ApiError;
+
+/// The id in a path. One that is no text is refused in the form that the path's clients expect.
+pub(crate) struct Id(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let id = Path::<String>::from_request_parts(parts, state).await;
+        id.map(|Path(id)| Self(id)).map_err(|_| {
+            ApiError::validation("The id in the path is not text in UTF-8.").in_form_of(&parts.uri)
+        })
+    }
+}
+
+/// What is asked for in the query of a path. A fault names its place.
+pub(crate) struct Asking<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asking<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let asked = Query::<T>::from_request_parts(parts, state).await;
+        asked.map(|Query(asked)| Self(asked)).map_err(|rejection| {
+            let message = format!("The query cannot be read: {}.", rejection.body_text());
+            ApiError::validation(message).in_form_of(&parts.uri)
+        })
+    }
+}
 
 /// Reads a body as JSON.
 pub(crate) async fn json(app: &App, body: Body) -> Result<Value, ApiError> {
