@@ -68,6 +68,10 @@ pub(crate) async fn json(app: &App, body: Body) -> Result<Value, ApiError> {
 /// Reads a body as a type whose fields are all known. A fault names its place.
 pub(crate) async fn typed<T: DeserializeOwned>(app: &App, body: Body) -> Result<T, ApiError> {
     let value = json(app, body).await?;
+    // A list would be taken for the fields in their order.
+    if !value.is_object() {
+        return Err(ApiError::validation("The body must be a JSON object."));
+    }
     serde_json::from_value(value).map_err(|error| ApiError::new(ErrorType::Validation, format!("{error}.")))
 }
 

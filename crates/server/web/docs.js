@@ -37,7 +37,7 @@ function json(value) {
 function typeOf(schema) {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
-  if (schema.oneOf) return 'one of';
+  if (schema.oneOf || schema.anyOf) return 'one of';
   const type = [].concat(schema.type || (schema.properties ? 'object' : 'anything')).join(' | ');
   return schema.format ? `${type} (${schema.format})` : type;
 }
@@ -52,22 +52,23 @@ function fields(schema) {
     const mark = (schema.required || []).includes(name) ? ' (required) ' : ' ';
     list.append(make('li', {}, make('strong', {}, name), mark, fields(property)));
   }
-  for (const kind of [...(schema.oneOf || []), ...(schema.allOf || [])]) {
+  for (const kind of [...(schema.oneOf || []), ...(schema.anyOf || []), ...(schema.allOf || [])]) {
     list.append(make('li', {}, kind.title ? make('strong', {}, kind.title + ' ') : null, fields(kind)));
   }
   if (schema.items) list.append(make('li', {}, 'each: ', fields(schema.items)));
   if (typeof schema.additionalProperties === 'object') {
     list.append(make('li', {}, 'by name: ', fields(schema.additionalProperties)));
   }
+  if (schema.contentSchema) list.append(make('li', {}, 'JSON: ', fields(schema.contentSchema)));
   if (list.children.length) block.append(list);
   return block;
 }
 
 function media(content) {
-  return Object.entries(content || {}).flatMap(([type, { schema, example, examples, 'x-event-schema': event }]) => [
+  return Object.entries(content || {}).flatMap(([type, { schema, example, examples, 'x-stream-example': stream }]) => [
     make('h4', {}, make('code', {}, type)),
-    event ? make('p', {}, 'The data of each event: ', fields(event)) : fields(schema || {}),
-    example === undefined ? null : json(example),
+    fields(schema || {}),
+    example === undefined && !stream ? null : json(stream || example),
     ...Object.entries(examples || {}).flatMap(([name, { value }]) =>
       [make('p', { className: 'quiet' }, `Example: ${name}`), json(value)]),
   ]);

@@ -22,7 +22,8 @@ fn not_described(document: &Value, method: &str, path: &str, answer: &Answer) ->
     }
     let faults = match kind {
         "text/event-stream" => {
-            let judge = |event| faults(document, &media["x-event-schema"], &event);
+            let schema = media.pointer("/schema/properties/data/anyOf/1/contentSchema").unwrap();
+            let judge = |event| faults(document, schema, &event);
             answer.events().into_iter().flat_map(judge).collect()
         }
         "application/json" => faults(document, &media["schema"], &answer.json()),

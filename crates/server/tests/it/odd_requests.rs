@@ -95,7 +95,7 @@ async fn odd_ids_in_a_body_are_no_fault_of_ours() {
 #[tokio::test]
 async fn odd_heads_are_answered_and_do_not_end_the_server() {
     let world = World::new().await;
-    let large = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "x".repeat(100_000));
+    let large = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "x".repeat(300_000));
     let many = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{}\r\n", "x: y\r\n".repeat(200));
     let heads: [(&[u8], u16); 6] = [
         (large.as_bytes(), 431),
@@ -115,4 +115,16 @@ async fn odd_heads_are_answered_and_do_not_end_the_server() {
         200
     );
     assert_eq!(world.get("/healthz").send().await.text(), "ok");
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_tell_requests_apart_is_refused() {
+    let world = World::new().await;
+    let say = |key: &str| {
+        world.post("/api/chat", &json!({ "message": "hello" })).with("idempotency-key", key).send()
+    };
+    for key in ["", "a b", "é", &"x".repeat(201)] {
+        assert_eq!(say(key).await.refusal().0, 400, "{key}");
+    }
+    assert_eq!(say(&"x".repeat(200)).await.status, 200);
 }

@@ -129,12 +129,20 @@ impl Operation {
     }
 }
 
-/// Server-sent events whose data has a shared schema. OpenAPI 3.1 has no word for it, so a field of ours says it.
-pub(crate) fn event_stream(event: &str, example: &str) -> Value {
+/// Server-sent events. OpenAPI 3.1 has no word of its own for them, so the schema is that of one event, as 3.2's
+/// `itemSchema` is; a whole stream stands beside it for people.
+pub(crate) fn event_stream(data: &str, stream: &str) -> Value {
+    let first = stream.lines().next().and_then(|line| line.strip_prefix("data: "));
+    let json = json!({
+        "type": "string", "contentMediaType": "application/json", "contentSchema": reference("schemas", data),
+    });
     json!({ "text/event-stream": {
-        "schema": { "type": "string" },
-        "x-event-schema": reference("schemas", event),
-        "example": example,
+        "schema": {
+            "type": "object", "required": ["data"], "description": "One event. Comment lines keep idle connections open.",
+            "properties": { "event": { "const": "message" }, "data": { "anyOf": [{ "const": "[DONE]" }, json] } },
+        },
+        "example": { "event": "message", "data": first },
+        "x-stream-example": stream,
     } })
 }
 

@@ -40,8 +40,8 @@ fn every_example_fits_its_schema() {
             assert_eq!(faults(&document, &media["schema"], example), Vec::<String>::new(), "{place}");
             judged += 1;
         }
-        if let Some(event) = media.get("x-event-schema") {
-            let stream = media["example"].as_str().unwrap();
+        if let Some(event) = media.pointer("/schema/properties/data/anyOf/1/contentSchema") {
+            let stream = media["x-stream-example"].as_str().unwrap();
             for data in stream.split("\n\n").filter_map(|event| event.strip_prefix("data: ")) {
                 if data != "[DONE]" {
                     let data = serde_json::from_str(data).unwrap();
