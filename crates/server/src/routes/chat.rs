@@ -112,10 +112,13 @@ fn understand(body: &Value) -> Result<(To, Wish), ApiError> {
         };
         return Ok((to, Wish::Say { id: None, text: checked(text)? }));
     }
-    let last = body["messages"].as_array().and_then(|messages| messages.last());
-    let Some(last) = last else {
+    let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(last) = messages.last() else {
         return Err(ApiError::validation("`messages` must be a list with at least one message."));
     };
+    if !messages.iter().all(|message| message["role"].is_string()) {
+        return Err(ApiError::validation("Every one of `messages` must be an object with a `role`."));
+    }
     if body["trigger"] == "regenerate-message" {
         return Ok((to, Wish::Regenerate));
     }
@@ -292,6 +295,7 @@ mod tests {
         assert!(wish(json!({ "message": "  " })).unwrap_err().contains("empty"));
         assert!(wish(json!({ "messages": [] })).unwrap_err().contains("at least one"));
         assert!(wish(json!({ "messages": [{ "role": "system" }] })).unwrap_err().contains("role"));
+        assert!(wish(json!({ "messages": [5, { "role": "user" }] })).unwrap_err().contains("an object"));
         assert!(wish(json!({ "id": 4, "message": "hi" })).unwrap_err().contains("`id`"));
         assert!(wish(json!({ "message": "x".repeat(LONGEST + 1) })).unwrap_err().contains("too long"));
     }

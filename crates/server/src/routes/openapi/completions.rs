@@ -37,10 +37,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 }
 
 fn request() -> Value {
-    let content = json!({
-        "description": "Text, or a list of parts of which those with `text` are read.",
-        "type": ["string", "array", "null"], "items": { "type": "object" },
-    });
+    let content = json!({ "description": "Text, or a list of parts of which those with `text` are read." });
     json!({
         "type": "object", "required": ["messages"],
         "description": "Unknown fields are ignored, the caller's own `tools` among them.",

@@ -19,6 +19,7 @@ data: [DONE]\n\n";
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("ChatRequest", request()),
+        ("PostedMessage", posted()),
         ("UiMessage", message()),
         ("UiMessagePart", message_part()),
         ("UiStreamPart", stream_part()),
@@ -49,7 +50,7 @@ fn request() -> Value {
         "properties": shared(json!({ "message": message })),
     });
     let messages = json!({
-        "type": "array", "minItems": 1, "items": reference("schemas", "UiMessage"),
+        "type": "array", "minItems": 1, "items": reference("schemas", "PostedMessage"),
         "description": "The conversation as the page has it. Only the last message is believed; the history is ours.",
     });
     let posted = json!({
@@ -63,6 +64,20 @@ fn request() -> Value {
         })),
     });
     json!({ "description": "Unknown fields are ignored.", "oneOf": [plain, posted] })
+}
+
+/// What nobody believes is not judged either, so this says less than the message that is given back.
+fn posted() -> Value {
+    json!({
+        "type": "object", "required": ["role"],
+        "description": "A `UiMessage` as the page has it.",
+        "properties": {
+            "id": { "description": "What the page calls it." },
+            "role": { "type": "string", "examples": ["user", "assistant"] },
+            "parts": { "description": "A list of `UiMessagePart`. The text of those of type `text` is read, and the \
+                                       `approval` of those whose state is `approval-responded`." },
+        },
+    })
 }
 
 fn message() -> Value {
@@ -88,15 +103,11 @@ fn message_part() -> Value {
             "toolName": { "type": "string" },
             "toolCallId": { "type": "string" },
             "state": { "type": "string", "examples": [
-                "done", "input-available", "output-available", "output-error", "output-denied", "approval-responded",
+                "done", "input-available", "output-available", "output-error", "output-denied",
             ] },
             "input": { "description": "What the tool was called with." },
             "output": reference("schemas", "ToolResponse"),
             "errorText": { "type": "string" },
-            "approval": {
-                "type": "object",
-                "properties": { "id": { "type": "string" }, "approved": { "type": "boolean" } },
-            },
         },
     })
 }
