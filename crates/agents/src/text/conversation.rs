@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ToolResponse};
+use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ErrorType, ToolResponse};
 use quarterdeck_runtime::Session;
 
-use super::event::Event;
+use super::event::{Event, Failure};
 use super::history::TurnRecord;
 use super::live::Live;
 use crate::turn::{Ending, Told};
@@ -127,9 +127,9 @@ impl Talk {
         }
     }
 
-    /// A turn that has happened, told again.
-    pub(super) fn retell(&self, number: u64, session_id: &Arc<str>) -> Option<Vec<Event>> {
-        let record = self.turns.iter().find(|record| record.number == number)?;
+    /// A turn that a message has begun before, told again.
+    pub(super) fn retell(&self, key: &str, session_id: &Arc<str>) -> Option<Vec<Event>> {
+        let record = self.turns.iter().find(|record| record.key.as_deref() == Some(key))?;
         let mut events =
             vec![Event::Started { message_id: record.message_id.clone(), session_id: session_id.clone() }];
         for told in record.turn.story() {

@@ -52,6 +52,19 @@ impl Session {
         TurnStart { number, is_repeated: false, answers, notes }
     }
 
+    /// Whoever keeps the conversation knows that this turn has begun. A crash may have lost the session's own count,
+    /// and a number is never given twice. What the turn may have used is not known, so it has no budget left.
+    pub fn continue_after(&self, turn: u64) {
+        let mut desk = self.inner.lock();
+        if turn > desk.ledger.turn_number() {
+            desk.ledger.skip_to(turn);
+            let budgets = *self.inner.shared.policy.of(self.inner.mode);
+            let turn = desk.ledger.turn();
+            (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
+            desk.facts = None;
+        }
+    }
+
     /// The provider takes back calls, by their ids.
     pub fn cancel(&self, ids: &[&str]) {
         let desk = self.inner.lock();
