@@ -79,14 +79,18 @@ async fn a_write_that_has_begun_when_the_person_leaves_finishes_and_is_told_late
     let told = told(world.say("Did it work?").await.unwrap()).await;
     assert!(told.contains("late slow_book {\"did\":\"a table\"}"), "the person is told: {told}");
     let asked = serde_json::to_string(&world.model.last_asked().messages).unwrap();
-    assert!(asked.contains("slow_book was interrupted but had begun, and was done."), "the model is told: {asked}");
+    assert!(
+        asked.contains("slow_book was interrupted but had begun, and was done."),
+        "the model is told: {asked}"
+    );
     assert_eq!(world.runs("slow_book"), 1);
 }
 
 #[tokio::test]
 async fn forty_calls_at_once_are_answered_and_bounded() {
     let world = World::new();
-    let calls = (0..40).map(|n| call(&n.to_string(), "look", json!({ "what": format!("thing {n}") }))).collect();
+    let calls =
+        (0..40).map(|n| call(&n.to_string(), "look", json!({ "what": format!("thing {n}") }))).collect();
     world.model.calls(calls).says("That is a lot.");
     let told = world.tells("Look at everything").await;
     assert_eq!(told.matches("answer ").count(), 40, "{told}");

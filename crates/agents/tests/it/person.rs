@@ -6,7 +6,7 @@ use quarterdeck_contracts::{ChatMessage, ErrorType};
 use quarterdeck_runtime::Client;
 use serde_json::json;
 
-use crate::world::{Does, World, ann, call, events, lines, told, token};
+use crate::world::{Does, World, ann, call, events, lines, token, told};
 
 fn decision(token: &str, is_approved: bool) -> Vec<Decision> {
     vec![Decision { token: token.into(), is_approved }]
@@ -22,7 +22,7 @@ async fn asked(world: &World) -> String {
         call pay {"what":"a cake"}
         asked: pay (what: a cake)
         finished None
-    "#]#]#]#]#]#]#]]
+    "#]]
     .assert_eq(&lines(&events));
     token(&events)
 }
@@ -43,7 +43,9 @@ async fn an_approved_call_runs_once_and_the_turn_goes_on() {
     "#]]
     .assert_eq(&told(reader).await);
     let again = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await;
-    assert!(matches!(again, Err(Refusal::Confirmation(error)) if error.kind == ErrorType::ConfirmationInvalid));
+    assert!(
+        matches!(again, Err(Refusal::Confirmation(error)) if error.kind == ErrorType::ConfirmationInvalid)
+    );
     assert_eq!(world.runs("pay"), 1);
 }
 
@@ -115,7 +117,10 @@ async fn whoever_says_something_else_instead_is_answered_and_can_still_decide() 
     assert!(told.contains("answer {\"did\":\"a cake\"}") && told.contains("paid for"), "{told}");
     let last = world.model.last_asked().messages;
     let Some(ChatMessage::Person { text }) = last.last() else { panic!("{last:?}") };
-    assert!(text.starts_with("[Note: pay (") && text.contains("approved by the person and was done"), "{text}");
+    assert!(
+        text.starts_with("[Note: pay (") && text.contains("approved by the person and was done"),
+        "{text}"
+    );
     assert_eq!(world.runs("pay"), 1);
 }
 
@@ -150,12 +155,8 @@ async fn where_a_protocol_cannot_ask_the_person_answers_with_a_code() {
     let world = World::new();
     let ann = ann();
     let says = |text: &str| {
-        let transcript = Transcript {
-            before: Vec::new(),
-            text: text.into(),
-            fingerprint: text.into(),
-            is_retry: false,
-        };
+        let transcript =
+            Transcript { before: Vec::new(), text: text.into(), fingerprint: text.into(), is_retry: false };
         world.agent.complete(&ann, Address::Chat("v1"), transcript)
     };
     world.model.will(Does::Says(vec![], vec![call("1", "pay", json!({ "what": "a cake" }))]));

@@ -10,7 +10,9 @@ use crate::world::{Does, World, ann, call, events, lines, message, told};
 #[tokio::test]
 async fn words_go_out_as_they_come_and_calls_are_answered_between_them() {
     let world = World::new();
-    world.model.will(Does::Says(vec!["Let me ", "look."], vec![call("1", "look", json!({ "what": "fram" }))]));
+    world
+        .model
+        .will(Does::Says(vec!["Let me ", "look."], vec![call("1", "look", json!({ "what": "fram" }))]));
     world.model.says("It is a ship.");
     expect![[r#"
         started
@@ -60,7 +62,12 @@ async fn a_model_that_never_stops_calling_is_made_to_answer() {
     assert_eq!(asked[6].tool_use, ToolUse::Allowed);
     assert_eq!(asked[7].tool_use, ToolUse::Off);
     assert!(told.contains("BUDGET_EXCEEDED"), "{told}");
-    assert!(told.ends_with("failed TRANSIENT \"The model gave no answer. Please ask again.\"\nfinished Some(Empty)\n"), "{told}");
+    assert!(
+        told.ends_with(
+            "failed TRANSIENT \"The model gave no answer. Please ask again.\"\nfinished Some(Empty)\n"
+        ),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -125,7 +132,10 @@ async fn the_same_message_while_it_is_answered_joins() {
     assert_eq!(first, second);
     assert_eq!(first, third);
     assert_eq!(world.runs("slow_book"), 1);
-    assert!(world.agent.follow(&ann(), Address::Chat("chat")).await.unwrap().is_none(), "nothing runs any more");
+    assert!(
+        world.agent.follow(&ann(), Address::Chat("chat")).await.unwrap().is_none(),
+        "nothing runs any more"
+    );
 }
 
 #[tokio::test]

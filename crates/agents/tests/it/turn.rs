@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use quarterdeck_agents::turn::{Ending, Step, Turn};
 use quarterdeck_contracts::{
-    CallArguments, ChatMessage, ErrorType, Finish, HandlerAnswer, Meta, ModelCall, ModelMessage, ModelPart, ModelReply,
-    PartContent, ToolError, ToolResponse, ToolUse, Usage,
+    CallArguments, ChatMessage, ErrorType, Finish, HandlerAnswer, Meta, ModelCall, ModelMessage, ModelPart,
+    ModelReply, PartContent, ToolError, ToolResponse, ToolUse, Usage,
 };
 use serde_json::json;
 

@@ -5,16 +5,18 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use futures_util::stream::{self, StreamExt};
-use quarterdeck_agents::text::{Address, Event, Message, Parts, Reader, Refusal, Settings, TextAgent, Visitor};
+use quarterdeck_agents::text::{
+    Address, Event, Message, Parts, Reader, Refusal, Settings, TextAgent, Visitor,
+};
 use quarterdeck_agents::{Prompts, Situation};
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
 use quarterdeck_contracts::handler::{
     CapabilityCall, Context, Handler, HandlerHost, HandlerToLoad, HostError, NativeHandler,
 };
 use quarterdeck_contracts::{
-    CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatModel, ChatRequest, ChatStream, Finish,
-    ModelCall, ModelMessage, ModelPart, ModelReply, Outcome, PartContent, Provider, Store, ToolError, Usage,
-    native_source_hash,
+    CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatModel, ChatRequest, ChatStream,
+    Finish, ModelCall, ModelMessage, ModelPart, ModelReply, Outcome, PartContent, Provider, Store, ToolError,
+    Usage, native_source_hash,
 };
 use quarterdeck_host_js::JsInspector;
 use quarterdeck_runtime::{Client, Clock, Hosts, NativeHost, Orchestrator, Registry};
@@ -97,7 +99,8 @@ impl ChatModel for Puppet {
                 Box::pin(stream::iter(events))
             }
             Some(Does::Fails(said, kind)) => {
-                let error = ChatError { kind, model: "puppet/1".into(), detail: "told to".into(), retry_after: None };
+                let error =
+                    ChatError { kind, model: "puppet/1".into(), detail: "told to".into(), retry_after: None };
                 let said = (!said.is_empty()).then(|| text(said));
                 Box::pin(stream::iter(said.into_iter().chain([Err(error)])))
             }
@@ -181,7 +184,10 @@ impl World {
         settings: Settings,
     ) -> Self {
         let model = Arc::new(Puppet::default());
-        let parts = quarterdeck_runtime::Parts { clock: clock.clone(), ..quarterdeck_runtime::Parts::new(store.clone()) };
+        let parts = quarterdeck_runtime::Parts {
+            clock: clock.clone(),
+            ..quarterdeck_runtime::Parts::new(store.clone())
+        };
         let agent = TextAgent::new(Parts {
             orchestrator: Orchestrator::new(parts),
             registry: Arc::new(registry(&runs)),
