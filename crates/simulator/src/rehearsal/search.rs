@@ -236,8 +236,12 @@ pub(crate) fn from_record(scene: &Scene<'_>, data: &Value) -> Option<String> {
         });
     }
     let quoted: Vec<&str> = quoted.iter().map(|sentence| sentence.text.as_str()).collect();
+    // “He died on board” needs to say who.
+    let title = title(record);
+    let needs_title = quoted.first().is_some_and(|first| sentences::begins_with_pronoun(first));
+    let who = if needs_title { format!("{title}: ") } else { String::new() };
     let see_also = see_also(scene, id).unwrap_or_default();
-    Some(format!("{} [{id}]{see_also}", quoted.join(" ")))
+    Some(format!("{who}{} [{id}]{see_also}", quoted.join(" ")))
 }
 
 fn most(scene: &Scene<'_>) -> usize {

@@ -9,6 +9,9 @@ const READ: usize = 64 * 1024;
 /// The longest sentence that is quoted, in characters.
 const LONGEST: usize = 400;
 
+/// A sentence of fewer characters does not stand alone.
+const SHORT: usize = 90;
+
 /// A sentence of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sentence {
@@ -154,6 +157,14 @@ pub(crate) fn answering<'a>(sentences: &'a [Sentence], question: &str, most: usi
             chosen.extend(with);
         }
     }
+    // A short sentence alone is hardly an answer; the next one of its paragraph explains it.
+    if let (1, Some(&only)) = (chosen.len(), chosen.first())
+        && chosen.len() < most
+        && sentences[only].text.chars().count() < SHORT
+        && sentences.get(only + 1).is_some_and(|next| !next.opens)
+    {
+        chosen.insert(only + 1);
+    }
     chosen.into_iter().map(|at| &sentences[at]).collect()
 }
 
@@ -188,7 +199,7 @@ fn are_alike(word: &str, wanted: &str) -> bool {
     word == wanted || (word.get(..BEGINNING).is_some_and(|begin| wanted.get(..BEGINNING) == Some(begin)))
 }
 
-fn begins_with_pronoun(text: &str) -> bool {
+pub(crate) fn begins_with_pronoun(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     matches!(
         first,

@@ -37,13 +37,19 @@ pub(crate) fn answer(scene: &Scene<'_>) -> Option<String> {
     if is_one_of(&phrase, HOW_ARE_YOU) {
         return Some("I am a set of rules, so always the same. What would you like to know?".into());
     }
-    if is_one_of(&phrase, BYE) {
+    // In a call, a goodbye hangs up, and there is a tool for that.
+    if is_one_of(&phrase, BYE) && !scene.is_spoken() {
         return Some("Goodbye!".into());
     }
-    if is_one_of(&phrase, NEVER_MIND) {
+    if lets_go(said) {
         return Some("All right, I leave it.".into());
     }
     (begins(GREETINGS) && words <= 3).then(|| greeting(scene))
+}
+
+/// Whether the person does not want any more what they wanted.
+pub(crate) fn lets_go(text: &str) -> bool {
+    is_one_of(&phrase(text), NEVER_MIND)
 }
 
 const GREETINGS: &[&str] = &[

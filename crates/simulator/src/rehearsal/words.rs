@@ -119,6 +119,7 @@ const STOP: &[&str] = &[
     "why",
     "will",
     "with",
+    "without",
     "would",
     "you",
     "your",

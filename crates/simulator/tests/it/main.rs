@@ -1,1 +1,4 @@
+//! Conversations with the rehearsal model, as transcripts.
 
+mod answers;
+mod talk;
