@@ -17,8 +17,8 @@ use quarterdeck_testkit::block_on;
 use serde_json::{Value, json};
 
 /// A conversation in which every word is written down.
-pub struct Talk {
-    pub request: ChatRequest,
+pub(crate) struct Talk {
+    pub(crate) request: ChatRequest,
     model: Rehearsal,
     log: String,
     last: ModelMessage,
@@ -26,16 +26,16 @@ pub struct Talk {
 
 impl Talk {
     /// All built-in tools of a written conversation, with their guides.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(&text_tools())
     }
 
-    pub fn with(tools: &[Folder]) -> Self {
+    pub(crate) fn with(tools: &[Folder]) -> Self {
         Self::over(system(tools, true), tools)
     }
 
     /// The same with a line for each tool instead of its guide.
-    pub fn with_summaries(tools: &[Folder]) -> Self {
+    pub(crate) fn with_summaries(tools: &[Folder]) -> Self {
         Self::over(system(tools, false), tools)
     }
 
@@ -51,14 +51,14 @@ impl Talk {
     }
 
     /// The person says something, and the model replies.
-    pub fn person(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn person(&mut self, text: &str) -> &mut Self {
         let _ = writeln!(self.log, "person: {text}");
         self.request.messages.push(ChatMessage::Person { text: text.to_owned() });
         self.reply()
     }
 
     /// The calls that the model just made come to this, and it replies.
-    pub fn given(&mut self, envelopes: &[Value]) -> &mut Self {
+    pub(crate) fn given(&mut self, envelopes: &[Value]) -> &mut Self {
         let calls: Vec<_> = self.last.calls().cloned().collect();
         assert_eq!(calls.len(), envelopes.len(), "an envelope for each call\n{}", self.log);
         let results = calls.into_iter().zip(envelopes).map(|(call, envelope)| {
@@ -75,22 +75,22 @@ impl Talk {
     }
 
     /// From here on, tools are off.
-    pub fn off(&mut self) -> &mut Self {
+    pub(crate) fn off(&mut self) -> &mut Self {
         self.request.tool_use = ToolUse::Off;
         self
     }
 
-    pub fn check(&self, expected: Expect) {
+    pub(crate) fn check(&self, expected: Expect) {
         expected.assert_eq(&self.log);
     }
 
     /// What the model said last.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         self.last.text()
     }
 
     /// What it called last.
-    pub fn called(&self) -> Vec<(String, Value)> {
+    pub(crate) fn called(&self) -> Vec<(String, Value)> {
         let json = |arguments: &CallArguments| match arguments {
             CallArguments::Json(arguments) => arguments.clone(),
             CallArguments::Broken(text) => json!({ "broken": text }),
@@ -116,13 +116,13 @@ impl Talk {
 }
 
 /// Everything that comes for a request. Needs no runtime, since nothing waits.
-pub fn events(model: &Rehearsal, request: &ChatRequest) -> Vec<ChatEvent> {
+pub(crate) fn events(model: &Rehearsal, request: &ChatRequest) -> Vec<ChatEvent> {
     let stream = model.ask(request.clone());
     block_on(stream.map(|event| event.expect("no error was asked for")).collect())
 }
 
 /// The reply at the end, whose words must be those that were streamed.
-pub fn complete(events: &[ChatEvent]) -> ModelReply {
+pub(crate) fn complete(events: &[ChatEvent]) -> ModelReply {
     let streamed: String = events
         .iter()
         .filter_map(|event| if let ChatEvent::Text(text) = event { Some(text.as_str()) } else { None })
@@ -134,19 +134,19 @@ pub fn complete(events: &[ChatEvent]) -> ModelReply {
 
 /// A tool as its folder declares it.
 #[derive(Clone)]
-pub struct Folder {
-    pub id: String,
-    pub category: String,
-    pub guide: String,
-    pub declaration: Value,
+pub(crate) struct Folder {
+    pub(crate) id: String,
+    pub(crate) category: String,
+    pub(crate) guide: String,
+    pub(crate) declaration: Value,
 }
 
 /// The built-in tools that a written conversation has.
-pub fn text_tools() -> Vec<Folder> {
+pub(crate) fn text_tools() -> Vec<Folder> {
     built_in("text")
 }
 
-pub fn built_in(mode: &str) -> Vec<Folder> {
+pub(crate) fn built_in(mode: &str) -> Vec<Folder> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(root().join("tools")).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -160,7 +160,7 @@ pub fn built_in(mode: &str) -> Vec<Folder> {
     folders.filter(|(_, definition)| in_mode(definition)).map(|(folder, _)| folder).collect()
 }
 
-pub fn folder(definition: &Value, guide: &str) -> Folder {
+pub(crate) fn folder(definition: &Value, guide: &str) -> Folder {
     Folder {
         id: definition["toolId"].as_str().unwrap().to_owned(),
         category: definition["category"].as_str().unwrap().to_owned(),
@@ -172,7 +172,7 @@ pub fn folder(definition: &Value, guide: &str) -> Folder {
 }
 
 /// The system text as the agent writes it.
-pub fn system(tools: &[Folder], with_guides: bool) -> String {
+pub(crate) fn system(tools: &[Folder], with_guides: bool) -> String {
     let mut text = "You are the agent of a studio.\n\n## Now\n\nToday is Sunday, 15 November 2026 (2026-11-15). The person's time zone is \
                     Europe/Oslo and their locale is nb-NO.\n\n## Tools (registry 1.0.3fa9c2e1)\n\n"
         .to_owned();
@@ -188,18 +188,18 @@ pub fn system(tools: &[Folder], with_guides: bool) -> String {
     text
 }
 
-pub fn ok(data: Value) -> Value {
+pub(crate) fn ok(data: Value) -> Value {
     json!({ "ok": true, "data": data })
 }
 
-pub fn error(kind: &str, message: &str, more: Value) -> Value {
+pub(crate) fn error(kind: &str, message: &str, more: Value) -> Value {
     let mut error = json!({ "type": kind, "message": message, "retryable": false });
     error.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     json!({ "ok": false, "error": error })
 }
 
 /// What `kb_search` answers when it finds these records.
-pub fn found(ids: &[&str]) -> Value {
+pub(crate) fn found(ids: &[&str]) -> Value {
     let results = ids.iter().enumerate().map(|(nth, id)| {
         let (title, text) = record_text(id);
         let snippet: String = text.split("\n\n").next().unwrap().chars().take(240).collect();
@@ -214,7 +214,7 @@ pub fn found(ids: &[&str]) -> Value {
 }
 
 /// What `kb_get` answers for a record of the sample base.
-pub fn record(id: &str) -> Value {
+pub(crate) fn record(id: &str) -> Value {
     let (title, text) = record_text(id);
     ok(json!({ "records": [{
         "id": id, "type": id.split(':').next(), "title": title, "source_type": "article", "last_updated": "2025-03-14",
@@ -242,6 +242,6 @@ fn stamped(envelope: &Value, tool: &str) -> ToolResponse {
     serde_json::from_value(envelope).unwrap()
 }
 
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
