@@ -1,6 +1,7 @@
 //! Asks the person for what a tool still needs.
 
 use super::parameter::{Kind, name_words, single_type};
+use super::refusal::lowered;
 use super::sentences;
 use super::toolbox::Tool;
 
@@ -43,7 +44,7 @@ fn described(name: &str, schema: &serde_json::Value) -> String {
     let words = name_words(name).join(" ");
     let told = schema.get("description").and_then(serde_json::Value::as_str).unwrap_or_default();
     let told = sentences::sentences(told).into_iter().next().map(|first| first.text).unwrap_or_default();
-    let told = told.trim_end_matches('.');
+    let told = lowered(told.trim_end_matches('.'));
     if told.is_empty() || told.chars().count() > 120 {
         format!("the {words}")
     } else {

@@ -234,7 +234,9 @@ impl Filler<'_, '_> {
         let mut numbers = numbers.filter_map(|(at, token)| Some((at, plain_number(token.text)?)));
         let all: Vec<(usize, Value)> = numbers.by_ref().collect();
         let found = all.iter().find(|(at, _)| is_named(*at)).or_else(|| all.first().filter(|_| is_needed))?;
-        Some((found.1.clone(), BTreeSet::from([found.0])))
+        let near = found.0.saturating_sub(1)..(found.0 + 2).min(tokens.len());
+        let named = near.filter(|at| stems.contains(&words::stem(&tokens[*at].lower)));
+        Some((found.1.clone(), named.chain([found.0]).collect()))
     }
 
     /// “with details”, “without a link”.

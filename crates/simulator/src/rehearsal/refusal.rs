@@ -32,9 +32,9 @@ pub(crate) fn explain(scene: &Scene<'_>, tool: &str, error: &ToolError) -> Optio
         ErrorType::ConfirmationInvalid => {
             "That answer did not belong to the question, so nothing was done. Tell me if you still want it.".into()
         }
-        ErrorType::ModeRestricted => format!("That is not possible here: {}", with_suggestion(&message, error)),
-        ErrorType::Unavailable => format!("That is not available here: {message} Nothing was done."),
-        ErrorType::Validation => format!("That did not work, because {} Nothing was done.", faults(error, &message)),
+        ErrorType::ModeRestricted => restricted(scene, error),
+        ErrorType::Unavailable => format!("That is not available here: {} Nothing was done.", lowered(&message)),
+        ErrorType::Validation => format!("That did not work: {} Nothing was done.", faults(error, &message)),
         ErrorType::NotFound => not_found(scene, message),
         ErrorType::Conflict => conflict(scene, error, &message),
         ErrorType::RateLimit => format!("That was asked for too often. {}", later(error)),
@@ -42,8 +42,8 @@ pub(crate) fn explain(scene: &Scene<'_>, tool: &str, error: &ToolError) -> Optio
         ErrorType::Transient if error.partial_side_effects == Some(true) => {
             "That did not finish, and a part of it may have been done. Please look before you try again.".into()
         }
-        ErrorType::Transient => format!("That did not work this time: {message} {}", later(error)),
-        ErrorType::Auth => format!("I was not allowed to do that: {message} Somebody has to sign in again first."),
+        ErrorType::Transient => format!("That did not work this time: {} {}", lowered(&message), later(error)),
+        ErrorType::Auth => format!("I was not allowed to do that: {} Somebody has to sign in again first.", lowered(&message)),
         ErrorType::SessionActive => "A voice session is open already: please go on there.".into(),
         ErrorType::SessionInactive if tool == IGNORE => return None,
         ErrorType::SessionInactive => "That conversation is over already, so nothing was done.".into(),
@@ -51,8 +51,8 @@ pub(crate) fn explain(scene: &Scene<'_>, tool: &str, error: &ToolError) -> Optio
         ErrorType::Cancelled => "That was stopped before it was done.".into(),
         ErrorType::Internal => unknown(error),
         ErrorType::Permanent => match error.partial_side_effects {
-            Some(true) => format!("That failed, and a part of it may have been done: {message}"),
-            _ => format!("That cannot be done: {message}"),
+            Some(true) => format!("That failed, and a part of it may have been done: {}", lowered(&message)),
+            _ => format!("That cannot be done: {}", lowered(&message)),
         },
     })
 }
@@ -75,9 +75,9 @@ fn ask_for_word(scene: &Scene<'_>, error: &ToolError) -> String {
     let until =
         until.map(|at| format!(", until {}", now::clock(scene.now.local(at).time()))).unwrap_or_default();
     format!(
-        "You are being asked: “{}”. Please answer the question that is shown with this conversation{until}; I cannot answer it for \
+        "You are being asked: {} Please answer the question that is shown with this conversation{until}; I cannot answer it for \
          you, and nothing has been done yet.",
-        request.preview
+        sentence(&request.preview)
     )
 }
 
@@ -90,6 +90,9 @@ fn faults(error: &ToolError, message: &str) -> String {
         let name = path.split('/').find(|part| part.chars().any(char::is_alphabetic)).unwrap_or_default();
         match name {
             "" => Some(message.to_owned()),
+            name if message.starts_with("must") => {
+                Some(format!("the {} {message}", name_words(name).join(" ")))
+            }
             name => Some(format!("the {}: {message}", name_words(name).join(" "))),
         }
     });
@@ -139,11 +142,17 @@ fn unknown(error: &ToolError) -> String {
     "Something went wrong on our side. It has been noted, and nothing more can be said about it here.".into()
 }
 
-fn with_suggestion(message: &str, error: &ToolError) -> String {
-    match error.suggestion.as_deref() {
-        Some(suggestion) => format!("{message} {}", sentence(suggestion)),
-        None => message.to_owned(),
-    }
+/// What a suggestion tells a model to do, said as an offer.
+fn restricted(scene: &Scene<'_>, error: &ToolError) -> String {
+    let place = if scene.is_spoken() { "in a call" } else { "in a written conversation" };
+    let suggestion = error.suggestion.as_deref().unwrap_or_default();
+    let offer = match suggestion.strip_prefix("Offer to ") {
+        Some(offer) => format!(" I can {}", sentence(offer)),
+        None if suggestion.contains("answer") => " I answer without it.".to_owned(),
+        None if suggestion.is_empty() => String::new(),
+        None => format!(" {}", sentence(suggestion)),
+    };
+    format!("That is not possible {place}.{offer}")
 }
 
 /// One sentence of bounded length that ends like one.
@@ -153,7 +162,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// A sentence in the middle of another.
-fn lowered(text: &str) -> String {
+pub(crate) fn lowered(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {
         Some(first) if letters.clone().next().is_some_and(char::is_lowercase) => {

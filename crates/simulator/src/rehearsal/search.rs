@@ -227,7 +227,7 @@ pub(crate) fn from_record(scene: &Scene<'_>, data: &Value) -> Option<String> {
     let quoted = if asks_for_more(scene.said.text) {
         further(scene, &all)
     } else {
-        sentences::answering(&all, &asked(scene), most(scene))
+        sentences::answering(&all, &asked(scene), title(record), most(scene))
     };
     if quoted.is_empty() {
         return Some(match asks_for_more(scene.said.text) && !all.is_empty() {
@@ -250,7 +250,7 @@ fn most(scene: &Scene<'_>) -> usize {
 
 /// The sentences after the last one that was told before.
 fn further<'a>(scene: &Scene<'_>, all: &'a [Sentence]) -> Vec<&'a Sentence> {
-    let told: Vec<&str> = scene.earlier.iter().rev().take(6).map(|heard| heard.answer.as_str()).collect();
+    let told: Vec<&str> = scene.earlier.iter().rev().take(30).map(|heard| heard.answer.as_str()).collect();
     let was_told = |sentence: &Sentence| told.iter().any(|answer| answer.contains(&sentence.text));
     let after = all.iter().rposition(was_told).map_or(0, |at| at + 1);
     let (before, rest) = all.split_at(after);
@@ -277,7 +277,7 @@ pub(crate) fn from_snippets(scene: &Scene<'_>) -> Option<String> {
     let id = best.get("id")?.as_str()?;
     let snippet = best.get("snippet").and_then(Value::as_str).unwrap_or_default();
     let all = sentences::sentences(snippet);
-    let quoted: Vec<&str> = sentences::answering(&all, &asked(scene), most(scene))
+    let quoted: Vec<&str> = sentences::answering(&all, &asked(scene), title(best), most(scene))
         .iter()
         .map(|sentence| sentence.text.as_str())
         .collect();

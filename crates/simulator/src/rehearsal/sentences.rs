@@ -67,14 +67,12 @@ fn without_marks(text: &str) -> String {
     while let Some(open) = rest.find('[') {
         let (before, link) = rest.split_at(open);
         plain.push_str(before);
-        let parts =
-            link[1..].split_once("](").and_then(|(label, after)| Some((label, after.split_once(')')?.1)));
-        match parts {
-            Some((label, after)) if !label.contains(['[', ']']) => {
+        match labelled(&link[1..]) {
+            Some((label, after)) => {
                 plain.push_str(label);
                 rest = after;
             }
-            _ => {
+            None => {
                 plain.push('[');
                 rest = &link[1..];
             }
@@ -82,6 +80,16 @@ fn without_marks(text: &str) -> String {
     }
     plain.push_str(rest);
     plain.replace("**", "").replace('`', "")
+}
+
+/// The label of a link whose bracket is open, and what follows the link. Looks no further than the next bracket and a
+/// usual target, so that a text of nothing but brackets is read in one go.
+fn labelled(link: &str) -> Option<(&str, &str)> {
+    const LONGEST_TARGET: usize = 500;
+    let (label, after) = link.split_at(link.find(['[', ']'])?);
+    let target = after.strip_prefix("](")?;
+    let end = head(target, LONGEST_TARGET).find(')')?;
+    Some((label, &target[end + 1..]))
 }
 
 /// Endings with a dot that end no sentence.
@@ -138,9 +146,13 @@ pub(crate) fn head(text: &str, most: usize) -> &str {
 
 /// Up to `most` sentences that answer a question best, in the order of the text. When no word of the question is in
 /// them, the first two: a record that was found says at its beginning what it is about.
-pub(crate) fn answering<'a>(sentences: &'a [Sentence], question: &str, most: usize) -> Vec<&'a Sentence> {
-    let wanted = words::subjects(question);
-    let scores = scores(sentences, &wanted, question);
+pub(crate) fn answering<'a>(
+    sentences: &'a [Sentence],
+    question: &str,
+    title: &str,
+    most: usize,
+) -> Vec<&'a Sentence> {
+    let scores = scores(sentences, question, title);
     let best = scores.iter().copied().fold(0.0, f64::max);
     if best <= 0.0 {
         return sentences.iter().take(2.min(most)).collect();
@@ -168,7 +180,8 @@ pub(crate) fn answering<'a>(sentences: &'a [Sentence], question: &str, most: usi
     chosen.into_iter().map(|at| &sentences[at]).collect()
 }
 
-fn scores(sentences: &[Sentence], wanted: &BTreeSet<String>, question: &str) -> Vec<f64> {
+fn scores(sentences: &[Sentence], question: &str, title: &str) -> Vec<f64> {
+    let (wanted, title) = (words::subjects(question), words::subjects(title));
     let found: Vec<BTreeSet<&String>> = sentences
         .iter()
         .map(|sentence| {
@@ -180,14 +193,16 @@ fn scores(sentences: &[Sentence], wanted: &BTreeSet<String>, question: &str) -> 
     for word in found.iter().flatten() {
         *counts.entry(word).or_default() += 1;
     }
-    // A word that every sentence has tells them apart no more than “the”.
+    // A word that every sentence has tells them apart no more than “the”, and the whole record is about its title.
     let weight = |word: &String| {
-        counts.get(word).map_or(0.0, |count| (1.0 + sentences.len() as f64 / *count as f64).ln())
+        let rarity =
+            counts.get(word).map_or(0.0, |count| (1.0 + sentences.len() as f64 / *count as f64).ln());
+        if title.contains(word) { 0.4 * rarity } else { rarity }
     };
     let kind = Kind::of(question);
     let score = |(sentence, found): (&Sentence, &BTreeSet<&String>)| {
         let words: f64 = found.iter().map(|word| weight(word)).sum();
-        let heading = words::subjects(&sentence.heading).intersection(wanted).count() as f64;
+        let heading = words::subjects(&sentence.heading).intersection(&wanted).count() as f64;
         if words == 0.0 { 0.0 } else { words + 0.4 * heading + kind.bonus(&sentence.text) }
     };
     sentences.iter().zip(&found).map(score).collect()
@@ -305,14 +320,14 @@ mod tests {
     fn a_date_is_preferred_when_the_question_is_when() {
         let record = "The ship was launched with a bottle. The launch of the ship was on 26 October 1892. Larvik is a town.";
         let all = sentences(record);
-        let best = answering(&all, "When was the ship launched?", 1);
+        let best = answering(&all, "When was the ship launched?", "", 1);
         assert_eq!(best[0].text, "The launch of the ship was on 26 October 1892.");
     }
 
     #[test]
     fn a_sentence_that_leans_on_the_one_before_brings_it_along() {
         let all = sentences("Eva Nansen said the name. It means “forward”. The rig was simple.");
-        let best: Vec<_> = answering(&all, "What does it mean, forward?", 3);
+        let best: Vec<_> = answering(&all, "What does it mean, forward?", "", 3);
         assert_eq!(
             best.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(),
             ["Eva Nansen said the name.", "It means “forward”."]
@@ -322,8 +337,8 @@ mod tests {
     #[test]
     fn without_a_word_in_common_the_beginning_is_quoted() {
         let all = sentences("One thing. Another thing. A third thing.");
-        assert_eq!(answering(&all, "xyzzy", 4).len(), 2);
-        assert!(answering(&[], "xyzzy", 4).is_empty());
+        assert_eq!(answering(&all, "xyzzy", "", 4).len(), 2);
+        assert!(answering(&[], "xyzzy", "", 4).is_empty());
     }
 
     #[test]

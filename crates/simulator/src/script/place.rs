@@ -36,7 +36,9 @@ impl Place {
         if let Some(value) = here {
             start = value.range().start;
         }
-        for step in &self.0 {
+        // A bare list stands for its replies.
+        let is_bare = matches!(here, Some(ast::Value::Array(_)));
+        for step in self.0.iter().skip(usize::from(is_bare)) {
             here = match (step, here) {
                 (Step::Field(name), Some(ast::Value::Object(object))) => {
                     let property = object.properties.iter().find(|it| it.name.as_str() == name);

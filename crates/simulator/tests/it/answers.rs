@@ -90,13 +90,13 @@ fn a_follow_up_takes_the_subject_along() {
         given: ok
         calls: kb_get {"id":"project:fram-museum"}
         given: ok
-        says: The Fram Museum stands at Bygdøy, a peninsula in Oslo. It is a tall house shaped like a steep tent, and it was built around one exhibit: the polar ship Fram herself. For opening hours and tickets, see the museum's own pages. [project:fram-museum]
+        says: The Fram Museum stands at Bygdøy, a peninsula in Oslo. King Haakon VII opened it on 20 May 1936. For opening hours and tickets, see the museum's own pages. [project:fram-museum]
         person: and when?
         calls: kb_search {"query":"Who opened the Fram Museum? and when?"}
         given: ok
         calls: kb_get {"id":"project:fram-museum"}
         given: ok
-        says: The Fram Museum stands at Bygdøy, a peninsula in Oslo. King Haakon VII opened it on 20 May 1936. For opening hours and tickets, see the museum's own pages. [project:fram-museum]
+        says: King Haakon VII opened it on 20 May 1936. For opening hours and tickets, see the museum's own pages. [project:fram-museum]
     "#]]);
 }
 

@@ -35,35 +35,43 @@ fn free_time_is_told_in_the_persons_time() {
     });
     expect!["Free: Friday, 20 November 2026, 09:00–10:00; Friday, 20 November 2026, 11:00–17:00 (Europe/Oslo time)."].assert_eq(&told("when is Anna free on Friday?", some));
     let none = json!({ "date_range": range, "existing_events": [busy], "available_slots": [], "summary": "1 busy period" });
-    expect!["Nothing is free in that time (Friday, 20 November 2026, 09:00–17:00)."].assert_eq(&told("is anyone free on Friday?", none));
+    expect!["Nothing is free in that time (Friday, 20 November 2026, 09:00–17:00)."]
+        .assert_eq(&told("is anyone free on Friday?", none));
     let all = json!({ "date_range": range, "existing_events": [], "available_slots": [slot("2026-11-20T08:00:00Z", "2026-11-20T16:00:00Z")], "summary": "" });
-    expect!["Everything is free: Friday, 20 November 2026, 09:00–17:00 (Europe/Oslo time)."].assert_eq(&told("is anyone free on Friday?", all));
+    expect!["Everything is free: Friday, 20 November 2026, 09:00–17:00 (Europe/Oslo time)."]
+        .assert_eq(&told("is anyone free on Friday?", all));
 }
 
 #[test]
 fn small_tools_are_told_in_a_sentence() {
     let formatted = json!({ "formatted": "1. März 2026", "iso": "2026-03-01T00:00:00+01:00", "timezone": "Europe/Oslo", "offset": "+01:00", "locale": "de", "style": "date" });
-    expect!["It is written “1. März 2026” (de)."].assert_eq(&told("how would 2026-03-01 be written in German?", formatted));
+    expect!["It is written “1. März 2026” (de)."]
+        .assert_eq(&told("how would 2026-03-01 be written in German?", formatted));
     let valid = json!({ "valid": true, "normalized": "ana@gmial.com", "local": "ana", "domain": "gmial.com", "reasons": [], "suggestion": "ana@gmail.com" });
     expect!["Yes, ana@gmial.com is well-formed. Did you mean ana@gmail.com? Whether it exists, nobody has checked."].assert_eq(&told("is ana@gmial.com a valid email address?", valid));
     let invalid = json!({ "valid": false, "normalized": null, "local": null, "domain": null, "reasons": [{ "code": "domain_dot_missing", "message": "The domain has no dot." }] });
-    expect!["No, ana@gmail is not valid. The domain has no dot."].assert_eq(&told("validate ana@gmail", invalid));
+    expect!["No, ana@gmail is not valid. The domain has no dot."]
+        .assert_eq(&told("validate ana@gmail", invalid));
     let contacts = json!({
         "emails": [{ "value": "ana@example.com", "text": "ana@example.com", "start": 5, "end": 20 }],
         "phones": [{ "value": "+4722334455", "international": "+47 22 33 44 55", "country": "NO", "text": "22334455", "start": 22, "end": 30 }],
         "urls": [],
     });
-    expect!["I found 1 e-mail address (ana@example.com), 1 phone number (+47 22 33 44 55)."].assert_eq(&told("extract the contacts: Ana, ana@example.com, 22334455", contacts));
+    expect!["I found 1 e-mail address (ana@example.com), 1 phone number (+47 22 33 44 55)."]
+        .assert_eq(&told("extract the contacts: Ana, ana@example.com, 22334455", contacts));
     let nothing = json!({ "emails": [], "phones": [], "urls": [] });
-    expect!["There is no e-mail address, phone number or link in that text."].assert_eq(&told("extract the contacts: nobody", nothing));
+    expect!["There is no e-mail address, phone number or link in that text."]
+        .assert_eq(&told("extract the contacts: nobody", nothing));
     let profile = json!({ "id": "person:ingrid-berg", "name": "Ingrid Berg", "url": "https://www.linkedin.com/in/example-ingrid-berg" });
-    expect!["Ingrid Berg: https://www.linkedin.com/in/example-ingrid-berg [person:ingrid-berg]"].assert_eq(&told("find Ingrid Berg on LinkedIn", profile));
+    expect!["Ingrid Berg: https://www.linkedin.com/in/example-ingrid-berg [person:ingrid-berg]"]
+        .assert_eq(&told("find Ingrid Berg on LinkedIn", profile));
 }
 
 #[test]
 fn a_voice_session_is_announced_without_its_id() {
     let started = json!({ "session_id": "5b0f7a8e-2f65-4a54-9f0e-0a4d8f3b1c77", "pending_request": "" });
-    expect!["Let us talk: the voice session is opening, and your browser will ask for the microphone."].assert_eq(&told("let's talk", started));
+    expect!["Let us talk: the voice session is opening, and your browser will ask for the microphone."]
+        .assert_eq(&told("let's talk", started));
 }
 
 #[test]

@@ -34,7 +34,8 @@ fn a_spent_budget_is_answered_with_what_there_is() {
         given: BUDGET_EXCEEDED
         says: Fridtjof Nansen asked Colin Archer to build a ship that the ice could not hold. Everything else was to give way to that: speed, comfort at sea, and looks. [project:building-of-fram] I have looked up as much as I may for one message.
     "#]]);
-    expect!["I have looked up as much as I may for one message. Please narrow it down, or ask again."].assert_eq(&explained("Who built the ship?", spent()));
+    expect!["I have looked up as much as I may for one message. Please narrow it down, or ask again."]
+        .assert_eq(&explained("Who built the ship?", spent()));
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn a_person_who_is_asked_is_told_so() {
         person: book a meeting tomorrow at 15:00 with anna@example.com
         calls: calendar_create_event {"title":"Meeting with anna@example.com","start_time":"2026-11-16T15:00:00+01:00","end_time":"2026-11-16T15:30:00+01:00","attendees":["anna@example.com"]}
         given: CONFIRMATION_REQUIRED
-        says: You are being asked: “Book “Meeting” from 15:00 to 15:30, inviting 1”. Please answer the question that is shown with this conversation, until 09:15; I cannot answer it for you, and nothing has been done yet.
+        says: You are being asked: Book “Meeting” from 15:00 to 15:30, inviting 1. Please answer the question that is shown with this conversation, until 09:15; I cannot answer it for you, and nothing has been done yet.
         person: yes
         says: I cannot answer that question for you: please use the buttons that are shown with it, and I will hear what came of it.
     "#]]);
@@ -70,22 +71,33 @@ fn a_person_who_is_asked_is_told_so() {
 
 #[test]
 fn answers_of_the_person_are_accepted() {
-    expect!["All right: you said no, so nothing was done."].assert_eq(&explained(BOOK, error("CONFIRMATION_DENIED", "The person said no.", json!({}))));
+    expect!["All right: you said no, so nothing was done."]
+        .assert_eq(&explained(BOOK, error("CONFIRMATION_DENIED", "The person said no.", json!({}))));
     expect!["The question was not answered in time, so nothing was done. Tell me if you still want it, and you will be asked again."]
         .assert_eq(&explained(BOOK, error("CONFIRMATION_EXPIRED", "Nobody answered in time.", json!({}))));
-    expect!["That answer did not belong to the question, so nothing was done. Tell me if you still want it."].assert_eq(&explained(BOOK, error("CONFIRMATION_INVALID", "No such request.", json!({}))));
+    expect!["That answer did not belong to the question, so nothing was done. Tell me if you still want it."]
+        .assert_eq(&explained(BOOK, error("CONFIRMATION_INVALID", "No such request.", json!({}))));
 }
 
 #[test]
 fn what_is_not_possible_here_is_explained() {
-    let mode = json!({ "suggestion": "Offer to do this in the chat after the call." });
-    let mode = error("MODE_RESTRICTED", "calendar_create_event is not available in voice mode.", mode);
-    expect!["That is not possible here: calendar_create_event is not available in voice mode. Offer to do this in the chat after the call."].assert_eq(&explained(BOOK, mode));
-    expect!["That is not available here: Only for people who have signed in. Nothing was done."]
+    let mode = |message: &str, suggestion: &str| {
+        error("MODE_RESTRICTED", message, json!({ "suggestion": suggestion }))
+    };
+    let spoken =
+        mode("start_voice_session is not available in text mode.", "In text, answer in the chat without it.");
+    expect!["That is not possible in a written conversation. I answer without it."].assert_eq(&explained("let's talk", spoken));
+    let mut talk = Talk::with(&[built_in("voice"), text_tools()].concat());
+    let written = "calendar_create_event is not available in voice mode.";
+    talk.person(BOOK).given(&[mode(written, "Offer to do this in the chat after the call.")]);
+    expect!["That is not possible in a call. I can do this in the chat after the call."].assert_eq(&talk.said());
+    expect!["That is not available here: only for people who have signed in. Nothing was done."]
         .assert_eq(&explained(BOOK, error("UNAVAILABLE", "Only for people who have signed in.", json!({}))));
     let faults = json!({ "details": [{ "path": "/attendees/0", "keyword": "format", "message": "must match format \"email\"" }] });
-    expect![[r#"That did not work, because the attendees: must match format "email". Nothing was done."#]].assert_eq(&explained(BOOK, error("VALIDATION", "The arguments are not valid.", faults)));
-    expect!["That did not work, because the start is in the past. Nothing was done."].assert_eq(&explained(BOOK, error("VALIDATION", "The start is in the past.", json!({}))));
+    expect![[r#"That did not work: the attendees must match format "email". Nothing was done."#]]
+        .assert_eq(&explained(BOOK, error("VALIDATION", "The arguments are not valid.", faults)));
+    expect!["That did not work: the start is in the past. Nothing was done."]
+        .assert_eq(&explained(BOOK, error("VALIDATION", "The start is in the past.", json!({}))));
     expect!["The base has no LinkedIn profile for Bo Ek."].assert_eq(&explained(
         "find Bo Ek on LinkedIn",
         error(
@@ -107,28 +119,39 @@ fn a_taken_time_comes_with_free_ones() {
         json!({ "details": { "conflicts": [], "nearest_free": free } }),
     );
     expect!["The calendar is busy at that time. The nearest free times are Monday, 16 November 2026, 16:00–16:30; Monday, 16 November 2026, 13:00–13:30. Which one shall I take?"].assert_eq(&explained(BOOK, taken));
-    expect!["Somebody was faster. Nothing was done."].assert_eq(&explained(BOOK, error("CONFLICT", "Somebody was faster.", json!({}))));
+    expect!["Somebody was faster. Nothing was done."]
+        .assert_eq(&explained(BOOK, error("CONFLICT", "Somebody was faster.", json!({}))));
 }
 
 #[test]
 fn failures_are_told_with_what_is_known_about_them() {
     let later = json!({ "retryable": true, "retryAfterMs": 1500 });
-    expect!["That did not work this time: The calendar does not answer. It may be tried again in 2 seconds."]
+    expect!["That did not work this time: the calendar does not answer. It may be tried again in 2 seconds."]
         .assert_eq(&explained(BOOK, error("TRANSIENT", "The calendar does not answer.", later.clone())));
-    expect!["That did not finish, and a part of it may have been done. Please look before you try again."].assert_eq(&explained(
-        BOOK,
-        error("TRANSIENT", "Timed out.", json!({ "retryable": true, "partialSideEffects": true })),
-    ));
-    expect!["That was asked for too often. It may be tried again in 2 seconds."].assert_eq(&explained(BOOK, error("RATE_LIMIT", "Too many.", later)));
+    expect!["That did not finish, and a part of it may have been done. Please look before you try again."]
+        .assert_eq(&explained(
+            BOOK,
+            error("TRANSIENT", "Timed out.", json!({ "retryable": true, "partialSideEffects": true })),
+        ));
+    expect!["That was asked for too often. It may be tried again in 2 seconds."]
+        .assert_eq(&explained(BOOK, error("RATE_LIMIT", "Too many.", later)));
     let unknown = json!({ "partialSideEffects": true, "details": { "outcome": "unknown" } });
-    expect!["Something went wrong, and nobody knows whether it was done or not. Please look before you try again."].assert_eq(&explained(BOOK, error("INTERNAL", "calendar_create_event failed.", unknown)));
-    expect!["Something went wrong on our side. It has been noted, and nothing more can be said about it here."].assert_eq(&explained(
+    expect![
+        "Something went wrong, and nobody knows whether it was done or not. Please look before you try again."
+    ]
+    .assert_eq(&explained(BOOK, error("INTERNAL", "calendar_create_event failed.", unknown)));
+    expect![
+        "Something went wrong on our side. It has been noted, and nothing more can be said about it here."
+    ]
+    .assert_eq(&explained(
         BOOK,
         error("INTERNAL", "kb_search failed.", json!({ "partialSideEffects": false })),
     ));
-    expect!["I was not allowed to do that: The calendar's sign-in has run out. Somebody has to sign in again first."].assert_eq(&explained(BOOK, error("AUTH", "The calendar's sign-in has run out.", json!({}))));
-    expect!["That cannot be done: The calendar is closed."].assert_eq(&explained(BOOK, error("PERMANENT", "The calendar is closed.", json!({}))));
-    expect!["That was stopped before it was done."].assert_eq(&explained(BOOK, error("CANCELLED", "Cancelled.", json!({}))));
+    expect!["I was not allowed to do that: the calendar's sign-in has run out. Somebody has to sign in again first."].assert_eq(&explained(BOOK, error("AUTH", "The calendar's sign-in has run out.", json!({}))));
+    expect!["That cannot be done: the calendar is closed."]
+        .assert_eq(&explained(BOOK, error("PERMANENT", "The calendar is closed.", json!({}))));
+    expect!["That was stopped before it was done."]
+        .assert_eq(&explained(BOOK, error("CANCELLED", "Cancelled.", json!({}))));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use expect_test::Expect;
 use futures_util::StreamExt;
@@ -143,7 +143,8 @@ pub(crate) struct Folder {
 
 /// The built-in tools that a written conversation has.
 pub(crate) fn text_tools() -> Vec<Folder> {
-    built_in("text")
+    static TOOLS: LazyLock<Vec<Folder>> = LazyLock::new(|| built_in("text"));
+    TOOLS.clone()
 }
 
 pub(crate) fn built_in(mode: &str) -> Vec<Folder> {
@@ -233,7 +234,7 @@ fn record_text(id: &str) -> (String, String) {
     (title.to_owned(), text.trim().to_owned())
 }
 
-fn stamped(envelope: &Value, tool: &str) -> ToolResponse {
+pub(crate) fn stamped(envelope: &Value, tool: &str) -> ToolResponse {
     let mut envelope = envelope.clone();
     envelope["meta"] = json!({
         "toolId": tool, "toolVersion": "1.0.0", "registryVersion": "1.0.3fa9c2e1", "responseSchemaVersion": "1.1.0",

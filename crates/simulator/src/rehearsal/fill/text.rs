@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Filler, Found};
-use crate::rehearsal::parameter::Kind;
+use crate::rehearsal::parameter::{Kind, name_words};
 use crate::rehearsal::sentences::shortened;
 use crate::rehearsal::when;
 
@@ -101,10 +101,15 @@ impl Filler<'_, '_> {
         };
         let is_number = |text: &str| name != "id" && text.bytes().any(|it| it.is_ascii_digit());
         let is_id = |text: &str| text.starts_with(beginning) && (is_record(text) || is_number(text));
-        let tokens =
-            self.reading.tokens.iter().enumerate().filter(|(at, _)| !self.reading.when.used.contains(at));
-        let mut ids = tokens.map(|(at, token)| (at, token.text.trim_start_matches('#')));
-        ids.find(|(_, text)| is_id(text)).map(|(at, text)| (text.to_owned(), BTreeSet::from([at])))
+        let tokens = &self.reading.tokens;
+        let free = tokens.iter().enumerate().filter(|(at, _)| !self.reading.when.used.contains(at));
+        let ids =
+            free.map(|(at, token)| (at, token.text.trim_start_matches('#'))).filter(|(_, text)| is_id(text));
+        // “2 of order 5521”: the one that stands after the name of its thing.
+        let words = name_words(name);
+        let is_named = |at: usize| at > 0 && words.contains(&tokens[at - 1].lower);
+        let (at, text) = ids.max_by_key(|(at, _)| (is_named(*at), std::cmp::Reverse(*at)))?;
+        Some((text.to_owned(), BTreeSet::from([at])))
     }
 
     /// “Meeting about the budget”, “Lunch with Anna”; for anything else, its topic.
