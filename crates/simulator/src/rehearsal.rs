@@ -6,6 +6,7 @@ mod fill;
 mod guide;
 mod moderation;
 mod now;
+mod offer;
 mod outcome;
 mod parameter;
 mod reading;

@@ -7,7 +7,7 @@ use super::parameter::Kind;
 use super::recognise::{Recognised, Recogniser};
 use super::reply::Reply;
 use super::scene::{Finished, Heard, Scene};
-use super::{ask, moderation, outcome, refusal, search, small_talk, words};
+use super::{ask, moderation, offer, outcome, refusal, search, small_talk, words};
 
 /// The built-in tool that tells a guide when there was no room for all of them.
 pub(crate) const DESCRIBE: &str = "describe_tool";
@@ -31,6 +31,9 @@ fn to_person(scene: &Scene<'_>) -> Reply {
     if let Some(text) = small_talk::answer(scene) {
         return Reply::say(text);
     }
+    if let Some(reply) = offer::taken(scene) {
+        return reply;
+    }
     if let Some(text) = word_on_an_open_question(scene) {
         return Reply::say(text);
     }
@@ -42,29 +45,16 @@ fn to_person(scene: &Scene<'_>) -> Reply {
 
 /// A “yes” in words approves nothing: only the person's own click does, so that no model can approve itself.
 fn word_on_an_open_question(scene: &Scene<'_>) -> Option<String> {
-    let is_word = matches!(
-        small_talk::phrase(scene.said.text).as_str(),
-        "yes"
-            | "no"
-            | "ok"
-            | "okay"
-            | "sure"
-            | "do it"
-            | "yes do it"
-            | "go ahead"
-            | "approve"
-            | "confirm"
-            | "i confirm"
-            | "yep"
-            | "fine"
-    );
-    let last = scene.earlier.last()?.results.last()?;
-    match last.outcome {
-        Outcome::Failure(error) if is_word && error.kind == ErrorType::ConfirmationRequired => Some(
-            "I cannot answer that question for you: please use the buttons that are shown with it, and I will hear what came of it.".into(),
+    if !small_talk::is_word(scene.said.text) {
+        return None;
+    }
+    let last = scene.earlier.last().and_then(|heard| heard.results.last());
+    match last.map(|result| result.outcome) {
+        Some(Outcome::Failure(error)) if error.kind == ErrorType::ConfirmationRequired => Some(
+            "I cannot answer that question for you: please use the buttons that are shown with it, and I will hear what came of it."
+                .into(),
         ),
-        _ if is_word => Some("All right. What would you like to know or do?".into()),
-        _ => None,
+        _ => Some("All right. What would you like to know or do?".into()),
     }
 }
 

@@ -62,6 +62,9 @@ impl<'t, 'a> Recogniser<'t, 'a> {
                 continue;
             }
             let filled = self.fill(tool, own, &reading, before);
+            if is_rather_a_question(tool, &reading, &filled) {
+                continue;
+            }
             let score = self.score(own, &reading, &filled.used);
             let enough = if reading.is_question() { ENOUGH_FOR_A_QUESTION } else { ENOUGH };
             if score >= enough && best.as_ref().is_none_or(|(best, _)| score > *best) {
@@ -150,4 +153,18 @@ impl<'t, 'a> Recogniser<'t, 'a> {
         }
         if is_meant && all > 0.0 { matched / all } else { 0.0 }
     }
+}
+
+/// “What is the e-mail address of Marit?” has the words of a tool that checks addresses, but nothing to check. Only a
+/// moment may be missing from a question.
+fn is_rather_a_question(tool: &Tool<'_>, reading: &Reading<'_>, filled: &Filled<'_>) -> bool {
+    let is_time = |name: &&str| {
+        let kind = tool.property(name).map(|schema| Kind::of(name, schema));
+        matches!(
+            kind,
+            Some(Kind::Start | Kind::End | Kind::Moment | Kind::FirstDay | Kind::LastDay | Kind::Day)
+        )
+    };
+    let asks = reading.is_question() || !reading.names.is_empty();
+    asks && !tool.is_action() && !filled.missing.iter().all(is_time)
 }

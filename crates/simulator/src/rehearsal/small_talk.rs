@@ -52,6 +52,26 @@ pub(crate) fn lets_go(text: &str) -> bool {
     is_one_of(&phrase(text), NEVER_MIND)
 }
 
+/// Whether a message only says yes or no to something.
+pub(crate) fn is_word(text: &str) -> bool {
+    matches!(
+        phrase(text).as_str(),
+        "yes"
+            | "no"
+            | "ok"
+            | "okay"
+            | "sure"
+            | "do it"
+            | "yes do it"
+            | "go ahead"
+            | "approve"
+            | "confirm"
+            | "i confirm"
+            | "yep"
+            | "fine"
+    )
+}
+
 const GREETINGS: &[&str] = &[
     "hello",
     "hi",

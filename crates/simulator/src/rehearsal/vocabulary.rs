@@ -1,6 +1,7 @@
 //! The words that belong to a tool: those of its name, its description and its guide.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use super::guide::quoted;
 use super::parameter::name_words;
@@ -51,10 +52,13 @@ pub(crate) fn is_general(meaning: &str) -> bool {
         .any(|word| words::stem(word) == meaning)
 }
 
+/// The same by stems, made once: every word of every guide is looked up in it.
+static SAME_STEMS: LazyLock<BTreeMap<String, String>> =
+    LazyLock::new(|| SAME.iter().map(|(word, same)| (words::stem(word), words::stem(same))).collect());
+
 /// A stem, or the one that stands for its meaning.
 pub(crate) fn meaning(stem: String) -> String {
-    let same = SAME.iter().find(|(word, _)| words::stem(word) == stem);
-    same.map_or(stem, |(_, same)| words::stem(same))
+    SAME_STEMS.get(&stem).cloned().unwrap_or(stem)
 }
 
 /// The meanings of a text's words.

@@ -86,11 +86,13 @@ fn what_is_not_possible_here_is_explained() {
     };
     let spoken =
         mode("start_voice_session is not available in text mode.", "In text, answer in the chat without it.");
-    expect!["That is not possible in a written conversation. I answer without it."].assert_eq(&explained("let's talk", spoken));
+    expect!["That is not possible in a written conversation. I answer without it."]
+        .assert_eq(&explained("let's talk", spoken));
     let mut talk = Talk::with(&[built_in("voice"), text_tools()].concat());
     let written = "calendar_create_event is not available in voice mode.";
     talk.person(BOOK).given(&[mode(written, "Offer to do this in the chat after the call.")]);
-    expect!["That is not possible in a call. I can do this in the chat after the call."].assert_eq(&talk.said());
+    expect!["That is not possible in a call. I can do this in the chat after the call."]
+        .assert_eq(&talk.said());
     expect!["That is not available here: only for people who have signed in. Nothing was done."]
         .assert_eq(&explained(BOOK, error("UNAVAILABLE", "Only for people who have signed in.", json!({}))));
     let faults = json!({ "details": [{ "path": "/attendees/0", "keyword": "format", "message": "must match format \"email\"" }] });
@@ -121,6 +123,30 @@ fn a_taken_time_comes_with_free_ones() {
     expect!["The calendar is busy at that time. The nearest free times are Monday, 16 November 2026, 16:00–16:30; Monday, 16 November 2026, 13:00–13:30. Which one shall I take?"].assert_eq(&explained(BOOK, taken));
     expect!["Somebody was faster. Nothing was done."]
         .assert_eq(&explained(BOOK, error("CONFLICT", "Somebody was faster.", json!({}))));
+}
+
+#[test]
+fn an_offered_time_is_taken_up() {
+    let free = json!([{ "start": "2026-11-16T15:00:00Z", "end": "2026-11-16T15:30:00Z" }, { "start": "2026-11-16T12:00:00Z", "end": "2026-11-16T12:30:00Z" }]);
+    let taken = error("CONFLICT", "Busy.", json!({ "details": { "conflicts": [], "nearest_free": free } }));
+    let start = |answer: &str| {
+        let mut talk = Talk::new();
+        talk.person(BOOK).given(std::slice::from_ref(&taken)).person(answer);
+        talk.called()
+            .first()
+            .map(|(_, arguments)| arguments["start_time"].as_str().unwrap_or_default().to_owned())
+    };
+    let (first, second) = ("2026-11-16T16:00:00+01:00", "2026-11-16T13:00:00+01:00");
+    for (answer, expected) in [
+        ("yes", Some(first)),
+        ("the first one, please", Some(first)),
+        ("the second", Some(second)),
+        ("tomorrow at 13:00 is fine", Some(second)),
+        ("no", None),
+        ("Who built the Fram?", Some("")),
+    ] {
+        assert_eq!(start(answer).as_deref(), expected, "{answer}");
+    }
 }
 
 #[test]

@@ -212,6 +212,9 @@ fn a_question_never_acts() {
         "How do I book a meeting with anna@example.com?",
         "Who started a voice session?",
         "What does it mean to call me?",
+        "What is the email address of Marit Eksempel?",
+        "the e-mail address of Marit Eksempel",
+        "What is the phone number of the museum?",
     ] {
         let mut talk = Talk::new();
         talk.person(question);
@@ -279,7 +282,7 @@ fn tools_that_nobody_foresaw_have_a_chance() {
         will it rain in New York?
           get_weather {"city":"New York"}
         what's the weather?
-          Please tell me the city.
+          kb_search {"query":"what's the weather?"}
     "#]]
     .assert_eq(&replies(&tools, &requests));
 }
@@ -309,6 +312,13 @@ fn a_guide_that_did_not_fit_is_asked_for_first() {
         person: will it rain in Paris?
         calls: get_weather {"city":"Paris"}
     "#]]);
+}
+
+#[test]
+fn a_yes_to_nothing_is_taken_kindly() {
+    let mut talk = Talk::new();
+    talk.person("yes");
+    assert!(talk.called().is_empty() && talk.said().starts_with("All right."));
 }
 
 #[test]
