@@ -1,5 +1,6 @@
 //! `rehearsal`: the chat model that needs no key, no network and no luck.
 
+mod answering;
 mod ask;
 mod decide;
 mod fill;

@@ -89,60 +89,24 @@ fn judge(text: &str) -> Option<Conduct> {
     }
 }
 
+#[rustfmt::skip]
 const THREATS: &[&str] = &[
-    "i will kill you",
-    "i'll kill you",
-    "i am going to kill you",
-    "i'm going to kill you",
-    "i will hurt you",
-    "i'll hurt you",
-    "i will find you and",
-    "i'll find you and",
-    "you will die",
+    "i will kill you", "i'll kill you", "i am going to kill you", "i'm going to kill you",
+    "i will hurt you", "i'll hurt you", "i will find you and", "i'll find you and", "you will die",
     "you're dead",
 ];
+#[rustfmt::skip]
 const INSULTS: &[&str] = &[
-    "you idiot",
-    "you are an idiot",
-    "you're an idiot",
-    "you moron",
-    "you are a moron",
-    "you're a moron",
-    "you stupid",
-    "you are stupid",
-    "you're stupid",
-    "you are so stupid",
-    "you're so stupid",
-    "you bastard",
-    "you bitch",
-    "you asshole",
-    "you piece of",
-    "fuck you",
-    "fuck off",
-    "go to hell",
-    "screw you",
-    "shut up",
-    "i hate you",
-    "you dumb",
-    "you are dumb",
-    "you're dumb",
-    "you are worthless",
-    "you're worthless",
-    "you scum",
-    "you fool",
-    "drop dead",
+    "you idiot", "you are an idiot", "you're an idiot", "you moron", "you are a moron", "you're a moron",
+    "you stupid", "you are stupid", "you're stupid", "you are so stupid", "you're so stupid", "you bastard",
+    "you bitch", "you asshole", "you piece of", "fuck you", "fuck off", "go to hell", "screw you",
+    "shut up", "i hate you", "you dumb", "you are dumb", "you're dumb", "you are worthless",
+    "you're worthless", "you scum", "you fool", "drop dead",
 ];
+#[rustfmt::skip]
 const WEARY: &[&str] = &[
-    "stop bothering me",
-    "don't bother me",
-    "do not bother me",
-    "leave me alone",
-    "stop talking to me",
-    "go away",
-    "stop writing to me",
-    "stop messaging me",
-    "stop annoying me",
-    "ignore me",
+    "stop bothering me", "don't bother me", "do not bother me", "leave me alone", "stop talking to me",
+    "go away", "stop writing to me", "stop messaging me", "stop annoying me", "ignore me",
 ];
 
 #[cfg(test)]

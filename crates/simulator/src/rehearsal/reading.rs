@@ -150,11 +150,12 @@ fn is_no_name(token: &Token<'_>) -> bool {
 }
 
 /// Words that requests begin with.
+#[rustfmt::skip]
 const VERBS: &[&str] = &[
     "add", "arrange", "ask", "book", "call", "cancel", "check", "create", "describe", "explain", "extract",
     "find", "format", "get", "give", "invite", "list", "look", "make", "meet", "open", "order", "plan",
-    "read", "refund", "remind", "schedule", "search", "send", "set", "show", "start", "stop", "talk", "tell",
-    "try", "validate", "verify", "write",
+    "read", "refund", "remind", "schedule", "search", "send", "set", "show", "start", "stop", "talk",
+    "tell", "try", "validate", "verify", "write",
 ];
 
 fn names(tokens: &[Token<'_>], used: &BTreeSet<usize>) -> Vec<Range<usize>> {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::answering::{answering, begins_with_pronoun};
 use super::reply::Reply;
 use super::scene::{Finished, Scene};
 use super::sentences::{self, Sentence};
@@ -227,7 +228,7 @@ pub(crate) fn from_record(scene: &Scene<'_>, data: &Value) -> Option<String> {
     let quoted = if asks_for_more(scene.said.text) {
         further(scene, &all)
     } else {
-        sentences::answering(&all, &asked(scene), title(record), most(scene))
+        answering(&all, &asked(scene), title(record), most(scene))
     };
     if quoted.is_empty() {
         return Some(match asks_for_more(scene.said.text) && !all.is_empty() {
@@ -238,7 +239,7 @@ pub(crate) fn from_record(scene: &Scene<'_>, data: &Value) -> Option<String> {
     let quoted: Vec<&str> = quoted.iter().map(|sentence| sentence.text.as_str()).collect();
     // “He died on board” needs to say who.
     let title = title(record);
-    let needs_title = quoted.first().is_some_and(|first| sentences::begins_with_pronoun(first));
+    let needs_title = quoted.first().is_some_and(|first| begins_with_pronoun(first));
     let who = if needs_title { format!("{title}: ") } else { String::new() };
     let see_also = see_also(scene, id).unwrap_or_default();
     Some(format!("{who}{} [{id}]{see_also}", quoted.join(" ")))
@@ -277,7 +278,7 @@ pub(crate) fn from_snippets(scene: &Scene<'_>) -> Option<String> {
     let id = best.get("id")?.as_str()?;
     let snippet = best.get("snippet").and_then(Value::as_str).unwrap_or_default();
     let all = sentences::sentences(snippet);
-    let quoted: Vec<&str> = sentences::answering(&all, &asked(scene), title(best), most(scene))
+    let quoted: Vec<&str> = answering(&all, &asked(scene), title(best), most(scene))
         .iter()
         .map(|sentence| sentence.text.as_str())
         .collect();

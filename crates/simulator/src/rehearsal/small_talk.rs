@@ -72,87 +72,41 @@ pub(crate) fn is_word(text: &str) -> bool {
     )
 }
 
+#[rustfmt::skip]
 const GREETINGS: &[&str] = &[
-    "hello",
-    "hi",
-    "hey",
-    "good morning",
-    "good afternoon",
-    "good evening",
-    "good day",
-    "greetings",
-    "moin",
+    "hello", "hi", "hey", "good morning", "good afternoon", "good evening", "good day", "greetings", "moin",
     "hei",
 ];
+#[rustfmt::skip]
 const WHO: &[&str] = &[
-    "who are you",
-    "what are you",
-    "are you a robot",
-    "are you human",
-    "are you a human",
-    "are you real",
-    "are you an ai",
-    "are you chatgpt",
-    "are you a language model",
-    "what model are you",
-    "which model are you",
-    "what is rehearsal",
-    "what's your name",
-    "what is your name",
-    "are you a bot",
+    "who are you", "what are you", "are you a robot", "are you human", "are you a human", "are you real",
+    "are you an ai", "are you chatgpt", "are you a language model", "what model are you",
+    "which model are you", "what is rehearsal", "what's your name", "what is your name", "are you a bot",
 ];
+#[rustfmt::skip]
 const WHAT_CAN: &[&str] = &[
-    "what can you do",
-    "what can i ask",
-    "what can i ask you",
-    "what do you do",
-    "what are you able to do",
-    "which tools do you have",
-    "what tools do you have",
-    "what can you do for me",
-    "how can you help",
-    "how can you help me",
-    "can you help me",
-    "what can i do here",
-    "show me what you can do",
-    "help me",
+    "what can you do", "what can i ask", "what can i ask you", "what do you do", "what are you able to do",
+    "which tools do you have", "what tools do you have", "what can you do for me", "how can you help",
+    "how can you help me", "can you help me", "what can i do here", "show me what you can do", "help me",
     "list your tools",
 ];
+#[rustfmt::skip]
 const CLOCK: &[&str] = &[
-    "what time is it",
-    "what's the time",
-    "what is the time",
-    "what day is it",
-    "what day is it today",
-    "what is the date",
-    "what's the date",
-    "what date is it",
-    "what is today's date",
-    "what's today's date",
-    "what time is it now",
-    "what is the date today",
+    "what time is it", "what's the time", "what is the time", "what day is it", "what day is it today",
+    "what is the date", "what's the date", "what date is it", "what is today's date", "what's today's date",
+    "what time is it now", "what is the date today",
 ];
+#[rustfmt::skip]
 const HOW_ARE_YOU: &[&str] =
     &["how are you", "how are you doing", "how do you do", "how is it going", "how's it going", "what's up"];
+#[rustfmt::skip]
 const BYE: &[&str] = &[
-    "bye",
-    "goodbye",
-    "good bye",
-    "bye bye",
-    "see you",
-    "see you later",
-    "that is all",
-    "that's all",
+    "bye", "goodbye", "good bye", "bye bye", "see you", "see you later", "that is all", "that's all",
     "good night",
 ];
+#[rustfmt::skip]
 const NEVER_MIND: &[&str] = &[
-    "never mind",
-    "nevermind",
-    "forget it",
-    "forget that",
-    "cancel",
-    "cancel that",
-    "no thanks",
+    "never mind", "nevermind", "forget it", "forget that", "cancel", "cancel that", "no thanks",
     "no thank you",
 ];
 

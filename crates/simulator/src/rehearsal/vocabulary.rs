@@ -10,39 +10,15 @@ use super::toolbox::{Tool, Toolbox};
 use super::words;
 
 /// Words of everyday requests that mean the same to a tool.
+#[rustfmt::skip]
 const SAME: &[(&str, &str)] = &[
-    ("appointment", "meet"),
-    ("arrange", "book"),
-    ("availability", "free"),
-    ("available", "free"),
-    ("begin", "start"),
-    ("busy", "free"),
-    ("bye", "goodbye"),
-    ("call", "talk"),
-    ("correct", "valid"),
-    ("date", "time"),
-    ("datetime", "time"),
-    ("event", "meet"),
-    ("interview", "meet"),
-    ("lunch", "meet"),
-    ("lookup", "find"),
-    ("moment", "time"),
-    ("open", "start"),
-    ("parse", "extract"),
-    ("phone", "talk"),
-    ("pull", "extract"),
-    ("reserve", "book"),
-    ("ring", "talk"),
-    ("schedule", "book"),
-    ("search", "find"),
-    ("slot", "free"),
-    ("speak", "talk"),
-    ("spoken", "talk"),
-    ("telephone", "talk"),
-    ("validate", "valid"),
-    ("verify", "valid"),
-    ("voice", "talk"),
-    ("well-formed", "valid"),
+    ("appointment", "meet"), ("arrange", "book"), ("availability", "free"), ("available", "free"),
+    ("begin", "start"), ("busy", "free"), ("bye", "goodbye"), ("call", "talk"), ("correct", "valid"),
+    ("date", "time"), ("datetime", "time"), ("event", "meet"), ("interview", "meet"), ("lunch", "meet"),
+    ("lookup", "find"), ("moment", "time"), ("open", "start"), ("parse", "extract"), ("phone", "talk"),
+    ("pull", "extract"), ("reserve", "book"), ("ring", "talk"), ("schedule", "book"), ("search", "find"),
+    ("slot", "free"), ("speak", "talk"), ("spoken", "talk"), ("telephone", "talk"), ("validate", "valid"),
+    ("verify", "valid"), ("voice", "talk"), ("well-formed", "valid"),
 ];
 
 /// Words that so many tools could mean that they mean none alone.

@@ -139,11 +139,6 @@ impl When {
         }
     }
 
-    /// Whether anything was said about when, and not only about how long.
-    pub(crate) fn is_some(&self) -> bool {
-        self.moment.is_some() || self.date.is_some() || self.time.is_some() || self.part.is_some()
-    }
-
     /// The moment that is meant, if it is a moment: a day alone is none.
     pub(crate) fn start(&self, now: &Now) -> Option<Zoned> {
         if let Some(moment) = &self.moment {
@@ -183,11 +178,11 @@ impl When {
         if let Some(moment) = &self.moment {
             return Some((moment.clone(), self.finish(now, moment, SignedDuration::from_hours(1))?));
         }
-        if let (Some(time), None) = (self.time, self.until) {
+        if self.time.is_some() && self.until.is_none() {
             let start = self.start(now)?;
             // “Free at 15:00?” asks about the hour, “free after 15:00?” is close enough to it.
             let end = self.finish(now, &start, SignedDuration::from_hours(1))?;
-            return Some((start, end)).filter(|_| time != Time::MAX);
+            return Some((start, end));
         }
         let first = self.date.or(now.today.filter(|_| self.part.is_some()))?;
         let last = self.until.unwrap_or(first);

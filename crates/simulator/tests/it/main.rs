@@ -1,5 +1,7 @@
 //! Conversations with the rehearsal model, as transcripts.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod always;
 mod answers;
 mod manners;

@@ -138,23 +138,14 @@ fn ordinal(word: &str) -> Option<i8> {
 }
 
 fn month(word: &str) -> Option<i8> {
+    #[rustfmt::skip]
     const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
+        "january", "february", "march", "april", "may", "june", "july", "august",
+        "september", "october", "november", "december",
     ];
     let is_it =
         |month: &&str| *month == word || (word.len() >= 3 && word.len() <= 4 && month.starts_with(word));
-    let at = MONTHS.iter().position(|month| is_it(&month))?;
+    let at = MONTHS.iter().position(is_it)?;
     i8::try_from(at + 1).ok()
 }
 
