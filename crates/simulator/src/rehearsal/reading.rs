@@ -75,6 +75,11 @@ impl<'a> Reading<'a> {
         first..last.max(first)
     }
 
+    /// The tokens that can only be a value: moments, addresses and links.
+    pub(crate) fn values(&self) -> impl Iterator<Item = usize> {
+        self.when.used.iter().chain(&self.addresses).chain(&self.links).copied()
+    }
+
     /// Whether it asks instead of telling someone to do something.
     pub(crate) fn is_question(&self) -> bool {
         let first = self.tokens.first().map_or("", |token| token.lower.as_str());

@@ -136,6 +136,8 @@ impl<'t, 'a> Recogniser<'t, 'a> {
         let (mut matched, mut all) = (0.0, 0.0);
         let mut is_meant = false;
         let led = own.led(&reading.meanings);
+        // “Write 2026-03-01” means somebody; “find ice” could mean anybody.
+        let has_value = reading.values().any(|at| used.contains(&at));
         for (at, token) in reading.tokens.iter().enumerate() {
             let is_name = reading.names.iter().any(|name| name.contains(&at));
             for meaning in vocabulary::meanings(&token.lower) {
@@ -148,7 +150,7 @@ impl<'t, 'a> Recogniser<'t, 'a> {
                 let rarity = self.rarity.weight(&meaning) * if is_name && weight == 0.0 { 0.3 } else { 1.0 };
                 matched += rarity * weight;
                 all += rarity;
-                is_meant |= weight == 1.0 && (!used.is_empty() || !vocabulary::is_general(&meaning));
+                is_meant |= weight == 1.0 && (has_value || !vocabulary::is_general(&meaning));
             }
         }
         if is_meant && all > 0.0 { matched / all } else { 0.0 }

@@ -6,6 +6,7 @@ use super::answering::{answering, begins_with_pronoun};
 use super::reply::Reply;
 use super::scene::{Finished, Scene};
 use super::sentences::{self, Sentence};
+use super::small_talk;
 use super::toolbox::Tool;
 use super::words;
 
@@ -43,7 +44,7 @@ pub(crate) fn look_up(scene: &Scene<'_>) -> Reply {
 
 /// The person's question, with the one before it when it does not stand alone.
 pub(crate) fn question(scene: &Scene<'_>) -> String {
-    let said = scene.said.text;
+    let said = small_talk::without_greeting(scene.said.text);
     match last_query(scene) {
         Some(last) if is_follow_up(said) => format!("{last} {said}"),
         _ => said.to_owned(),
@@ -164,6 +165,7 @@ fn other_namespace<'a>(tool: &Tool<'a>, text: &str) -> Option<(&'a str, String)>
         .filter_map(Value::as_str)
         .find(|name| tokens.iter().any(|token| token.lower == *name))?;
     let rest = tokens.iter().filter(|token| token.lower != namespace && !is_about_the_base(&token.lower));
+    let rest = rest.skip_while(|token| words::is_stop_word(&token.lower));
     let rest: Vec<&str> = rest.map(|token| token.text).collect();
     Some((namespace, rest.join(" ")))
 }

@@ -3,7 +3,7 @@
 use super::now;
 use super::scene::Scene;
 use super::sentences::shortened;
-use super::words;
+use super::{when, words};
 
 /// An answer to something that is no request, if it is one of the few things that people say.
 pub(crate) fn answer(scene: &Scene<'_>) -> Option<String> {
@@ -30,9 +30,20 @@ pub(crate) fn answer(scene: &Scene<'_>) -> Option<String> {
     if is_one_of(&phrase, CLOCK) {
         return Some(clock(scene));
     }
+    if let Some(date) = asked_date(scene) {
+        return Some(format!("That is {}.", now::day(date)));
+    }
     let words = phrase.split(' ').count();
     if begins(&["thanks", "thank you", "thx", "cheers"]) && words <= 6 {
         return Some("You are welcome.".into());
+    }
+    if is_one_of(&phrase, PRESENT) {
+        return Some("Yes, I am here. What would you like to know?".into());
+    }
+    if is_one_of(&phrase, COMMENTS) {
+        return Some(
+            "I can only look things up and call tools. Ask me something, or ask “what can you do?”.".into(),
+        );
     }
     if is_one_of(&phrase, HOW_ARE_YOU) {
         return Some("I am a set of rules, so always the same. What would you like to know?".into());
@@ -50,6 +61,19 @@ pub(crate) fn answer(scene: &Scene<'_>) -> Option<String> {
 /// Whether the person does not want any more what they wanted.
 pub(crate) fn lets_go(text: &str) -> bool {
     is_one_of(&phrase(text), NEVER_MIND)
+}
+
+/// A message without the greeting that it begins with, when there is more.
+pub(crate) fn without_greeting(text: &str) -> &str {
+    let end = text.find(['!', ',', '.', '\n']).filter(|end| *end < 30);
+    let rest = end.map_or("", |end| text[end..].trim_start_matches(['!', ',', '.']).trim());
+    let is_greeting = end.is_some_and(|end| {
+        let said = phrase(&text[..end]);
+        GREETINGS
+            .iter()
+            .any(|it| said == *it || (said.starts_with(&format!("{it} ")) && said.split(' ').count() <= 3))
+    });
+    if is_greeting && !rest.is_empty() { rest } else { text }
 }
 
 /// Whether a message only says yes or no to something.
@@ -104,6 +128,13 @@ const BYE: &[&str] = &[
     "bye", "goodbye", "good bye", "bye bye", "see you", "see you later", "that is all", "that's all",
     "good night",
 ];
+const PRESENT: &[&str] =
+    &["are you there", "anybody there", "anyone there", "hello are you there", "test", "ping"];
+#[rustfmt::skip]
+const COMMENTS: &[&str] = &[
+    "cool", "great", "nice", "wow", "hmm", "hm", "interesting", "i see", "lol", "haha", "good", "perfect", "i don't understand",
+    "i do not understand", "that's wrong", "that is wrong", "you are wrong", "you're wrong", "what", "huh", "really", "oh",
+];
 #[rustfmt::skip]
 const NEVER_MIND: &[&str] = &[
     "never mind", "nevermind", "forget it", "forget that", "cancel", "cancel that", "no thanks",
@@ -152,6 +183,25 @@ fn abilities(scene: &Scene<'_>) -> String {
     let lines =
         scene.toolbox.tools.iter().map(|tool| format!("- {}: {}", tool.name, shortened(tool.summary(), 250)));
     format!("I can use these tools:\n\n{}\n\nJust ask in plain words.", lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// “What's the date tomorrow?”, “what day is 24 December?”, and nothing else.
+fn asked_date(scene: &Scene<'_>) -> Option<jiff::civil::Date> {
+    let tokens = words::tokens(scene.said.text, 12);
+    let when = when::read(&tokens, &scene.now);
+    let asks = matches!(tokens.first()?.lower.as_str(), "what" | "what's" | "which");
+    let is_about = |word: &str| matches!(word, "date" | "day" | "weekday");
+    let rest = tokens
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !when.used.contains(at))
+        .map(|(_, token)| token.lower.as_str());
+    let mut is_named = false;
+    let is_plain = rest.into_iter().all(|word| {
+        is_named |= is_about(word);
+        is_about(word) || words::is_stop_word(word)
+    });
+    when.date.filter(|_| asks && is_plain && is_named && when.time.is_none() && when.until.is_none())
 }
 
 fn clock(scene: &Scene<'_>) -> String {

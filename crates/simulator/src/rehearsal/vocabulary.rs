@@ -14,16 +14,17 @@ use super::words;
 const SAME: &[(&str, &str)] = &[
     ("appointment", "meet"), ("arrange", "book"), ("availability", "free"), ("available", "free"),
     ("begin", "start"), ("busy", "free"), ("bye", "goodbye"), ("call", "talk"), ("correct", "valid"),
-    ("date", "time"), ("datetime", "time"), ("event", "meet"), ("interview", "meet"), ("lunch", "meet"),
-    ("lookup", "find"), ("moment", "time"), ("open", "start"), ("parse", "extract"), ("phone", "talk"),
-    ("pull", "extract"), ("reserve", "book"), ("ring", "talk"), ("schedule", "book"), ("search", "find"),
-    ("slot", "free"), ("speak", "talk"), ("spoken", "talk"), ("telephone", "talk"), ("validate", "valid"),
+    ("date", "time"), ("datetime", "time"), ("event", "meet"), ("interview", "meet"), ("lookup", "find"),
+    ("lunch", "meet"), ("moment", "time"), ("open", "start"), ("organise", "book"), ("organize", "book"),
+    ("parse", "extract"), ("phone", "talk"), ("pull", "extract"), ("reserve", "book"), ("ring", "talk"),
+    ("schedule", "book"), ("search", "find"), ("set", "book"), ("slot", "free"), ("speak", "talk"),
+    ("spoken", "talk"), ("switch", "start"), ("telephone", "talk"), ("validate", "valid"),
     ("verify", "valid"), ("voice", "talk"), ("well-formed", "valid"),
 ];
 
 /// Words that so many tools could mean that they mean none alone.
 pub(crate) fn is_general(meaning: &str) -> bool {
-    ["start", "find", "time", "write", "check", "create", "get", "put", "make", "add", "list", "end"]
+    ["start", "find", "look", "time", "write", "check", "create", "get", "put", "make", "add", "list", "end"]
         .iter()
         .any(|word| words::stem(word) == meaning)
 }

@@ -8,13 +8,13 @@ const STOP: &[&str] = &[
     "a", "about", "all", "also", "am", "an", "and", "any", "anybody", "anyone", "are", "as", "at", "be",
     "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "give", "had", "has", "have",
     "he", "hello", "her", "here", "hers", "hey", "hi", "him", "his", "how", "i", "i'd", "i'm", "if", "in",
-    "into", "is", "it", "its", "just", "know", "let", "let's", "lets", "like", "many", "may", "me", "more",
-    "much", "must", "my", "need", "no", "not", "now", "of", "off", "on", "or", "our", "out", "please",
-    "pls", "shall", "she", "should", "show", "so", "some", "somebody", "someone", "something", "tell",
-    "than", "thank", "thanks", "that", "the", "their", "them", "then", "there", "these", "they", "this",
-    "those", "to", "us", "very", "want", "was", "we", "were", "what", "what's", "when", "when's", "where",
-    "which", "who", "who's", "whom", "whose", "why", "will", "with", "without", "would", "you", "your",
-    "yours",
+    "into", "is", "it", "its", "just", "know", "let", "let's", "lets", "like", "many", "may", "me", "mode",
+    "more", "much", "must", "my", "need", "no", "not", "now", "of", "off", "on", "or", "our", "out",
+    "please", "pls", "regarding", "shall", "she", "should", "show", "so", "some", "somebody", "someone",
+    "something", "tell", "than", "thank", "thanks", "that", "the", "their", "them", "then", "there",
+    "these", "they", "this", "those", "to", "up", "us", "use", "using", "very", "want", "was", "we", "were",
+    "what", "what's", "when", "when's", "where", "which", "who", "who's", "whom", "whose", "why", "will",
+    "with", "without", "would", "you", "your", "yours",
 ];
 
 /// Whether a word, in lower case, says nothing about the subject.

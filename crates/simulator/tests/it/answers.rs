@@ -289,6 +289,18 @@ fn answers_quote_the_words_that_answer() {
 }
 
 #[test]
+fn a_greeting_is_not_searched_for() {
+    let mut talk = Talk::new();
+    talk.person("Good morning! Who built the Fram?");
+    assert_eq!(talk.called(), [("kb_search".to_owned(), json!({ "query": "Who built the Fram?" }))]);
+    talk.person("search the public base for museums");
+    assert_eq!(
+        talk.called(),
+        [("kb_search".to_owned(), json!({ "query": "museums", "namespace": "public" }))]
+    );
+}
+
+#[test]
 fn another_language_is_searched_too() {
     let mut talk = Talk::new();
     talk.person("Wer hat die Fram gebaut?");

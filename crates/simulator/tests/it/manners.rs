@@ -8,9 +8,21 @@ use crate::talk::*;
 #[test]
 fn small_talk_needs_no_tool() {
     let mut talk = Talk::new();
-    for said in
-        ["Hello!", "thanks", "Who are you?", "how are you", "what time is it?", "…", "", "never mind", "Bye!"]
-    {
+    for said in [
+        "Hello!",
+        "thanks",
+        "Who are you?",
+        "how are you",
+        "what time is it?",
+        "what's the date tomorrow?",
+        "What day is 24 December?",
+        "are you there?",
+        "cool",
+        "…",
+        "",
+        "never mind",
+        "Bye!",
+    ] {
         talk.person(said);
     }
     talk.check(expect![[r#"
@@ -24,6 +36,14 @@ fn small_talk_needs_no_tool() {
         says: I am a set of rules, so always the same. What would you like to know?
         person: what time is it?
         says: It is 09:10 on Sunday, 15 November 2026 (Europe/Oslo).
+        person: what's the date tomorrow?
+        says: That is Monday, 16 November 2026.
+        person: What day is 24 December?
+        says: That is Thursday, 24 December 2026.
+        person: are you there?
+        says: Yes, I am here. What would you like to know?
+        person: cool
+        says: I can only look things up and call tools. Ask me something, or ask “what can you do?”.
         person: …
         says: I can only read words. Ask me something, or ask “what can you do?”.
         person: 

@@ -30,6 +30,7 @@ fn voice_is_started() {
         "can we talk on the phone?",
         "I'd rather speak with you",
         "let's talk about the hull",
+        "switch to voice mode",
     ];
     expect![[r#"
         let's talk
@@ -44,6 +45,8 @@ fn voice_is_started() {
           start_voice_session {}
         let's talk about the hull
           kb_search {"query":"let's talk about the hull"}
+        switch to voice mode
+          start_voice_session {}
     "#]]
     .assert_eq(&replies(&text_tools(), &requests));
 }
@@ -73,6 +76,7 @@ fn meetings_are_booked() {
         "can you book a 45-minute review with a@b.org and c@d.org in two hours without a zoom link?",
         "schedule “Hull review” with anna@example.com next Friday at noon",
         "schedule a meeting with anna@example.com tomorrow at 9:00 New York time",
+        "set up a call tomorrow 10am with bo@example.com, sue@example.com regarding the restoration plan",
     ];
     expect![[r#"
         book a meeting tomorrow at 15:00 with anna@example.com about the budget
@@ -87,6 +91,8 @@ fn meetings_are_booked() {
           calendar_create_event {"title":"Hull review","start_time":"2026-11-20T12:00:00+01:00","end_time":"2026-11-20T12:30:00+01:00","attendees":["anna@example.com"]}
         schedule a meeting with anna@example.com tomorrow at 9:00 New York time
           calendar_create_event {"title":"Meeting with anna@example.com","start_time":"2026-11-16T09:00:00-05:00","end_time":"2026-11-16T09:30:00-05:00","attendees":["anna@example.com"]}
+        set up a call tomorrow 10am with bo@example.com, sue@example.com regarding the restoration plan
+          calendar_create_event {"title":"Call about the restoration plan","start_time":"2026-11-16T10:00:00+01:00","end_time":"2026-11-16T10:30:00+01:00","attendees":["bo@example.com","sue@example.com"]}
     "#]].assert_eq(&replies(&text_tools(), &requests));
 }
 
@@ -214,6 +220,8 @@ fn a_question_never_acts() {
         "What does it mean to call me?",
         "What is the email address of Marit Eksempel?",
         "the e-mail address of Marit Eksempel",
+        "look up Colin Archer",
+        "search for ice",
         "What is the phone number of the museum?",
     ] {
         let mut talk = Talk::new();

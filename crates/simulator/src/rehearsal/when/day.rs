@@ -42,10 +42,11 @@ fn relative(rest: &[Token<'_>], now: &Now) -> Option<(usize, Said)> {
         ("tomorrow", ..) => day(1, today.tomorrow().ok()?),
         ("overmorrow", ..) => day(1, today.checked_add(2.days()).ok()?),
         ("day", "after", "tomorrow") => day(3, today.checked_add(2.days()).ok()?),
-        ("this", "week", _) => {
-            Some((2, Said::Days(today, Some(monday(today)?.checked_add(4.days()).ok()?.max(today)))))
+        // At the weekend, “this week” is the one that comes.
+        ("this", "week", _) if today.weekday().to_monday_zero_offset() < 5 => {
+            Some((2, Said::Days(today, Some(monday(today)?.checked_add(4.days()).ok()?))))
         }
-        ("next", "week", _) => {
+        ("this" | "next", "week", _) => {
             let monday = monday(today)?.checked_add(7.days()).ok()?;
             Some((2, Said::Days(monday, Some(monday.checked_add(4.days()).ok()?))))
         }
