@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use super::GeminiConfig;
 use crate::conversation::{Content, ModelTurn, Piece, Rules, SentCall, Turn, turns};
 
-const RULES: Rules = Rules { longest_name: 128, longest_id: usize::MAX, punctuation: &['.', ':'] };
+const RULES: Rules =
+    Rules { longest_name: 128, any_own_id: true, longest_id: usize::MAX, punctuation: &['.', ':'] };
 
 /// Stands in for the signature of a call that another model made in this very turn: Gemini refuses a call of the
 /// present turn without one, and there is no true one. A true one is never replaced.
