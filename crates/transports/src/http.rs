@@ -45,14 +45,14 @@ impl<A: Accumulator> Reading<A> {
         deadline: Instant,
     ) -> Result<Self, Fault> {
         let limits = endpoint.limits.clone();
-        let first_byte = (Instant::now() + limits.first_byte).min(deadline);
+        let first_byte = after(limits.first_byte).min(deadline);
         let response = match timeout_at(first_byte, endpoint.client.execute(request)).await {
             Err(_) => return Err(silent("no answer came in time")),
             Ok(Err(error)) => return Err(unsent(error)),
             Ok(Ok(response)) => response,
         };
         if !response.status().is_success() {
-            return Err(refused(response, (Instant::now() + limits.idle).min(deadline)).await);
+            return Err(refused(response, after(limits.idle).min(deadline)).await);
         }
         let reader = Reader::new(accumulator, limits.event);
         Ok(Self { response, reader, limits, deadline, first_byte: Some(first_byte), received: 0 })
@@ -62,7 +62,7 @@ impl<A: Accumulator> Reading<A> {
     pub(crate) async fn step(&mut self, said: &mut VecDeque<ChatEvent>) -> Result<Step, Fault> {
         let may_end = self.reader.progress() != Progress::Under;
         let patience = if may_end { self.limits.idle.min(LINGER) } else { self.limits.idle };
-        let until = self.first_byte.unwrap_or_else(|| (Instant::now() + patience).min(self.deadline));
+        let until = self.first_byte.unwrap_or_else(|| after(patience).min(self.deadline));
         match timeout_at(until, self.response.chunk()).await {
             Err(_) if may_end => Ok(Step::End),
             Err(_) => Err(silent("the answer stopped coming")),
@@ -110,6 +110,11 @@ fn drain(mut response: Response) {
             }
         }
     }));
+}
+
+/// A moment from now. Patience without end is a year: a clock cannot count further than it can.
+pub(crate) fn after(patience: Duration) -> Instant {
+    Instant::now() + patience.min(Duration::from_secs(365 * 24 * 60 * 60))
 }
 
 fn silent(detail: &str) -> Fault {
