@@ -202,7 +202,9 @@ impl Said {
 
     /// A quota that is used up does not come back by asking again.
     fn is_spent(&self) -> bool {
-        self.words.iter().any(|word| matches!(word.as_str(), "insufficient_quota" | "billing_error"))
+        self.words.iter().any(|word| {
+            matches!(word.as_str(), "insufficient_quota" | "billing_error" | "billing_hard_limit_reached")
+        })
     }
 }
 

@@ -103,7 +103,12 @@ fn pass<A: Accumulator>(
             outcome = accumulator.take(event, said);
         }
     });
-    outcome.and(decoded.map_err(|error| Fault::garbled(error.to_string())))
+    match (outcome, decoded) {
+        (Ok(()), Err(error)) if accumulator.progress() != Progress::Over => {
+            Err(Fault::garbled(error.to_string()))
+        }
+        (outcome, _) => outcome,
+    }
 }
 
 /// A call within bounds. No tool has so long a name, so what is cut off is not missed; an id is all or nothing.

@@ -9,6 +9,7 @@ mod client;
 mod conversations;
 mod failing;
 mod goldens;
+mod mutations;
 mod recorded_requests;
 mod recorded_streams;
 mod server;
