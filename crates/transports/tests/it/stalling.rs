@@ -19,6 +19,7 @@ async fn silence_is_noticed_wherever_it_begins() {
     ] {
         let (outcome, server) = ask_within(impatient(), vec![act]).await;
         assert_eq!((outcome.text.as_str(), outcome.kind()), (text, Some(ChatErrorKind::Silent)));
+        assert_eq!(outcome.detail(), "nothing came for 300ms");
         assert_eq!(server.requests().len(), 1, "whoever has waited once need not wait again");
         assert!(server.is_hung_up_on().await);
     }
@@ -31,6 +32,7 @@ async fn keep_alives_without_end_do_not_keep_an_answer_alive() {
     let limits = Limits { whole: Duration::from_millis(700), ..limits() };
     let outcome = ask(&openai_with(&server, limits)).await;
     assert_eq!((outcome.text.as_str(), outcome.kind()), ("Aye", Some(ChatErrorKind::Silent)));
+    assert_eq!(outcome.detail(), "the answer was not complete after 700ms");
     assert!(outcome.took < Duration::from_secs(10));
 }
 
