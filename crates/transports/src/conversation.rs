@@ -53,7 +53,7 @@ pub(crate) struct SentCall<'a> {
     /// The provider's id where it can be sent, else one that is the same whenever this conversation is sent.
     pub(crate) id: Cow<'a, str>,
     /// The id that it came with.
-    pub(crate) own_id: Option<&'a str>,
+    own_id: Option<&'a str>,
     pub(crate) name: Cow<'a, str>,
     own_name: &'a str,
     pub(crate) arguments: &'a CallArguments,
@@ -70,6 +70,11 @@ impl ModelTurn<'_> {
 }
 
 impl SentCall<'_> {
+    /// For a provider that can do without ids: the one that it gave, byte for byte, and none where it gave none.
+    pub(crate) fn given_id(&self, own: bool) -> Option<&str> {
+        if own { self.own_id } else { self.own_id.map(|_| &*self.id) }
+    }
+
     pub(crate) fn arguments(&self) -> Value {
         arguments::as_object(self.arguments)
     }
@@ -169,9 +174,17 @@ fn give_ids(
     for (index, piece) in parts.iter_mut().enumerate() {
         let Content::Call(call) = &mut piece.content else { continue };
         let own_id = call.own_id.filter(|id| !id.is_empty() && can_be_sent(id) && !taken.contains(*id));
-        call.id = own_id.map_or_else(|| Cow::Owned(format!("call_{place}_{index}")), Cow::Borrowed);
+        call.id = own_id.map_or_else(|| Cow::Owned(made_up_id(place, index, taken)), Cow::Borrowed);
         taken.insert(call.id.clone().into_owned());
     }
+}
+
+fn made_up_id(place: usize, index: usize, taken: &HashSet<String>) -> String {
+    let mut id = format!("call_{place}_{index}");
+    while taken.contains(&id) {
+        id.push('_');
+    }
+    id
 }
 
 fn fits(id: &str, rules: &Rules) -> bool {
