@@ -288,7 +288,7 @@ fn messages(said: Vec<Said>) -> Vec<ChatMessage> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_conversation_ends_with_a_reply_and_the_same_one_again(
