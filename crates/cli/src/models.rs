@@ -1,9 +1,11 @@
 //! The model that answers in writing, as the configuration names it.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::Context;
 use quarterdeck_contracts::ChatModel;
-use quarterdeck_simulator::Rehearsal;
+use quarterdeck_simulator::{Rehearsal, Script};
 use quarterdeck_transports::anthropic::KeyHeader;
 use quarterdeck_transports::openai::{OutputLimit, SystemRole};
 use quarterdeck_transports::{
@@ -58,8 +60,16 @@ pub(crate) fn chat_model(text: &Text) -> anyhow::Result<Arc<dyn ChatModel>> {
             ..AnthropicConfig::new(key(endpoint))
         })?),
         ChatProvider::Rehearsal { script: None, pace } => Arc::new(Rehearsal::new().with_pace(*pace)),
-        ChatProvider::Rehearsal { .. } => Arc::new(Rehearsal::new()),
+        ChatProvider::Rehearsal { script: Some(path), pace } => {
+            Arc::new(Rehearsal::scripted(script(path)?).with_pace(*pace))
+        }
     })
+}
+
+fn script(path: &Path) -> anyhow::Result<Script> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the script {}", path.display()))?;
+    Script::parse(&text).with_context(|| format!("the script {} cannot be used", path.display()))
 }
 
 fn key(endpoint: &Endpoint) -> Secret {

@@ -9,5 +9,7 @@
 
 mod play;
 mod rehearsal;
+mod script;
 
 pub use rehearsal::Rehearsal;
+pub use script::{Script, ScriptError};

@@ -102,7 +102,7 @@ impl Stream for Play {
         while let Some(beat) = play.beats.front() {
             let pause = match beat {
                 Beat::Wait(pause) => *pause,
-                Beat::Words(_) => play.pace,
+                Beat::Words(words) if play.said < words.len() as u64 => play.pace,
                 Beat::Repeat { every, times, .. } if play.said < *times => *every,
                 _ => Duration::ZERO,
             };

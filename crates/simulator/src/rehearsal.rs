@@ -1,14 +1,27 @@
 //! `rehearsal`: the chat model that needs no key, no network and no luck.
 
+mod answering;
+mod ask;
 mod decide;
+mod fill;
 mod guide;
+mod moderation;
 mod now;
+mod offer;
+mod outcome;
+mod parameter;
+mod reading;
+mod recognise;
+mod refusal;
 mod reply;
 mod scene;
 mod search;
 mod sentences;
 mod small_talk;
+mod template;
 mod toolbox;
+mod vocabulary;
+mod when;
 mod words;
 
 use std::time::Duration;
@@ -20,6 +33,7 @@ use quarterdeck_contracts::{
 
 use self::reply::Reply;
 use self::scene::Scene;
+use crate::Script;
 use crate::play::{Beat, End, Play};
 
 /// [`ChatModel::name`].
@@ -33,13 +47,19 @@ const WINDOW: usize = 128_000;
 /// between two requests, unless a [`Script`] says what comes next. Tokens are estimated as characters ÷ 4, rounded up.
 #[derive(Debug)]
 pub struct Rehearsal {
+    script: Option<Script>,
     pace: Duration,
 }
 
 impl Rehearsal {
     /// A model that answers from the tools it is given, as fast as it is read.
     pub fn new() -> Self {
-        Self { pace: Duration::ZERO }
+        Self { script: None, pace: Duration::ZERO }
+    }
+
+    /// A model that gives the replies of a script and nothing else.
+    pub fn scripted(script: Script) -> Self {
+        Self { script: Some(script), pace: Duration::ZERO }
     }
 
     /// Pauses before every word, for demonstrations. Needs a tokio runtime with time.
@@ -69,6 +89,10 @@ impl ChatModel for Rehearsal {
     }
 
     fn ask(&self, request: ChatRequest) -> ChatStream {
+        if let Some(script) = &self.script {
+            let (beats, end) = script.play(&request);
+            return Box::pin(Play::new(beats, self.pace, end));
+        }
         let reply = decide::reply(&Scene::read(&request));
         let ids = reply::call_ids(&request, &reply.calls);
         let beats = vec![Beat::Words(reply.text.clone())];

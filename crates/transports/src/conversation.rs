@@ -1,6 +1,7 @@
 //! A conversation as every provider needs it: each call beside its result, under an id and a name that can be sent.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use quarterdeck_contracts::{CallArguments, CallResult, ChatMessage, ModelCall, ModelPart, PartContent};
 use serde_json::{Value, json};
@@ -12,6 +13,8 @@ pub(crate) struct Rules {
     /// Longest name or id, in characters.
     pub(crate) longest_name: usize,
     pub(crate) longest_id: usize,
+    /// Whether an id that the model itself gave is taken back whatever it looks like.
+    pub(crate) any_own_id: bool,
     /// Punctuation in names beside `_` and `-`.
     pub(crate) punctuation: &'static [char],
 }
@@ -50,7 +53,7 @@ pub(crate) struct SentCall<'a> {
     /// The provider's id where it can be sent, else one that is the same whenever this conversation is sent.
     pub(crate) id: Cow<'a, str>,
     /// The id that it came with.
-    pub(crate) own_id: Option<&'a str>,
+    own_id: Option<&'a str>,
     pub(crate) name: Cow<'a, str>,
     own_name: &'a str,
     pub(crate) arguments: &'a CallArguments,
@@ -67,6 +70,11 @@ impl ModelTurn<'_> {
 }
 
 impl SentCall<'_> {
+    /// For a provider that can do without ids: the one that it gave, byte for byte, and none where it gave none.
+    pub(crate) fn given_id(&self, own: bool) -> Option<&str> {
+        if own { self.own_id } else { self.own_id.map(|_| &*self.id) }
+    }
+
     pub(crate) fn arguments(&self) -> Value {
         arguments::as_object(self.arguments)
     }
@@ -93,6 +101,7 @@ pub(crate) fn turns<'a>(messages: &'a [ChatMessage], model: &str, rules: &Rules)
     let is_person = |message: &ChatMessage| matches!(message, ChatMessage::Person { .. });
     let last_person = messages.iter().rposition(is_person).unwrap_or(0);
     let mut turns = Vec::new();
+    let mut taken = HashSet::new();
     for (place, message) in messages.iter().enumerate() {
         match message {
             ChatMessage::Person { text } => turns.push(Turn::Person(text)),
@@ -100,7 +109,7 @@ pub(crate) fn turns<'a>(messages: &'a [ChatMessage], model: &str, rules: &Rules)
                 let mut results = results_after(&messages[place + 1..]);
                 let own = message.by == model;
                 let mut parts: Vec<_> = message.parts.iter().map(|part| piece(part, own, rules)).collect();
-                give_ids(&mut parts, place, rules);
+                give_ids(&mut parts, place, &mut taken, |id| own && rules.any_own_id || fits(id, rules));
                 give_results(&mut parts, &mut results);
                 turns.push(Turn::Model(ModelTurn { own, answered: place < last_person, parts }));
             }
@@ -154,21 +163,32 @@ fn sent_name<'a>(name: &'a str, rules: &Rules) -> Cow<'a, str> {
     }
 }
 
-/// Ids that fit and are not taken stay; the others are replaced by where their call stands.
-fn give_ids(parts: &mut [Piece<'_>], place: usize, rules: &Rules) {
-    let mut taken: Vec<String> = Vec::new();
+/// Ids that can be sent and are not taken stay; the others are replaced by where their call stands. Some servers count
+/// anew in every reply, and others refuse an id that a conversation has twice.
+fn give_ids(
+    parts: &mut [Piece<'_>],
+    place: usize,
+    taken: &mut HashSet<String>,
+    can_be_sent: impl Fn(&str) -> bool,
+) {
     for (index, piece) in parts.iter_mut().enumerate() {
         let Content::Call(call) = &mut piece.content else { continue };
-        let fits = |id: &&str| {
-            let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-            !id.is_empty() && id.len() <= rules.longest_id && id.chars().all(is_fine)
-        };
-        call.id = match call.own_id.filter(fits) {
-            Some(id) if !taken.iter().any(|other| other == id) => Cow::Borrowed(id),
-            _ => Cow::Owned(format!("call_{place}_{index}")),
-        };
-        taken.push(call.id.clone().into_owned());
+        let own_id = call.own_id.filter(|id| !id.is_empty() && can_be_sent(id) && !taken.contains(*id));
+        call.id = own_id.map_or_else(|| Cow::Owned(made_up_id(place, index, taken)), Cow::Borrowed);
+        taken.insert(call.id.clone().into_owned());
     }
+}
+
+fn made_up_id(place: usize, index: usize, taken: &HashSet<String>) -> String {
+    let mut id = format!("call_{place}_{index}");
+    while taken.contains(&id) {
+        id.push('_');
+    }
+    id
+}
+
+fn fits(id: &str, rules: &Rules) -> bool {
+    id.len() <= rules.longest_id && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
 /// By id, and where there is none by name, in order.

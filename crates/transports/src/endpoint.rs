@@ -2,6 +2,7 @@
 //! anything yet.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use reqwest::{Client, Request, Url, redirect};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::http::{Reading, Step};
+use crate::http::{Reading, Step, after};
 use crate::reply::Accumulator;
 use crate::{ConfigError, Fault, Limits, Secret, retry};
 
@@ -27,6 +28,15 @@ pub(crate) struct Endpoint {
     headers: HeaderMap,
     /// Only to keep it out of messages; it travels in `headers`.
     key: Option<Secret>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("name", &self.name)
+            .field("url", &self.url.as_str())
+            .finish_non_exhaustive()
+    }
 }
 
 /// What an [`Endpoint`] is made of.
@@ -126,7 +136,7 @@ enum Phase<A> {
 impl<A: Accumulator, F: Fn() -> A> Asking<A, F> {
     async fn next(mut self) -> Option<(Result<ChatEvent, ChatError>, Self)> {
         let limits = &self.endpoint.limits;
-        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + limits.whole);
+        let deadline = *self.deadline.get_or_insert_with(|| after(limits.whole));
         loop {
             if let Some(event) = self.said.pop_front() {
                 self.handed_on = true;
@@ -169,7 +179,7 @@ impl<A: Accumulator, F: Fn() -> A> Asking<A, F> {
             return None;
         }
         let pause = retry::pause(fault, self.tried, &self.endpoint.limits, retry::chance())?;
-        (Instant::now() + pause < deadline).then_some(pause)
+        (after(pause) < deadline).then_some(pause)
     }
 }
 

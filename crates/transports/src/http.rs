@@ -45,14 +45,14 @@ impl<A: Accumulator> Reading<A> {
         deadline: Instant,
     ) -> Result<Self, Fault> {
         let limits = endpoint.limits.clone();
-        let first_byte = (Instant::now() + limits.first_byte).min(deadline);
+        let first_byte = after(limits.first_byte).min(deadline);
         let response = match timeout_at(first_byte, endpoint.client.execute(request)).await {
-            Err(_) => return Err(silent("no answer came in time")),
+            Err(_) => return Err(silent(&limits, first_byte == deadline, limits.first_byte)),
             Ok(Err(error)) => return Err(unsent(error)),
             Ok(Ok(response)) => response,
         };
         if !response.status().is_success() {
-            return Err(refused(response, (Instant::now() + limits.idle).min(deadline)).await);
+            return Err(refused(response, after(limits.idle).min(deadline)).await);
         }
         let reader = Reader::new(accumulator, limits.event);
         Ok(Self { response, reader, limits, deadline, first_byte: Some(first_byte), received: 0 })
@@ -62,10 +62,13 @@ impl<A: Accumulator> Reading<A> {
     pub(crate) async fn step(&mut self, said: &mut VecDeque<ChatEvent>) -> Result<Step, Fault> {
         let may_end = self.reader.progress() != Progress::Under;
         let patience = if may_end { self.limits.idle.min(LINGER) } else { self.limits.idle };
-        let until = self.first_byte.unwrap_or_else(|| (Instant::now() + patience).min(self.deadline));
+        let (until, waited) = match self.first_byte {
+            Some(until) => (until, self.limits.first_byte),
+            None => (after(patience).min(self.deadline), patience),
+        };
         match timeout_at(until, self.response.chunk()).await {
             Err(_) if may_end => Ok(Step::End),
-            Err(_) => Err(silent("the answer stopped coming")),
+            Err(_) => Err(silent(&self.limits, until == self.deadline, waited)),
             Ok(Err(_)) if may_end => Ok(Step::End),
             Ok(Err(error)) => Err(Fault::cut(format!("the connection broke: {}", causes(error)))),
             Ok(Ok(None)) => self.reader.end(said).map(|()| Step::End),
@@ -112,7 +115,17 @@ fn drain(mut response: Response) {
     }));
 }
 
-fn silent(detail: &str) -> Fault {
+/// A moment from now. Patience without end is a year: a clock cannot count further than it can.
+pub(crate) fn after(patience: Duration) -> Instant {
+    Instant::now() + patience.min(Duration::from_secs(365 * 24 * 60 * 60))
+}
+
+/// Not worth another try: whoever asked has waited long enough.
+fn silent(limits: &Limits, at_the_end: bool, waited: Duration) -> Fault {
+    let detail = match at_the_end {
+        true => format!("the answer was not complete after {:?}", limits.whole),
+        false => format!("nothing came for {waited:?}"),
+    };
     Fault::new(ChatErrorKind::Silent, detail)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use quarterdeck_contracts::{ChatErrorKind, ChatEvent, ModelReply};
+use quarterdeck_contracts::{CallArguments, ChatErrorKind, ChatEvent, ModelCall, ModelReply};
 
 use crate::Fault;
 use crate::sse::{Decoder, Event, TooLarge};
@@ -10,6 +10,11 @@ use crate::sse::{Decoder, Event, TooLarge};
 /// Most calls that one reply may make. A model that makes more is caught in a loop.
 pub(crate) const MOST_CALLS: usize = 128;
 
+/// Most parts of one reply, of every kind.
+pub(crate) const MOST_PARTS: usize = 1_024;
+/// Longest name of a tool in a call, and longest id, in bytes.
+const MOST_NAME: usize = 256;
+const MOST_ID: usize = 1_024;
 /// How much is kept of a body that has no events, to see what it was.
 const MOST_UNEXPLAINED: usize = 16 << 10;
 
@@ -98,12 +103,29 @@ fn pass<A: Accumulator>(
             outcome = accumulator.take(event, said);
         }
     });
-    outcome.and(decoded.map_err(|error| Fault::garbled(error.to_string())))
+    match (outcome, decoded) {
+        (Ok(()), Err(error)) if accumulator.progress() != Progress::Over => {
+            Err(Fault::garbled(error.to_string()))
+        }
+        (outcome, _) => outcome,
+    }
+}
+
+/// A call within bounds. No tool has so long a name, so what is cut off is not missed; an id is all or nothing.
+pub(crate) fn model_call(id: String, mut name: String, arguments: CallArguments) -> ModelCall {
+    name.truncate(name.floor_char_boundary(MOST_NAME));
+    let id = (!id.is_empty() && id.len() <= MOST_ID).then_some(id);
+    ModelCall { id, name, arguments }
 }
 
 /// One more call than a reply may make.
 pub(crate) fn too_many_calls() -> Fault {
     Fault::garbled(format!("a reply with more than {MOST_CALLS} calls"))
+}
+
+/// One more part than a reply may have.
+pub(crate) fn too_many_parts() -> Fault {
+    Fault::garbled(format!("a reply with more than {MOST_PARTS} parts"))
 }
 
 /// An event whose data is no JSON. What it said stays out of the message: it may be people's words.

@@ -50,7 +50,7 @@ pub(crate) fn pause(fault: &Fault, tried: u32, limits: &Limits, chance: f64) -> 
     match fault.retry_after {
         Some(wanted) => (wanted <= limits.longest_pause).then_some(wanted),
         None => {
-            let doubled = limits.backoff.saturating_mul(1 << (tried - 1).min(16));
+            let doubled = limits.backoff.saturating_mul(1 << tried.saturating_sub(1).min(16));
             // Less a quarter at most, so that clients that failed together do not come back together.
             Some(doubled.min(LONGEST_BACKOFF).mul_f64(1.0 - chance / 4.0))
         }

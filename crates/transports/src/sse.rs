@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr, memchr2};
+
 /// One event. Providers use no other fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
@@ -68,7 +70,7 @@ impl Decoder {
                     continue;
                 }
             }
-            let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let Some(end) = memchr2(b'\n', b'\r', bytes) else {
                 self.check(self.line.len() + bytes.len())?;
                 self.line.extend_from_slice(bytes);
                 return Ok(());
@@ -111,7 +113,7 @@ impl Decoder {
             return Ok(());
         }
         // A line that begins with a colon is a comment: its field has no name.
-        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let colon = memchr(b':', line).unwrap_or(line.len());
         let value = line.get(colon + 1..).unwrap_or_default();
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match &line[..colon] {

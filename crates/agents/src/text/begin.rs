@@ -37,16 +37,19 @@ impl TextAgent {
             }
             Err(_) => return Err(Refusal::Busy),
         };
-        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
-        let began = conversation.session.begin_turn(key);
-        if began.is_repeated {
-            let told = conversation.lock().retell(began.number, &conversation.session.id().into());
-            return told.map(|events| Live::over(events).follow()).ok_or(Refusal::Busy);
+        // The history knows every message, also those that another process has answered.
+        let session_id = conversation.session.id().into();
+        if let Some(told) = key.and_then(|key| conversation.lock().retell(key, &session_id)) {
+            return Ok(Live::over(told).follow());
         }
-        let TurnStart { number, answers, notes, .. } = began;
+        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
+        let TurnStart { number, answers, notes, .. } = conversation.session.begin_turn(key);
         agent.close_suspended(&conversation, answers).await;
         let with_notes = with_notes(&conversation, notes, &text);
-        let record = agent.new_record(number, id, text, with_notes)?;
+        let key = key.map(str::to_owned);
+        let record = TurnRecord { key, ..agent.new_record(number, id, text, with_notes)? };
+        // Before anything is done about it, so that a second delivery after a crash is known to be one.
+        agent.keep(&conversation, &record).await;
         Ok(agent.go(seat, record, prepared, Asking::Suspends))
     }
 
@@ -232,6 +235,7 @@ impl Inner {
         let random = random_hex(8).ok_or(Refusal::NoRandom)?;
         Ok(TurnRecord {
             number,
+            key: None,
             person_id,
             message_id: format!("msg_{random}").into(),
             said,
@@ -346,10 +350,8 @@ fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String>
 }
 
 fn not_valid() -> Refusal {
-    Refusal::Confirmation(ToolError::new(
-        ErrorType::ConfirmationInvalid,
-        "This confirmation is not valid. Nothing was done.",
-    ))
+    let message = "This confirmation is not valid. Nothing was done.";
+    Refusal::Confirmation(Box::new(ToolError::new(ErrorType::ConfirmationInvalid, message)))
 }
 
 /// Unknown, used, or being answered by somebody else: no outcome of the call.

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ToolResponse};
+use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ErrorType, ToolResponse};
 use quarterdeck_runtime::Session;
 
-use super::event::Event;
+use super::event::{Event, Failure};
 use super::history::TurnRecord;
 use super::live::Live;
 use crate::turn::{Ending, Told};
@@ -127,9 +127,9 @@ impl Talk {
         }
     }
 
-    /// A turn that has happened, told again.
-    pub(super) fn retell(&self, number: u64, session_id: &Arc<str>) -> Option<Vec<Event>> {
-        let record = self.turns.iter().find(|record| record.number == number)?;
+    /// A turn that a message has begun before, told again.
+    pub(super) fn retell(&self, key: &str, session_id: &Arc<str>) -> Option<Vec<Event>> {
+        let record = self.turns.iter().find(|record| record.key.as_deref() == Some(key))?;
         let mut events =
             vec![Event::Started { message_id: record.message_id.clone(), session_id: session_id.clone() }];
         for told in record.turn.story() {
@@ -147,13 +147,11 @@ impl Talk {
             request: question.request.clone(),
         }));
         let ending = record.turn.ending().cloned();
-        events
-            .push(Event::Finished { ending: ending.or_else(|| stalled(record)), usage: record.turn.usage() });
+        if ending == Some(Ending::Failed) {
+            let message = "The answer to this message broke off. Please ask again.".into();
+            events.push(Event::Failed(Failure { kind: ErrorType::Transient, message, retryable: true }));
+        }
+        events.push(Event::Finished { ending, usage: record.turn.usage() });
         Some(events)
     }
-}
-
-/// A turn that neither ended nor waits was cut by the end of the process.
-fn stalled(record: &TurnRecord) -> Option<Ending> {
-    (!record.turn.is_suspended()).then_some(Ending::Failed)
 }

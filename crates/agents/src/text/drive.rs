@@ -322,8 +322,8 @@ fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, ev
         }
         ClientEvent::Answer { why, answer } => {
             let (id, name, response) = (answer.call_id.clone(), answer.name.clone(), answer.response.clone());
-            // The orchestrator has a note of its own for what a person has decided.
-            if why != Why::Confirmed {
+            // The orchestrator has notes of its own for what was decided or abandoned.
+            if why == Why::Late {
                 notes.push(late(&name, &response));
             }
             answer.delivered();

@@ -20,6 +20,9 @@ const PAGE: usize = 200;
 #[serde(rename_all = "camelCase")]
 pub(super) struct TurnRecord {
     pub(super) number: u64,
+    /// What makes a second delivery of the message known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<String>,
     /// What the person's page calls the message.
     pub(super) person_id: Option<String>,
     /// What the answer is called.

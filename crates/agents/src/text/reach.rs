@@ -71,6 +71,7 @@ impl Inner {
         }
         let turns = history::load(&**self.orchestrator.store(), id).await?;
         let turns = self.mend(&session, turns);
+        session.continue_after(turns.last().map_or(0, |record| record.number));
         Ok(self.remember(session, turns))
     }
 

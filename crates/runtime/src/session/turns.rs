@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::answer::{Answer, Orphan, OrphanOf, Receipt};
+use super::answer::Answer;
 use super::{Desk, Inner, Session};
 use crate::call::Call;
 use crate::ledger::Entry;
@@ -50,6 +50,19 @@ impl Session {
         drop(desk);
         inner.shared.metrics.turn_began();
         TurnStart { number, is_repeated: false, answers, notes }
+    }
+
+    /// Whoever keeps the conversation knows that this turn has begun. A crash may have lost the session's own count,
+    /// and a number is never given twice. What the turn may have used is not known, so it has no budget left.
+    pub fn continue_after(&self, turn: u64) {
+        let mut desk = self.inner.lock();
+        if turn > desk.ledger.turn_number() {
+            desk.ledger.skip_to(turn);
+            let budgets = *self.inner.shared.policy.of(self.inner.mode);
+            let turn = desk.ledger.turn();
+            (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
+            desk.facts = None;
+        }
     }
 
     /// The provider takes back calls, by their ids.
@@ -137,18 +150,7 @@ impl Inner {
     ) -> Answer {
         entry.answer(response.clone());
         desk.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
-        let orphan = Orphan {
-            call_id: entry.call_id.clone(),
-            name: entry.tool.clone(),
-            what: OrphanOf::Asked(entry.clone()),
-        };
-        Answer {
-            call_id: entry.call_id.clone(),
-            name: entry.tool.clone(),
-            response,
-            is_wanted: true,
-            receipt: Receipt::new(self, orphan),
-        }
+        Answer::to_asked(self, entry, response)
     }
 
     /// A call that a person is asked about is known to the ledger, so that the same one again waits with it.

@@ -34,10 +34,10 @@ impl Guide {
                     guide.heading = heading.to_owned();
                 }
                 lead.clear();
-            } else if line.starts_with("```") {
+            } else if let Some(language) = line.strip_prefix("```") {
                 let block: Vec<&str> =
                     lines.by_ref().take_while(|line| !line.trim().starts_with("```")).collect();
-                if in_examples && line[3..].trim() == "json" && !is_answer(&lead) {
+                if in_examples && language.trim() == "json" && !is_answer(&lead) {
                     guide.take_example(std::mem::take(&mut lead), &block.join("\n"));
                 }
                 lead.clear();

@@ -3,6 +3,8 @@
 use quarterdeck_contracts::{CallArguments, CallResult, ChatMessage, ChatRequest, Outcome, ToolUse};
 use serde_json::Value;
 
+use super::decide::DESCRIBE;
+use super::guide::Guide;
 use super::now::Now;
 use super::toolbox::Toolbox;
 
@@ -85,9 +87,15 @@ impl<'a> Scene<'a> {
             }
         }
         let results = std::mem::take(&mut current.results);
+        let mut toolbox = Toolbox::read(&request.tools, &request.system);
+        for result in heard.iter().flat_map(|heard| &heard.results).chain(&results) {
+            if result.name == DESCRIBE {
+                described(&mut toolbox, result);
+            }
+        }
         Self {
             now: Now::parse(&request.system),
-            toolbox: Toolbox::read(&request.tools, &request.system),
+            toolbox,
             earlier: heard,
             said: current,
             results,
@@ -109,6 +117,22 @@ impl<'a> Scene<'a> {
     /// Whether this turn has made such a call already.
     pub(crate) fn has_called(&self, name: &str) -> bool {
         self.results.iter().any(|result| result.name == name)
+    }
+}
+
+/// A guide that was asked for counts like one that was there from the start.
+fn described(toolbox: &mut Toolbox<'_>, result: &Finished<'_>) {
+    let texts = result.data().map(|data| match data {
+        Value::Object(fields) => fields.values().filter_map(Value::as_str).collect(),
+        other => other.as_str().into_iter().collect::<Vec<_>>(),
+    });
+    let guide = texts.into_iter().flatten().max_by_key(|text| text.len());
+    let tool = result.arguments.and_then(|arguments| arguments.as_object()?.values().next()?.as_str());
+    if let (Some(guide), Some(name)) = (guide, tool)
+        && let Some(tool) = toolbox.tools.iter_mut().find(|tool| tool.name == name)
+    {
+        tool.guide = Guide::parse(guide);
+        tool.has_guide = true;
     }
 }
 

@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::answering::{answering, begins_with_pronoun};
 use super::reply::Reply;
 use super::scene::{Finished, Scene};
 use super::sentences::{self, Sentence};
+use super::small_talk;
 use super::toolbox::Tool;
 use super::words;
 
@@ -30,8 +32,8 @@ pub(crate) fn look_up(scene: &Scene<'_>) -> Reply {
     let elsewhere = other_namespace(tool, scene.said.text);
     let question = match (&elsewhere, last_query(scene)) {
         (Some((_, rest)), Some(last)) if words::subjects(rest).is_empty() => last.to_owned(),
-        (Some((_, rest)), _) => rest.clone(),
-        (None, _) => question(scene),
+        (Some((_, rest)), _) if !rest.is_empty() => rest.clone(),
+        _ => question(scene),
     };
     arguments.insert("query".into(), query(tool, &question).into());
     if let Some((namespace, _)) = elsewhere {
@@ -42,7 +44,7 @@ pub(crate) fn look_up(scene: &Scene<'_>) -> Reply {
 
 /// The person's question, with the one before it when it does not stand alone.
 pub(crate) fn question(scene: &Scene<'_>) -> String {
-    let said = scene.said.text;
+    let said = small_talk::without_greeting(scene.said.text);
     match last_query(scene) {
         Some(last) if is_follow_up(said) => format!("{last} {said}"),
         _ => said.to_owned(),
@@ -163,6 +165,7 @@ fn other_namespace<'a>(tool: &Tool<'a>, text: &str) -> Option<(&'a str, String)>
         .filter_map(Value::as_str)
         .find(|name| tokens.iter().any(|token| token.lower == *name))?;
     let rest = tokens.iter().filter(|token| token.lower != namespace && !is_about_the_base(&token.lower));
+    let rest = rest.skip_while(|token| words::is_stop_word(&token.lower));
     let rest: Vec<&str> = rest.map(|token| token.text).collect();
     Some((namespace, rest.join(" ")))
 }
@@ -227,7 +230,7 @@ pub(crate) fn from_record(scene: &Scene<'_>, data: &Value) -> Option<String> {
     let quoted = if asks_for_more(scene.said.text) {
         further(scene, &all)
     } else {
-        sentences::answering(&all, &asked(scene), most(scene))
+        answering(&all, &asked(scene), title(record), most(scene))
     };
     if quoted.is_empty() {
         return Some(match asks_for_more(scene.said.text) && !all.is_empty() {
@@ -236,8 +239,12 @@ pub(crate) fn from_record(scene: &Scene<'_>, data: &Value) -> Option<String> {
         });
     }
     let quoted: Vec<&str> = quoted.iter().map(|sentence| sentence.text.as_str()).collect();
+    // “He died on board” needs to say who.
+    let title = title(record);
+    let needs_title = quoted.first().is_some_and(|first| begins_with_pronoun(first));
+    let who = if needs_title { format!("{title}: ") } else { String::new() };
     let see_also = see_also(scene, id).unwrap_or_default();
-    Some(format!("{} [{id}]{see_also}", quoted.join(" ")))
+    Some(format!("{who}{} [{id}]{see_also}", quoted.join(" ")))
 }
 
 fn most(scene: &Scene<'_>) -> usize {
@@ -246,7 +253,7 @@ fn most(scene: &Scene<'_>) -> usize {
 
 /// The sentences after the last one that was told before.
 fn further<'a>(scene: &Scene<'_>, all: &'a [Sentence]) -> Vec<&'a Sentence> {
-    let told: Vec<&str> = scene.earlier.iter().rev().take(6).map(|heard| heard.answer.as_str()).collect();
+    let told: Vec<&str> = scene.earlier.iter().rev().take(30).map(|heard| heard.answer.as_str()).collect();
     let was_told = |sentence: &Sentence| told.iter().any(|answer| answer.contains(&sentence.text));
     let after = all.iter().rposition(was_told).map_or(0, |at| at + 1);
     let (before, rest) = all.split_at(after);
@@ -273,7 +280,7 @@ pub(crate) fn from_snippets(scene: &Scene<'_>) -> Option<String> {
     let id = best.get("id")?.as_str()?;
     let snippet = best.get("snippet").and_then(Value::as_str).unwrap_or_default();
     let all = sentences::sentences(snippet);
-    let quoted: Vec<&str> = sentences::answering(&all, &asked(scene), most(scene))
+    let quoted: Vec<&str> = answering(&all, &asked(scene), title(best), most(scene))
         .iter()
         .map(|sentence| sentence.text.as_str())
         .collect();

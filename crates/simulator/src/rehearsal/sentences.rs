@@ -1,8 +1,4 @@
-//! Sentences of a record, and which of them answer a question.
-
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::words::{self, Token};
+//! Sentences of a record.
 
 /// How much of a record is read, in bytes. Nobody wants more of it quoted, and a longer one must not cost more.
 const READ: usize = 64 * 1024;
@@ -16,7 +12,7 @@ pub(crate) struct Sentence {
     /// Whether it opens a paragraph. Others may lean on the one before them.
     pub(crate) opens: bool,
     /// The heading that it stands under.
-    heading: String,
+    pub(crate) heading: String,
 }
 
 /// The sentences of a Markdown text, in order, without its marks.
@@ -64,14 +60,12 @@ fn without_marks(text: &str) -> String {
     while let Some(open) = rest.find('[') {
         let (before, link) = rest.split_at(open);
         plain.push_str(before);
-        let parts =
-            link[1..].split_once("](").and_then(|(label, after)| Some((label, after.split_once(')')?.1)));
-        match parts {
-            Some((label, after)) if !label.contains(['[', ']']) => {
+        match labelled(&link[1..]) {
+            Some((label, after)) => {
                 plain.push_str(label);
                 rest = after;
             }
-            _ => {
+            None => {
                 plain.push('[');
                 rest = &link[1..];
             }
@@ -79,6 +73,16 @@ fn without_marks(text: &str) -> String {
     }
     plain.push_str(rest);
     plain.replace("**", "").replace('`', "")
+}
+
+/// The label of a link whose bracket is open, and what follows the link. Looks no further than the next bracket and a
+/// usual target, so that a text of nothing but brackets is read in one go.
+fn labelled(link: &str) -> Option<(&str, &str)> {
+    const LONGEST_TARGET: usize = 500;
+    let (label, after) = link.split_at(link.find(['[', ']'])?);
+    let target = after.strip_prefix("](")?;
+    let end = head(target, LONGEST_TARGET).find(')')?;
+    Some((label, &target[end + 1..]))
 }
 
 /// Endings with a dot that end no sentence.
@@ -133,145 +137,6 @@ pub(crate) fn head(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// Up to `most` sentences that answer a question best, in the order of the text. When no word of the question is in
-/// them, the first two: a record that was found says at its beginning what it is about.
-pub(crate) fn answering<'a>(sentences: &'a [Sentence], question: &str, most: usize) -> Vec<&'a Sentence> {
-    let wanted = words::subjects(question);
-    let scores = scores(sentences, &wanted, question);
-    let best = scores.iter().copied().fold(0.0, f64::max);
-    if best <= 0.0 {
-        return sentences.iter().take(2.min(most)).collect();
-    }
-    let mut order: Vec<usize> = (0..sentences.len()).filter(|at| scores[*at] >= 0.65 * best).collect();
-    // The sort is stable: of equals, the first in the text.
-    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
-    let mut chosen = BTreeSet::new();
-    for at in order {
-        let leans = !sentences[at].opens && begins_with_pronoun(&sentences[at].text);
-        let with = [at.checked_sub(1).filter(|_| leans), Some(at)].into_iter().flatten();
-        let with: Vec<usize> = with.filter(|at| !chosen.contains(at)).collect();
-        if chosen.len() + with.len() <= most {
-            chosen.extend(with);
-        }
-    }
-    chosen.into_iter().map(|at| &sentences[at]).collect()
-}
-
-fn scores(sentences: &[Sentence], wanted: &BTreeSet<String>, question: &str) -> Vec<f64> {
-    let found: Vec<BTreeSet<&String>> = sentences
-        .iter()
-        .map(|sentence| {
-            let words = words::subjects(&sentence.text);
-            wanted.iter().filter(|wanted| words.iter().any(|word| are_alike(word, wanted))).collect()
-        })
-        .collect();
-    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
-    for word in found.iter().flatten() {
-        *counts.entry(word).or_default() += 1;
-    }
-    // A word that every sentence has tells them apart no more than “the”.
-    let weight = |word: &String| {
-        counts.get(word).map_or(0.0, |count| (1.0 + sentences.len() as f64 / *count as f64).ln())
-    };
-    let kind = Kind::of(question);
-    let score = |(sentence, found): (&Sentence, &BTreeSet<&String>)| {
-        let words: f64 = found.iter().map(|word| weight(word)).sum();
-        let heading = words::subjects(&sentence.heading).intersection(wanted).count() as f64;
-        if words == 0.0 { 0.0 } else { words + 0.4 * heading + kind.bonus(&sentence.text) }
-    };
-    sentences.iter().zip(&found).map(score).collect()
-}
-
-/// Equal, or long and begun alike: `insulated` and `insulation`.
-fn are_alike(word: &str, wanted: &str) -> bool {
-    const BEGINNING: usize = 6;
-    word == wanted || (word.get(..BEGINNING).is_some_and(|begin| wanted.get(..BEGINNING) == Some(begin)))
-}
-
-fn begins_with_pronoun(text: &str) -> bool {
-    let first = text.split_whitespace().next().unwrap_or_default();
-    matches!(
-        first,
-        "It" | "She" | "He" | "They" | "This" | "That" | "These" | "Those" | "His" | "Her" | "Their" | "Its"
-    )
-}
-
-/// What a question asks for, by its first words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    When,
-    Number,
-    Who,
-    Why,
-    Other,
-}
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const NUMBERS: [&str; 14] = [
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "hundred", "thousand",
-];
-
-impl Kind {
-    fn of(question: &str) -> Self {
-        let tokens = words::tokens(question, 60);
-        let has = |word: &str| tokens.iter().any(|token| token.lower == word);
-        let follows_how = |words: &[&str]| {
-            tokens.windows(2).any(|pair| pair[0].lower == "how" && words.contains(&pair[1].lower.as_str()))
-        };
-        if has("when") || has("year") || has("date") {
-            Self::When
-        } else if follows_how(&[
-            "many", "much", "long", "big", "deep", "old", "far", "thick", "wide", "fast", "high",
-        ]) {
-            Self::Number
-        } else if has("who") || has("whom") || has("whose") {
-            Self::Who
-        } else if has("why") {
-            Self::Why
-        } else {
-            Self::Other
-        }
-    }
-
-    fn bonus(self, sentence: &str) -> f64 {
-        let tokens = words::tokens(sentence, 120);
-        let is_number = |token: &Token<'_>| {
-            token.text.starts_with(|letter: char| letter.is_ascii_digit())
-                || NUMBERS.contains(&token.lower.as_str())
-        };
-        let is_date = |token: &Token<'_>| {
-            MONTHS.contains(&token.text)
-                || (token.text.len() == 4 && token.text.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        let is_name = |token: &Token<'_>| token.text.starts_with(char::is_uppercase);
-        let is_reason = |token: &Token<'_>| {
-            matches!(token.lower.as_str(), "because" | "since" | "therefore" | "so" | "must")
-        };
-        let fits = match self {
-            Self::When => tokens.iter().any(is_date),
-            Self::Number => tokens.iter().any(is_number),
-            Self::Who => tokens.iter().skip(1).any(is_name),
-            Self::Why => tokens.iter().any(is_reason),
-            Self::Other => false,
-        };
-        if fits { 1.2 } else { 0.0 }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,31 +153,6 @@ mod tests {
             texts(&sentences(record)),
             ["Framheim was the base of the expedition.", "Dr. J. Berg said “No.” twice!", "Round sides."]
         );
-    }
-
-    #[test]
-    fn a_date_is_preferred_when_the_question_is_when() {
-        let record = "The ship was launched with a bottle. The launch of the ship was on 26 October 1892. Larvik is a town.";
-        let all = sentences(record);
-        let best = answering(&all, "When was the ship launched?", 1);
-        assert_eq!(best[0].text, "The launch of the ship was on 26 October 1892.");
-    }
-
-    #[test]
-    fn a_sentence_that_leans_on_the_one_before_brings_it_along() {
-        let all = sentences("Eva Nansen said the name. It means “forward”. The rig was simple.");
-        let best: Vec<_> = answering(&all, "What does it mean, forward?", 3);
-        assert_eq!(
-            best.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(),
-            ["Eva Nansen said the name.", "It means “forward”."]
-        );
-    }
-
-    #[test]
-    fn without_a_word_in_common_the_beginning_is_quoted() {
-        let all = sentences("One thing. Another thing. A third thing.");
-        assert_eq!(answering(&all, "xyzzy", 4).len(), 2);
-        assert!(answering(&[], "xyzzy", 4).is_empty());
     }
 
     #[test]

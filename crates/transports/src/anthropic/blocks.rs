@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use quarterdeck_contracts::{ChatEvent, ModelCall, ModelPart, PartContent};
+use quarterdeck_contracts::{CallArguments, ChatEvent, ModelCall, ModelPart, PartContent};
 use serde_json::{Map, Value};
 
 use crate::arguments::{self, ArgumentText};
+use crate::reply::model_call;
 
 /// One block.
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl Block {
             Kind::Opaque => {
                 // The start had a placeholder, or all of it when nothing followed.
                 if !self.input.is_empty() {
-                    let quarterdeck_contracts::CallArguments::Json(input) = self.input.parse() else {
+                    let CallArguments::Json(input) = self.input.parse() else {
                         return None;
                     };
                     self.members.insert("input".to_owned(), input);
@@ -116,7 +117,7 @@ impl Block {
             Some(input) if pieces.is_empty() => arguments::whole(input, usize::MAX),
             _ => pieces.parse(),
         };
-        ModelCall { id: (!id.is_empty()).then_some(id), name, arguments }
+        model_call(id, name, arguments)
     }
 
     fn add_text(&mut self, text: String, said: &mut VecDeque<ChatEvent>) {

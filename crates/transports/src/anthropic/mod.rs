@@ -88,6 +88,7 @@ impl AnthropicConfig {
 }
 
 /// Anthropic as a chat model.
+#[derive(Debug)]
 pub struct Anthropic {
     config: AnthropicConfig,
     endpoint: Arc<Endpoint>,

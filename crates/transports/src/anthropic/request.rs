@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{AnthropicConfig, Thinking};
 use crate::conversation::{Content, ModelTurn, Piece, Rules, SentCall, Turn, turns};
 
-const RULES: Rules = Rules { longest_name: 64, longest_id: 256, punctuation: &[] };
+const RULES: Rules = Rules { longest_name: 64, any_own_id: false, longest_id: 256, punctuation: &[] };
 
 /// The body of a request to the model of this name ([`quarterdeck_contracts::ChatModel::name`]).
 pub fn body(config: &AnthropicConfig, name: &str, request: &ChatRequest) -> Value {

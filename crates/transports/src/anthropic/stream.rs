@@ -7,11 +7,9 @@ use serde_json::Value;
 
 use super::blocks::Block;
 use crate::Fault;
-use crate::reply::{Accumulator, MOST_CALLS, Progress, not_json, too_many_calls};
+use crate::fault::trimmed;
+use crate::reply::{Accumulator, MOST_CALLS, MOST_PARTS, Progress, not_json, too_many_calls, too_many_parts};
 use crate::sse::Event;
-
-/// Most blocks of one reply, of every kind.
-const MOST_BLOCKS: usize = 4 * MOST_CALLS;
 
 /// Makes a reply of Anthropic's events.
 #[derive(Debug)]
@@ -54,8 +52,8 @@ impl AnthropicReply {
         if block.is_call() && calls == MOST_CALLS {
             return Err(too_many_calls());
         }
-        if self.blocks.len() == MOST_BLOCKS {
-            return Err(Fault::garbled(format!("a reply with more than {MOST_BLOCKS} blocks")));
+        if self.blocks.len() == MOST_PARTS {
+            return Err(too_many_parts());
         }
         self.blocks.push(block);
         Ok(())
@@ -121,7 +119,7 @@ impl Accumulator for AnthropicReply {
             Some("end_turn" | "tool_use" | "stop_sequence") | None => Finish::Stop,
             Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
             Some("refusal") => Finish::Filtered,
-            Some(other) => Finish::Other(other.to_owned()),
+            Some(other) => Finish::Other(trimmed(other)),
         };
         let last_call = self.blocks.iter().rposition(Block::is_call);
         let is_cut = |place| finish == Finish::Length && Some(place) == last_call;

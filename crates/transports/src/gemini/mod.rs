@@ -69,6 +69,7 @@ impl GeminiConfig {
 }
 
 /// Gemini as a chat model.
+#[derive(Debug)]
 pub struct Gemini {
     config: GeminiConfig,
     endpoint: Arc<Endpoint>,

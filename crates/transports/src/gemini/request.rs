@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use super::GeminiConfig;
 use crate::conversation::{Content, ModelTurn, Piece, Rules, SentCall, Turn, turns};
 
-const RULES: Rules = Rules { longest_name: 128, longest_id: usize::MAX, punctuation: &['.', ':'] };
+const RULES: Rules =
+    Rules { longest_name: 128, any_own_id: true, longest_id: usize::MAX, punctuation: &['.', ':'] };
 
 /// Stands in for the signature of a call that another model made in this very turn: Gemini refuses a call of the
 /// present turn without one, and there is no true one. A true one is never replaced.
@@ -20,7 +21,7 @@ pub fn body(config: &GeminiConfig, name: &str, request: &ChatRequest) -> Value {
             Turn::Person(text) => contents.add("user", vec![json!({ "text": text })]),
             Turn::Model(turn) => {
                 contents.add("model", model_parts(&turn));
-                contents.add("user", turn.calls().map(function_response).collect());
+                contents.add("user", turn.calls().map(|call| function_response(call, turn.own)).collect());
             }
         }
     }
@@ -99,7 +100,7 @@ fn model_part(piece: &Piece<'_>, own: bool) -> Option<Value> {
                 Some(Value::Object(unknown)) => unknown,
                 _ => Map::new(),
             };
-            if let Some(id) = call.own_id {
+            if let Some(id) = call.given_id(own) {
                 function_call.insert("id".to_owned(), id.into());
             }
             function_call.insert("name".to_owned(), (*call.name).into());
@@ -112,9 +113,9 @@ fn model_part(piece: &Piece<'_>, own: bool) -> Option<Value> {
     Some(part.into())
 }
 
-fn function_response(call: &SentCall<'_>) -> Value {
+fn function_response(call: &SentCall<'_>, own: bool) -> Value {
     let mut response = json!({ "name": *call.name, "response": call.envelope() });
-    if let Some(id) = call.own_id {
+    if let Some(id) = call.given_id(own) {
         response["id"] = id.into();
     }
     json!({ "functionResponse": response })

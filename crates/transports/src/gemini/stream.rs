@@ -10,7 +10,10 @@ use quarterdeck_contracts::{
 };
 use serde_json::{Map, Value};
 
-use crate::reply::{Accumulator, MOST_CALLS, Progress, not_json, too_many_calls};
+use crate::fault::trimmed;
+use crate::reply::{
+    Accumulator, MOST_CALLS, MOST_PARTS, Progress, model_call, not_json, too_many_calls, too_many_parts,
+};
 use crate::sse::Event;
 use crate::{Fault, arguments};
 
@@ -87,7 +90,7 @@ impl GeminiReply {
         };
         let state = (!part.is_empty()).then_some(Value::Object(part));
         self.keep(ModelPart { content, state });
-        Ok(())
+        if self.message.parts.len() > MOST_PARTS { Err(too_many_parts()) } else { Ok(()) }
     }
 
     /// Joins plain text with plain text. A part with a signature stays a part of its own, even without words.
@@ -148,17 +151,14 @@ impl Accumulator for GeminiReply {
 }
 
 fn take_call(call: &mut Map<String, Value>, size: usize) -> ModelCall {
-    let id = match call.shift_remove("id") {
-        Some(Value::String(id)) if !id.is_empty() => Some(id),
-        _ => None,
-    };
-    let name = match call.shift_remove("name") {
-        Some(Value::String(name)) => name,
+    let mut text = |member: &str| match call.shift_remove(member) {
+        Some(Value::String(text)) => text,
         _ => String::new(),
     };
+    let (id, name) = (text("id"), text("name"));
     let args = call.shift_remove("args").filter(|args| !args.is_null());
     let args = args.unwrap_or_else(|| Value::Object(Map::new()));
-    ModelCall { id, name, arguments: arguments::whole(args, size) }
+    model_call(id, name, arguments::whole(args, size))
 }
 
 fn hand_on(text: &str, is_thought: bool, said: &mut VecDeque<ChatEvent>) {
@@ -173,7 +173,7 @@ fn refusal(feedback: &Value) -> Result<(), Fault> {
     let Some(reason) = feedback.get("blockReason").and_then(Value::as_str) else { return Ok(()) };
     let message = feedback.get("blockReasonMessage").and_then(Value::as_str);
     let detail = match message {
-        Some(message) => format!("the prompt is blocked: {reason} ({message})"),
+        Some(message) => format!("the prompt is blocked: {reason} ({})", trimmed(message)),
         None => format!("the prompt is blocked: {reason}"),
     };
     Err(Fault::new(ChatErrorKind::Refused, detail))
@@ -192,7 +192,7 @@ fn finish(reason: &str, message: Option<&str>) -> Finish {
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION" => Finish::Filtered,
         _ => Finish::Other(match message {
-            Some(message) => format!("{reason}: {message}"),
+            Some(message) => format!("{reason}: {}", trimmed(message)),
             None => reason.to_owned(),
         }),
     }

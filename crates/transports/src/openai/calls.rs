@@ -1,11 +1,11 @@
 //! Calls that come in pieces, told apart by whatever a server gives.
 
-use quarterdeck_contracts::{ModelCall, ModelPart, PartContent};
+use quarterdeck_contracts::{ModelPart, PartContent};
 use serde_json::{Map, Value};
 
 use crate::Fault;
 use crate::arguments::ArgumentText;
-use crate::reply::{MOST_CALLS, too_many_calls};
+use crate::reply::{MOST_CALLS, model_call, too_many_calls};
 
 /// The calls of one reply.
 #[derive(Debug, Default)]
@@ -66,8 +66,7 @@ impl Calls {
         order.into_iter().map(move |(place, call)| {
             let arguments = call.arguments;
             let arguments = if is_cut && place == last { arguments.cut() } else { arguments.parse() };
-            let id = (!call.id.is_empty()).then_some(call.id);
-            let content = PartContent::Call(ModelCall { id, name: call.name, arguments });
+            let content = PartContent::Call(model_call(call.id, call.name, arguments));
             ModelPart { content, state: (!call.unknown.is_empty()).then_some(Value::Object(call.unknown)) }
         })
     }

@@ -98,6 +98,7 @@ impl OpenAiConfig {
 }
 
 /// A server that speaks chat completions, as a chat model.
+#[derive(Debug)]
 pub struct OpenAi {
     config: OpenAiConfig,
     endpoint: Arc<Endpoint>,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{OpenAiConfig, OutputLimit, SystemRole};
 use crate::conversation::{Content, ModelTurn, Piece, Rules, SentCall, Turn, turns};
 
-const RULES: Rules = Rules { longest_name: 64, longest_id: 64, punctuation: &[] };
+const RULES: Rules = Rules { longest_name: 64, any_own_id: true, longest_id: 40, punctuation: &[] };
 
 /// The body of a request to the model of this name ([`quarterdeck_contracts::ChatModel::name`]).
 pub fn body(config: &OpenAiConfig, name: &str, request: &ChatRequest) -> Value {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::calls::Calls;
 use crate::Fault;
+use crate::fault::trimmed;
 use crate::reply::{Accumulator, Progress, not_json};
 use crate::sse::Event;
 
@@ -70,7 +71,7 @@ impl OpenAiReply {
                 "stop" | "tool_calls" | "function_call" => Finish::Stop,
                 "length" => Finish::Length,
                 "content_filter" => Finish::Filtered,
-                other => Finish::Other(other.to_owned()),
+                other => Finish::Other(trimmed(other)),
             });
         }
         Ok(())

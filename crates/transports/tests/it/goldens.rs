@@ -8,7 +8,7 @@ use quarterdeck_contracts::ChatEvent;
 
 use crate::world::{Heard, read};
 
-fn streams() -> Vec<(String, PathBuf)> {
+pub(crate) fn streams() -> Vec<(String, PathBuf)> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut streams = Vec::new();
     for provider in ["anthropic", "gemini", "openai"] {

@@ -3,10 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod asking;
+mod bounds;
+mod client;
 mod conversations;
-mod faulty_servers;
+mod failing;
 mod goldens;
+mod mutations;
 mod recorded_requests;
 mod recorded_streams;
 mod server;
+mod stalling;
 mod world;

@@ -1,0 +1,99 @@
+//! When the model fails, or the person leaves.
+
+use std::time::Duration;
+
+use quarterdeck_agents::text::Settings;
+use quarterdeck_contracts::{ChatErrorKind, ChatMessage};
+use serde_json::json;
+
+use crate::world::{Does, World, call, lines, told};
+
+#[tokio::test]
+async fn every_failure_is_told_plainly_and_the_session_goes_on() {
+    for (kind, words) in [
+        (ChatErrorKind::Unreachable, "TRANSIENT \"The model cannot be reached."),
+        (ChatErrorKind::Unauthorised, "AUTH \"The model refuses our key."),
+        (ChatErrorKind::RateLimited, "RATE_LIMIT \"The model is asked too often"),
+        (ChatErrorKind::Overloaded, "TRANSIENT \"The model has trouble"),
+        (ChatErrorKind::Rejected, "PERMANENT \"The model does not accept our request."),
+        (ChatErrorKind::TooLong, "PERMANENT \"This is too long for the model."),
+        (ChatErrorKind::Refused, "PERMANENT \"The model will not answer this."),
+        (ChatErrorKind::Cut, "TRANSIENT \"The answer was cut off"),
+        (ChatErrorKind::Garbled, "TRANSIENT \"The model sent something that cannot be read."),
+        (ChatErrorKind::Silent, "TRANSIENT \"The model did not answer in time."),
+    ] {
+        let world = World::new();
+        world.model.will(Does::Fails("Well, ", kind)).says("Better now.");
+        let failed = world.tells("Hello").await;
+        let expected = format!("started\nround\ntext \"Well, \"\nfailed {words}");
+        assert!(failed.starts_with(&expected), "{failed}");
+        assert!(failed.ends_with("finished Some(Failed)\n"), "{failed}");
+        assert!(!failed.contains("told to"), "what the provider said is for the log: {failed}");
+        assert!(world.tells("And now?").await.contains("Better now."));
+        let said = world.model.last_asked().messages;
+        assert!(
+            matches!(&said[1], ChatMessage::Model(message) if message.text() == "Well, "),
+            "what was said stays: {said:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_never_ends_is_given_up() {
+    let world = World::with(Settings { round_deadline: Duration::from_secs(30), ..Settings::default() });
+    world.model.will(Does::Hangs("Hm"));
+    let told = world.tells("Hello").await;
+    assert!(told.contains("failed TRANSIENT \"The model did not answer in time."), "{told}");
+}
+
+#[tokio::test]
+async fn when_the_person_leaves_the_model_is_let_go_and_the_next_message_works() {
+    let world = World::new();
+    world.model.will(Does::Hangs("Once upon a ")).says("Hello again.");
+    let mut reader = world.say("Tell me a story").await.unwrap();
+    let mut seen = String::new();
+    while !seen.contains("Once") {
+        seen += &lines(&reader.next().await.unwrap());
+    }
+    drop(reader);
+    assert!(world.tells("Hi").await.contains("Hello again."));
+    assert!(*world.model.dropped.lock().unwrap() >= 1, "the request was aborted");
+    let said = world.model.last_asked().messages;
+    assert!(matches!(&said[1], ChatMessage::Model(message) if message.text() == "Once upon a "), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_write_that_has_begun_when_the_person_leaves_finishes_and_is_told_later() {
+    let world = World::new();
+    world.model.calls(vec![call("1", "slow_book", json!({ "what": "a table" }))]).says("It is booked.");
+    let mut reader = world.say("Book a table").await.unwrap();
+    let mut seen = String::new();
+    while !seen.contains("call slow_book") {
+        seen += &lines(&reader.next().await.unwrap());
+    }
+    while world.runs("slow_book") == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(reader);
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let told = told(world.say("Did it work?").await.unwrap()).await;
+    assert!(told.contains("late slow_book {\"did\":\"a table\"}"), "the person is told: {told}");
+    let asked = serde_json::to_string(&world.model.last_asked().messages).unwrap();
+    assert!(
+        asked.contains("slow_book was interrupted but had begun, and was done."),
+        "the model is told: {asked}"
+    );
+    assert_eq!(world.runs("slow_book"), 1);
+}
+
+#[tokio::test]
+async fn forty_calls_at_once_are_answered_and_bounded() {
+    let world = World::new();
+    let calls =
+        (0..40).map(|n| call(&n.to_string(), "look", json!({ "what": format!("thing {n}") }))).collect();
+    world.model.calls(calls).says("That is a lot.");
+    let told = world.tells("Look at everything").await;
+    assert_eq!(told.matches("answer ").count(), 40, "{told}");
+    assert_eq!(world.runs("look"), 5, "the budget of a turn");
+    assert!(told.ends_with("text \"That is a lot.\"\nfinished Some(Answered)\n"));
+}

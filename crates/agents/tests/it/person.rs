@@ -1,0 +1,175 @@
+//! Calls that need a person's word.
+
+use expect_test::expect;
+use quarterdeck_agents::text::{Address, Decision, Refusal, Transcript, Visitor, code_of};
+use quarterdeck_contracts::{ChatMessage, ErrorType};
+use quarterdeck_runtime::Client;
+use serde_json::json;
+
+use crate::world::{Does, World, ann, call, events, lines, token, told};
+
+fn decision(token: &str, is_approved: bool) -> Vec<Decision> {
+    vec![Decision { token: token.into(), is_approved }]
+}
+
+/// Somebody is asked about a payment. The token.
+async fn asked(world: &World) -> String {
+    world.model.calls(vec![call("1", "pay", json!({ "what": "a cake" }))]);
+    let events = events(world.say("Buy a cake").await.unwrap()).await;
+    expect![[r#"
+        started
+        round
+        call pay {"what":"a cake"}
+        asked: pay (what: a cake)
+        finished None
+    "#]]
+    .assert_eq(&lines(&events));
+    token(&events)
+}
+
+#[tokio::test]
+async fn an_approved_call_runs_once_and_the_turn_goes_on() {
+    let world = World::new();
+    let token = asked(&world).await;
+    assert_eq!(world.runs("pay"), 0);
+    world.model.says("Paid.");
+    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    expect![[r#"
+        started
+        answer {"did":"a cake"}
+        round
+        text "Paid."
+        finished Some(Answered)
+    "#]]
+    .assert_eq(&told(reader).await);
+    let again = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await;
+    assert!(
+        matches!(again, Err(Refusal::Confirmation(error)) if error.kind == ErrorType::ConfirmationInvalid)
+    );
+    assert_eq!(world.runs("pay"), 1);
+}
+
+#[tokio::test]
+async fn a_denied_call_does_not_run_and_the_model_is_told() {
+    let world = World::new();
+    let token = asked(&world).await;
+    world.model.says("Then not.");
+    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, false)).await.unwrap();
+    expect![[r#"
+        started
+        answer CONFIRMATION_DENIED: The person did not approve pay.
+        round
+        text "Then not."
+        finished Some(Answered)
+    "#]]
+    .assert_eq(&told(reader).await);
+    assert_eq!(world.runs("pay"), 0);
+}
+
+#[tokio::test]
+async fn a_word_that_we_did_not_ask_for_counts_for_nothing() {
+    let world = World::new();
+    let token = asked(&world).await;
+    let forged = world.agent.decide(&ann(), Address::Chat("chat"), decision("qdc_made_up", true)).await;
+    assert!(matches!(forged, Err(Refusal::Confirmation(_))));
+    let ben = Visitor { client: Client::anonymous("ben"), ..ann() };
+    let stolen = world.agent.decide(&ben, Address::Chat("chat"), decision(&token, true)).await;
+    assert!(matches!(stolen, Err(Refusal::Confirmation(_))));
+    let apart = world.agent.confirm(&ben, &decision(&token, true)[0]).await;
+    assert!(matches!(apart, Err(Refusal::Confirmation(_))));
+    assert_eq!(world.runs("pay"), 0);
+    world.model.says("Paid.");
+    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    assert!(told(reader).await.contains("Paid."), "the question is still open for whoever was asked");
+}
+
+#[tokio::test]
+async fn a_word_given_apart_is_known_to_the_model_in_the_next_turn() {
+    let world = World::new();
+    let token = asked(&world).await;
+    let response = world.agent.confirm(&ann(), &decision(&token, true)[0]).await.unwrap();
+    assert!(response.is_ok());
+    assert_eq!(world.model.asked.lock().unwrap().len(), 1, "the model is not asked by it");
+    world.model.says("You have bought a cake.");
+    world.tells("What did you do?").await;
+    let messages = world.model.last_asked().messages;
+    let results = messages.iter().find_map(|message| match message {
+        ChatMessage::Tools { results } => Some(results),
+        _ => None,
+    });
+    assert!(results.unwrap()[0].response.is_ok(), "{messages:?}");
+    assert_eq!(world.runs("pay"), 1);
+}
+
+#[tokio::test]
+async fn whoever_says_something_else_instead_is_answered_and_can_still_decide() {
+    let world = World::new();
+    let token = asked(&world).await;
+    world.model.says("The weather is fine.");
+    world.tells("How is the weather?").await;
+    let messages = world.model.last_asked().messages;
+    let ChatMessage::Tools { results } = &messages[2] else { panic!("{messages:?}") };
+    let text = serde_json::to_string(&results[0].response).unwrap();
+    assert!(text.contains("CONFIRMATION_REQUIRED") && !text.contains(&token), "{text}");
+    world.model.says("Your cake is paid for.");
+    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    let told = told(reader).await;
+    assert!(told.contains("answer {\"did\":\"a cake\"}") && told.contains("paid for"), "{told}");
+    let last = world.model.last_asked().messages;
+    let Some(ChatMessage::Person { text }) = last.last() else { panic!("{last:?}") };
+    assert!(
+        text.starts_with("[Note: pay (") && text.contains("approved by the person and was done"),
+        "{text}"
+    );
+    assert_eq!(world.runs("pay"), 1);
+}
+
+#[tokio::test]
+async fn a_turn_that_waits_outlives_the_process() {
+    let world = World::new();
+    let token = asked(&world).await;
+    let restarted = world.restarted();
+    restarted.model.says("Paid.");
+    let reader = restarted.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    let told = told(reader).await;
+    assert!(told.contains("answer {\"did\":\"a cake\"}") && told.contains("Paid."), "{told}");
+    assert_eq!(world.runs("pay"), 1);
+}
+
+#[tokio::test]
+async fn no_model_ever_sees_a_token() {
+    let world = World::new();
+    let token = asked(&world).await;
+    world.model.says("Fine.").says("Done.");
+    world.tells("Something else").await;
+    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    told(reader).await;
+    for request in world.model.asked.lock().unwrap().iter() {
+        let messages = serde_json::to_string(&request.messages).unwrap();
+        assert!(!messages.contains(&token) && !request.system.contains(&token));
+    }
+}
+
+#[tokio::test]
+async fn where_a_protocol_cannot_ask_the_person_answers_with_a_code() {
+    let world = World::new();
+    let ann = ann();
+    let says = |text: &str| {
+        let transcript =
+            Transcript { before: Vec::new(), text: text.into(), fingerprint: text.into(), is_retry: false };
+        world.agent.complete(&ann, Address::Chat("v1"), transcript)
+    };
+    world.model.will(Does::Says(vec![], vec![call("1", "pay", json!({ "what": "a cake" }))]));
+    world.model.says("Please approve it.");
+    let events = events(says("Buy a cake").await.unwrap()).await;
+    let token = token(&events);
+    assert!(lines(&events).contains("answer CONFIRMATION_REQUIRED"), "{}", lines(&events));
+    world.model.says("Which one?").says("Done.");
+    told(says("approve 000000").await.unwrap()).await;
+    assert_eq!(world.runs("pay"), 0, "a code of no question");
+    told(says(&format!("approve {}", code_of(&token).to_lowercase())).await.unwrap()).await;
+    assert_eq!(world.runs("pay"), 1);
+    let last = world.model.last_asked().messages;
+    let Some(ChatMessage::Person { text }) = last.last() else { panic!("{last:?}") };
+    assert!(text.contains("approved by the person and was done"), "{text}");
+}

@@ -1,0 +1,357 @@
+//! A few native tools, a model that says what a test wants, and the agent around them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use futures_util::stream::{self, StreamExt};
+use quarterdeck_agents::text::{
+    Address, Event, Message, Parts, Reader, Refusal, Settings, TextAgent, Visitor,
+};
+use quarterdeck_agents::{Prompts, Situation};
+use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
+use quarterdeck_contracts::handler::{
+    CapabilityCall, Context, Handler, HandlerHost, HandlerToLoad, HostError, NativeHandler,
+};
+use quarterdeck_contracts::{
+    CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatModel, ChatRequest, ChatStream,
+    Finish, ModelCall, ModelMessage, ModelPart, ModelReply, Outcome, PartContent, Provider, Store, ToolError,
+    Usage, native_source_hash,
+};
+use quarterdeck_host_js::JsInspector;
+use quarterdeck_runtime::{Client, Clock, Hosts, NativeHost, Orchestrator, Registry};
+use quarterdeck_store::MemoryStore;
+use quarterdeck_testkit::tree;
+use serde_json::{Value, json};
+
+const HANDLER: &str = "pub async fn execute() {}\n";
+
+/// What a model does when it is asked.
+pub(crate) enum Does {
+    /// Says these pieces and makes these calls.
+    Says(Vec<&'static str>, Vec<ModelCall>),
+    /// Says something, then fails.
+    Fails(&'static str, ChatErrorKind),
+    /// Says something, then nothing for ever.
+    Hangs(&'static str),
+}
+
+/// A model that does what it was told to, in order, and remembers what it was asked.
+#[derive(Default)]
+pub(crate) struct Puppet {
+    plan: Mutex<VecDeque<Does>>,
+    pub(crate) asked: Mutex<Vec<ChatRequest>>,
+    pub(crate) dropped: Arc<Mutex<u32>>,
+    pub(crate) window: Mutex<Option<usize>>,
+}
+
+impl Puppet {
+    pub(crate) fn will(&self, does: Does) -> &Self {
+        self.plan.lock().unwrap().push_back(does);
+        self
+    }
+
+    pub(crate) fn says(&self, text: &'static str) -> &Self {
+        self.will(Does::Says(vec![text], Vec::new()))
+    }
+
+    pub(crate) fn calls(&self, calls: Vec<ModelCall>) -> &Self {
+        self.will(Does::Says(Vec::new(), calls))
+    }
+
+    pub(crate) fn last_asked(&self) -> ChatRequest {
+        self.asked.lock().unwrap().last().unwrap().clone()
+    }
+}
+
+/// Counts when a stream is let go.
+struct Dropped(Arc<Mutex<u32>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap() += 1;
+    }
+}
+
+impl ChatModel for Puppet {
+    fn declarations(&self) -> Provider {
+        Provider::Openai
+    }
+
+    fn name(&self) -> &str {
+        "puppet/1"
+    }
+
+    fn window(&self) -> usize {
+        self.window.lock().unwrap().unwrap_or(100_000)
+    }
+
+    fn ask(&self, request: ChatRequest) -> ChatStream {
+        self.asked.lock().unwrap().push(request);
+        let does = self.plan.lock().unwrap().pop_front();
+        let guard = Dropped(self.dropped.clone());
+        let text = |text: &str| Ok(ChatEvent::Text(text.to_owned()));
+        let events: ChatStream = match does {
+            None => Box::pin(stream::iter([text("(nothing planned)"), done(&["(nothing planned)"], &[])])),
+            Some(Does::Says(pieces, calls)) => {
+                let mut events: Vec<_> = pieces.iter().map(|piece| text(piece)).collect();
+                events.push(done(&pieces, &calls));
+                Box::pin(stream::iter(events))
+            }
+            Some(Does::Fails(said, kind)) => {
+                let error =
+                    ChatError { kind, model: "puppet/1".into(), detail: "told to".into(), retry_after: None };
+                let said = (!said.is_empty()).then(|| text(said));
+                Box::pin(stream::iter(said.into_iter().chain([Err(error)])))
+            }
+            Some(Does::Hangs(said)) => {
+                let said = (!said.is_empty()).then(|| text(said));
+                Box::pin(stream::iter(said).chain(stream::pending()))
+            }
+        };
+        Box::pin(events.map(move |event| {
+            let _ = &guard;
+            event
+        }))
+    }
+}
+
+fn done(pieces: &[&str], calls: &[ModelCall]) -> Result<ChatEvent, ChatError> {
+    let mut parts = Vec::new();
+    if !pieces.is_empty() {
+        parts.push(ModelPart::new(PartContent::Text(pieces.concat())));
+    }
+    parts.extend(calls.iter().cloned().map(|call| ModelPart::new(PartContent::Call(call))));
+    Ok(ChatEvent::Done(ModelReply {
+        message: ModelMessage { by: "puppet/1".into(), parts },
+        finish: Finish::Stop,
+        usage: Usage { input_tokens: 10, output_tokens: 2 },
+    }))
+}
+
+/// A call under an id that can be relied on.
+pub(crate) fn call(id: &str, name: &str, args: Value) -> ModelCall {
+    let id = (!id.is_empty()).then(|| format!("call-number-{id}"));
+    ModelCall { id, name: name.into(), arguments: CallArguments::Json(args) }
+}
+
+/// A clock that stands still until a test moves it.
+pub(crate) struct HandClock(Mutex<SystemTime>);
+
+impl HandClock {
+    pub(crate) fn advance(&self, by: Duration) {
+        *self.0.lock().unwrap() += by;
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> SystemTime {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// Everything that a test looks at.
+pub(crate) struct World {
+    pub(crate) model: Arc<Puppet>,
+    pub(crate) agent: TextAgent,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<HandClock>,
+    /// How often each tool has run.
+    pub(crate) runs: Arc<Mutex<BTreeMap<String, u32>>>,
+    settings: Settings,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub(crate) fn with(settings: Settings) -> Self {
+        let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800);
+        let clock = Arc::new(HandClock(Mutex::new(start)));
+        Self::on(Arc::new(MemoryStore::new()), clock, Arc::default(), settings)
+    }
+
+    /// Another process on the same store.
+    pub(crate) fn restarted(&self) -> Self {
+        Self::on(self.store.clone(), self.clock.clone(), self.runs.clone(), self.settings.clone())
+    }
+
+    fn on(
+        store: Arc<dyn Store>,
+        clock: Arc<HandClock>,
+        runs: Arc<Mutex<BTreeMap<String, u32>>>,
+        settings: Settings,
+    ) -> Self {
+        let model = Arc::new(Puppet::default());
+        let parts = quarterdeck_runtime::Parts {
+            clock: clock.clone(),
+            ..quarterdeck_runtime::Parts::new(store.clone())
+        };
+        let agent = TextAgent::new(Parts {
+            orchestrator: Orchestrator::new(parts),
+            registry: Arc::new(registry(&runs)),
+            model: model.clone(),
+            prompts: Prompts::default(),
+            settings: settings.clone(),
+        });
+        Self { model, agent, store, clock, runs, settings }
+    }
+
+    pub(crate) fn runs(&self, tool: &str) -> u32 {
+        self.runs.lock().unwrap().get(tool).copied().unwrap_or(0)
+    }
+
+    pub(crate) async fn say(&self, text: &str) -> Result<Reader, Refusal> {
+        self.agent.say(&ann(), Address::Chat("chat"), message(text)).await
+    }
+
+    /// Says something and tells what came of it.
+    pub(crate) async fn tells(&self, text: &str) -> String {
+        told(self.say(text).await.unwrap()).await
+    }
+}
+
+pub(crate) fn message(text: &str) -> Message {
+    Message { id: None, idempotency_key: None, text: text.into() }
+}
+
+pub(crate) fn ann() -> Visitor {
+    Visitor { client: Client::anonymous("ann"), situation: Situation::default() }
+}
+
+/// Everything that a reader is told.
+pub(crate) async fn events(mut reader: Reader) -> Vec<Event> {
+    let mut all = Vec::new();
+    while let Some(events) = reader.next().await {
+        all.extend(events);
+    }
+    all
+}
+
+/// The same as short lines.
+pub(crate) async fn told(reader: Reader) -> String {
+    lines(&events(reader).await)
+}
+
+pub(crate) fn lines(events: &[Event]) -> String {
+    let mut out = String::new();
+    for event in events {
+        let line = match event {
+            Event::Started { .. } => "started".into(),
+            Event::RoundStarted => "round".into(),
+            Event::Text(text) => format!("text {text:?}"),
+            Event::Thought(text) => format!("thought {text:?}"),
+            Event::Call(shown) => match &shown.call.arguments {
+                CallArguments::Json(args) => format!("call {} {args}", shown.call.name),
+                CallArguments::Broken(text) => format!("broken call {} {text:?}", shown.call.name),
+            },
+            Event::Asked { request, .. } => format!("asked: {}", request.preview),
+            Event::Answered { response, .. } => format!("answer {}", outcome(&response.outcome)),
+            Event::Progress { text, .. } => format!("progress {text:?}"),
+            Event::LateAnswer { name, response, .. } => format!("late {name} {}", outcome(&response.outcome)),
+            Event::Data { name, value } => format!("data {name} {value}"),
+            Event::Failed(failure) => format!("failed {} {:?}", failure.kind, failure.message),
+            Event::Finished { ending, .. } => format!("finished {ending:?}"),
+        };
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Success(data) => data.to_string(),
+        Outcome::Failure(error) => format!("{}: {}", error.kind, error.message),
+    }
+}
+
+/// The token of the question among events.
+pub(crate) fn token(events: &[Event]) -> String {
+    let asked = events.iter().find_map(|event| match event {
+        Event::Asked { request, .. } => request.token.as_ref(),
+        _ => None,
+    });
+    asked.expect("nobody was asked").expose().to_owned()
+}
+
+struct NoJs;
+
+impl HandlerHost for NoJs {
+    fn load(&self, _: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
+        Err(HostError::Unloadable("there is no JavaScript in these tests".into()))
+    }
+}
+
+fn definition(tool: &str, more: Value) -> Value {
+    let mut definition = json!({
+        "toolId": tool, "version": "1.0.0", "description": "For tests.", "category": "action",
+        "sideEffects": "writes", "idempotent": false, "requiresConfirmation": false,
+        "allowedModes": ["text"], "latencyBudgetMs": 5000,
+        "parameters": {
+            "type": "object", "additionalProperties": false, "required": ["what"],
+            "properties": { "what": { "type": "string", "description": "What." } },
+        },
+    });
+    for (name, value) in more.as_object().unwrap() {
+        definition[name] = value.clone();
+    }
+    definition
+}
+
+fn registry(runs: &Arc<Mutex<BTreeMap<String, u32>>>) -> Registry {
+    let reads = json!({ "category": "retrieval", "sideEffects": "read_only", "idempotent": true });
+    let definitions = [
+        definition("look", reads),
+        definition("book", json!({})),
+        definition("pay", json!({ "requiresConfirmation": true })),
+        definition("slow_book", json!({})),
+        definition("block", json!({ "control": true, "capabilities": ["moderation"] })),
+        definition("speak", json!({ "allowedModes": ["voice"], "sideEffects": "none" })),
+    ];
+    let files = tree("");
+    let hash = native_source_hash([("handler.rs", HANDLER)]);
+    let ids: Vec<&'static str> = vec!["look", "book", "pay", "slow_book", "block", "speak"];
+    for (id, definition) in ids.iter().zip(&definitions) {
+        let folder = id.replace('_', "-");
+        files.write(&format!("{folder}/schema.json"), definition.to_string());
+        files.write(&format!("{folder}/guide.md"), "# Tool\n\nDoes it. Use it when testing.\n");
+        files.write(&format!("{folder}/handler.rs"), HANDLER);
+    }
+    let inspector = NativeInspector::new(ids.iter().map(|id| ((*id).to_owned(), hash.clone())));
+    let options = Options {
+        inspectors: Inspectors { js: &JsInspector, native: &inspector },
+        deny_lossy: false,
+        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+    };
+    let compilation = compile(&Tree::read(files.path()).unwrap(), &options);
+    let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
+    let hash: &'static str = Box::leak(hash.into_boxed_str());
+    let handlers = ids.into_iter().map(|id| {
+        let runs = runs.clone();
+        NativeHandler::new(id, hash, move |args: Value, context| perform(id, args, context, runs.clone()))
+    });
+    let hosts = Hosts { js: Arc::new(NoJs), native: Arc::new(NativeHost::new(handlers)) };
+    Registry::from_artifact(artifact, files.path(), hosts).unwrap()
+}
+
+async fn perform(
+    tool: &'static str,
+    args: Value,
+    context: Arc<dyn Context>,
+    runs: Arc<Mutex<BTreeMap<String, u32>>>,
+) -> Result<Value, ToolError> {
+    *runs.lock().unwrap().entry(tool.to_owned()).or_default() += 1;
+    match tool {
+        "look" => return Ok(json!({ "results": [args["what"]] })),
+        "slow_book" => tokio::time::sleep(Duration::from_secs(2)).await,
+        "block" => {
+            let args = vec![json!(60), json!("Enough for today.")];
+            let call = CapabilityCall { capability: Capability::Moderation, method: "block".into(), args };
+            return Ok(context.request(call).await?);
+        }
+        _ => {}
+    }
+    Ok(json!({ "did": args["what"] }))
+}

@@ -1,0 +1,223 @@
+//! Reads a script from JSON.
+
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use quarterdeck_contracts::{CallArguments, ChatErrorKind, Finish, ModelCall, Usage};
+use serde_json::{Map, Value, json};
+
+use super::place::Place;
+use super::{AtEnd, Order, Script, ScriptError, ScriptedReply};
+use crate::play::Beat;
+
+/// The longest pause.
+const LONGEST_PAUSE: u64 = 3_600_000;
+/// The most text of one reply that is repeated, in bytes: it is in the reply as a whole, too.
+const MOST_REPEATED: u64 = 64 * 1024 * 1024;
+
+pub(super) fn script(text: &str) -> Result<Script, ScriptError> {
+    let value: Value = serde_json::from_str(text).map_err(|error| ScriptError {
+        line: error.line().max(1),
+        field: "the script".into(),
+        problem: format!("no JSON: {error}"),
+    })?;
+    read(&value).map_err(|(place, problem)| ScriptError {
+        line: place.line(text),
+        field: place.to_string(),
+        problem,
+    })
+}
+
+/// Where something is wrong, and what.
+type Fault = (Place, String);
+
+fn read(value: &Value) -> Result<Script, Fault> {
+    let root = Place::default();
+    let (replies, order, at_end) = match value {
+        Value::Array(_) => (Field { value, place: root.field("replies") }, Order::Process, AtEnd::Over),
+        Value::Object(_) => {
+            let all = Field { value, place: root }.object(&["replies", "order", "atEnd"])?;
+            let order = match all.text("order")? {
+                None | Some("process") => Order::Process,
+                Some("conversation") => Order::Conversation,
+                Some(_) => return Err(all.wrong("order", "must be “process” or “conversation”")),
+            };
+            let at_end = match all.text("atEnd")? {
+                None | Some("over") => AtEnd::Over,
+                Some("again") => AtEnd::Again,
+                Some(_) => return Err(all.wrong("atEnd", "must be “over” or “again”")),
+            };
+            (all.needed("replies")?, order, at_end)
+        }
+        _ => return Err((root, "must be a list of replies, or an object with “replies”".into())),
+    };
+    let replies = replies.items()?.iter().map(reply).collect::<Result<Vec<_>, _>>()?;
+    Ok(Script { replies, order, at_end, next: AtomicUsize::new(0) })
+}
+
+fn reply(field: &Field<'_>) -> Result<ScriptedReply, Fault> {
+    let known = ["delayMs", "thought", "text", "everyMs", "repeat", "calls", "finish", "error", "usage"];
+    let all = field.object(&known)?;
+    let mut beats: Vec<Beat> = all.pause("delayMs")?.map(Beat::Wait).into_iter().collect();
+    if let Some(thought) = all.find("thought") {
+        for piece in thought.one_or_many() {
+            beats.push(Beat::Thought(piece.string()?.to_owned()));
+        }
+    }
+    let every = all.pause("everyMs")?;
+    if let Some(text) = all.find("text") {
+        for piece in text.one_or_many() {
+            match piece.value {
+                Value::Object(_) => {
+                    beats.extend(piece.object(&["delayMs"])?.pause("delayMs")?.map(Beat::Wait))
+                }
+                _ => {
+                    beats.extend(every.map(Beat::Wait));
+                    beats.push(Beat::Text(piece.string()?.to_owned()));
+                }
+            }
+        }
+    }
+    beats.extend(all.find("repeat").map(|repeated| repeat(&repeated)).transpose()?);
+    let calls = all.find("calls").map(|calls| calls.items()).transpose()?.unwrap_or_default();
+    let calls = calls.iter().map(call).collect::<Result<Vec<_>, _>>()?;
+    let error = all.find("error").map(|error| failure(&error)).transpose()?;
+    let finish = match all.text("finish")? {
+        None | Some("stop") => Finish::Stop,
+        Some("length") => Finish::Length,
+        Some("filtered") => Finish::Filtered,
+        Some(other) => Finish::Other(other.to_owned()),
+    };
+    if error.is_some() && (!calls.is_empty() || all.find("finish").is_some()) {
+        return Err(all.wrong("error", "a reply that breaks off has no calls and no finish"));
+    }
+    let usage = all.find("usage").map(|usage| used(&usage)).transpose()?;
+    Ok(ScriptedReply { beats, calls, finish, error, usage })
+}
+
+fn repeat(field: &Field<'_>) -> Result<Beat, Fault> {
+    let all = field.object(&["text", "times", "everyMs"])?;
+    let text = all.needed("text")?.string()?.to_owned();
+    let times = all.needed("times")?.number()?;
+    if (text.len() as u64).saturating_mul(times) > MOST_REPEATED {
+        return Err(all.wrong("times", "together that would be over 64 MiB"));
+    }
+    Ok(Beat::Repeat { text, times, every: all.pause("everyMs")?.unwrap_or_default() })
+}
+
+fn call(field: &Field<'_>) -> Result<ModelCall, Fault> {
+    let all = field.object(&["name", "id", "arguments", "broken"])?;
+    let name = all.needed("name")?.string()?.to_owned();
+    let id = all.text("id")?.map(str::to_owned);
+    let arguments = match (all.find("arguments"), all.text("broken")?) {
+        (Some(_), Some(_)) => return Err(all.wrong("broken", "arguments are either JSON or broken")),
+        (_, Some(broken)) => CallArguments::Broken(broken.to_owned()),
+        (Some(arguments), None) => CallArguments::Json(arguments.value.clone()),
+        (None, None) => CallArguments::Json(json!({})),
+    };
+    Ok(ModelCall { id, name, arguments })
+}
+
+fn failure(field: &Field<'_>) -> Result<(ChatErrorKind, String, Option<Duration>), Fault> {
+    let (kind, detail, retry_after) = match field.value {
+        Value::Object(_) => {
+            let all = field.object(&["kind", "detail", "retryAfterMs"])?;
+            let detail = all.text("detail")?.unwrap_or("the script says so").to_owned();
+            (all.needed("kind")?, detail, all.pause("retryAfterMs")?)
+        }
+        _ => (field.clone(), "the script says so".to_owned(), None),
+    };
+    let named = serde_json::from_value(Value::from(kind.string()?));
+    let named = named.map_err(|error| (kind.place.clone(), error.to_string()))?;
+    Ok((named, detail, retry_after))
+}
+
+fn used(field: &Field<'_>) -> Result<Usage, Fault> {
+    let all = field.object(&["inputTokens", "outputTokens"])?;
+    let tokens = |name: &str| all.find(name).map_or(Ok(0), |field| field.number());
+    Ok(Usage { input_tokens: tokens("inputTokens")?, output_tokens: tokens("outputTokens")? })
+}
+
+/// A value and where it stands.
+#[derive(Clone)]
+struct Field<'a> {
+    value: &'a Value,
+    place: Place,
+}
+
+/// An object all of whose fields are known.
+struct Fields<'a> {
+    fields: &'a Map<String, Value>,
+    place: Place,
+}
+
+impl<'a> Field<'a> {
+    fn fault<T>(&self, wanted: &str) -> Result<T, Fault> {
+        let found = match self.value {
+            Value::Null => "null",
+            Value::Bool(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a text",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        };
+        Err((self.place.clone(), format!("must be {wanted}, is {found}")))
+    }
+
+    fn string(&self) -> Result<&'a str, Fault> {
+        self.value.as_str().map_or_else(|| self.fault("a text"), Ok)
+    }
+
+    fn number(&self) -> Result<u64, Fault> {
+        self.value.as_u64().map_or_else(|| self.fault("a whole number from 0 on"), Ok)
+    }
+
+    fn items(&self) -> Result<Vec<Field<'a>>, Fault> {
+        let Some(items) = self.value.as_array() else { return self.fault("a list") };
+        Ok(items
+            .iter()
+            .enumerate()
+            .map(|(nth, value)| Field { value, place: self.place.item(nth) })
+            .collect())
+    }
+
+    fn one_or_many(&self) -> Vec<Field<'a>> {
+        self.items().unwrap_or_else(|_| vec![self.clone()])
+    }
+
+    fn object(&self, known: &[&str]) -> Result<Fields<'a>, Fault> {
+        let Some(fields) = self.value.as_object() else { return self.fault("an object") };
+        match fields.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(unknown) => {
+                Err((self.place.field(unknown), format!("is not known; known are {}", known.join(", "))))
+            }
+            None => Ok(Fields { fields, place: self.place.clone() }),
+        }
+    }
+}
+
+impl<'a> Fields<'a> {
+    fn find(&self, name: &str) -> Option<Field<'a>> {
+        self.fields.get(name).map(|value| Field { value, place: self.place.field(name) })
+    }
+
+    fn needed(&self, name: &str) -> Result<Field<'a>, Fault> {
+        self.find(name).ok_or_else(|| (self.place.field(name), "is missing".into()))
+    }
+
+    fn text(&self, name: &str) -> Result<Option<&'a str>, Fault> {
+        self.find(name).map(|field| field.string()).transpose()
+    }
+
+    fn pause(&self, name: &str) -> Result<Option<Duration>, Fault> {
+        let Some(field) = self.find(name) else { return Ok(None) };
+        match field.number()? {
+            millis if millis <= LONGEST_PAUSE => Ok(Some(Duration::from_millis(millis))),
+            _ => Err((field.place, "is over an hour".into())),
+        }
+    }
+
+    fn wrong(&self, name: &str, problem: &str) -> Fault {
+        (self.place.field(name), problem.to_owned())
+    }
+}

@@ -1,0 +1,145 @@
+//! Small talk, and conduct.
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::talk::*;
+
+#[test]
+fn small_talk_needs_no_tool() {
+    let mut talk = Talk::new();
+    for said in [
+        "Hello!",
+        "thanks",
+        "Who are you?",
+        "how are you",
+        "what time is it?",
+        "what's the date tomorrow?",
+        "What day is 24 December?",
+        "are you there?",
+        "cool",
+        "…",
+        "",
+        "never mind",
+        "Bye!",
+    ] {
+        talk.person(said);
+    }
+    talk.check(expect![[r#"
+        person: Hello!
+        says: Hello! Ask me something about the knowledge base, or ask “what can you do?”.
+        person: thanks
+        says: You are welcome.
+        person: Who are you?
+        says: I am the rehearsal model that comes with Quarterdeck: no language model, but rules that work offline. I search the knowledge base, call the tools that are declared, and quote what they say. Set the key of a provider to talk to a real model.
+        person: how are you
+        says: I am a set of rules, so always the same. What would you like to know?
+        person: what time is it?
+        says: It is 09:10 on Sunday, 15 November 2026 (Europe/Oslo).
+        person: what's the date tomorrow?
+        says: That is Monday, 16 November 2026.
+        person: What day is 24 December?
+        says: That is Thursday, 24 December 2026.
+        person: are you there?
+        says: Yes, I am here. What would you like to know?
+        person: cool
+        says: I can only look things up and call tools. Ask me something, or ask “what can you do?”.
+        person: …
+        says: I can only read words. Ask me something, or ask “what can you do?”.
+        person: 
+        says: You said nothing that I can read. Ask me something, or ask “what can you do?”.
+        person: never mind
+        says: All right, I leave it.
+        person: Bye!
+        says: Goodbye!
+    "#]]);
+}
+
+#[test]
+fn what_it_can_do_is_what_is_declared() {
+    let mut talk = Talk::new();
+    talk.person("What can you do?");
+    talk.check(expect![[r#"
+        person: What can you do?
+        says: I can use these tools:
+
+        - calendar_create_event: Books a time in the owner's calendar with the people who should come, once a person has approved exactly this appointment.
+        - calendar_get_availability: Tells when the calendar's owner is busy between two moments and which slots are free, with recurring events expanded.
+        - extract_contacts: Finds every e-mail address, phone number and URL in a text and gives each in its normal form, with the place where it stands.
+        - format_datetime: Writes one moment the way a person in a given time zone and language reads it, hears it or counts from now, so that nobody has to convert offsets by hand.
+        - ignore_user: Ends the conversation with a farewell and answers nothing from this person, in text and in voice, until the time has run out.
+        - kb_get: Gives the whole text of records whose ids are known, with what they rest on.
+        - kb_search: Finds the records that answer a question best, by their words and by their meaning, with a passage of each.
+        - linkedin_lookup: Gives the address of a person's LinkedIn profile when the knowledge base has it.
+        - rank_results: Puts items you already have in order by weighted criteria, always the same way, and says why each one stands where it stands.
+        - start_voice_session: Opens a spoken session on the person's page, with the request that it should take up first.
+        - validate_email: Checks the form of one e-mail address, gives its normal form, says what is wrong and spots likely typos. Nothing is looked up.
+
+        Just ask in plain words.
+    "#]]);
+}
+
+#[test]
+fn notes_are_not_taken_for_the_persons_words() {
+    let mut talk = Talk::new();
+    talk.person("[Note: Older turns were left out.]\nWho built the Fram?");
+    assert_eq!(talk.called(), [("kb_search".to_owned(), json!({ "query": "Who built the Fram?" }))]);
+    let mut talk = Talk::new();
+    talk.person("[Note: “Review” was booked for tomorrow at 15:00.]");
+    talk.check(expect![[r#"
+        person: [Note: “Review” was booked for tomorrow at 15:00.]
+        says: “Review” was booked for tomorrow at 15:00.
+    "#]]);
+}
+
+#[test]
+fn abuse_is_warned_about_before_it_ends_the_conversation() {
+    let done = ok(
+        json!({ "duration_seconds": 300, "timeout_until": "2026-11-15T08:15:00.000Z", "farewell_message": "…" }),
+    );
+    let mut talk = Talk::new();
+    talk.person("You are stupid!").person("Shut up, you idiot").given(std::slice::from_ref(&done));
+    // The block has been paid for; the next one is longer.
+    talk.person("you idiot").person("you moron");
+    talk.check(expect![[r#"
+        person: You are stupid!
+        says: Please stay polite. If this goes on, I stop answering for a while.
+        person: Shut up, you idiot
+        calls: ignore_user {"duration_seconds":300,"farewell_message":"I asked you to stay polite. Let us take a break of five minutes."}
+        given: ok
+        (says nothing)
+        person: you idiot
+        says: Please stay polite. If this goes on, I stop answering for a while.
+        person: you moron
+        calls: ignore_user {"duration_seconds":3600,"farewell_message":"I asked you to stay polite. You may come back in an hour."}
+    "#]]);
+}
+
+#[test]
+fn a_threat_needs_no_warning() {
+    let mut talk = Talk::new();
+    talk.person("I will kill you.");
+    talk.check(expect![[r#"
+        person: I will kill you.
+        calls: ignore_user {"duration_seconds":86400,"farewell_message":"I do not continue after a threat. Goodbye."}
+    "#]]);
+}
+
+#[test]
+fn somebody_who_wants_to_be_left_alone_is() {
+    let mut talk = Talk::new();
+    talk.person("stop bothering me").person("Stop bothering me!");
+    talk.check(expect![[r#"
+        person: stop bothering me
+        says: I only answer when you write, so I am quiet now. If you tell me so once more, I stop answering for five minutes.
+        person: Stop bothering me!
+        calls: ignore_user {"duration_seconds":300,"farewell_message":"I leave you in peace for five minutes, as you wish. Come back whenever you like."}
+    "#]]);
+}
+
+#[test]
+fn without_the_tool_there_are_only_words() {
+    let mut talk = Talk::with(&[]);
+    talk.person("you idiot").person("you idiot");
+    assert!(talk.called().is_empty() && talk.said().contains("polite"), "{}", talk.said());
+}

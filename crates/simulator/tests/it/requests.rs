@@ -1,0 +1,371 @@
+//! Plain requests, recognised by the tools' own guides.
+
+use std::fmt::Write;
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::talk::*;
+
+/// What each request comes to.
+fn replies(tools: &[Folder], requests: &[&str]) -> String {
+    let mut log = String::new();
+    for request in requests {
+        let mut talk = Talk::with(tools);
+        talk.person(request);
+        let calls = talk.called().into_iter().map(|(name, arguments)| format!("{name} {arguments}"));
+        let reply: Vec<String> =
+            std::iter::once(talk.said()).chain(calls).filter(|it| !it.is_empty()).collect();
+        let _ = writeln!(log, "{request}\n  {}", reply.join(" "));
+    }
+    log
+}
+
+#[test]
+fn voice_is_started() {
+    let requests = [
+        "let's talk",
+        "start voice",
+        "Call me!",
+        "can we talk on the phone?",
+        "I'd rather speak with you",
+        "let's talk about the hull",
+        "switch to voice mode",
+    ];
+    expect![[r#"
+        let's talk
+          start_voice_session {}
+        start voice
+          start_voice_session {}
+        Call me!
+          start_voice_session {}
+        can we talk on the phone?
+          start_voice_session {}
+        I'd rather speak with you
+          start_voice_session {}
+        let's talk about the hull
+          kb_search {"query":"let's talk about the hull"}
+        switch to voice mode
+          start_voice_session {}
+    "#]]
+    .assert_eq(&replies(&text_tools(), &requests));
+}
+
+#[test]
+fn voice_takes_up_what_was_asked() {
+    let mut talk = Talk::new();
+    talk.person("Who built the Fram?")
+        .given(&[found(&["project:building-of-fram"])])
+        .given(&[record("project:building-of-fram")]);
+    talk.person("let's talk");
+    assert_eq!(
+        talk.called(),
+        [(
+            "start_voice_session".to_owned(),
+            json!({ "pending_request": "Asked before: “Who built the Fram?”" })
+        )]
+    );
+}
+
+#[test]
+fn meetings_are_booked() {
+    let requests = [
+        "book a meeting tomorrow at 15:00 with anna@example.com about the budget",
+        "Book a meeting with anna@example.com tomorrow at 3pm for 45 minutes",
+        "please arrange a call with bo@example.com on Monday from 10 to 11",
+        "can you book a 45-minute review with a@b.org and c@d.org in two hours without a zoom link?",
+        "schedule “Hull review” with anna@example.com next Friday at noon",
+        "schedule a meeting with anna@example.com tomorrow at 9:00 New York time",
+        "set up a call tomorrow 10am with bo@example.com, sue@example.com regarding the restoration plan",
+    ];
+    expect![[r#"
+        book a meeting tomorrow at 15:00 with anna@example.com about the budget
+          calendar_create_event {"title":"Meeting about the budget","start_time":"2026-11-16T15:00:00+01:00","end_time":"2026-11-16T15:30:00+01:00","attendees":["anna@example.com"]}
+        Book a meeting with anna@example.com tomorrow at 3pm for 45 minutes
+          calendar_create_event {"title":"Meeting with anna@example.com","start_time":"2026-11-16T15:00:00+01:00","end_time":"2026-11-16T15:45:00+01:00","attendees":["anna@example.com"]}
+        please arrange a call with bo@example.com on Monday from 10 to 11
+          calendar_create_event {"title":"Call with bo@example.com","start_time":"2026-11-16T10:00:00+01:00","end_time":"2026-11-16T11:00:00+01:00","attendees":["bo@example.com"]}
+        can you book a 45-minute review with a@b.org and c@d.org in two hours without a zoom link?
+          calendar_create_event {"title":"Review with a@b.org","start_time":"2026-11-15T11:10:00+01:00","end_time":"2026-11-15T11:55:00+01:00","attendees":["a@b.org","c@d.org"],"include_zoom_link":false}
+        schedule “Hull review” with anna@example.com next Friday at noon
+          calendar_create_event {"title":"Hull review","start_time":"2026-11-20T12:00:00+01:00","end_time":"2026-11-20T12:30:00+01:00","attendees":["anna@example.com"]}
+        schedule a meeting with anna@example.com tomorrow at 9:00 New York time
+          calendar_create_event {"title":"Meeting with anna@example.com","start_time":"2026-11-16T09:00:00-05:00","end_time":"2026-11-16T09:30:00-05:00","attendees":["anna@example.com"]}
+        set up a call tomorrow 10am with bo@example.com, sue@example.com regarding the restoration plan
+          calendar_create_event {"title":"Call about the restoration plan","start_time":"2026-11-16T10:00:00+01:00","end_time":"2026-11-16T10:30:00+01:00","attendees":["bo@example.com","sue@example.com"]}
+    "#]].assert_eq(&replies(&text_tools(), &requests));
+}
+
+#[test]
+fn what_is_missing_is_asked_for_and_then_used() {
+    let mut talk = Talk::new();
+    talk.person("book a meeting with Anna about the budget");
+    talk.person("tomorrow at 15:00").person("anna@example.com");
+    talk.check(expect![[r#"
+        person: book a meeting with Anna about the budget
+        says: Please tell me the day, the time and the e-mail addresses of the people to invite.
+        person: tomorrow at 15:00
+        says: Please tell me the e-mail addresses of the people to invite.
+        person: anna@example.com
+        calls: calendar_create_event {"title":"Meeting about the budget","start_time":"2026-11-16T15:00:00+01:00","end_time":"2026-11-16T15:30:00+01:00","attendees":["anna@example.com"]}
+    "#]]);
+}
+
+#[test]
+fn an_open_question_is_dropped_for_another_subject() {
+    let mut talk = Talk::new();
+    talk.person("book a meeting").person("Who built the Fram?");
+    assert_eq!(talk.called()[0].0, "kb_search");
+    let mut talk = Talk::new();
+    talk.person("book a meeting").person("never mind").person("tomorrow at 15:00 with anna@example.com");
+    assert_ne!(talk.called().first().map(|call| call.0.as_str()), Some("calendar_create_event"));
+    let mut talk = Talk::new();
+    talk.person("extract the contacts").person("Ana, ana@example.com");
+    assert_eq!(talk.called()[0].0, "extract_contacts");
+    let mut talk = Talk::new();
+    talk.person("book a meeting").person("start voice");
+    assert_eq!(talk.called()[0].0, "start_voice_session");
+}
+
+#[test]
+fn free_time_is_looked_up() {
+    let requests = [
+        "when is Anna free on Friday?",
+        "is anyone free tomorrow afternoon?",
+        "am I free next week?",
+        "who is free?",
+        "find a free slot of 60 minutes tomorrow",
+        "is the team free on Thursday?",
+        "are you available tomorrow from 10 to 12?",
+    ];
+    expect![[r#"
+        when is Anna free on Friday?
+          calendar_get_availability {"start_date":"2026-11-20T09:00:00+01:00","end_date":"2026-11-20T17:00:00+01:00"}
+        is anyone free tomorrow afternoon?
+          calendar_get_availability {"start_date":"2026-11-16T12:00:00+01:00","end_date":"2026-11-16T17:00:00+01:00"}
+        am I free next week?
+          calendar_get_availability {"start_date":"2026-11-16T09:00:00+01:00","end_date":"2026-11-20T17:00:00+01:00"}
+        who is free?
+          Please tell me the day.
+        find a free slot of 60 minutes tomorrow
+          calendar_get_availability {"start_date":"2026-11-16T09:00:00+01:00","end_date":"2026-11-16T17:00:00+01:00","min_duration_minutes":60}
+        is the team free on Thursday?
+          calendar_get_availability {"start_date":"2026-11-19T09:00:00+01:00","end_date":"2026-11-19T17:00:00+01:00","calendars":["team"]}
+        are you available tomorrow from 10 to 12?
+          calendar_get_availability {"start_date":"2026-11-16T10:00:00+01:00","end_date":"2026-11-16T12:00:00+01:00"}
+    "#]].assert_eq(&replies(&text_tools(), &requests));
+}
+
+#[test]
+fn dates_are_formatted() {
+    let requests = [
+        "how would 2026-03-01 be written in German?",
+        "Write 2026-03-01T10:00:00Z for someone in Tokyo",
+        "what is the format of 1 March 2026 in French?",
+        "how long until 24 December?",
+    ];
+    expect![[r#"
+        how would 2026-03-01 be written in German?
+          format_datetime {"datetime":"2026-03-01T00:00:00+01:00","timezone":"Europe/Oslo","style":"date","locale":"de"}
+        Write 2026-03-01T10:00:00Z for someone in Tokyo
+          format_datetime {"datetime":"2026-03-01T11:00:00+01:00","timezone":"Asia/Tokyo","locale":"nb-NO"}
+        what is the format of 1 March 2026 in French?
+          format_datetime {"datetime":"2026-03-01T00:00:00+01:00","timezone":"Europe/Oslo","style":"date","locale":"fr"}
+        how long until 24 December?
+          format_datetime {"datetime":"2026-12-24T00:00:00+01:00","timezone":"Europe/Oslo","style":"relative","locale":"nb-NO"}
+    "#]].assert_eq(&replies(&text_tools(), &requests));
+}
+
+#[test]
+fn addresses_and_people_are_looked_at() {
+    let requests = [
+        "is anna@example.com a valid email address?",
+        "check this e-mail: foo@bar",
+        "is foo@@bar.com a correct e-mail address?",
+        "extract contacts from this text: Ana Ruiz, ana@example.com, +47 22 33 44 55",
+        "extract the contacts",
+        "find Ingrid Berg on LinkedIn",
+        "linkedin profile of ingrid berg",
+        "What is Marit Eksempel’s LinkedIn?",
+        "find someone on linkedin",
+    ];
+    expect![[r#"
+        is anna@example.com a valid email address?
+          validate_email {"email":"anna@example.com"}
+        check this e-mail: foo@bar
+          validate_email {"email":"foo@bar"}
+        is foo@@bar.com a correct e-mail address?
+          validate_email {"email":"foo@@bar.com"}
+        extract contacts from this text: Ana Ruiz, ana@example.com, +47 22 33 44 55
+          extract_contacts {"text":"Ana Ruiz, ana@example.com, +47 22 33 44 55"}
+        extract the contacts
+          Please tell me the text itself.
+        find Ingrid Berg on LinkedIn
+          linkedin_lookup {"name":"Ingrid Berg"}
+        linkedin profile of ingrid berg
+          linkedin_lookup {"name":"ingrid berg"}
+        What is Marit Eksempel’s LinkedIn?
+          linkedin_lookup {"name":"Marit Eksempel"}
+        find someone on linkedin
+          Please tell me the name (the person's name).
+    "#]]
+    .assert_eq(&replies(&text_tools(), &requests));
+}
+
+#[test]
+fn a_question_never_acts() {
+    for question in [
+        "How do I book a meeting with anna@example.com?",
+        "Who started a voice session?",
+        "What does it mean to call me?",
+        "What is the email address of Marit Eksempel?",
+        "the e-mail address of Marit Eksempel",
+        "look up Colin Archer",
+        "search for ice",
+        "What is the phone number of the museum?",
+    ] {
+        let mut talk = Talk::new();
+        talk.person(question);
+        assert_eq!(talk.called()[0].0, "kb_search", "{question}");
+    }
+}
+
+/// A tool of somebody else.
+pub(crate) fn refunds() -> Folder {
+    let definition = json!({
+        "toolId": "refund_order", "category": "action",
+        "description": "Gives a customer their money back. Use it when someone wants an order refunded.",
+        "parameters": { "type": "object", "additionalProperties": false, "required": ["order_id"], "properties": {
+            "order_id": { "type": "string", "description": "The number of the order." },
+            "reason": { "type": "string", "enum": ["damaged", "late", "other"], "default": "other" },
+            "quantity": { "type": "integer" },
+        } },
+    });
+    folder(
+        &definition,
+        "# Refund an order\n\nGives money back.\n\n## Examples\n\nA damaged parcel:\n\n```json\n{ \"order_id\": \"A-17\", \"reason\": \"damaged\" }\n```\n",
+    )
+}
+
+fn weather() -> Folder {
+    let definition = json!({
+        "toolId": "get_weather", "category": "retrieval", "description": "Tells the weather of a city.",
+        "parameters": { "type": "object", "additionalProperties": false, "required": ["city"], "properties": {
+            "city": { "type": "string" }, "days": { "type": "integer", "default": 1 }, "day": { "type": "string", "format": "date" },
+        } },
+    });
+    folder(
+        &definition,
+        "# Weather\n\nTells the weather.\n\n## Examples\n\n“Will it rain in Oslo?”:\n\n```json\n{ \"city\": \"Oslo\" }\n```\n",
+    )
+}
+
+#[test]
+fn tools_that_nobody_foresaw_have_a_chance() {
+    let mut tools = text_tools();
+    tools.extend([refunds(), weather()]);
+    let requests = [
+        "please refund order 5521",
+        "refund order #A-99 because it was damaged",
+        "refund quantity 2 of order 5521",
+        "I want a refund for my order",
+        "weather in Bergen tomorrow",
+        "What is the weather in São Paulo?",
+        "will it rain in New York?",
+        "what's the weather?",
+    ];
+    expect![[r#"
+        please refund order 5521
+          refund_order {"order_id":"5521"}
+        refund order #A-99 because it was damaged
+          refund_order {"order_id":"A-99","reason":"damaged"}
+        refund quantity 2 of order 5521
+          refund_order {"order_id":"5521","quantity":2}
+        I want a refund for my order
+          Please tell me the order id (the number of the order).
+        weather in Bergen tomorrow
+          get_weather {"city":"Bergen","day":"2026-11-16"}
+        What is the weather in São Paulo?
+          get_weather {"city":"São Paulo"}
+        will it rain in New York?
+          get_weather {"city":"New York"}
+        what's the weather?
+          kb_search {"query":"what's the weather?"}
+    "#]]
+    .assert_eq(&replies(&tools, &requests));
+}
+
+#[test]
+fn a_guide_that_did_not_fit_is_asked_for_first() {
+    let describe = folder(
+        &json!({
+            "toolId": "describe_tool", "category": "utility", "description": "Gives the guide of a tool.",
+            "parameters": { "type": "object", "required": ["tool_id"], "properties": { "tool_id": { "type": "string" } } },
+        }),
+        "# Describe\n\nGives a guide.\n",
+    );
+    let tools = [text_tools(), vec![weather(), describe]].concat();
+    let mut talk = Talk::with_summaries(&tools);
+    talk.person("what is the weather in Bergen?");
+    talk.given(&[ok(json!({ "tool_id": "get_weather", "guide": weather().guide }))])
+        .given(&[ok(json!({ "summary": "It rains." }))]);
+    talk.person("will it rain in Paris?");
+    talk.check(expect![[r#"
+        person: what is the weather in Bergen?
+        calls: describe_tool {"tool_id":"get_weather"}
+        given: ok
+        calls: get_weather {"city":"Bergen"}
+        given: ok
+        says: It rains.
+        person: will it rain in Paris?
+        calls: get_weather {"city":"Paris"}
+    "#]]);
+}
+
+#[test]
+fn a_yes_to_nothing_is_taken_kindly() {
+    let mut talk = Talk::new();
+    talk.person("yes");
+    assert!(talk.called().is_empty() && talk.said().starts_with("All right."));
+}
+
+#[test]
+fn another_part_of_the_base_needs_a_question() {
+    let mut talk = Talk::new();
+    talk.person("try public");
+    assert_eq!(
+        talk.called(),
+        [("kb_search".to_owned(), json!({ "query": "try public", "namespace": "public" }))]
+    );
+}
+
+#[test]
+fn only_declared_tools_are_called() {
+    let tools: Vec<Folder> = text_tools().into_iter().filter(|tool| tool.id.starts_with("kb_")).collect();
+    for request in [
+        "let's talk",
+        "book a meeting tomorrow at 15:00 with a@b.org",
+        "validate a@b.org",
+        "Who built the Fram?",
+    ] {
+        let mut talk = Talk::with(&tools);
+        talk.person(request);
+        assert!(talk.called().iter().all(|(name, _)| name.starts_with("kb_")), "{request}");
+    }
+}
+
+#[test]
+fn a_call_is_hung_up_with_a_goodbye() {
+    let mut talk = Talk::with(&built_in("voice"));
+    talk.person("Goodbye!");
+    talk.given(&[ok(
+        json!({ "reason": "user_requested", "finalMessage": "Goodbye!", "textResponse": null }),
+    )]);
+    talk.check(expect![[r#"
+        person: Goodbye!
+        says: Goodbye!
+        calls: end_voice_session {"closing_message":"Goodbye!"}
+        given: ok
+        (says nothing)
+    "#]]);
+}
