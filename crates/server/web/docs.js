@@ -66,7 +66,7 @@ function fields(schema) {
 
 function media(content) {
   return Object.entries(content || {}).flatMap(([type, { schema, example, examples, 'x-stream-example': stream }]) => [
-    make('h4', {}, make('code', {}, type)),
+    make('h3', {}, make('code', {}, type)),
     fields(schema || {}),
     example === undefined && !stream ? null : json(stream || example),
     ...Object.entries(examples || {}).flatMap(([name, { value }]) =>
@@ -114,7 +114,7 @@ function trial(path, operation) {
       note.textContent = `Not answered: ${error.message}`;
     }
   });
-  return make('div', {}, make('h4', {}, 'Try it'), form, note, output);
+  return make('div', {}, make('h3', {}, 'Try it'), form, note, output);
 }
 
 async function show(response, output) {
@@ -132,10 +132,10 @@ function operationBlock(path, method, operation) {
     make('code', {}, path), ' ', make('span', { className: 'quiet' }, operation.summary));
   const block = make('details', { id: operation.operationId }, head, prose(operation.description));
   if (operation.parameters) {
-    block.append(make('h4', {}, 'Parameters'), make('ul', { className: 'fields' }, ...operation.parameters.map(parameter)));
+    block.append(make('h3', {}, 'Parameters'), make('ul', { className: 'fields' }, ...operation.parameters.map(parameter)));
   }
-  if (operation.requestBody) block.append(make('h4', {}, 'Body'), ...media(operation.requestBody.content).filter(Boolean));
-  block.append(make('h4', {}, 'Answers'));
+  if (operation.requestBody) block.append(make('h3', {}, 'Body'), ...media(operation.requestBody.content).filter(Boolean));
+  block.append(make('h3', {}, 'Answers'));
   block.append(...Object.entries(operation.responses).map(([status, response]) => answer(status, response)));
   if (method === 'get') block.append(trial(path, operation));
   return block;
