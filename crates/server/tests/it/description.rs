@@ -15,7 +15,7 @@ fn not_described(document: &Value, method: &str, path: &str, answer: &Answer) ->
     if described.is_null() {
         return Some(format!("{method} {path} gave {}", answer.status));
     }
-    let Some(kind) = answer.header("content-type") else { return None };
+    let kind = answer.header("content-type")?;
     let media = &described["content"][kind.split(';').next().unwrap()];
     if media.is_null() {
         return Some(format!("{method} {path} gave {kind} with {}", answer.status));

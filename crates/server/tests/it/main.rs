@@ -1,4 +1,5 @@
 //! The server on a real socket.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod blocked;
 mod confirmations;
