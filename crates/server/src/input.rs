@@ -1,5 +1,7 @@
 //! What a client sends: bodies within limits, and JSON whose faults are named.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::StatusCode;
@@ -12,6 +14,9 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::error::ApiError;
+
+/// How long a body may take to arrive, so that nobody holds a connection by sending nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The id in a path. One that is no text is refused in the form that the path's clients expect.
 pub(crate) struct Id(pub(crate) String);
@@ -45,7 +50,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asking<T> {
 /// Reads a body as JSON.
 pub(crate) async fn json(app: &App, body: Body) -> Result<Value, ApiError> {
     let most = app.settings.max_body_bytes;
-    let bytes = match Limited::new(body, most).collect().await {
+    let Ok(arrived) = tokio::time::timeout(PATIENCE, Limited::new(body, most).collect()).await else {
+        let message = format!("The body did not arrive within {} seconds.", PATIENCE.as_secs());
+        let error = ApiError { retryable: true, ..ApiError::new(ErrorType::Transient, message) };
+        return Err(error.with_status(StatusCode::REQUEST_TIMEOUT));
+    };
+    let bytes = match arrived {
         Ok(collected) => collected.to_bytes(),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             let message = format!("The body is too large; {most} bytes are the most.");

@@ -2,7 +2,10 @@
 
 use quarterdeck_server::Settings;
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
+use crate::http::Open;
 use crate::world::World;
 
 #[tokio::test]
@@ -71,4 +74,15 @@ async fn a_client_has_only_so_many_answers_at_once() {
     world.go_on.add_permits(1);
     assert!(first.rest().await.text().ends_with("data: [DONE]\n\n"));
     assert_eq!(say("hello").send().await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let world = World::new().await;
+    let mut bytes = world.post("/api/chat", &json!({ "message": "hello" })).bytes();
+    bytes.truncate(bytes.len() - 5);
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    stream.write_all(&bytes).await.unwrap();
+    let answer = Open::read(stream).await.rest().await;
+    assert_eq!((answer.refusal().0, answer.refusal().1), (408, "TRANSIENT".into()));
 }

@@ -73,7 +73,7 @@ impl Operation {
             examples.iter().map(|(name, value)| ((*name).to_owned(), json!({ "value": value }))).collect();
         let content =
             json!({ "application/json": { "schema": reference("schemas", schema), "examples": examples } });
-        self.with("requestBody", json!({ "required": true, "content": content })).refuses(&[400, 413])
+        self.with("requestBody", json!({ "required": true, "content": content })).refuses(&[400, 408, 413])
     }
 
     /// An answer in JSON.

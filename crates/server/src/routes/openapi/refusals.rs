@@ -25,7 +25,7 @@ impl Form {
 type RefusalRow = (u16, &'static str, ErrorType, &'static str);
 
 /// Every status that a request is refused with.
-const REFUSALS: [RefusalRow; 11] = [
+const REFUSALS: [RefusalRow; 12] = [
     (
         400,
         "BadRequest",
@@ -41,6 +41,7 @@ const REFUSALS: [RefusalRow; 11] = [
     ),
     (404, "NotFound", ErrorType::NotFound, "There is no such thing, or it is somebody else's."),
     (405, "MethodNotAllowed", ErrorType::Validation, "The path does not take that method."),
+    (408, "TooSlow", ErrorType::Transient, "The body did not arrive in time."),
     (409, "Busy", ErrorType::Conflict, "An answer is still being written in this conversation."),
     (410, "Gone", ErrorType::SessionInactive, "The session has ended, or the question has expired."),
     (413, "TooLarge", ErrorType::Validation, "The body is too large."),
@@ -96,7 +97,7 @@ fn response(&(status, _, kind, meaning): &RefusalRow, form: Form) -> Value {
 }
 
 fn example(status: u16, kind: ErrorType, meaning: &str) -> Value {
-    let retryable = matches!(status, 409 | 429 | 503);
+    let retryable = matches!(status, 408 | 409 | 429 | 503);
     let mut example = json!({ "error": { "type": kind, "message": meaning, "retryable": retryable } });
     if kind == ErrorType::Blocked {
         example["error"]["message"] = "You are blocked until 2026-11-15T12:00:00Z.".into();
