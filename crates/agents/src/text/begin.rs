@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    ChatMessage, ConfirmationAnswer, ErrorType, Outcome, SideEffects, ToolError, ToolResponse,
+    ChatMessage, ConfirmationAnswer, ErrorType, Outcome, SideEffects, ToolError, ToolResponse, Usage,
 };
 use quarterdeck_runtime::{Answer, Asking, Session, TurnStart};
 
 use super::conversation::{Conversation, Running, Seat};
 use super::drive::{Drive, as_note};
-use super::event::Event;
+use super::event::{Event, Failure};
 use super::history::{self, TurnRecord};
 use super::live::{Live, Reader};
 use super::prepared::Prepared;
@@ -285,13 +285,27 @@ impl Inner {
         for (id, response) in waiting.iter().flat_map(|record| record.turn.last_answers()) {
             let _ = seat.live.push(Event::Answered { id: id.into(), response });
         }
+        let mut is_news = waiting.is_some();
         for decision in decisions {
             let (id, response) = self.carry_out(session, Some(&conversation), &decision).await;
             if !is_invalid(&response) {
+                is_news = true;
                 let _ = seat.live.push(Event::Answered { id, response });
             }
         }
-        let record = match conversation.unfinished() {
+        if !is_news {
+            // Somebody else was faster, and the model has been told.
+            let failure = Failure::invalid_confirmation();
+            let _ = seat.live.push(Event::Failed(failure));
+            let ending = Some(Ending::Failed);
+            let _ = seat.live.push(Event::Finished { ending, usage: Usage::default() });
+            return;
+        }
+        let unfinished = conversation.unfinished().map(|mut record| {
+            conversation.lock().settle(&mut record);
+            record
+        });
+        let record = match unfinished {
             Some(record) => record,
             // Nobody waits any more: the person had gone on talking. The model is told, and may say something.
             None => {
@@ -350,8 +364,8 @@ fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String>
 }
 
 fn not_valid() -> Refusal {
-    let message = "This confirmation is not valid. Nothing was done.";
-    Refusal::Confirmation(Box::new(ToolError::new(ErrorType::ConfirmationInvalid, message)))
+    let Failure { kind, message, .. } = Failure::invalid_confirmation();
+    Refusal::Confirmation(Box::new(ToolError::new(kind, message)))
 }
 
 /// Unknown, used, or being answered by somebody else: no outcome of the call.

@@ -234,6 +234,7 @@ impl Drive {
     async fn finish(mut self) {
         self.pass_on_waiting();
         self.seat.conversation.session.turn_completed();
+        self.seat.conversation.lock().settle(&mut self.record);
         let ending = self.record.turn.ending().cloned();
         if ending == Some(Ending::Empty) {
             self.tell(Event::Failed(Failure {
@@ -253,6 +254,7 @@ impl Drive {
         {
             let mut talk = self.seat.conversation.lock();
             if self.prepared.transcript.is_none() {
+                talk.settle(&mut self.record);
                 talk.keep(self.record.clone());
             }
             // What came too late for this turn is told in the next one.
