@@ -126,10 +126,20 @@ impl TextAgent {
             agent.carry_out(&conversation.session, None, &decision).await;
             conversation.lock().questions.retain(|question| !question.is_answered_by(&decision));
         }
+        // Clients send a request again when its answer was lost on the way, and by then tools may have run.
+        let earlier =
+            conversation.lock().untold.clone().filter(|record| is_retry && record.is_of(&fingerprint));
+        if earlier.as_ref().is_some_and(|record| record.turn.ending() == Some(&Ending::Answered))
+            && let Some(told) = conversation.lock().retell(&fingerprint, &conversation.session.id().into())
+        {
+            return Ok(Live::over(told).follow());
+        }
         let prepared = Prepared::new(agent, &conversation, &visitor.situation, Some(before));
-        let TurnStart { number, notes, .. } = conversation.session.begin_turn(None);
+        let TurnStart { number, mut notes, .. } = conversation.session.begin_turn(None);
+        notes.extend(earlier.iter().flat_map(|record| already_done(&conversation, record)));
         let with_notes = with_notes(&conversation, notes, &text);
-        let record = agent.new_record(number, None, text, with_notes)?;
+        let key = Some(fingerprint);
+        let record = TurnRecord { key, ..agent.new_record(number, None, text, with_notes)? };
         Ok(agent.go(seat, record, prepared, Asking::AnswersFirst))
     }
 
@@ -360,7 +370,8 @@ fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String>
     });
     let done = results.flatten().filter(|result| writes(&result.name));
     let done = done.filter(|result| matches!(result.response.outcome, Outcome::Success(_)));
-    done.map(|result| format!("{} was done already, in the answer that is made anew.", result.name)).collect()
+    done.map(|result| format!("{} was done already, in an earlier attempt at this answer.", result.name))
+        .collect()
 }
 
 fn not_valid() -> Refusal {

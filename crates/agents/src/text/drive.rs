@@ -253,9 +253,12 @@ impl Drive {
         let usage = self.record.turn.usage();
         {
             let mut talk = self.seat.conversation.lock();
-            if self.prepared.transcript.is_none() {
-                talk.settle(&mut self.record);
-                talk.keep(self.record.clone());
+            match self.prepared.transcript {
+                None => {
+                    talk.settle(&mut self.record);
+                    talk.keep(self.record.clone());
+                }
+                Some(_) => talk.untold = Some(self.record.clone()),
             }
             // What came too late for this turn is told in the next one.
             talk.notes.append(&mut self.notes);
