@@ -45,6 +45,7 @@ fn table() -> Vec<Route> {
         Route::at("/healthz").get(health::alive, health::alive_described()),
         Route::at("/readyz").get(health::ready, health::ready_described()),
         Route::at("/openapi.json").get(openapi::get, openapi::described()),
+        Route::at("/").get(docs::home, docs::home_described()),
         Route::at("/docs").get(docs::get, docs::described()),
     ]
 }
