@@ -7,6 +7,7 @@
 mod base;
 mod cache;
 mod day;
+mod embed;
 pub mod eval;
 mod index;
 mod passages;

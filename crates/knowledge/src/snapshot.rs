@@ -4,12 +4,10 @@ use std::collections::HashMap;
 
 use quarterdeck_contracts::{EmbedError, Embedder, EmbeddingModel, KnowledgeRecord, sha256};
 
+use crate::embed::embed_on_every_core;
 use crate::index::Index;
 use crate::passages::embedded_texts;
 use crate::vectors::{VectorError, Vectors};
-
-/// How many passages are embedded at a time.
-const BATCH: usize = 32;
 
 /// Vectors that were computed before, of one model, by the SHA-256 of what was embedded.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,20 +89,15 @@ fn embed_all(
     let total = rows.len();
     let mut done = total - missing.len();
     progress(Progress { done, total });
-    for batch in missing.chunks(BATCH) {
-        let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-        let vectors = embedder.embed(&texts).map_err(BuildError::Embed)?;
-        if vectors.len() != texts.len() {
-            return Err(BuildError::Embed(EmbedError(
-                "it gave another number of vectors than texts".to_owned(),
-            )));
-        }
-        for ((row, _), vector) in batch.iter().zip(vectors) {
+    let texts: Vec<&str> = missing.iter().map(|(_, text)| text.as_str()).collect();
+    embed_on_every_core(embedder, &texts, |first, vectors| {
+        done += vectors.len();
+        for ((row, _), vector) in missing[first..].iter().zip(vectors) {
             rows[*row] = Some(vector);
         }
-        done += batch.len();
         progress(Progress { done, total });
-    }
+        Ok(())
+    })?;
     let mut rows = rows.into_iter().map(Option::unwrap_or_default).zip(keys);
     let mut vectors = Vectors::new(model.clone());
     for count in counts {

@@ -140,6 +140,9 @@ pub(crate) struct KbEvalOptions {
     /// Also write what was found: question, record and score, separated by tabs
     #[arg(long, value_name = "FILE")]
     pub(crate) run_out: Option<PathBuf>,
+    /// Keep the vectors in this file, so that the next measurement need not make them again
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vectors: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -286,7 +286,18 @@ fn evaluate(options: &KbEvalOptions) -> anyhow::Result<Verdict> {
                 )?)
             }
         };
-    let base = KnowledgeBase::build(corpus, embedder, None, Floor::NONE, &mut progress())?;
+    let mut file = match &options.vectors {
+        Some(path) => Some(KnowledgeFile::open(path)?.file),
+        None => None,
+    };
+    let known = match (&file, &embedder) {
+        (Some(file), Some(embedder)) => Some(file.vectors(embedder.model())?),
+        _ => None,
+    };
+    let base = KnowledgeBase::build(corpus, embedder, known.as_ref(), Floor::NONE, &mut progress())?;
+    if let Some(file) = &mut file {
+        file.save(&[], base.known_vectors().as_ref())?;
+    }
     let mut run = Run::new();
     for (id, text) in queries.into_iter().filter(|(id, _)| judgements.contains_key(id)) {
         let query = KnowledgeQuery {
