@@ -5,10 +5,14 @@
 //! record says never changes how it is treated.
 
 mod base;
+mod best;
+#[cfg(feature = "sqlite")]
+mod bytes;
 mod cache;
 mod day;
 mod embed;
 pub mod eval;
+mod get;
 mod index;
 mod passages;
 mod record;
