@@ -26,7 +26,9 @@ mod vectors;
 mod worker;
 
 pub use base::{KnowledgeBase, Stats};
-pub use record::{Fault, FromPath, LARGEST_FILE, Problem, Read, parse_markdown, read_folder, read_jsonl};
+pub use record::{
+    Fault, FromPath, LARGEST_FILE, Problem, Read, fingerprint, parse_markdown, read_folder, read_jsonl,
+};
 pub use search::Floor;
 pub use snapshot::{BuildError, KnownVectors, Progress};
 pub use vectors::VectorError;
