@@ -171,8 +171,9 @@ impl Embedder for Noise {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let seed =
-            |text: &str| text.bytes().fold(1, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+        let seed = |text: &str| {
+            text.bytes().fold(1, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()))
+        };
         let embed = |text: &&str| {
             let mut dice = Dice(seed(text));
             (0..384).map(|_| dice.next() as f32 - 0.5).collect()

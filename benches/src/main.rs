@@ -35,7 +35,9 @@ fn main() {
             let records = records.and_then(|records| records.parse().ok()).unwrap_or(10_000);
             return println!("{}", knowledge::measure(records));
         }
-        ("knowledge-opened", Some(file)) => return println!("{}", knowledge::measure_opened(Path::new(file))),
+        ("knowledge-opened", Some(file)) => {
+            return println!("{}", knowledge::measure_opened(Path::new(file)));
+        }
         _ => {}
     }
     let folder = arguments.get(1).map_or(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"), String::as_str);

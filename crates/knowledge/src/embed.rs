@@ -31,7 +31,8 @@ pub(crate) fn embed_on_every_core(
         for number in 0..threads {
             let (give, next) = (give.clone(), &next);
             let worker = move || take_batches(embedder, texts, next, &give);
-            let started = thread::Builder::new().name("knowledge-build".to_owned()).spawn_scoped(scope, worker);
+            let started =
+                thread::Builder::new().name("knowledge-build".to_owned()).spawn_scoped(scope, worker);
             // A machine that is short of threads takes longer; one that has none says so.
             if let (Err(error), 0) = (started, number) {
                 return Err(BuildError::Embed(EmbedError(format!("no thread could be started: {error}"))));

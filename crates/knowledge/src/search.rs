@@ -7,10 +7,8 @@ use crate::index::{BadFilter, Bits, Doc, Index, K1, Query};
 use crate::snippet::quote;
 use crate::vectors::Vectors;
 
-/// How many candidates each leg brings.
-const CANDIDATES: usize = 100;
-/// Up to so many records that pass the filter, all of them are candidates.
-const ALL_CANDIDATES: usize = 2_000;
+/// How many records are scored again with all digits of the question, at the least.
+const RESCORED: usize = 200;
 /// How many results a question gets at the most.
 const MOST_RESULTS: usize = 1_000;
 
@@ -123,7 +121,7 @@ fn rank(
         }
         None => (Vec::new(), 0),
         Some(meaning) => {
-            let hits = fuse(&words, meaning, passing);
+            let hits = fuse(&words, meaning, passing, most);
             let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
             let nearest = hits.iter().map(|hit| hit.cosine).fold(0.0, f64::max);
             if best >= floor.both || nearest >= floor.meaning {
@@ -190,34 +188,17 @@ impl Words {
     fn scaled(&self, score: f32) -> f64 {
         if self.scale > 0.0 { (f64::from(score) / self.scale).clamp(0.0, 1.0) } else { 0.0 }
     }
-
-    fn candidates(&self, most: usize) -> Vec<Doc> {
-        let mut best = Best::new(most);
-        for (&score, doc) in self.scores.iter().zip(0..) {
-            if score > 0.0 {
-                best.offer(f64::from(score), doc);
-            }
-        }
-        best.finish().into_iter().map(|(_, doc)| doc).collect()
-    }
 }
 
-/// Half words, half meaning. What one leg found is scored exactly in the other: absent is not zero.
-fn fuse(words: &Words, meaning: Meaning<'_>, passing: &Bits) -> Vec<Hit> {
-    let candidates: Vec<Doc> = if passing.count() <= ALL_CANDIDATES {
-        passing.iter().collect()
-    } else {
-        let mut both = words.candidates(CANDIDATES);
-        both.extend(meaning.vectors.nearest(meaning.question, passing, CANDIDATES));
-        both.sort_unstable();
-        both.dedup();
-        both
-    };
+/// Half words, half meaning, for every record that passes: neither leg picks candidates for the other, so nothing can be
+/// lost between them.
+fn fuse(words: &Words, meaning: Meaning<'_>, passing: &Bits, most: usize) -> Vec<Hit> {
+    let fused = |doc, cosine: f64| 0.5 * words.of(doc) + 0.5 * cosine.clamp(0.0, 1.0);
+    let Meaning { vectors, question } = meaning;
     let hit = |doc| {
-        let near = meaning.vectors.score(doc, meaning.question);
+        let near = vectors.score(doc, question);
         let cosine = near.map_or(0.0, |(cosine, _)| f64::from(cosine).clamp(0.0, 1.0));
-        let score = 0.5 * words.of(doc) + 0.5 * cosine;
-        Hit { doc, score, cosine, passage: near.map(|(_, passage)| passage) }
+        Hit { doc, score: fused(doc, cosine), cosine, passage: near.map(|(_, passage)| passage) }
     };
-    candidates.into_iter().map(hit).collect()
+    vectors.best(question, passing, RESCORED.max(2 * most), fused).into_iter().map(hit).collect()
 }

@@ -40,8 +40,10 @@ pub(crate) enum KbCommand {
     #[command(after_help = "Example:\n  quarterdeck kb export > records.jsonl")]
     Export(KbStatsOptions),
     /// Add records from a file of JSON lines
-    #[command(after_help = "Each line is a record: `id`, `title`, `text`, and whatever else a record has. Those that were imported \
-                      before are replaced; the others stay.\n\nExample:\n  quarterdeck kb import records.jsonl")]
+    #[command(
+        after_help = "Each line is a record: `id`, `title`, `text`, and whatever else a record has. Those that were imported \
+                      before are replaced; the others stay.\n\nExample:\n  quarterdeck kb import records.jsonl"
+    )]
     Import(KbImportOptions),
     /// Measure search on questions whose answers are known
     #[command(

@@ -147,7 +147,8 @@ mod tests {
 
     fn kept(index: &Index) -> Records {
         let mut records = Records::default();
-        (0..index.records.len() as Doc).for_each(|doc| records.push(index.records.id(doc), index.records.body(doc)));
+        (0..index.records.len() as Doc)
+            .for_each(|doc| records.push(index.records.id(doc), index.records.body(doc)));
         records
     }
 

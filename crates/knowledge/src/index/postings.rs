@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn parts_that_do_not_belong_together_are_refused() {
         let sound = |starts: &[usize], docs: &[Doc], counts: &[u8]| {
-            Postings::from_parts(starts.to_vec(), docs.to_vec(), counts.to_vec(), Vec::new(), vec![1.0; 2]).is_some()
+            Postings::from_parts(starts.to_vec(), docs.to_vec(), counts.to_vec(), Vec::new(), vec![1.0; 2])
+                .is_some()
         };
         assert!(sound(&[0, 1, 2], &[0, 1], &[1, 1]));
         assert!(!sound(&[0, 1, 3], &[0, 1], &[1, 1]));

@@ -16,7 +16,10 @@ impl Records {
     /// Room for so many records of so many bytes in all.
     #[cfg(feature = "sqlite")]
     pub(crate) fn with_capacity(records: usize, bytes: usize) -> Self {
-        Self { ids: Strings::with_capacity(records, records * 24), bodies: Strings::with_capacity(records, bytes) }
+        Self {
+            ids: Strings::with_capacity(records, records * 24),
+            bodies: Strings::with_capacity(records, bytes),
+        }
     }
 
     /// Takes a record as JSON; ids come in their order.

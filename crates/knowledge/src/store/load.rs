@@ -48,7 +48,8 @@ impl KnowledgeFile {
     /// What the base was built from, if one was saved.
     pub fn sources(&self) -> Result<Option<Sources>, FileError> {
         let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
-        let found = self.connection.query_row("SELECT fingerprint, left_out FROM sources", [], row).optional()?;
+        let found =
+            self.connection.query_row("SELECT fingerprint, left_out FROM sources", [], row).optional()?;
         Ok(found.map(|(fingerprint, left_out)| Sources {
             fingerprint,
             left_out: usize::try_from(left_out).unwrap_or_default(),
@@ -66,9 +67,11 @@ impl KnowledgeFile {
         let mut rows = statement.query([])?;
         let mut last = String::new();
         while let Some(row) = rows.next()? {
-            let text = |at| row.get_ref(at).map_err(FileError::from).and_then(|value| {
-                value.as_str().map_err(|_| self.damaged("a record is not text"))
-            });
+            let text = |at| {
+                row.get_ref(at)
+                    .map_err(FileError::from)
+                    .and_then(|value| value.as_str().map_err(|_| self.damaged("a record is not text")))
+            };
             let (id, hash, body) = (text(0)?, text(1)?, text(2)?);
             if hash_of(body) != hash || (records.len() > 0 && id <= last.as_str()) {
                 return Err(self.damaged("a record does not have the content that was stored"));
@@ -90,7 +93,8 @@ impl KnowledgeFile {
 
     /// Something derived, if it is whole and of these records.
     fn part(&self, name: &str, stamp: &[u8; 32]) -> Result<Option<Vec<u8>>, FileError> {
-        let mut statement = self.connection.prepare("SELECT bytes FROM parts WHERE name = ?1 ORDER BY number")?;
+        let mut statement =
+            self.connection.prepare("SELECT bytes FROM parts WHERE name = ?1 ORDER BY number")?;
         let mut rows = statement.query(params![name])?;
         let mut content = Vec::new();
         while let Some(row) = rows.next()? {

@@ -42,7 +42,9 @@ pub enum FileError {
         what: String,
     },
     /// The disk, or another process that holds the file.
-    #[error("the knowledge base cannot be read or written; is the disk full, or another process at work on it?")]
+    #[error(
+        "the knowledge base cannot be read or written; is the disk full, or another process at work on it?"
+    )]
     Sqlite(#[from] rusqlite::Error),
     /// The disk.
     #[error("the knowledge base's file cannot be handled")]
@@ -58,7 +60,10 @@ impl FileError {
         match self {
             Self::Damaged { .. } => true,
             Self::Sqlite(error) => {
-                matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+                matches!(
+                    error.sqlite_error_code(),
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                )
             }
             _ => false,
         }

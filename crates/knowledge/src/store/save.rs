@@ -96,7 +96,12 @@ fn save_records(transaction: &Transaction<'_>, records: &Records) -> Result<(Cha
     Ok((changes, stamp.finish()))
 }
 
-fn save_part(transaction: &Transaction<'_>, name: &str, stamp: &[u8; 32], content: &[u8]) -> Result<(), FileError> {
+fn save_part(
+    transaction: &Transaction<'_>,
+    name: &str,
+    stamp: &[u8; 32],
+    content: &[u8],
+) -> Result<(), FileError> {
     transaction.execute("DELETE FROM parts WHERE name = ?1", [name])?;
     let mut put = transaction.prepare("INSERT INTO parts (name, number, bytes) VALUES (?1, ?2, ?3)")?;
     put.execute(params![name, 0, &tied(stamp, content)[..]])?;

@@ -30,7 +30,8 @@ impl Embedder for Letters {
 }
 
 fn record(id: &str, text: &str) -> KnowledgeRecord {
-    let record = serde_json::json!({ "id": id, "type": "doc", "namespace": "studio", "title": id, "text": text });
+    let record =
+        serde_json::json!({ "id": id, "type": "doc", "namespace": "studio", "title": id, "text": text });
     serde_json::from_value(record).unwrap()
 }
 
@@ -72,7 +73,11 @@ fn what_is_saved_is_there_again_and_only_changes_are_written() {
     assert_eq!(file.sources().unwrap(), Some(sources("f")));
     let fresh = crate::KnowledgeBase::from_records(second.to_vec(), Some(Letters::new("1")), None).unwrap();
     assert_eq!(loaded.base.known_vectors(), fresh.known_vectors());
-    assert_eq!(file.vectors(Letters::new("1").model()).unwrap().len(), 3, "what nobody needs any more is gone");
+    assert_eq!(
+        file.vectors(Letters::new("1").model()).unwrap().len(),
+        3,
+        "what nobody needs any more is gone"
+    );
     assert!(file.vectors(Letters::new("2").model()).unwrap().is_empty());
 }
 
@@ -124,7 +129,8 @@ fn a_base_is_replaced_in_its_file_too() {
 fn damage_anywhere_is_noticed_or_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kb.db");
-    let many: Vec<_> = (0..300).map(|at| record(&format!("doc:{at:03}"), &format!("words {at} ").repeat(40))).collect();
+    let many: Vec<_> =
+        (0..300).map(|at| record(&format!("doc:{at:03}"), &format!("words {at} ").repeat(40))).collect();
     build(&mut open(&path), &many, Some(Letters::new("1"))).unwrap();
     let whole = fs::read(&path).unwrap();
     let expected = open(&path).load(Floor::NONE).unwrap().unwrap().base;
@@ -163,7 +169,9 @@ fn a_file_that_was_cut_is_noticed_and_set_aside() {
         fs::write(&path, &whole[..length]).unwrap();
         match KnowledgeFile::open(&path) {
             Ok(Opened { set_aside: Some(_), file }) => assert!(file.load(Floor::NONE).unwrap().is_none()),
-            Ok(opened) => assert!(opened.file.load(Floor::NONE).is_err_and(|error| error.is_damage()), "{length}"),
+            Ok(opened) => {
+                assert!(opened.file.load(Floor::NONE).is_err_and(|error| error.is_damage()), "{length}")
+            }
             Err(error) => panic!("{length}: {error}"),
         }
     }
@@ -188,7 +196,8 @@ fn a_foreign_file_and_a_newer_one_are_left_and_an_older_one_is_begun_anew() {
 
     let path = folder.path().join("kb.db");
     build(&mut open(&path), &[record("doc:a", "one")], None).unwrap();
-    let version = |number: i32| Connection::open(&path).unwrap().pragma_update(None, "user_version", number).unwrap();
+    let version =
+        |number: i32| Connection::open(&path).unwrap().pragma_update(None, "user_version", number).unwrap();
     version(open::CURRENT + 1);
     assert!(matches!(KnowledgeFile::open(&path), Err(FileError::Newer(_))));
     Connection::open(&path).unwrap().execute_batch("DROP TABLE parts; DROP TABLE sources").unwrap();

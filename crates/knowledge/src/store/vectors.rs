@@ -17,8 +17,11 @@ const DIGEST: usize = 8;
 impl KnowledgeFile {
     /// The vectors of a model, whether the build that made them was finished or not.
     pub fn vectors(&self, model: &EmbeddingModel) -> Result<KnownVectors, FileError> {
-        let mut known =
-            KnownVectors { model: model.clone(), rows: Rows::nothing(model.dimension, 0), at: HashMap::new() };
+        let mut known = KnownVectors {
+            model: model.clone(),
+            rows: Rows::nothing(model.dimension, 0),
+            at: HashMap::new(),
+        };
         self.each_vector(model, |key, bytes, scale| {
             known.at.insert(key, known.rows.len());
             known.rows.push(bytes, scale);
@@ -48,7 +51,11 @@ impl KnowledgeFile {
 }
 
 /// Adds vectors; those that are there stay.
-pub(super) fn put(connection: &Connection, model: &EmbeddingModel, fresh: &[Fresh<'_>]) -> rusqlite::Result<()> {
+pub(super) fn put(
+    connection: &Connection,
+    model: &EmbeddingModel,
+    fresh: &[Fresh<'_>],
+) -> rusqlite::Result<()> {
     let mut put = connection.prepare_cached(
         "INSERT INTO vectors (model, key, vector) VALUES (?1, ?2, ?3) ON CONFLICT (model, key) DO NOTHING",
     )?;

@@ -12,10 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::best::Best;
 use crate::index::{Bits, Doc};
 pub(crate) use rows::Rows;
-use scan::{Question, scan};
+use scan::{Question, Scan};
 
-/// How many records of the scan are scored again with all digits of the question.
-const RESCORED: usize = 200;
 /// A scan of so many rows is worth another thread: starting one takes as long as a few thousand.
 const WORTH_A_THREAD: usize = 16_384;
 /// How many threads scan at the most; memory is not faster than a few of them.
@@ -72,21 +70,20 @@ impl Vectors {
         scored.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
     }
 
-    /// The records nearest to a question among those that pass, the nearest first, at most `most`.
-    pub(crate) fn nearest(&self, question: &[f32], filter: &Bits, most: usize) -> Vec<Doc> {
-        let mut best = Best::new(most);
-        for (_, doc) in self.scan(&Question::new(question), filter, RESCORED.max(most)) {
-            if let Some((cosine, _)) = self.score(doc, question) {
-                best.offer(f64::from(cosine), doc);
-            }
-        }
-        best.finish().into_iter().map(|(_, doc)| doc).collect()
-    }
-
-    fn scan(&self, question: &Question, filter: &Bits, most: usize) -> Vec<(f64, Doc)> {
+    /// The records among those that pass whose cosine with the question `score` puts first, at most `most`, with all
+    /// of them compared. The question is rounded for it: whoever needs the last digits asks [`Self::score`].
+    pub(crate) fn best(
+        &self,
+        question: &[f32],
+        filter: &Bits,
+        most: usize,
+        score: impl Fn(Doc, f64) -> f64 + Copy + Send + Sync,
+    ) -> Vec<Doc> {
+        let question = &Question::new(question);
         let share = |number, of| {
             let mut best = Best::new(most);
-            scan(&self.rows, &self.starts, question, filter.share(number, of), &mut best);
+            let scan = Scan { rows: &self.rows, starts: &self.starts, question };
+            scan.run(filter.share(number, of), score, &mut best);
             best.finish()
         };
         let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
@@ -106,7 +103,7 @@ impl Vectors {
             }
             found.into_iter().for_each(|(score, doc)| best.offer(score, doc));
         });
-        best.finish()
+        best.finish().into_iter().map(|(_, doc)| doc).collect()
     }
 }
 
@@ -170,16 +167,19 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_are_those_of_exact_scoring_on_any_number_of_threads() {
+    fn the_best_are_those_of_exact_scoring_on_any_number_of_threads() {
         let docs = 3 * WORTH_A_THREAD as u32;
         let vectors = vectors(docs);
         let query = unit(&model(), &vector(77)).unwrap();
+        let score = |doc: Doc, cosine: f64| 0.5 * cosine + 0.5 / f64::from(doc % 50 + 1);
         for keep in [1, 2, 100] {
             let filter = Bits::of(docs as usize, |at| at % keep == 0);
             let mut truth = Best::new(10);
-            filter.iter().for_each(|doc| truth.offer(f64::from(vectors.score(doc, &query).unwrap().0), doc));
-            let truth: Vec<Doc> = truth.finish().into_iter().map(|(_, doc)| doc).collect();
-            assert_eq!(vectors.nearest(&query, &filter, 10), truth);
+            for doc in filter.iter() {
+                truth.offer(score(doc, f64::from(vectors.score(doc, &query).unwrap().0)), doc);
+            }
+            let found = vectors.best(&query, &filter, 50, score);
+            assert!(truth.finish().iter().all(|(_, doc)| found.contains(doc)), "{keep}");
         }
         let (cosine, passage) = vectors.score(38, &query).unwrap();
         assert!((cosine - 1.0).abs() < 2e-3 && passage == 1, "{cosine}");

