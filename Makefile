@@ -6,9 +6,11 @@ help: ## Show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 run: setup ## Build the tool folders of this repository and show them
+	@scripts/model --release
 	cargo run --release
 
 test: setup ## Run every test
+	@scripts/model
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
 

@@ -8,6 +8,7 @@ mod commands;
 mod data;
 mod five_mistakes;
 mod knowledge;
+mod knowledge_file;
 mod operating;
 mod permissions;
 mod readme;
