@@ -76,10 +76,18 @@ pub(crate) fn measure_opened(path: &Path) -> Value {
 fn percentiles(base: &KnowledgeBase, rare: bool) -> Value {
     let mut dice = Dice(7);
     let tags = if rare { vec!["rare".to_owned()] } else { Vec::new() };
+    let records = base.stats().records;
     let questions: Vec<KnowledgeQuery> = (0..QUESTIONS)
         .map(|at| KnowledgeQuery {
-            // Two to ten words, as people ask.
-            query: dice.words(2 + at % 9, 80.0),
+            // Two to ten words, as people ask: most of them from a record that is there, one in four from anywhere.
+            query: (0..2 + at % 9)
+                .map(
+                    |word| {
+                        if word % 4 == 3 { dice.word(80.0) } else { dice.word_of(base, at * 100 % records) }
+                    },
+                )
+                .collect::<Vec<_>>()
+                .join(" "),
             namespace: Namespace::Studio,
             filters: RecordFilters { tags: tags.clone(), ..RecordFilters::default() },
             top_k: 5,
@@ -149,6 +157,14 @@ impl Dice {
             number /= 10;
         }
         word
+    }
+
+    /// A word of a record, and none of the most common.
+    fn word_of(&mut self, base: &KnowledgeBase, record: usize) -> String {
+        let got = block_on(base.get(vec![format!("doc:{record:06}")], Namespaces::from(Namespace::ALL)));
+        let text = got.expect("it is there").remove(0).text;
+        let words: Vec<&str> = text.split(' ').filter(|word| word.len() > 4).collect();
+        words[(self.next() * words.len() as f64) as usize].to_owned()
     }
 
     fn words(&mut self, count: usize, from: f64) -> String {

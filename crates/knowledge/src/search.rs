@@ -21,9 +21,6 @@ const MOST_RESULTS: usize = 1_000;
 pub struct Floor {
     /// What the best score must reach when only words are compared.
     pub words: f64,
-    /// Which share of the question the best record must have then, the rarer words weighing more: whoever asks for the
-    /// capital of a country that nobody wrote about does not ask for a capital.
-    pub coverage: f64,
     /// Enough in itself when only words are compared: so many rare words of the question, in a record that says little
     /// else. Long questions are never covered whole, and need not be.
     pub evidence: f64,
@@ -35,14 +32,14 @@ pub struct Floor {
 
 impl Floor {
     /// Everything that has a word of the question or any likeness to it.
-    pub const NONE: Self = Self { words: 0.0, coverage: 0.0, evidence: 0.0, both: 0.0, meaning: 0.0 };
+    pub const NONE: Self = Self { words: 0.0, evidence: 0.0, both: 0.0, meaning: 0.0 };
     /// What the others must reach, as a share of the floor.
     const REST: f64 = 0.2;
 }
 
 impl Default for Floor {
     fn default() -> Self {
-        Self { words: 0.45, coverage: 0.5, evidence: 0.9, both: 0.4, meaning: 0.55 }
+        Self { words: 0.45, evidence: 0.9, both: 0.4, meaning: 0.55 }
     }
 }
 
@@ -119,7 +116,7 @@ fn rank(
     }
     let words = Words::new(index, query, passing);
     match meaning {
-        None if words.is_answer(index, query, floor) => words.hits(floor.words * Floor::REST, most),
+        None if words.is_answer(floor) => words.hits(floor.words * Floor::REST, most),
         None => (Vec::new(), 0),
         Some(meaning) => {
             let hits = fuse(&words, meaning, passing, most);
@@ -163,13 +160,8 @@ impl Words {
     }
 
     /// Whether the best record answers the question, as far as words can tell.
-    fn is_answer(&self, index: &Index, query: &Query, floor: Floor) -> bool {
-        if self.evidence >= floor.evidence {
-            return true;
-        }
-        let best = self.scores.iter().zip(0..).find(|(score, _)| **score == self.best);
-        self.scaled(self.best) >= floor.words
-            && best.is_some_and(|(_, doc)| query.coverage(index, doc) >= floor.coverage)
+    fn is_answer(&self, floor: Floor) -> bool {
+        self.scaled(self.best) >= floor.words || self.evidence >= floor.evidence
     }
 
     /// The best records that reach `least`, and how many do.

@@ -88,7 +88,10 @@ fn a_damaged_file_is_told_set_aside_and_built_anew() {
         let (code, _, told) = seen(&run(files.path(), command));
         assert_eq!(code, Some(0), "{told}");
         assert!(told.contains("kb.db was damaged and is now"), "{told}");
-        assert_eq!(fs::read(files.join(&format!(".quarterdeck/kb.db.damaged-{}", number + 1))).unwrap(), damaged);
+        assert_eq!(
+            fs::read(files.join(&format!(".quarterdeck/kb.db.damaged-{}", number + 1))).unwrap(),
+            damaged
+        );
         let (code, found, told) = seen(&run(files.path(), &["kb", "search", "rounded hull"]));
         assert!(code == Some(0) && found.contains("doc:hull") && !told.contains("damaged"), "{found}{told}");
     }
@@ -177,7 +180,10 @@ fn records_are_imported_line_by_line_and_only_once() {
     assert!(told.contains("0 new, 0 changed, 1 unchanged"), "{told}");
     assert_eq!(fs::read(files.join("kb/imported.jsonl")).unwrap(), first);
 
-    files.write("more.jsonl", "{\"id\": \"person:juell\", \"title\": \"Adolf Juell\", \"text\": \"He baked.\"}\n");
+    files.write(
+        "more.jsonl",
+        "{\"id\": \"person:juell\", \"title\": \"Adolf Juell\", \"text\": \"He baked.\"}\n",
+    );
     let (code, _, told) = seen(&run(files.path(), &["kb", "import", "more.jsonl"]));
     assert!(code == Some(0) && told.contains("0 new, 1 changed, 0 unchanged, 0 left out"), "{told}");
     let (_, found, _) = seen(&run(files.path(), &["kb", "get", "person:juell"]));

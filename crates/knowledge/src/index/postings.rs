@@ -82,11 +82,6 @@ impl Postings {
         self.starts[term as usize + 1] - self.starts[term as usize]
     }
 
-    /// Whether a stem occurs in a record.
-    pub(super) fn has(&self, term: Term, doc: Doc) -> bool {
-        self.docs[self.starts[term as usize]..self.starts[term as usize + 1]].binary_search(&doc).is_ok()
-    }
-
     /// Adds to the scores of records what a stem with this weight brings them, where they pass the filter.
     pub(super) fn add(&self, scores: &mut [f32], term: Term, weight: f32, filter: &Bits) {
         let (start, end) = (self.starts[term as usize], self.starts[term as usize + 1]);

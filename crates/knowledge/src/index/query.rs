@@ -1,6 +1,6 @@
 //! A question as the index understands it.
 
-use super::{Doc, Index, K1, Term};
+use super::{Index, K1, Term};
 use crate::text::{Stems, is_stop_word, words};
 
 /// How much of a question is read, in characters.
@@ -13,8 +13,7 @@ const TRUST: [f32; 3] = [1.0, 0.8, 0.6];
 /// The words of a question, without repetitions and sorted, so that their order does not matter.
 pub(crate) struct Query {
     terms: Vec<QueryTerm>,
-    /// By word: what it would be worth if it were found, whatever it stands for.
-    worth: Vec<f32>,
+    bound: f32,
 }
 
 /// One word of a question.
@@ -23,8 +22,6 @@ struct QueryTerm {
     term: Term,
     /// What a match is worth: 1, or less for a guess.
     weight: f32,
-    /// Which word of the question it may stand for.
-    word: usize,
 }
 
 impl Query {
@@ -42,7 +39,7 @@ impl Query {
 
     fn of_words(index: &Index, asked: &[String]) -> Self {
         let stems = Stems::new();
-        let mut query = Self { terms: Vec::new(), worth: Vec::new() };
+        let mut query = Self { terms: Vec::new(), bound: 0.0 };
         let mut unknown: Vec<(&str, String)> = Vec::new();
         for word in asked {
             let stem = stems.stem(word);
@@ -78,23 +75,8 @@ impl Query {
     /// Adds what one word stands for. A word that nothing matches counts in full as missing.
     fn add(&mut self, index: &Index, meanings: &[(Term, f32)]) {
         let highest = meanings.iter().map(|(term, _)| index.idf(index.frequency(*term))).reduce(f32::max);
-        let word = self.worth.len();
-        self.worth.push(highest.unwrap_or_else(|| index.idf(0)));
-        self.terms.extend(meanings.iter().map(|&(term, weight)| QueryTerm { term, weight, word }));
-    }
-
-    /// Which share of the question a record has, its words weighted by how rare they are. A word that nobody ever wrote
-    /// is the rarest of all.
-    pub(crate) fn coverage(&self, index: &Index, doc: Doc) -> f64 {
-        let mut found = vec![0_f32; self.worth.len()];
-        for QueryTerm { term, weight, word } in &self.terms {
-            if index.postings.has(*term, doc) {
-                found[*word] = found[*word].max(*weight);
-            }
-        }
-        let covered: f32 = found.iter().zip(&self.worth).map(|(found, worth)| found * worth).sum();
-        let all: f32 = self.worth.iter().sum();
-        if all > 0.0 { f64::from(covered / all) } else { 0.0 }
+        self.bound += highest.unwrap_or_else(|| index.idf(0)) * (K1 + 1.0);
+        self.terms.extend(meanings.iter().map(|&(term, weight)| QueryTerm { term, weight }));
     }
 
     fn has(&self, term: Term) -> bool {
@@ -108,11 +90,11 @@ impl Query {
 
     /// What BM25 cannot exceed for these words.
     pub(crate) fn bound(&self) -> f32 {
-        self.worth.iter().sum::<f32>() * (K1 + 1.0)
+        self.bound
     }
 
     /// Whether the question has no words at all.
     pub(crate) fn is_empty(&self) -> bool {
-        self.worth.is_empty()
+        self.bound == 0.0
     }
 }

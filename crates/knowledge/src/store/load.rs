@@ -93,16 +93,22 @@ impl KnowledgeFile {
 
     /// Something derived, if it is whole and of these records.
     fn part(&self, name: &str, stamp: &[u8; 32]) -> Result<Option<Vec<u8>>, FileError> {
+        let size = "SELECT ifnull(sum(octet_length(bytes)), 0) FROM parts WHERE name = ?1 AND number > 0";
+        let size: i64 = self.connection.query_row(size, [name], |row| row.get(0))?;
+        // What is left of a larger piece of memory would stay with the process.
+        let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        let mut digest = Vec::new();
         let mut statement =
-            self.connection.prepare("SELECT bytes FROM parts WHERE name = ?1 ORDER BY number")?;
+            self.connection.prepare("SELECT number, bytes FROM parts WHERE name = ?1 ORDER BY number")?;
         let mut rows = statement.query(params![name])?;
-        let mut content = Vec::new();
         while let Some(row) = rows.next()? {
-            content.extend_from_slice(row.get_ref(0)?.as_blob().unwrap_or_default());
+            let piece = row.get_ref(1)?.as_blob().unwrap_or_default();
+            match row.get::<_, i64>(0)? {
+                0 => digest.extend_from_slice(piece),
+                _ => content.extend_from_slice(piece),
+            }
         }
-        let Some((digest, _)) = content.split_first_chunk::<32>() else { return Ok(None) };
-        let is_whole = tied(stamp, &content[32..]) == *digest;
-        Ok(is_whole.then(|| content.split_off(32)))
+        Ok((tied(stamp, &content)[..] == digest[..]).then_some(content))
     }
 
     /// The vectors of the passages; `None` if some are not there any more.

@@ -11,8 +11,9 @@ use crate::bytes::Writer;
 use crate::index::{Doc, Records};
 use crate::vectors::{Key, Vectors};
 
-/// How large a piece of something derived is at the most, in bytes: SQLite has a limit for one value.
-const PIECE: usize = 64 * 1024 * 1024;
+/// How large a piece of something derived is at the most, in bytes. SQLite has a limit for one value, and takes as much
+/// memory again for it.
+const PIECE: usize = 1024 * 1024;
 
 /// What a base was built from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::Floor;
 struct Letters(EmbeddingModel);
 
 impl Letters {
-    fn new(digest: &str) -> Arc<dyn Embedder> {
+    fn embedder(digest: &str) -> Arc<dyn Embedder> {
         Arc::new(Self(EmbeddingModel { name: "letters".into(), dimension: 26, digest: digest.into() }))
     }
 }
@@ -59,10 +59,10 @@ fn what_is_saved_is_there_again_and_only_changes_are_written() {
     assert!(file.load(Floor::NONE).unwrap().is_none());
     assert_eq!(file.sources().unwrap(), None);
     let first = [record("doc:a", "one"), record("doc:b", "two")];
-    let changes = build(&mut file, &first, Some(Letters::new("1"))).unwrap();
+    let changes = build(&mut file, &first, Some(Letters::embedder("1"))).unwrap();
     assert_eq!(changes, Changes { added: 2, changed: 0, removed: 0, unchanged: 0 });
     let second = [record("doc:a", "one"), record("doc:b", "three"), record("doc:c", "")];
-    let changes = build(&mut file, &second, Some(Letters::new("1"))).unwrap();
+    let changes = build(&mut file, &second, Some(Letters::embedder("1"))).unwrap();
     assert_eq!(changes, Changes { added: 1, changed: 1, removed: 0, unchanged: 1 });
     drop(file);
 
@@ -71,14 +71,15 @@ fn what_is_saved_is_there_again_and_only_changes_are_written() {
     assert!(!loaded.is_rebuilt);
     assert_eq!(loaded.base.records(), second);
     assert_eq!(file.sources().unwrap(), Some(sources("f")));
-    let fresh = crate::KnowledgeBase::from_records(second.to_vec(), Some(Letters::new("1")), None).unwrap();
+    let fresh =
+        crate::KnowledgeBase::from_records(second.to_vec(), Some(Letters::embedder("1")), None).unwrap();
     assert_eq!(loaded.base.known_vectors(), fresh.known_vectors());
     assert_eq!(
-        file.vectors(Letters::new("1").model()).unwrap().len(),
+        file.vectors(Letters::embedder("1").model()).unwrap().len(),
         3,
         "what nobody needs any more is gone"
     );
-    assert!(file.vectors(Letters::new("2").model()).unwrap().is_empty());
+    assert!(file.vectors(Letters::embedder("2").model()).unwrap().is_empty());
 }
 
 #[test]
@@ -86,12 +87,12 @@ fn vectors_of_another_model_go_when_new_ones_come_and_stay_when_none_do() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = open(&folder.path().join("kb.db"));
     let records = [record("doc:a", "one")];
-    build(&mut file, &records, Some(Letters::new("1"))).unwrap();
+    build(&mut file, &records, Some(Letters::embedder("1"))).unwrap();
     build(&mut file, &records, None).unwrap();
     assert_eq!(file.load(Floor::NONE).unwrap().unwrap().base.stats().model, None);
-    assert_eq!(file.vectors(Letters::new("1").model()).unwrap().len(), 1);
-    build(&mut file, &records, Some(Letters::new("2"))).unwrap();
-    assert!(file.vectors(Letters::new("1").model()).unwrap().is_empty());
+    assert_eq!(file.vectors(Letters::embedder("1").model()).unwrap().len(), 1);
+    build(&mut file, &records, Some(Letters::embedder("2"))).unwrap();
+    assert!(file.vectors(Letters::embedder("1").model()).unwrap().is_empty());
     assert_eq!(file.load(Floor::NONE).unwrap().unwrap().base.stats().model.unwrap().digest, "2");
 }
 
@@ -99,13 +100,13 @@ fn vectors_of_another_model_go_when_new_ones_come_and_stay_when_none_do() {
 fn a_build_that_fails_keeps_the_old_base_and_the_vectors_it_made() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = open(&folder.path().join("kb.db"));
-    build(&mut file, &[record("doc:a", "one")], Some(Letters::new("1"))).unwrap();
+    build(&mut file, &[record("doc:a", "one")], Some(Letters::embedder("1"))).unwrap();
     let mut many: Vec<_> = (0..200).map(|at| record(&format!("doc:{at:03}"), "words")).collect();
     many.push(record("doc:z", "unspeakable"));
-    assert!(matches!(build(&mut file, &many, Some(Letters::new("1"))), Err(FileError::Build(_))));
+    assert!(matches!(build(&mut file, &many, Some(Letters::embedder("1"))), Err(FileError::Build(_))));
     let old = file.load(Floor::NONE).unwrap().unwrap().base;
     assert_eq!(old.records(), [record("doc:a", "one")]);
-    assert!(file.vectors(Letters::new("1").model()).unwrap().len() > 100, "they need not be made again");
+    assert!(file.vectors(Letters::embedder("1").model()).unwrap().len() > 100, "they need not be made again");
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn a_base_is_replaced_in_its_file_too() {
     let mut file = open(&path);
     let (base, _) =
         file.build(vec![record("doc:a", "one")], None, Floor::NONE, &sources("1"), &mut |_| {}).unwrap();
-    base.use_model(Letters::new("1"));
+    base.use_model(Letters::embedder("1"));
     file.replace(&base, vec![record("doc:b", "two")], &sources("2"), &mut |_| {}).unwrap();
     let loaded = open(&path).load(Floor::NONE).unwrap().unwrap().base;
     assert_eq!(loaded.records(), base.records());
@@ -131,7 +132,7 @@ fn damage_anywhere_is_noticed_or_does_no_harm() {
     let path = folder.path().join("kb.db");
     let many: Vec<_> =
         (0..300).map(|at| record(&format!("doc:{at:03}"), &format!("words {at} ").repeat(40))).collect();
-    build(&mut open(&path), &many, Some(Letters::new("1"))).unwrap();
+    build(&mut open(&path), &many, Some(Letters::embedder("1"))).unwrap();
     let whole = fs::read(&path).unwrap();
     let expected = open(&path).load(Floor::NONE).unwrap().unwrap().base;
     let (mut told, mut rebuilt) = (0, 0);

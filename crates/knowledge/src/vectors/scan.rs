@@ -85,18 +85,7 @@ fn avx2(scan: Scan<'_>, docs: impl Iterator<Item = Doc>, score: impl Fn(Doc, f64
 /// Products of bytes fit 16 bits and pairs of them 32: the shape that compilers turn into one instruction.
 #[inline(always)]
 fn dot(row: &[i8], question: &[i16]) -> i32 {
-    let (rows, rest) = row.as_chunks::<64>();
-    let (questions, question_rest) = question.as_chunks::<64>();
-    let mut sum = 0;
-    for (row, question) in rows.iter().zip(questions) {
-        for at in 0..64 {
-            sum += i32::from(row[at]) * i32::from(question[at]);
-        }
-    }
-    for (row, question) in rest.iter().zip(question_rest) {
-        sum += i32::from(*row) * i32::from(*question);
-    }
-    sum
+    row.iter().zip(question).map(|(row, question)| i32::from(*row) * i32::from(*question)).sum()
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ const ROUNDING: f64 = 1e-5;
 struct Hashes(EmbeddingModel);
 
 impl Hashes {
-    fn new() -> Arc<dyn Embedder> {
+    fn embedder() -> Arc<dyn Embedder> {
         let (name, digest) = ("hashes".into(), "hashes".into());
         Arc::new(Self(EmbeddingModel { name, dimension: DIMENSION, digest }))
     }
@@ -146,7 +146,7 @@ fn records(count: usize, seed: u64) -> Vec<KnowledgeRecord> {
 fn bases(records: &[KnowledgeRecord]) -> [(KnowledgeBase, bool); 2] {
     let build =
         |embedder| KnowledgeBase::build(records.to_vec(), embedder, None, Floor::NONE, &mut |_| {}).unwrap();
-    [(build(None), false), (build(Some(Hashes::new())), true)]
+    [(build(None), false), (build(Some(Hashes::embedder())), true)]
 }
 
 fn tagged(question: &str, tag: Option<&str>, top_k: usize) -> KnowledgeQuery {
