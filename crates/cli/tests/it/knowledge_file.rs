@@ -109,7 +109,7 @@ fn write_generation(files: &Tree, number: usize) {
         let text = format!("Base {number} says words about ice, ships and dogs. ").repeat(8);
         format!("{{\"id\": \"doc:{at:05}\", \"title\": \"Record {at}\", \"text\": \"{text}\"}}\n")
     };
-    files.write("kb/records.jsonl", &(0..MANY).map(line).collect::<String>());
+    files.write("kb/records.jsonl", (0..MANY).map(line).collect::<String>());
 }
 
 /// Which base the file holds, whole.
