@@ -69,6 +69,7 @@ pub(crate) fn measure_opened(path: &Path) -> Value {
         "both": both,
         "both_1_percent": both_filtered,
         "get": gets(&base, records),
+        "get_unknown": unknown(&base),
         "memory_mb": (resident() - before) as f64 / 1e6,
     })
 }
@@ -105,6 +106,15 @@ fn gets(base: &KnowledgeBase, records: usize) -> Value {
     let ids = (0..QUESTIONS).map(|at| format!("doc:{:06}", at * 7_919 % records)).collect();
     taken(ids, |id| {
         block_on(base.get(vec![id], readable.clone())).expect("it is there");
+    })
+}
+
+/// An id that is not there has its nearest named, for which all of them are looked at.
+fn unknown(base: &KnowledgeBase) -> Value {
+    let readable = Namespaces::from(Namespace::ALL);
+    let ids = (0..QUESTIONS / 20).map(|at| format!("dok:{at:04}x{at}")).collect();
+    taken(ids, |id| {
+        block_on(base.get(vec![id], readable.clone())).expect_err("it is not there");
     })
 }
 

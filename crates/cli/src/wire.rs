@@ -1,6 +1,6 @@
 //! How the parts are put together. Only this crate knows all of them.
 
-mod knowledge;
+pub(crate) mod knowledge;
 
 use std::path::Path;
 use std::sync::Arc;

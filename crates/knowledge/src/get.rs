@@ -12,7 +12,7 @@ const MOST_IDS: usize = 1_000;
 /// How many ids are named when one is unknown.
 const MOST_NEAR: usize = 3;
 /// How many slips an id may be away to be named.
-const MOST_SLIPS: usize = 6;
+const MOST_SLIPS: usize = 4;
 
 /// Records by id. One that may not be read is one that does not exist, so that ids tell nothing.
 pub(crate) fn get(
@@ -48,7 +48,7 @@ fn unknown(index: &Index, id: &str, readable: &Namespaces) -> CapabilityError {
 
 fn nearest_ids<'a>(index: &'a Index, id: &str, readable: &Namespaces) -> Vec<&'a str> {
     let letters: Vec<char> = id.chars().collect();
-    let mut reach = (letters.len() / 3).clamp(2, MOST_SLIPS);
+    let mut reach = (letters.len() / 4).clamp(2, MOST_SLIPS);
     let mut near: Vec<(usize, &str)> = Vec::new();
     for (other, doc) in index.records.ids().zip(0..) {
         let Some(slips) = slips(&letters, other, reach) else { continue };

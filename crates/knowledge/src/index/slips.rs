@@ -6,29 +6,36 @@ const LONGEST: usize = 96;
 /// How many letters were left out, put in, changed or swapped with their neighbour to make one word of the other, up to
 /// `reach`; `None` beyond. Whole vocabularies are compared with one word, so what lies beyond is not computed.
 pub(crate) fn slips(a: &[char], b: &str, reach: usize) -> Option<usize> {
+    // A letter is one byte or more, so this needs no letters to be counted.
+    if b.len() + reach < a.len() || a.len() > LONGEST || reach >= LONGEST {
+        return None;
+    }
     let mut letters = ['\0'; LONGEST];
     let mut length = 0;
     for letter in b.chars() {
         *letters.get_mut(length)? = letter;
         length += 1;
     }
-    let b = &letters[..length];
-    if a.len() > LONGEST || a.len().abs_diff(length) > reach {
+    if a.len().abs_diff(length) > reach {
         return None;
     }
-    let beyond = reach + 1;
+    compare(a, &letters[..length], reach)
+}
+
+fn compare(a: &[char], b: &[char], reach: usize) -> Option<usize> {
+    let beyond = reach as u8 + 1;
     // Rows of the usual table: the one before the last, the last, and this one.
     let (mut older, mut old, mut new) = ([beyond; LONGEST + 1], [beyond; LONGEST + 1], [beyond; LONGEST + 1]);
-    for (at, cell) in old[..=length.min(reach)].iter_mut().enumerate() {
+    for (cell, at) in old[..=b.len().min(reach)].iter_mut().zip(0..) {
         *cell = at;
     }
     for row in 1..=a.len() {
         // Cells further from the diagonal than `reach` are beyond it.
-        let (first, last) = (row.saturating_sub(reach).max(1), (row + reach).min(length));
-        new[first - 1] = if first == 1 { row.min(beyond) } else { beyond };
+        let (first, last) = (row.saturating_sub(reach).max(1), (row + reach).min(b.len()));
+        new[first - 1] = if first == 1 { (row as u8).min(beyond) } else { beyond };
         let mut least = new[first - 1];
         for column in first..=last {
-            let differs = usize::from(a[row - 1] != b[column - 1]);
+            let differs = u8::from(a[row - 1] != b[column - 1]);
             let beside = if column < row + reach { old[column] } else { beyond };
             let mut cell = (old[column - 1] + differs).min(new[column - 1] + 1).min(beside + 1);
             if row > 1 && column > 1 && a[row - 1] == b[column - 2] && a[row - 2] == b[column - 1] {
@@ -37,12 +44,12 @@ pub(crate) fn slips(a: &[char], b: &str, reach: usize) -> Option<usize> {
             new[column] = cell.min(beyond);
             least = least.min(new[column]);
         }
-        if least > reach {
+        if least >= beyond {
             return None;
         }
         (older, old, new) = (old, new, older);
     }
-    Some(old[length]).filter(|slips| *slips <= reach)
+    Some(usize::from(old[b.len()])).filter(|slips| *slips <= reach)
 }
 
 #[cfg(test)]
