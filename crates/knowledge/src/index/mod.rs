@@ -15,6 +15,8 @@ mod typos;
 
 pub(crate) use bits::Bits;
 pub(crate) use filter::{BadFilter, FilterIndex};
+#[cfg(feature = "sqlite")]
+pub(crate) use parts::Parts;
 pub(crate) use query::Query;
 pub(crate) use records::Records;
 pub(crate) use slips::slips;

@@ -44,19 +44,10 @@ impl Index {
         }
         out.finish()
     }
-
-    /// The index of these records; `None` if the bytes are of another version or do not belong to them.
-    pub(crate) fn from_bytes(records: Records, bytes: &[u8]) -> Result<Self, Records> {
-        match Parts::read(bytes, records.len()) {
-            Some(Parts { words, stems, terms, postings, filters }) => {
-                Ok(Self::assemble(records, filters, words, terms, stems, postings))
-            }
-            None => Err(records),
-        }
-    }
 }
 
-struct Parts {
+/// Everything of an index but its records.
+pub(crate) struct Parts {
     words: Lexicon,
     stems: Lexicon,
     terms: Vec<u32>,
@@ -65,7 +56,8 @@ struct Parts {
 }
 
 impl Parts {
-    fn read(bytes: &[u8], records: usize) -> Option<Self> {
+    /// Reads what [`Index::to_bytes`] wrote; `None` if it is of another version or does not belong together.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let mut from = Reader::new(bytes);
         if from.number()? != VERSION {
             return None;
@@ -83,12 +75,20 @@ impl Parts {
         let postings = Postings::from_parts(starts, docs, counts, large, lengths)?;
         let stem_count = stems.strings().len();
         let is_sound = from.is_empty()
-            && filters.days.len() == records
-            && postings.lengths.len() == records
+            && filters.days.len() == postings.lengths.len()
             && postings.starts.len() == stem_count + 1
             && terms.len() == words.strings().len()
             && terms.iter().all(|term| (*term as usize) < stem_count);
         is_sound.then_some(Self { words, stems, terms, postings, filters })
+    }
+
+    /// The index of these records, or the records again if it is of others.
+    pub(crate) fn index(self, records: Records) -> Result<Index, Records> {
+        if records.len() != self.postings.lengths.len() {
+            return Err(records);
+        }
+        let Self { words, stems, terms, postings, filters } = self;
+        Ok(Index::assemble(records, filters, words, terms, stems, postings))
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn an_index_is_what_it_was() {
         let index = Index::new(records());
-        let again = Index::from_bytes(kept(&index), &index.to_bytes()).ok().unwrap();
+        let again = Parts::read(&index.to_bytes()).unwrap().index(kept(&index)).ok().unwrap();
         assert_eq!(again.postings, index.postings);
         assert_eq!(again.filters, index.filters);
         assert_eq!((again.terms(), &again.terms), (index.terms(), &index.terms));
@@ -168,11 +168,11 @@ mod tests {
         let index = Index::new(records());
         let bytes = index.to_bytes();
         for length in (0..bytes.len()).step_by(7) {
-            assert!(Index::from_bytes(kept(&index), &bytes[..length]).is_err(), "{length}");
+            assert!(Parts::read(&bytes[..length]).is_none(), "{length}");
         }
-        assert!(Index::from_bytes(Records::default(), &bytes).is_err());
+        assert!(Parts::read(&bytes).unwrap().index(Records::default()).is_err());
         let mut newer = bytes;
         newer[0] += 1;
-        assert!(Index::from_bytes(kept(&index), &newer).is_err());
+        assert!(Parts::read(&newer).is_none());
     }
 }

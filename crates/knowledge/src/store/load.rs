@@ -1,16 +1,17 @@
 //! Loading: a finished base from its file, without building anything.
 
-use quarterdeck_contracts::{EmbeddingModel, KnowledgeRecord};
-use rusqlite::{OptionalExtension, params};
+use std::thread;
+
+use quarterdeck_contracts::KnowledgeRecord;
+use rusqlite::OptionalExtension;
 use sha2::{Digest, Sha256};
 
-use super::{FileError, KnowledgeFile, Sources, Stamp, tied};
+use super::derived::Derived;
+use super::{FileError, KnowledgeFile, Sources, Stamp};
 use crate::base::KnowledgeBase;
-use crate::bytes::Reader;
 use crate::index::{Index, Records};
 use crate::search::Floor;
 use crate::snapshot::Snapshot;
-use crate::vectors::{Key, Rows, Vectors};
 
 /// A base as it was saved.
 pub struct Loaded {
@@ -24,25 +25,42 @@ impl KnowledgeFile {
     /// The base that was saved last; `None` when nothing ever was. A record whose content is not what its hash says is
     /// damage.
     pub fn load(&self, floor: Floor) -> Result<Option<Loaded>, FileError> {
-        // One transaction: a build may be at work on the same file.
-        let transaction = self.connection.unchecked_transaction()?;
         if self.sources()?.is_none() {
             return Ok(None);
         }
-        let (records, stamp) = self.records()?;
-        let (index, is_rebuilt) = match self.part("index", &stamp)? {
-            None => (self.rebuilt(&records)?, true),
-            Some(bytes) => match Index::from_bytes(records, &bytes) {
-                Ok(index) => (index, false),
-                Err(records) => (self.rebuilt(&records)?, true),
-            },
+        let (mut halves, mut stamp) = self.halves()?;
+        // A build may have finished between the two halves: then the next two belong together.
+        if !halves.1.belongs_to(&stamp) {
+            (halves, stamp) = self.halves()?;
+        }
+        let (records, derived) = halves;
+        let count = records.len();
+        let (parts, vectors) = derived.of(&stamp);
+        let found = match parts {
+            Some(parts) => parts.index(records),
+            None => Err(records),
         };
-        let vectors = match self.part("passages", &stamp)? {
-            Some(bytes) => self.passages(&bytes, index.records.len())?,
-            None => None,
+        let (index, is_rebuilt) = match found {
+            Ok(index) => (index, false),
+            Err(records) => (self.rebuilt(&records)?, true),
         };
-        transaction.finish()?;
+        let vectors = vectors.filter(|vectors| vectors.starts.len() == count + 1);
         Ok(Some(Loaded { base: KnowledgeBase::of(Snapshot { index, vectors }, floor), is_rebuilt }))
+    }
+
+    /// The records on this thread, and what was derived from them on another: each is half of the time.
+    fn halves(&self) -> Result<((Records, Derived), [u8; 32]), FileError> {
+        let path = self.path.as_path();
+        let (records, derived) = thread::scope(|scope| {
+            let work = move || Derived::read(path);
+            let other = thread::Builder::new().name("knowledge-load".to_owned()).spawn_scoped(scope, work);
+            let records = self.records();
+            let derived = other.ok().and_then(|other| other.join().ok());
+            // Whatever a thread could not do is done here.
+            (records, derived.unwrap_or_else(|| Derived::read(path)))
+        });
+        let (records, stamp) = records?;
+        Ok(((records, derived?), stamp))
     }
 
     /// What the base was built from, if one was saved.
@@ -90,62 +108,6 @@ impl KnowledgeFile {
         let read: Result<Vec<KnowledgeRecord>, _> = all.map(|doc| records.get(doc)).collect();
         Ok(Index::new(read.map_err(|error| self.damaged(&error.to_string()))?))
     }
-
-    /// Something derived, if it is whole and of these records.
-    fn part(&self, name: &str, stamp: &[u8; 32]) -> Result<Option<Vec<u8>>, FileError> {
-        let size = "SELECT ifnull(sum(octet_length(bytes)), 0) FROM parts WHERE name = ?1 AND number > 0";
-        let size: i64 = self.connection.query_row(size, [name], |row| row.get(0))?;
-        // What is left of a larger piece of memory would stay with the process.
-        let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-        let mut digest = Vec::new();
-        let mut statement =
-            self.connection.prepare("SELECT number, bytes FROM parts WHERE name = ?1 ORDER BY number")?;
-        let mut rows = statement.query(params![name])?;
-        while let Some(row) = rows.next()? {
-            let piece = row.get_ref(1)?.as_blob().unwrap_or_default();
-            match row.get::<_, i64>(0)? {
-                0 => digest.extend_from_slice(piece),
-                _ => content.extend_from_slice(piece),
-            }
-        }
-        Ok((tied(stamp, &content)[..] == digest[..]).then_some(content))
-    }
-
-    /// The vectors of the passages; `None` if some are not there any more.
-    fn passages(&self, bytes: &[u8], records: usize) -> Result<Option<Vectors>, FileError> {
-        let Some((model, starts, keys)) = read_passages(bytes) else { return Ok(None) };
-        let divides = starts.first() == Some(&0)
-            && starts.is_sorted()
-            && starts.len() == records + 1
-            && starts.last().is_some_and(|last| *last as usize == keys.len());
-        if !divides {
-            return Ok(None);
-        }
-        // Passages that say the same share a key, and each has a row.
-        let mut by_key: Vec<(Key, usize)> = keys.iter().copied().zip(0..).collect();
-        by_key.sort_unstable();
-        let mut rows = Rows::nothing(model.dimension, keys.len());
-        let (mut next, mut filled) = (0, 0);
-        self.each_vector(&model, |key, bytes, scale| {
-            // Both are in the order of keys.
-            while by_key.get(next).is_some_and(|(other, _)| *other < key) {
-                next += 1;
-            }
-            while let Some((_, row)) = by_key.get(next).filter(|(other, _)| *other == key) {
-                rows.set(*row, bytes, scale);
-                next += 1;
-                filled += 1;
-            }
-        })?;
-        Ok((filled == keys.len()).then_some(Vectors { model, rows, starts, keys }))
-    }
-}
-
-fn read_passages(bytes: &[u8]) -> Option<(EmbeddingModel, Vec<u32>, Vec<Key>)> {
-    let mut from = Reader::new(bytes);
-    let model = serde_json::from_slice(from.bytes()?).ok()?;
-    let (starts, keys) = (from.list(u32::from_le_bytes)?, from.list(|key: Key| key)?);
-    from.is_empty().then_some((model, starts, keys))
 }
 
 /// SHA-256 in hex.

@@ -5,6 +5,7 @@
 //! set aside, never overwritten; one that is not ours is left as it was.
 
 mod build;
+mod derived;
 mod load;
 mod open;
 mod save;
@@ -105,7 +106,7 @@ impl Stamp {
 }
 
 /// The digest of something derived from records with this stamp.
-fn tied(stamp: &[u8; 32], content: &[u8]) -> [u8; 32] {
+fn tied(stamp: &[u8; 32], content: &[u8; 32]) -> [u8; 32] {
     let mut digest = Sha256::new();
     digest.update(stamp);
     digest.update(content);

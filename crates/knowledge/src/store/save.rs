@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Transaction, params};
+use sha2::{Digest, Sha256};
 
 use super::load::hash_of;
 use super::{FileError, KnowledgeFile, Stamp, tied, vectors};
@@ -105,7 +106,7 @@ fn save_part(
 ) -> Result<(), FileError> {
     transaction.execute("DELETE FROM parts WHERE name = ?1", [name])?;
     let mut put = transaction.prepare("INSERT INTO parts (name, number, bytes) VALUES (?1, ?2, ?3)")?;
-    put.execute(params![name, 0, &tied(stamp, content)[..]])?;
+    put.execute(params![name, 0, &tied(stamp, &Sha256::digest(content).into())[..]])?;
     for (piece, number) in content.chunks(PIECE).zip(1_i64..) {
         put.execute(params![name, number, piece])?;
     }
