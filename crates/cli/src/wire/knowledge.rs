@@ -90,6 +90,24 @@ pub(crate) fn refresh(base: &KnowledgeBase, folder: &Path, data: &Path) -> anyho
     }
 }
 
+/// What a server does for its base on a thread of its own, now and then: loads the model if one is installed, and builds
+/// what is not built or has changed. Searches go on meanwhile, by words until there are vectors.
+pub(crate) fn keep_up(base: &KnowledgeBase, folder: &Path, data: &Path) -> anyhow::Result<()> {
+    if base.model().is_none()
+        && let Some(embedder) = embedder()
+    {
+        base.use_model(embedder);
+    }
+    let mut file = open_file(&data::knowledge(data))?;
+    let built_from = file.sources()?.map(|sources| sources.fingerprint);
+    if base.stats().model == base.model() && built_from == Some(look(folder)?) {
+        return Ok(());
+    }
+    let (records, sources) = sources(folder)?;
+    file.replace(base, records, &sources, &mut progress())?;
+    Ok(())
+}
+
 /// Opens the file of a base, or makes it. A damaged one is set aside, and that is told.
 pub(crate) fn open_file(path: &Path) -> Result<KnowledgeFile, FileError> {
     let opened = KnowledgeFile::open(path)?;
