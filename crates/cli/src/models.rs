@@ -67,7 +67,8 @@ pub(crate) fn chat_model(text: &Text) -> anyhow::Result<Arc<dyn ChatModel>> {
 }
 
 fn script(path: &Path) -> anyhow::Result<Script> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the script {}", path.display()))?;
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the script {}", path.display()))?;
     Script::parse(&text).with_context(|| format!("the script {} cannot be used", path.display()))
 }
 

@@ -147,13 +147,11 @@ impl Talk {
             request: question.request.clone(),
         }));
         let ending = record.turn.ending().cloned();
-        events
-            .push(Event::Finished { ending: ending.or_else(|| stalled(record)), usage: record.turn.usage() });
+        if ending == Some(Ending::Failed) {
+            let message = "The answer to this message broke off. Please ask again.".into();
+            events.push(Event::Failed(Failure { kind: ErrorType::Transient, message, retryable: true }));
+        }
+        events.push(Event::Finished { ending, usage: record.turn.usage() });
         Some(events)
     }
-}
-
-/// A turn that neither ended nor waits was cut by the end of the process.
-fn stalled(record: &TurnRecord) -> Option<Ending> {
-    (!record.turn.is_suspended()).then_some(Ending::Failed)
 }

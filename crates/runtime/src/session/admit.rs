@@ -39,7 +39,7 @@ pub(super) struct Work {
     /// The calls that led to this one, the outermost first.
     pub(super) ancestors: Vec<Ancestor>,
     /// The confirmation that it uses up.
-    pub(super) redeems: Option<super::person::Redemption>,
+    pub(super) redeems: Option<super::hearing::Redemption>,
 }
 
 /// A tool that called another.

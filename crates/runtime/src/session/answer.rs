@@ -55,6 +55,22 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The answer of a call that a person was asked about. Until it is delivered, somebody is owed it.
+    pub(super) fn to_asked(inner: &Arc<Inner>, entry: &Arc<Entry>, response: Arc<ToolResponse>) -> Self {
+        let orphan = Orphan {
+            call_id: entry.call_id.clone(),
+            name: entry.tool.clone(),
+            what: OrphanOf::Asked(entry.clone()),
+        };
+        let receipt = Receipt::new(inner, orphan);
+        Self { receipt, ..Self::unowed(entry.call_id.clone(), entry.tool.clone(), response) }
+    }
+
+    /// An answer that is lost without harm.
+    pub(super) fn unowed(call_id: Arc<str>, name: Arc<str>, response: Arc<ToolResponse>) -> Self {
+        Self { call_id, name, response, is_wanted: true, receipt: Receipt { open: None } }
+    }
+
     /// The answer has been sent.
     pub fn delivered(mut self) {
         self.receipt.give();
@@ -97,11 +113,6 @@ pub(crate) enum OrphanOf {
 impl Receipt {
     pub(super) fn new(inner: &Arc<Inner>, orphan: Orphan) -> Self {
         Self { open: Some((Arc::downgrade(inner), orphan)) }
-    }
-
-    /// For what needs no receipt.
-    pub(super) fn none() -> Self {
-        Self { open: None }
     }
 
     fn give(&mut self) {

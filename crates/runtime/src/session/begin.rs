@@ -52,7 +52,7 @@ impl Inner {
                 Ok(()) => return Begun::Yes,
                 Err(CommitError::Changed { table: Table::Rates, .. }) => {}
                 Err(CommitError::Changed { table: Table::Confirmations, .. }) => {
-                    return Begun::No(Box::new(super::person::invalid()));
+                    return Begun::No(Box::new(super::hearing::invalid()));
                 }
                 Err(CommitError::Changed { .. }) => return self.begun_before(&work.entry).await,
                 Err(CommitError::Store(error)) => return Begun::No(Box::new(self.store_is_down(&error))),

@@ -13,7 +13,7 @@ use quarterdeck_contracts::{
 use serde_json::{Value, json};
 
 use super::admit::Work;
-use super::answer::{Answer, Receipt};
+use super::answer::Answer;
 use super::begin::{Begun, outcome_unknown, stamp};
 use super::context::{CallContext, Effects};
 use super::events::{ClientEvent, Why};
@@ -342,11 +342,8 @@ impl Inner {
         desk.notes.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
         desk.unsaved.session = true;
         let answer = Answer {
-            call_id: entry.call_id.clone(),
-            name: entry.tool.clone(),
-            response: response.clone(),
             is_wanted: false,
-            receipt: Receipt::none(),
+            ..Answer::unowed(entry.call_id.clone(), entry.tool.clone(), response.clone())
         };
         self.tell(desk, ClientEvent::Answer { why: Why::Abandoned, answer });
     }

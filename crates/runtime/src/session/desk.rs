@@ -50,8 +50,8 @@ pub(crate) struct Question {
     pub(crate) suspended: Option<Arc<Entry>>,
     /// What was shown, token included: it may have to be shown again to the same person. Absent after a restart.
     pub(crate) request: Option<ConfirmationRequest>,
-    /// Its key in the store; absent until it is stored.
-    pub(crate) hash: Option<String>,
+    /// Its key in the store.
+    pub(crate) hash: String,
     pub(crate) expires_ms: u64,
     /// Somebody is answering it.
     pub(crate) is_claimed: bool,

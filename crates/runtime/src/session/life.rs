@@ -6,10 +6,10 @@ use quarterdeck_contracts::{Scan, StoreError, Table};
 use serde_json::json;
 
 use super::answer::{Orphan, OrphanOf};
+use super::asking::{ConfirmationRow, Status};
 use super::begin::{outcome_unknown, stamp};
 use super::desk::Question;
 use super::events::ClientEvent;
-use super::person::{ConfirmationRow, Status};
 use super::records::CallRow;
 use super::{Inner, Session};
 use crate::gates::Redelivery;
@@ -168,7 +168,7 @@ impl Inner {
                     content: row.content.as_str().into(),
                     suspended: None,
                     request: None,
-                    hash: Some(hash.clone()),
+                    hash: hash.clone(),
                     expires_ms: row.expires_ms,
                     is_claimed: false,
                 });

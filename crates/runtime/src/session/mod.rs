@@ -5,15 +5,16 @@
 
 mod admit;
 mod answer;
+mod asking;
 mod batch;
 mod begin;
 mod carry_out;
 mod context;
 mod desk;
 mod events;
+mod hearing;
 mod life;
 mod note;
-mod person;
 mod powers;
 mod records;
 mod turns;

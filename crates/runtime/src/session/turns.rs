@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::answer::{Answer, Orphan, OrphanOf, Receipt};
+use super::answer::Answer;
 use super::{Desk, Inner, Session};
 use crate::call::Call;
 use crate::ledger::Entry;
@@ -150,18 +150,7 @@ impl Inner {
     ) -> Answer {
         entry.answer(response.clone());
         desk.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
-        let orphan = Orphan {
-            call_id: entry.call_id.clone(),
-            name: entry.tool.clone(),
-            what: OrphanOf::Asked(entry.clone()),
-        };
-        Answer {
-            call_id: entry.call_id.clone(),
-            name: entry.tool.clone(),
-            response,
-            is_wanted: true,
-            receipt: Receipt::new(self, orphan),
-        }
+        Answer::to_asked(self, entry, response)
     }
 
     /// A call that a person is asked about is known to the ledger, so that the same one again waits with it.

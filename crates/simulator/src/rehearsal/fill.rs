@@ -86,7 +86,7 @@ struct Filler<'f, 'a> {
 impl Filler<'_, '_> {
     fn value(&self, name: &str, schema: &Value, is_needed: bool, used: &BTreeSet<usize>) -> Option<Found> {
         if single_type(schema) == Some("array") {
-            return self.list(name, schema.get("items")?);
+            return self.list(name, schema.get("items")?, is_needed);
         }
         match Kind::of(name, schema) {
             kind @ (Kind::Start | Kind::End | Kind::Moment) => self.moment(kind),
@@ -103,16 +103,16 @@ impl Filler<'_, '_> {
     }
 
     /// Everything in the message that fits the items.
-    fn list(&self, name: &str, items: &Value) -> Option<Found> {
+    fn list(&self, name: &str, items: &Value, is_needed: bool) -> Option<Found> {
         let found: Vec<Found> = match Kind::of(name, items) {
             Kind::Choice => self.choices(name, items),
-            Kind::Address => self.addresses(true),
-            _ => self
-                .reading
-                .quoted
-                .iter()
-                .map(|text| (Value::from(*text), self.reading.place(text).collect()))
-                .collect(),
+            Kind::Address => self.addresses(items, true),
+            _ if is_needed => {
+                let quoted = self.reading.quoted.iter();
+                quoted.map(|text| (Value::from(*text), self.reading.place(text).collect())).collect()
+            }
+            // What may be left out and is not named is left out.
+            _ => return None,
         };
         let mut values: Vec<Value> = Vec::new();
         let mut used = BTreeSet::new();
@@ -126,7 +126,8 @@ impl Filler<'_, '_> {
     }
 
     /// The tokens that look like addresses; for invitations only those that could be.
-    fn addresses(&self, only_plausible: bool) -> Vec<Found> {
+    fn addresses(&self, schema: &Value, only_plausible: bool) -> Vec<Found> {
+        let most = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
         let plausible = |text: &str| {
             let parts = text.split_once('@');
             parts.is_some_and(|(local, domain)| {
@@ -134,7 +135,8 @@ impl Filler<'_, '_> {
             })
         };
         let all = self.reading.addresses.iter().map(|at| (*at, self.reading.tokens[*at].text));
-        let kept = all.filter(|(_, text)| !only_plausible || plausible(text));
+        let fits = |text: &str| text.chars().count() as u64 <= most;
+        let kept = all.filter(|(_, text)| fits(text) && (!only_plausible || plausible(text)));
         kept.map(|(at, text)| (Value::from(text), BTreeSet::from([at]))).collect()
     }
 

@@ -32,8 +32,8 @@ pub(crate) fn look_up(scene: &Scene<'_>) -> Reply {
     let elsewhere = other_namespace(tool, scene.said.text);
     let question = match (&elsewhere, last_query(scene)) {
         (Some((_, rest)), Some(last)) if words::subjects(rest).is_empty() => last.to_owned(),
-        (Some((_, rest)), _) => rest.clone(),
-        (None, _) => question(scene),
+        (Some((_, rest)), _) if !rest.is_empty() => rest.clone(),
+        _ => question(scene),
     };
     arguments.insert("query".into(), query(tool, &question).into());
     if let Some((namespace, _)) = elsewhere {

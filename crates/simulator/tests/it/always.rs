@@ -1,6 +1,6 @@
 //! What holds for every conversation.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -8,6 +8,7 @@ use quarterdeck_contracts::{
     CallArguments, CallResult, ChatEvent, ChatMessage, ChatModel, ChatRequest, ModelCall, ModelMessage,
     ModelPart, PartContent, Provider, ToolUse, Usage,
 };
+use quarterdeck_schema::Schema;
 use quarterdeck_simulator::Rehearsal;
 use serde_json::{Value, json};
 
@@ -99,6 +100,14 @@ fn a_record_of_a_megabyte_takes_no_time() {
         assert!(talk.said().contains("[doc:ice]"));
     }
 }
+
+static SCHEMAS: LazyLock<Vec<(String, Schema)>> = LazyLock::new(|| {
+    let compiled = |tool: Folder| {
+        let schema = Schema::compile(&tool.declaration["function"]["parameters"]).unwrap();
+        (tool.id, schema)
+    };
+    text_tools().into_iter().map(compiled).collect()
+});
 
 /// Words that mean something here, and words that do not.
 fn junk() -> impl Strategy<Value = String> {
@@ -279,7 +288,7 @@ fn messages(said: Vec<Said>) -> Vec<ChatMessage> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_conversation_ends_with_a_reply_and_the_same_one_again(
@@ -309,6 +318,20 @@ proptest! {
         }
         let declared: Vec<&str> = request.tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect();
         prop_assert!(reply.message.calls().all(|call| declared.contains(&call.name.as_str())));
+    }
+
+    /// Whatever is said, a call that is made is one that the tool's own schema admits: a refusal would be our mistake.
+    #[test]
+    fn arguments_are_what_the_schema_admits(texts in prop::collection::vec(junk(), 1..4)) {
+        let mut talk = Talk::new();
+        for text in texts {
+            talk.person(&text);
+            for (name, arguments) in talk.called() {
+                let schema = SCHEMAS.iter().find(|(tool, _)| *tool == name).map(|(_, schema)| schema).unwrap();
+                let violations = schema.violations(&arguments);
+                prop_assert!(violations.is_empty(), "{}: {} {} {:?}", text, name, arguments, violations);
+            }
+        }
     }
 
     #[test]

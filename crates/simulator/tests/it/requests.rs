@@ -330,6 +330,16 @@ fn a_yes_to_nothing_is_taken_kindly() {
 }
 
 #[test]
+fn another_part_of_the_base_needs_a_question() {
+    let mut talk = Talk::new();
+    talk.person("try public");
+    assert_eq!(
+        talk.called(),
+        [("kb_search".to_owned(), json!({ "query": "try public", "namespace": "public" }))]
+    );
+}
+
+#[test]
 fn only_declared_tools_are_called() {
     let tools: Vec<Folder> = text_tools().into_iter().filter(|tool| tool.id.starts_with("kb_")).collect();
     for request in [

@@ -19,7 +19,9 @@ impl Filler<'_, '_> {
         used: &BTreeSet<usize>,
     ) -> Option<Found> {
         let (text, places) = match kind {
-            Kind::Address => return self.addresses(schema.get("format").is_some()).into_iter().next(),
+            Kind::Address => {
+                return self.addresses(schema, schema.get("format").is_some()).into_iter().next();
+            }
             Kind::Link => self.link()?,
             Kind::Zone => self.zone(),
             Kind::Locale => self.locale(),
@@ -132,7 +134,9 @@ impl Filler<'_, '_> {
             title = format!("{title} about {}", reading.written(topic));
         } else if let Some(name) = name {
             title = format!("{title} with {}", reading.written(name.clone()));
-        } else if let Some((Value::String(address), _)) = self.addresses(true).into_iter().next() {
+        } else if let Some((Value::String(address), _)) =
+            self.addresses(&Value::Null, true).into_iter().next()
+        {
             title = format!("{title} with {address}");
         }
         places.extend(name.cloned().into_iter().flatten());
