@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { at, booking, looking } from './support/calendar.mjs';
 import { sdk, textOf, toolsOf, visit } from './support/chat.mjs';
 import { behind, startDeck, until } from './support/deck.mjs';
 import { startPuppet } from './support/puppet.mjs';
@@ -233,17 +234,6 @@ test(`${title}a request that cannot be understood is refused in words`, async ()
   assert.match(error.message, /messages/);
 });
 
-/** Ten in the morning, or another hour, some days after tomorrow. */
-function at(day, hour) {
-  const date = new Date(Date.now() + (day + 1) * 86_400_000);
-  return `${date.toISOString().slice(0, 10)}T${hour}:00:00Z`;
-}
-
-function booking(day) {
-  const event = { title: 'Tea', start_time: at(day, 10), end_time: at(day, 11), attendees: ['ann@example.com'] };
-  return `call calendar_create_event ${JSON.stringify(event)}`;
-}
-
 /** What the model has said so far in answer to the last message. */
 function answerOf(chat) {
   return chat.lastMessage?.role === 'assistant' ? textOf(chat.lastMessage) : '';
@@ -259,9 +249,7 @@ async function decide(chat, approved) {
 /** Whether the calendar has something at ten on a day: a stranger asks when the owner is free. */
 async function isBooked(day) {
   const { say } = visit(deck);
-  const range = { start_date: at(day, 10), end_date: at(day, 11) };
-  const answer = await say(`call calendar_get_availability ${JSON.stringify(range)}`);
-  const [tool] = toolsOf(answer);
+  const [tool] = toolsOf(await say(looking(day)));
   assert.equal(tool.state, 'output-available', tool.errorText);
   return tool.output.data.existing_events.length > 0;
 }

@@ -6,13 +6,16 @@
 //   slowly               a word every 50 ms, for a minute
 //   STUNT                one of the misdeeds in stubborn.mjs
 //
-// After the results of calls it says `Results: …`, with their JSON.
+// After the results of calls it says `Results: …`, with their JSON, unless there is a stunt `afterResults`.
 
+import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
+import { wrongWith } from './strict.mjs';
 
 /** Starts it. `stunts` are further words that it understands: functions of the response and the request's body. */
 export async function startPuppet(stunts = {}) {
   const requests = [];
+  const complaints = [];
   const server = createServer(async (request, response) => {
     const body = await read(request);
     const entry = { body, isCut: false };
@@ -20,15 +23,22 @@ export async function startPuppet(stunts = {}) {
     response.on('close', () => {
       entry.isCut = !response.writableEnded;
     });
+    const wrong = wrongWith(body);
+    if (wrong) {
+      complaints.push(wrong);
+      return response.writeHead(400).end(JSON.stringify({ error: { message: wrong } }));
+    }
     answer(body, response, stunts);
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     requests,
-    stop() {
+    /** Stops it. It must have had nothing to complain about. */
+    async stop() {
       server.closeAllConnections();
-      return new Promise((resolve) => server.close(resolve));
+      await new Promise((resolve) => server.close(resolve));
+      assert.deepEqual(complaints, [], 'every request was one that strict servers take');
     },
   };
 }
@@ -41,7 +51,7 @@ async function read(request) {
 
 function answer(body, response, stunts) {
   const last = body.messages.at(-1);
-  if (last.role === 'tool') return say(response, `Results: ${resultsIn(body).join(' ')}`);
+  if (last.role === 'tool') return (stunts.afterResults ?? tellResults)(response, body);
   const lines = last.content.trim().split('\n');
   const order = lines.at(-1);
   const word = order.split(' ')[0];
@@ -55,10 +65,11 @@ function answer(body, response, stunts) {
   return say(response, order.replace(/^say /, ''));
 }
 
-/** The results of the last message's calls, as JSON. */
-function resultsIn(body) {
+/** Says what the last message's calls have come to, as JSON. */
+function tellResults(response, body) {
   const after = body.messages.findLastIndex((message) => message.role !== 'tool') + 1;
-  return body.messages.slice(after).map((message) => message.content);
+  const results = body.messages.slice(after).map((message) => message.content);
+  say(response, `Results: ${results.join(' ')}`);
 }
 
 export function begin(response) {
