@@ -5,7 +5,7 @@
 help: ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-run: setup ## Build the tool folders of this repository and show them
+run: setup ## Build and serve on 127.0.0.1:8080; no key and no configuration needed
 	cargo run --release
 
 test: setup ## Run every test

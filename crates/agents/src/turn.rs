@@ -194,10 +194,11 @@ impl Turn {
             message.parts.retain(|part| !matches!(part.content, PartContent::Call(_)));
         }
         let slots = self.slots(&message);
-        let has_text = !message.text().trim().is_empty();
         if !message.parts.is_empty() {
             self.messages.push(ChatMessage::Model(message));
         }
+        // Words that came before a call are an answer too.
+        let has_text = self.story().any(|told| matches!(told, Told::Text(text) if !text.trim().is_empty()));
         self.state = match (slots.is_empty(), reply.finish) {
             (false, _) => State::Calling(slots),
             (true, Finish::Filtered) => State::Over(Ending::Filtered),

@@ -145,7 +145,7 @@ impl From<Refusal> for ApiError {
                 ..Self::new(ErrorType::Conflict, "An answer is still being written in this conversation.")
             },
             Refusal::NothingToRegenerate => Self::validation("There is no message to answer anew."),
-            Refusal::Confirmation(error) => error.into(),
+            Refusal::Confirmation(error) => (*error).into(),
             other => Self::internal("a message could not be answered", &other),
         }
     }

@@ -350,10 +350,8 @@ fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String>
 }
 
 fn not_valid() -> Refusal {
-    Refusal::Confirmation(ToolError::new(
-        ErrorType::ConfirmationInvalid,
-        "This confirmation is not valid. Nothing was done.",
-    ))
+    let message = "This confirmation is not valid. Nothing was done.";
+    Refusal::Confirmation(Box::new(ToolError::new(ErrorType::ConfirmationInvalid, message)))
 }
 
 /// Unknown, used, or being answered by somebody else: no outcome of the call.

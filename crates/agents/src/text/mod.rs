@@ -153,7 +153,7 @@ pub enum Refusal {
     NothingToRegenerate,
     /// None of the decisions is about a question that is open.
     #[error("{0}")]
-    Confirmation(ToolError),
+    Confirmation(Box<ToolError>),
     /// The operating system gives no random numbers.
     #[error("no random numbers")]
     NoRandom,

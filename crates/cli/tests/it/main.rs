@@ -13,5 +13,6 @@ mod operating;
 mod permissions;
 mod readme;
 mod scaffold;
+mod serving;
 mod terminal;
 mod watch;

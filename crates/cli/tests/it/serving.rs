@@ -1,0 +1,299 @@
+//! The server as an operator starts it and a client uses it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::readme::check_block;
+
+/// Some port that is free.
+const ANYWHERE: &str = "127.0.0.1:0";
+
+/// A server with the tools and records of this repository.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+    said: Vec<String>,
+    rest: BufReader<std::process::ChildStderr>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn command(data: &Path, listen: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quarterdeck"));
+    command.current_dir(root()).args(["serve", "--listen", listen, "--data"]).arg(data);
+    for variable in
+        ["GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"]
+    {
+        command.env_remove(variable);
+    }
+    // Words alone, so that answers are the same whether or not somebody has installed a model.
+    command.env("XDG_CACHE_HOME", data);
+    command.env("QUARTERDECK_TEXT__REHEARSAL__PACE_MS", "0");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+impl Server {
+    fn start(data: &Path, options: &[&str]) -> Self {
+        let mut child = command(data, ANYWHERE).args(options).spawn().unwrap();
+        let rest = BufReader::new(child.stderr.take().unwrap());
+        let mut server = Self { child, address: ANYWHERE.parse().unwrap(), said: Vec::new(), rest };
+        loop {
+            let mut line = String::new();
+            assert!(server.rest.read_line(&mut line).unwrap() > 0, "it ended: {:?}", server.said);
+            server.said.push(line.trim_end().to_owned());
+            if let Some((_, address)) = line.trim().split_once(" on http://") {
+                server.address = address.parse().unwrap();
+                return server;
+            }
+        }
+    }
+
+    /// Sends one request and reads the whole answer: status, headers, body without chunk sizes.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}",
+            self.address
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let body =
+            if head.contains("transfer-encoding: chunked") { without_chunks(body) } else { body.to_owned() };
+        (status, head.to_owned(), body)
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        let (status, _, body) = self.ask("GET", path, "", "");
+        (status, body)
+    }
+
+    fn signal(&self, signal: &str) {
+        assert!(
+            Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success()
+        );
+    }
+
+    /// Waits for its end and gives what it said last.
+    fn ended(mut self) -> (Option<i32>, String) {
+        let mut rest = String::new();
+        self.rest.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn without_chunks(body: &str) -> String {
+    let mut out = String::new();
+    let mut rest = body;
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
+        if size == 0 {
+            break;
+        }
+        out.push_str(&after[..size]);
+        rest = after[size..].trim_start_matches("\r\n");
+    }
+    out
+}
+
+/// The parts of an event stream.
+fn parts(body: &str) -> Vec<Value> {
+    let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
+}
+
+fn words(parts: &[Value]) -> String {
+    parts
+        .iter()
+        .filter(|part| part["type"] == "text-delta")
+        .filter_map(|part| part["delta"].as_str())
+        .collect()
+}
+
+fn say(server: &Server, cookie: &str, body: Value) -> (String, Vec<Value>) {
+    let headers = format!("content-type: application/json\r\n{cookie}");
+    let (status, head, answer) = server.ask("POST", "/api/chat", &headers, &body.to_string());
+    assert_eq!(status, 200, "{answer}");
+    let set = head.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+    let cookie =
+        set.map_or(cookie.to_owned(), |set| format!("cookie: {}\r\n", set.split(';').next().unwrap()));
+    (cookie, parts(&answer))
+}
+
+#[test]
+fn a_newcomer_asks_books_and_is_asked_before_anything_is_done() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    assert_eq!(server.get("/healthz"), (200, "ok".into()));
+    let (status, ready) = server.get("/readyz");
+    assert_eq!(status, 200, "{ready}");
+
+    let (cookie, answer) = say(&server, "", json!({ "message": "Who designed the Fram?" }));
+    let session = answer[0]["messageMetadata"]["sessionId"].as_str().unwrap().to_owned();
+    assert!(words(&answer).contains("Colin Archer"), "{}", words(&answer));
+    assert!(words(&answer).contains('['), "it cites: {}", words(&answer));
+
+    let book = "Book a meeting tomorrow at 15:00 for 30 minutes with anna@example.com about the budget";
+    let (_, answer) = say(&server, &cookie, json!({ "message": book, "sessionId": session }));
+    let question = answer.iter().find(|part| part["type"] == "data-confirmation").expect("it must ask");
+    assert_eq!(question["data"]["tool"], "calendar_create_event");
+    let token = question["data"]["token"].as_str().unwrap();
+    let (status, _, envelope) = server.ask(
+        "POST",
+        "/api/confirmations",
+        &cookie,
+        &json!({ "token": token, "approve": true }).to_string(),
+    );
+    let envelope: Value = serde_json::from_str(&envelope).unwrap();
+    assert_eq!((status, &envelope["ok"]), (200, &json!(true)), "{envelope}");
+    let again = server.ask(
+        "POST",
+        "/api/confirmations",
+        &cookie,
+        &json!({ "token": token, "approve": true }).to_string(),
+    );
+    assert_eq!(again.0, 400, "a token is used once: {}", again.2);
+
+    server.signal("-TERM");
+    let (code, rest) = server.ended();
+    assert_eq!(code, Some(0), "{rest}");
+    assert!(rest.contains("stopping") && rest.trim_end().ends_with("stopped"), "{rest}");
+
+    let server = Server::start(data.path(), &[]);
+    assert!(!server.said.iter().any(|line| line.contains("compiling")), "nothing changed: {:?}", server.said);
+    let (status, _, shown) = server.ask("GET", &format!("/api/sessions/{session}"), &cookie, "");
+    assert_eq!(status, 200, "{shown}");
+    assert!(shown.contains("Colin Archer") && shown.contains("calendar_create_event"), "{shown}");
+}
+
+#[test]
+fn the_readme_shows_a_real_answer() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let body = json!({ "messages": [{ "role": "user", "content": "Who designed the Fram?" }] });
+    let headers = "content-type: application/json\r\n";
+    let (status, _, answer) = server.ask("POST", "/v1/chat/completions", headers, &body.to_string());
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let command = "curl -s localhost:8080/v1/chat/completions -d '{ \"messages\":\n    [{ \"role\": \"user\", \"content\": \"Who designed the Fram?\" }] }' | jq -r '.choices[0].message.content'";
+    let wrapped = wrap(answer["choices"][0]["message"]["content"].as_str().unwrap());
+    check_block("answer", command, &wrapped);
+}
+
+/// Lines of at most a hundred characters, as a reader would see them.
+fn wrap(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().unwrap();
+        if line.chars().count() + word.chars().count() > 99 {
+            lines.push(word.to_owned());
+        } else {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn what_keeps_it_from_starting_is_told_with_the_way_out() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let second = command(data.path(), ANYWHERE).output().unwrap();
+    let told = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(told(&second).contains("another quarterdeck is at work"), "{}", told(&second));
+
+    let other = tempfile::tempdir().unwrap();
+    let taken = server.address.to_string();
+    let third = command(other.path(), &taken).output().unwrap();
+    expect!["cannot listen on ADDRESS; stop what listens there, or choose another address with `--listen`"]
+        .assert_eq(
+            told(&third)
+                .replace(&taken, "ADDRESS")
+                .lines()
+                .find_map(|line| line.strip_prefix("error: "))
+                .and_then(|line| line.split(": ").next())
+                .unwrap_or(&told(&third)),
+        );
+}
+
+#[test]
+fn a_script_makes_the_model_say_exactly_what_a_test_wants() {
+    let data = tempfile::tempdir().unwrap();
+    let script = data.path().join("script.json");
+    let replies = json!([
+        { "text": "One moment. ", "calls": [{ "name": "validate_email", "arguments": { "email": "nansen@fram.no" } }] },
+        { "text": "It is fine." },
+        { "text": "She was bui", "error": "cut" },
+        { "text": "Again." },
+    ]);
+    std::fs::write(&script, replies.to_string()).unwrap();
+    let server = Server::start(&data.path().join("data"), &["--rehearsal-script", script.to_str().unwrap()]);
+    let (cookie, answer) = say(
+        &server,
+        "",
+        json!({ "id": "c", "messages": [{ "id": "m", "role": "user", "parts": [{ "type": "text", "text": "Check" }] }] }),
+    );
+    assert_eq!(words(&answer), "One moment. It is fine.");
+    let (_, answer) = say(
+        &server,
+        &cookie,
+        json!({ "id": "c", "messages": [{ "id": "n", "role": "user", "parts": [{ "type": "text", "text": "And?" }] }] }),
+    );
+    let error = answer.iter().find(|part| part["type"] == "error").unwrap();
+    let error: Value = serde_json::from_str(error["errorText"].as_str().unwrap()).unwrap();
+    assert_eq!(error["type"], "TRANSIENT");
+    assert_eq!(error["retryable"], true);
+    let (_, answer) = say(
+        &server,
+        &cookie,
+        json!({ "id": "c", "messages": [{ "id": "o", "role": "user", "parts": [{ "type": "text", "text": "Well?" }] }] }),
+    );
+    assert_eq!(words(&answer), "Again.", "the session goes on");
+}
+
+#[test]
+fn a_shutdown_lets_an_answer_finish() {
+    let data = tempfile::tempdir().unwrap();
+    let script = data.path().join("script.json");
+    std::fs::write(
+        &script,
+        json!([{ "repeat": { "text": " word", "times": 40, "everyMs": 25 } }]).to_string(),
+    )
+    .unwrap();
+    let server = Server::start(&data.path().join("data"), &["--rehearsal-script", script.to_str().unwrap()]);
+    let began = Instant::now();
+    let answer = std::thread::scope(|scope| {
+        let answer = scope.spawn(|| say(&server, "", json!({ "message": "Go" })).1);
+        std::thread::sleep(Duration::from_millis(300));
+        server.signal("-INT");
+        answer.join().unwrap()
+    });
+    assert_eq!(words(&answer).matches("word").count(), 40, "the whole answer");
+    assert_eq!(answer.last().unwrap()["type"], "finish");
+    let (code, _) = server.ended();
+    assert_eq!(code, Some(0));
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
