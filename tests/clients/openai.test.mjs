@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { behind, startDeck, until } from './support/deck.mjs';
 import { load } from './support/packages.mjs';
 import { booking } from './support/calendar.mjs';
-import { startPuppet } from './support/puppet.mjs';
+import { begin, say, startPuppet } from './support/puppet.mjs';
 
 const { default: OpenAI, version } = await load('openai');
 const title = `with openai ${version}: `;
@@ -18,6 +18,10 @@ let client;
 before(async () => {
   puppet = await startPuppet({
     refuse: (response) => response.writeHead(400).end('{"error":{"message":"no such model"}}'),
+    nap(response) {
+      begin(response);
+      setTimeout(() => say(response, 'slept'), 1_000);
+    },
   });
   deck = await startDeck(behind(puppet.url, { QUARTERDECK_API_KEY_TESTER: 'a-key-of-the-tests-that-is-long' }));
   client = connect('a-key-of-the-tests-that-is-long');
@@ -113,15 +117,30 @@ for (const how of ['at once', 'streamed']) {
 
     messages.push({ role: 'assistant', content: asked }, { role: 'user', content: `approve ${code}` });
     await tell(how, messages);
-    const note = puppet.requests.at(-1).body.messages.at(-1).content;
-    assert.match(note, /"event_id"/, 'it has run, and the model is told');
+    assert.match(lastSaid(), /"event_id"/, 'it has run, and the model is told');
 
     messages.push({ role: 'assistant', content: 'Done.' }, { role: 'user', content: `approve ${code}` });
     await tell(how, messages);
-    const again = puppet.requests.at(-1).body.messages.at(-1).content;
-    assert.doesNotMatch(again, /"event_id"/, 'a code counts once');
+    assert.doesNotMatch(lastSaid(), /"event_id"/, 'a code counts once');
   });
 }
+
+test(`${title}a person can approve where no keys are configured, which is how everybody begins`, async () => {
+  const open = await startDeck(behind(puppet.url));
+  try {
+    const anybody = connect('none', open);
+    const messages = [{ role: 'user', content: booking(14) }];
+    const asked = await tell('at once', messages, anybody);
+    const [, code] = asked.match(/approve ([0-9A-F]+)/);
+    messages.push({ role: 'assistant', content: asked }, { role: 'user', content: `approve ${code}` });
+    await tell('at once', messages, connect('another', open));
+    assert.doesNotMatch(lastSaid(), /"event_id"/, 'the code is of no use to others');
+    await tell('at once', messages, anybody);
+    assert.match(lastSaid(), /"event_id"/);
+  } finally {
+    await open.stop();
+  }
+});
 
 test(`${title}a tool that the person denies does not run`, async () => {
   const messages = [{ role: 'user', content: booking(13) }];
@@ -129,9 +148,13 @@ test(`${title}a tool that the person denies does not run`, async () => {
   const [, code] = asked.match(/deny ([0-9A-F]+)/);
   messages.push({ role: 'assistant', content: asked }, { role: 'user', content: `deny ${code}` });
   await tell('at once', messages);
-  const note = puppet.requests.at(-1).body.messages.at(-1).content;
-  assert.match(note, /not approved by the person/);
-  assert.doesNotMatch(note, /"event_id"/);
+  assert.match(lastSaid(), /not approved by the person/);
+  assert.doesNotMatch(lastSaid(), /"event_id"/);
+});
+
+test(`${title}equal requests at the same time are all answered`, async () => {
+  const answers = await Promise.all([1, 2, 3].map(() => client.chat.completions.create(saying('nap'))));
+  assert.deepEqual(answers.map(({ choices }) => choices[0].message.content), ['slept', 'slept', 'slept']);
 });
 
 test(`${title}a model that fails is an error in words, and is not asked again by the client`, async () => {
@@ -198,10 +221,14 @@ function saying(content) {
 }
 
 /** The answer to a conversation. */
-async function tell(how, messages) {
-  if (how === 'at once') {
-    return (await client.chat.completions.create({ model, messages })).choices[0].message.content;
-  }
-  const completion = await client.chat.completions.stream({ model, messages }).finalChatCompletion();
+async function tell(how, messages, to = client) {
+  const { completions } = to.chat;
+  const streamed = () => completions.stream({ model, messages }).finalChatCompletion();
+  const completion = how === 'streamed' ? await streamed() : await completions.create({ model, messages });
   return completion.choices[0].message.content;
+}
+
+/** The last message that the model was given. */
+function lastSaid() {
+  return puppet.requests.at(-1).body.messages.at(-1).content;
 }

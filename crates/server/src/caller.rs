@@ -58,7 +58,9 @@ impl Caller {
             }
             _ => None,
         };
-        let known = by_bearer.or_else(|| cookie(headers).and_then(|cookie| app.identity.by_cookie(cookie)));
+        let by_cookie = || cookie(headers).and_then(|cookie| app.identity.by_cookie(cookie));
+        let program = || bearer.map(|key| app.identity.program(key, address));
+        let known = by_bearer.or_else(by_cookie).or_else(program);
         if let Some(client) = known {
             return Ok(Self { client, is_operator, address, set_cookie: None });
         }

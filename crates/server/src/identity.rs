@@ -3,6 +3,7 @@
 //! Nothing in a body can make somebody another client, and nothing here trusts what it has not signed or verified.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
@@ -133,6 +134,13 @@ impl Identity {
         let facts =
             ClientFacts { authenticated: true, claims: claims.iter().map(own).collect::<BTreeMap<_, _>>() };
         Ok(Client { id: client_id(subject), facts: Arc::new(facts) })
+    }
+
+    /// A program that shows a key where none is needed, and keeps no cookie. It proves nothing, but it is the same
+    /// program the next time, from the same address with the same key.
+    pub(crate) fn program(&self, key: &str, address: IpAddr) -> Client {
+        let mark = self.sign(&format!("program {address} {key}"));
+        Client::anonymous(format!("p_{}", &mark[..32]))
     }
 
     fn sign(&self, id: &str) -> String {

@@ -73,7 +73,7 @@ function tellResults(response, body) {
 }
 
 export function begin(response) {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' });
 }
 
 export function delta(response, delta, finish = null) {
@@ -88,7 +88,7 @@ export function end(response) {
   response.end('data: [DONE]\n\n');
 }
 
-function say(response, text) {
+export function say(response, text) {
   begin(response);
   for (const word of text.match(/\S+\s*/g) ?? []) delta(response, { content: word });
   delta(response, {}, 'stop');
