@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { booking, looking } from './support/calendar.mjs';
@@ -17,7 +18,7 @@ test("OpenAI's Python client", async () => {
   try {
     const script = fileURLToPath(new URL('openai_test.py', import.meta.url));
     const day = 20;
-    const python = spawn(process.env.DECK_PYTHON, [script], {
+    const python = spawn(join(process.env.DECK_PYTHON, 'python'), [script], {
       env: { ...process.env, DECK_URL: deck.url, DECK_KEY: key, DECK_BOOKING: booking(day), DECK_LOOKING: looking(day) },
       stdio: ['ignore', 'inherit', 'inherit'],
     });

@@ -11,6 +11,7 @@ if (!folder) throw new Error('DECK_PACKAGES is not set: run scripts/test-clients
 export async function load(name) {
   const at = join(folder, 'node_modules', name);
   const { version, exports } = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'));
-  const entry = exports['.'].import ?? exports['.'].default;
+  const found = exports['.'].import ?? exports['.'];
+  const entry = found.default ?? found;
   return { version, ...(await import(pathToFileURL(join(at, entry)))) };
 }
