@@ -2,6 +2,8 @@
 //!
 //! usage: `quarterdeck-benches build|validate|obj|text|session|disk|idle|js|js-compute [FIXTURES] [CALLS]`
 //!
+//! `load PORT STREAMS TOKENS PID [PATH]` is the client of `scripts/bench-server`.
+//!
 //! FIXTURES is a folder with `kb_search.schema.json`, `kb_search.args.json` and `handler.mjs`; without it, our own in
 //! `benches/fixtures` are used.
 
@@ -10,6 +12,7 @@
 mod build;
 mod dispatch;
 mod fixtures;
+mod load;
 mod rounds;
 mod sessions;
 
@@ -26,6 +29,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let what = arguments.first().map_or("build", String::as_str);
+    if what == "load" {
+        return load(&arguments[1..]);
+    }
     let folder = arguments.get(1).map_or(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"), String::as_str);
     let calls = arguments.get(2).and_then(|calls| calls.parse().ok());
     let fixtures = fixtures::read(Path::new(folder));
@@ -46,4 +52,13 @@ fn main() {
         other => panic!("{other} is not a measurement"),
     };
     println!("{}", json!({ "name": what, "ns": wall.as_nanos() as u64, "cpu_ns": cpu.as_nanos() as u64 }));
+}
+
+/// Follows streams: ours, or a peer's when there is a path.
+fn load(arguments: &[String]) {
+    let number = |place: usize| -> usize {
+        arguments.get(place).and_then(|text| text.parse().ok()).expect("PORT STREAMS TOKENS PID [PATH]")
+    };
+    let ask = arguments.get(4).map_or(load::Ask::Ours, |path| load::Ask::Peer(path.clone()));
+    println!("{}", load::run(number(0) as u16, number(1), number(2), number(3) as u32, &ask));
 }

@@ -1,7 +1,7 @@
 //! The registry that a server runs: the artifact as it is, when nothing has changed since it was built.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
@@ -71,7 +71,7 @@ fn fingerprint(tools: &Path) -> anyhow::Result<String> {
     Ok(sha256(lines.join("\n").as_bytes()))
 }
 
-fn line(path: &PathBuf, metadata: &fs::Metadata) -> String {
+fn line(path: &Path, metadata: &fs::Metadata) -> String {
     let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     format!("{} {} {}", path.display(), metadata.len(), since.map_or(0, |since| since.as_nanos()))
 }

@@ -107,6 +107,12 @@ impl Stream for Play {
                 _ => Duration::ZERO,
             };
             ready!(play.poll_rest(pause, cx));
+            if matches!(play.beats.front(), Some(Beat::Repeat { .. })) && !play.rested {
+                // A model's tokens come one at a time: each gets a turn of the scheduler of its own.
+                play.rested = true;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             if let Some(event) = play.piece() {
                 return Poll::Ready(Some(Ok(event)));
             }

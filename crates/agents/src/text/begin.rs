@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    ChatMessage, ConfirmationAnswer, ErrorType, Outcome, SideEffects, ToolError, ToolResponse,
+    ChatMessage, ConfirmationAnswer, ErrorType, Outcome, SideEffects, ToolError, ToolResponse, Usage,
 };
 use quarterdeck_runtime::{Answer, Asking, Session, TurnStart};
 
 use super::conversation::{Conversation, Running, Seat};
 use super::drive::{Drive, as_note};
-use super::event::Event;
+use super::event::{Event, Failure};
 use super::history::{self, TurnRecord};
 use super::live::{Live, Reader};
 use super::prepared::Prepared;
@@ -139,10 +139,20 @@ impl TextAgent {
             agent.carry_out(&conversation.session, None, &decision).await;
             conversation.lock().questions.retain(|question| !question.is_answered_by(&decision));
         }
+        // Clients send a request again when its answer was lost on the way, and by then tools may have run.
+        let earlier =
+            conversation.lock().untold.clone().filter(|record| is_retry && record.is_of(&fingerprint));
+        if earlier.as_ref().is_some_and(|record| record.turn.ending() == Some(&Ending::Answered))
+            && let Some(told) = conversation.lock().retell(&fingerprint, &conversation.session.id().into())
+        {
+            return Ok(Live::over(told).follow());
+        }
         let prepared = Prepared::new(agent, &conversation, &visitor.situation, Some(before));
-        let TurnStart { number, notes, .. } = conversation.session.begin_turn(None);
+        let TurnStart { number, mut notes, .. } = conversation.session.begin_turn(None);
+        notes.extend(earlier.iter().flat_map(|record| already_done(&conversation, record)));
         let with_notes = with_notes(&conversation, notes, &text);
-        let record = agent.new_record(number, None, text, with_notes)?;
+        let key = Some(fingerprint);
+        let record = TurnRecord { key, ..agent.new_record(number, None, text, with_notes)? };
         Ok(agent.go(seat, record, prepared, Asking::AnswersFirst))
     }
 
@@ -298,13 +308,27 @@ impl Inner {
         for (id, response) in waiting.iter().flat_map(|record| record.turn.last_answers()) {
             let _ = seat.live.push(Event::Answered { id: id.into(), response });
         }
+        let mut is_news = waiting.is_some();
         for decision in decisions {
             let (id, response) = self.carry_out(session, Some(&conversation), &decision).await;
             if !is_invalid(&response) {
+                is_news = true;
                 let _ = seat.live.push(Event::Answered { id, response });
             }
         }
-        let record = match conversation.unfinished() {
+        if !is_news {
+            // Somebody else was faster, and the model has been told.
+            let failure = Failure::invalid_confirmation();
+            let _ = seat.live.push(Event::Failed(failure));
+            let ending = Some(Ending::Failed);
+            let _ = seat.live.push(Event::Finished { ending, usage: Usage::default() });
+            return;
+        }
+        let unfinished = conversation.unfinished().map(|mut record| {
+            conversation.lock().settle(&mut record);
+            record
+        });
+        let record = match unfinished {
             Some(record) => record,
             // Nobody waits any more: the person had gone on talking. The model is told, and may say something.
             None => {
@@ -359,12 +383,13 @@ fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String>
     });
     let done = results.flatten().filter(|result| writes(&result.name));
     let done = done.filter(|result| matches!(result.response.outcome, Outcome::Success(_)));
-    done.map(|result| format!("{} was done already, in the answer that is made anew.", result.name)).collect()
+    done.map(|result| format!("{} was done already, in an earlier attempt at this answer.", result.name))
+        .collect()
 }
 
 fn not_valid() -> Refusal {
-    let message = "This confirmation is not valid. Nothing was done.";
-    Refusal::Confirmation(Box::new(ToolError::new(ErrorType::ConfirmationInvalid, message)))
+    let Failure { kind, message, .. } = Failure::invalid_confirmation();
+    Refusal::Confirmation(Box::new(ToolError::new(kind, message)))
 }
 
 /// Unknown, used, or being answered by somebody else: no outcome of the call.

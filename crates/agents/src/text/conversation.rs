@@ -26,6 +26,10 @@ pub(super) struct Talk {
     pub(super) running: Option<Running>,
     /// Questions to the person that are open, with their tokens: to be shown again, never to be stored.
     pub(super) questions: Vec<OpenQuestion>,
+    /// What a person has decided about calls of a turn that is still running.
+    pub(super) decided_early: Vec<(Arc<str>, Arc<ToolResponse>)>,
+    /// The last turn of a protocol in which the conversation is the client's, in case they ask for it again.
+    pub(super) untold: Option<TurnRecord>,
     /// Notes for the model that nobody has told it yet.
     pub(super) notes: Vec<String>,
     /// How many of the oldest turns the client knows to be left out.
@@ -102,10 +106,14 @@ impl Conversation {
         self.lock().running.is_some()
     }
 
-    /// A person has decided about a call whose turn waits. The record, when it was changed.
-    pub(super) fn decided(&self, call_id: &str, response: &Arc<ToolResponse>) -> Option<TurnRecord> {
+    /// A person has decided about a call whose turn waits, or soon will. The record, when it was changed.
+    pub(super) fn decided(&self, call_id: &Arc<str>, response: &Arc<ToolResponse>) -> Option<TurnRecord> {
         let mut talk = self.lock();
-        talk.questions.retain(|question| *question.call_id != *call_id);
+        talk.questions.retain(|question| question.call_id != *call_id);
+        if talk.running.is_some() {
+            // The turn that runs has its own record, and looks here when it is done.
+            talk.decided_early.push((call_id.clone(), response.clone()));
+        }
         let record = talk.turns.last_mut()?;
         record.turn.decided(call_id, response.clone()).then(|| record.clone())
     }
@@ -119,6 +127,13 @@ impl Talk {
         counted.flat_map(|record| record.turn.messages().iter().cloned()).collect()
     }
 
+    /// Takes what was decided while a turn ran into its record.
+    pub(super) fn settle(&mut self, record: &mut TurnRecord) {
+        for (call_id, response) in self.decided_early.drain(..) {
+            record.turn.decided(&call_id, response);
+        }
+    }
+
     /// Puts a turn in its place.
     pub(super) fn keep(&mut self, record: TurnRecord) {
         match self.turns.iter_mut().find(|known| known.number == record.number) {
@@ -129,7 +144,8 @@ impl Talk {
 
     /// A turn that a message has begun before, told again.
     pub(super) fn retell(&self, key: &str, session_id: &Arc<str>) -> Option<Vec<Event>> {
-        let record = self.turns.iter().find(|record| record.key.as_deref() == Some(key))?;
+        let has_key = |record: &&TurnRecord| record.key.as_deref() == Some(key);
+        let record = self.turns.iter().find(has_key).or(self.untold.as_ref().filter(has_key))?;
         let mut events =
             vec![Event::Started { message_id: record.message_id.clone(), session_id: session_id.clone() }];
         for told in record.turn.story() {

@@ -234,6 +234,7 @@ impl Drive {
     async fn finish(mut self) {
         self.pass_on_waiting();
         self.seat.conversation.session.turn_completed();
+        self.seat.conversation.lock().settle(&mut self.record);
         let ending = self.record.turn.ending().cloned();
         if ending == Some(Ending::Empty) {
             self.tell(Event::Failed(Failure {
@@ -252,8 +253,12 @@ impl Drive {
         let usage = self.record.turn.usage();
         {
             let mut talk = self.seat.conversation.lock();
-            if self.prepared.transcript.is_none() {
-                talk.keep(self.record.clone());
+            match self.prepared.transcript {
+                None => {
+                    talk.settle(&mut self.record);
+                    talk.keep(self.record.clone());
+                }
+                Some(_) => talk.untold = Some(self.record.clone()),
             }
             // What came too late for this turn is told in the next one.
             talk.notes.append(&mut self.notes);

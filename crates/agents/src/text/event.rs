@@ -85,6 +85,12 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// A word about a question that is not open, or was never asked.
+    pub(super) fn invalid_confirmation() -> Self {
+        let message = "This confirmation is not valid. Nothing was done.".into();
+        Self { kind: ErrorType::ConfirmationInvalid, message, retryable: false }
+    }
+
     /// The words for a model's failure. What exactly went wrong is for the log.
     pub fn of(kind: ChatErrorKind) -> Self {
         let (kind, message, retryable) = match kind {

@@ -37,6 +37,11 @@ pub(super) struct TurnRecord {
 }
 
 impl TurnRecord {
+    /// Whether a message with this key has begun it.
+    pub(super) fn is_of(&self, key: &str) -> bool {
+        self.key.as_deref() == Some(key)
+    }
+
     /// Roughly what it takes in a model's window.
     pub(super) fn tokens(&self) -> usize {
         self.turn.messages().iter().map(message_tokens).sum()

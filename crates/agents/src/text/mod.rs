@@ -40,7 +40,7 @@ pub struct Settings {
     pub declare: Declare,
     /// How long one answer of the model may take.
     pub round_deadline: Duration,
-    /// How many conversations are kept in memory.
+    /// How many conversations are kept in memory. The others wait in the store.
     pub conversations: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for Settings {
             guide_tokens: 16_000,
             declare: Declare::All,
             round_deadline: Duration::from_secs(300),
-            conversations: 10_000,
+            conversations: 1_000,
         }
     }
 }

@@ -137,6 +137,45 @@ async fn a_turn_that_waits_outlives_the_process() {
 }
 
 #[tokio::test]
+async fn a_word_given_while_the_turn_still_runs_is_not_forgotten() {
+    let world = World::new();
+    let calls = vec![
+        call("1", "pay", json!({ "what": "a cake" })),
+        call("2", "slow_book", json!({ "what": "a table" })),
+    ];
+    world.model.calls(calls).says("Both are done.");
+    let mut reader = world.say("Buy a cake and book a table").await.unwrap();
+    let mut seen = Vec::new();
+    while !lines(&seen).contains("asked") {
+        seen.extend(reader.next().await.unwrap());
+    }
+    let token = token(&seen);
+    assert!(world.agent.confirm(&ann(), &decision(&token, true)[0]).await.unwrap().is_ok());
+    told(reader).await;
+    told(world.say("And?").await.unwrap()).await;
+    let asked = serde_json::to_string(&world.model.last_asked().messages).unwrap();
+    assert!(asked.contains("{\"did\":\"a cake\"}") && !asked.contains("Nothing was done"), "{asked}");
+    assert_eq!(world.runs("pay"), 1);
+}
+
+#[tokio::test]
+async fn of_two_who_decide_at_once_one_is_heard() {
+    let world = World::new();
+    let token = asked(&world).await;
+    world.model.says("Paid.");
+    let ann = ann();
+    let decide = || world.agent.decide(&ann, Address::Chat("chat"), decision(&token, true));
+    let (first, second) = tokio::join!(decide(), decide());
+    let mut heard = Vec::new();
+    for reader in [first, second].into_iter().flatten() {
+        heard.push(told(reader).await);
+    }
+    assert_eq!(heard.iter().filter(|told| told.contains("Paid.")).count(), 1, "{heard:?}");
+    assert_eq!(world.runs("pay"), 1);
+    assert_eq!(world.model.asked.lock().unwrap().len(), 2, "nobody is asked about nothing");
+}
+
+#[tokio::test]
 async fn no_model_ever_sees_a_token() {
     let world = World::new();
     let token = asked(&world).await;

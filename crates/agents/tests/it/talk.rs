@@ -1,7 +1,7 @@
 //! Ordinary conversation.
 
 use expect_test::expect;
-use quarterdeck_agents::text::{Address, Message, Refusal};
+use quarterdeck_agents::text::{Address, Message, Refusal, Transcript};
 use quarterdeck_contracts::{CallArguments, ChatMessage, ModelCall, ToolUse};
 use serde_json::json;
 
@@ -149,7 +149,7 @@ async fn an_answer_can_be_made_anew_and_what_was_done_stays_done() {
     let said: Vec<_> = world.model.last_asked().messages.iter().map(said).collect();
     assert_eq!(
         said,
-        ["person [Note: book was done already, in the answer that is made anew.]\n\nBook a table"],
+        ["person [Note: book was done already, in an earlier attempt at this answer.]\n\nBook a table"],
         "the first answer is gone, what it did is not"
     );
     let nobody = world.agent.regenerate(&ann(), Address::Chat("other")).await;
@@ -168,4 +168,39 @@ async fn a_blocked_client_hears_the_farewell_and_reaches_no_model() {
     world.clock.advance(std::time::Duration::from_secs(61));
     world.model.says("Welcome back.");
     assert!(world.tells("Hello?").await.contains("Welcome back."), "a block that has run out is paid for");
+}
+
+#[tokio::test]
+async fn a_request_that_is_sent_again_does_nothing_twice() {
+    let world = World::new();
+    let ann = ann();
+    let ask = |is_retry: bool| {
+        let transcript = Transcript {
+            before: Vec::new(),
+            text: "Book a table".into(),
+            fingerprint: "the same".into(),
+            is_retry,
+        };
+        world.agent.complete(&ann, Address::Chat("v1"), transcript)
+    };
+    world.model.calls(vec![call("1", "book", json!({ "what": "a table" }))]).says("Booked.");
+    let first = told(ask(false).await.unwrap()).await;
+    assert_eq!(told(ask(true).await.unwrap()).await, first, "told again");
+    assert_eq!((world.runs("book"), world.model.asked.lock().unwrap().len()), (1, 2));
+
+    world.model.calls(vec![call("2", "book", json!({ "what": "a chair" }))]).will(Does::Hangs("It is "));
+    let mut reader = ask(false).await.unwrap();
+    let mut seen = String::new();
+    while !seen.contains("It is ") {
+        seen += &lines(&reader.next().await.unwrap());
+    }
+    drop(reader);
+    while world.agent.running() > 0 {
+        tokio::task::yield_now().await;
+    }
+    world.model.says("It was booked before.");
+    told(ask(true).await.unwrap()).await;
+    let said: Vec<_> = world.model.last_asked().messages.iter().map(said).collect();
+    let note = "[Note: book was done already, in an earlier attempt at this answer.]";
+    assert_eq!(said, [format!("person {note}\n\nBook a table")]);
 }

@@ -12,7 +12,7 @@ use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{Orchestrator, Parts, Registry};
 use quarterdeck_server::{ApiKey, App, Deck, Identity, Settings, TokenKey, TokenRules, serve};
 use quarterdeck_store::SqliteStore;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::arguments::serving::ServeOptions;
 use crate::config::{self, Config, SecureCookie};
@@ -69,6 +69,9 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
         settings: settings(&config),
     });
     banner(&listener, &registry, &*model)?;
+    if model.name().starts_with("rehearsal") {
+        tokio::spawn(look_for_ollama());
+    }
     let tidying = tokio::spawn(tidy(orchestrator.clone(), text));
     serve(app, listener, asked_to_stop()).await;
     tidying.abort();
@@ -183,6 +186,17 @@ fn banner(listener: &TcpListener, registry: &Registry, model: &dyn ChatModel) ->
         );
     }
     Ok(())
+}
+
+/// A newcomer may have a model on their machine without knowing that it can answer here.
+async fn look_for_ollama() {
+    let connect = TcpStream::connect(("127.0.0.1", 11434));
+    if matches!(tokio::time::timeout(Duration::from_millis(300), connect).await, Ok(Ok(_))) {
+        say(
+            "hint: a model server listens on port 11434, as Ollama does. To have it answer, start again with\n      \
+             OPENAI_BASE_URL=http://127.0.0.1:11434/v1 QUARTERDECK_TEXT__MODEL=NAME",
+        );
+    }
 }
 
 /// Ends what was left, now and then.
