@@ -40,18 +40,21 @@ export async function startAimock() {
 /** Runs a program until it prints its address. */
 async function run(program, given) {
   const child = spawn(program, given, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
   let log = '';
-  child.stderr.on('data', (piece) => (log += piece));
   const exited = new Promise((resolve) => child.on('exit', resolve));
+  const late = setTimeout(() => child.kill('SIGKILL'), 60_000);
   const address = await new Promise((resolve, reject) => {
     child.stdout.on('data', (piece) => {
-      log += piece;
-      const found = log.match(/^(http:\S+)\n/m);
+      printed += piece;
+      const found = printed.match(/^(http:\S+)\n/m);
       if (found) resolve(found[1]);
     });
+    child.stderr.on('data', (piece) => (log += piece));
     child.on('error', reject);
     child.on('exit', (code) => reject(new Error(`${program} ended with ${code}\n${log}`)));
   });
+  clearTimeout(late);
   return {
     address,
     async stop() {
