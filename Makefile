@@ -6,9 +6,11 @@ help: ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 run: setup ## Build and serve on 127.0.0.1:8080; no key and no configuration needed
+	@scripts/model --release
 	cargo run --release
 
 test: setup ## Run every test
+	@scripts/model
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
 	scripts/test-clients

@@ -3,6 +3,8 @@
 //! usage: `quarterdeck-benches build|validate|obj|text|session|disk|idle|js|js-compute [FIXTURES] [CALLS]`
 //!
 //! `load PORT STREAMS TOKENS PID [PATH]` is the client of `scripts/bench-server`.
+//! `quarterdeck-benches knowledge [RECORDS]` measures the knowledge base with so many made-up records, and prints many
+//! figures at once.
 //!
 //! FIXTURES is a folder with `kb_search.schema.json`, `kb_search.args.json` and `handler.mjs`; without it, our own in
 //! `benches/fixtures` are used.
@@ -12,6 +14,7 @@
 mod build;
 mod dispatch;
 mod fixtures;
+mod knowledge;
 mod load;
 mod rounds;
 mod sessions;
@@ -29,8 +32,16 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let what = arguments.first().map_or("build", String::as_str);
-    if what == "load" {
-        return load(&arguments[1..]);
+    match (what, arguments.get(1)) {
+        ("load", _) => return load(&arguments[1..]),
+        ("knowledge", records) => {
+            let records = records.and_then(|records| records.parse().ok()).unwrap_or(10_000);
+            return println!("{}", knowledge::measure(records));
+        }
+        ("knowledge-opened", Some(file)) => {
+            return println!("{}", knowledge::measure_opened(Path::new(file)));
+        }
+        _ => {}
     }
     let folder = arguments.get(1).map_or(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"), String::as_str);
     let calls = arguments.get(2).and_then(|calls| calls.parse().ok());

@@ -113,7 +113,7 @@ async fn look(connection: &Connection, args: serde_json::Value) {
 }
 
 /// Bytes of memory that the process holds, as the system counts them.
-fn resident() -> u64 {
+pub(crate) fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0) * 1_024

@@ -8,5 +8,6 @@ use quarterdeck_contracts::handler::NativeHandler;
 
 include!(concat!(env!("OUT_DIR"), "/handlers.rs"));
 
+mod refusal;
 #[cfg(test)]
 mod world;

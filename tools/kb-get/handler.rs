@@ -6,9 +6,11 @@ mod tests;
 use std::sync::Arc;
 
 use quarterdeck_contracts::handler::{Context, kb_get};
-use quarterdeck_contracts::{ErrorType, KnowledgeRecord, ToolError};
+use quarterdeck_contracts::{KnowledgeRecord, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::refusal::refuse;
 
 /// The arguments, after the registry has checked them.
 #[derive(Debug, Default, Deserialize)]
@@ -41,12 +43,7 @@ pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Answer, To
     let ids = match (args.id, args.ids) {
         (Some(id), None) => vec![id],
         (None, Some(ids)) => ids,
-        _ => {
-            let error = ToolError::new(ErrorType::Validation, "Give either id or ids.");
-            return Err(error.with_details(
-                json!([{ "path": "/id", "keyword": "required", "message": "id or ids, not both" }]),
-            ));
-        }
+        _ => return Err(refuse("id", "required", "Give either id or ids, not both.")),
     };
     let fields = args.return_fields.unwrap_or_else(|| EVERYTHING.to_vec());
     let records = kb_get(&*context, &ids).await?;

@@ -1,7 +1,7 @@
 //! What is told of a record.
 
 use quarterdeck_contracts::handler::CapabilityErrorCode;
-use quarterdeck_contracts::{Namespace, RecordKind};
+use quarterdeck_contracts::{ErrorType, Namespace, RecordKind};
 use quarterdeck_testkit::{FakeContext, block_on};
 
 use super::*;

@@ -10,7 +10,9 @@ use quarterdeck_contracts::{
     ErrorType, KnowledgeQuery, KnowledgeRecord, Namespace, RecordFilters, RecordKind, ToolError,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use crate::refusal::refuse;
 
 /// How many people of a name are looked at.
 const LOOKED_AT: usize = 5;
@@ -33,11 +35,7 @@ pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Profile, T
     let (people, asked) = match (args.id, args.name) {
         (Some(id), _) => (kb_get(&*context, std::slice::from_ref(&id)).await?, id),
         (None, Some(name)) => (people_called(&*context, &name).await?, name),
-        (None, None) => {
-            let error = ToolError::new(ErrorType::Validation, "Give a name or an id.");
-            return Err(error
-                .with_details(json!([{ "path": "/name", "keyword": "required", "message": "name or id" }])));
-        }
+        (None, None) => return Err(refuse("name", "required", "Give a name or an id.")),
     };
     people.into_iter().find_map(profile).ok_or_else(|| {
         ToolError::new(ErrorType::NotFound, format!("The base has no LinkedIn profile for {asked}."))

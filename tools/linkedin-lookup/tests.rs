@@ -2,6 +2,7 @@
 
 use quarterdeck_contracts::{Evidence, Found};
 use quarterdeck_testkit::{FakeContext, block_on};
+use serde_json::json;
 
 use super::*;
 

@@ -1,22 +1,21 @@
 //! How the parts are put together. Only this crate knows all of them.
 
+pub(crate) mod knowledge;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
 use quarterdeck_compiler::{Compilation, Inspectors, NativeInspector, Options, Tree, compile};
-use quarterdeck_contracts::{Embedder, KnowledgeRecord};
-use quarterdeck_embedding::{KNOWN, Model};
 use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
-use quarterdeck_knowledge::store::KnowledgeFile;
-use quarterdeck_knowledge::{KnowledgeBase, read_folder};
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{Hosts, NativeHost, Registry};
 use quarterdeck_store::SqliteStore;
 
-use crate::terminal::say;
 use crate::{data, environment, report};
+
+pub(crate) use knowledge::{embedder, kb_folder, knowledge, open_file, progress, sources};
 
 /// Compiles a tools folder with every host that this binary has.
 pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<Compilation> {
@@ -48,50 +47,6 @@ pub(crate) fn load_folder(tools: &Path) -> anyhow::Result<Option<Registry>> {
     let registry = Registry::from_artifact(artifact, tools, hosts)?;
     registry.lock();
     Ok(Some(registry))
-}
-
-/// The folder of records, if it is there.
-pub(crate) fn kb_folder(path: &Path) -> anyhow::Result<&Path> {
-    if path.is_dir() {
-        return Ok(path);
-    }
-    anyhow::bail!("there is no folder {}; point `--kb` at one that holds records", path.display())
-}
-
-/// The records of a folder. What is wrong with single ones is told, and the rest is used.
-pub(crate) fn records(folder: &Path) -> Vec<KnowledgeRecord> {
-    let (records, problems) = read_folder(folder);
-    for problem in &problems {
-        say(&format!("left out: {}/{problem}", folder.display()));
-    }
-    records
-}
-
-/// The knowledge base of a folder. It is searched by meaning too when `quarterdeck kb build` has made the vectors:
-/// making them takes a while, and nobody who searches wants to wait for it.
-pub(crate) fn knowledge(folder: &Path, data: &Path) -> anyhow::Result<KnowledgeBase> {
-    let records = records(folder);
-    let path = data::knowledge(data);
-    if let Some(embedder) = path.exists().then(embedder).flatten() {
-        let file = KnowledgeFile::open(&path)?.file;
-        let known = file.vectors(embedder.model())?;
-        if !known.vectors.is_empty() {
-            return Ok(KnowledgeBase::from_records(records, Some(embedder), Some(&known))?);
-        }
-    }
-    Ok(KnowledgeBase::from_records(records, None, None)?)
-}
-
-/// The embedding model of this user, if one is installed. One that cannot be used is told, and done without.
-pub(crate) fn embedder() -> Option<Arc<dyn Embedder>> {
-    let folder = quarterdeck_embedding::installed(&environment::models_folder()?, KNOWN.name)?;
-    match Model::load(&folder) {
-        Ok(model) => Some(Arc::new(model)),
-        Err(error) => {
-            say(&format!("the embedding model is not used: {error}"));
-            None
-        }
-    }
 }
 
 /// Runs a future to its end.

@@ -1,6 +1,6 @@
 //! The base as others use it: searched while the next one is built, and swapped whole.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -11,15 +11,12 @@ use quarterdeck_contracts::{
 };
 
 use crate::cache::QueryCache;
-use crate::search::{Floor, Meaning, search};
-use crate::snapshot::{BuildError, KnownVectors, Progress, Snapshot};
+use crate::get::get;
+use crate::index::Doc;
+use crate::search::{Floor, Meaning, SearchError, search};
+use crate::snapshot::{BuildError, KnownVectors, Progress, Snapshot, Watch};
 use crate::vectors::unit;
 use crate::worker::Worker;
-
-/// How many records may be asked for by id at once.
-const MOST_IDS: usize = 1_000;
-/// How many ids are named when one is unknown.
-const MOST_NEAR: usize = 3;
 
 /// Records in memory, found by words and, with a model, by meaning.
 #[derive(Clone)]
@@ -31,9 +28,15 @@ struct Shared {
     current: RwLock<Arc<Snapshot>>,
     /// Held while the next base is built, so that the last one asked for is the last one in place.
     building: Mutex<()>,
-    embedder: Option<(Arc<dyn Embedder>, Worker)>,
-    questions: QueryCache,
+    model: RwLock<Option<Arc<LoadedModel>>>,
     floor: Floor,
+}
+
+struct LoadedModel {
+    embedder: Arc<dyn Embedder>,
+    worker: Worker,
+    /// What it made of the questions that were asked.
+    questions: QueryCache,
 }
 
 /// What a base holds.
@@ -70,23 +73,45 @@ impl KnowledgeBase {
         floor: Floor,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, BuildError> {
-        let known = |model: &EmbeddingModel, key: &str| {
-            known.filter(|known| known.model == *model)?.vectors.get(key).cloned()
-        };
-        let snapshot = Snapshot::build(records, embedder.as_deref(), known, progress)?;
-        // A machine that cannot start a thread answers by words.
-        let embedder = embedder.and_then(|embedder| {
-            let worker = Worker::new(Arc::clone(&embedder)).ok()?;
-            Some((embedder, worker))
-        });
+        let mut watch = Watch { progress, keep: &mut |_| Ok(()) };
+        Self::build_watched(records, embedder, known, floor, &mut watch)
+    }
+
+    pub(crate) fn build_watched(
+        records: Vec<KnowledgeRecord>,
+        embedder: Option<Arc<dyn Embedder>>,
+        known: Option<&KnownVectors>,
+        floor: Floor,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, BuildError> {
+        let known = known.filter(|known| embedder.as_ref().is_some_and(|own| *own.model() == known.model));
+        let known = known.map(|known| (&known.rows, &known.at));
+        let base = Self::of(Snapshot::build(records, embedder.as_deref(), known, watch)?, floor);
+        if let Some(embedder) = embedder {
+            base.use_model(embedder);
+        }
+        Ok(base)
+    }
+
+    /// A base that is finished already.
+    pub(crate) fn of(snapshot: Snapshot, floor: Floor) -> Self {
         let shared = Shared {
             current: RwLock::new(Arc::new(snapshot)),
             building: Mutex::new(()),
-            embedder,
-            questions: QueryCache::default(),
+            model: RwLock::new(None),
             floor,
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Gives the base a model, which may be loaded long after the base was opened. Questions are compared by meaning from
+    /// now on if the vectors of the base are this model's, and when they are: the next base is built with it.
+    pub fn use_model(&self, embedder: Arc<dyn Embedder>) {
+        // A machine that cannot start a thread answers by words.
+        let worker = Worker::new(Arc::clone(&embedder)).ok();
+        let questions = QueryCache::default();
+        let loaded = worker.map(|worker| Arc::new(LoadedModel { embedder, worker, questions }));
+        *self.shared.model.write().unwrap_or_else(PoisonError::into_inner) = loaded;
     }
 
     /// Puts other records in place of these. Searches see the old base until the new one is complete; passages that
@@ -96,52 +121,63 @@ impl KnowledgeBase {
         records: Vec<KnowledgeRecord>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), BuildError> {
+        self.replace_watched(records, &mut Watch { progress, keep: &mut |_| Ok(()) })
+    }
+
+    pub(crate) fn replace_watched(
+        &self,
+        records: Vec<KnowledgeRecord>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), BuildError> {
         let _building = self.shared.building.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.current();
-        let rows = old.vectors.as_ref().map(|vectors| vectors.by_key());
-        let known = |model: &EmbeddingModel, key: &str| {
-            let of_model = old.vectors.as_ref().filter(|vectors| vectors.model() == model)?;
-            Some(of_model.row(*rows.as_ref()?.get(key)?).to_vec())
-        };
-        let embedder = self.shared.embedder.as_ref().map(|(embedder, _)| embedder.as_ref());
-        let next = Snapshot::build(records, embedder, known, progress)?;
+        let model = self.shared.model();
+        let embedder = model.as_ref().map(|model| model.embedder.as_ref());
+        let known = embedder.and_then(|embedder| old.known(embedder.model()));
+        let known = known.as_ref().map(|(rows, at)| (*rows, at));
+        let next = Snapshot::build(records, embedder, known, watch)?;
         *self.shared.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
         Ok(())
+    }
+
+    /// The model that questions are embedded with.
+    pub fn model(&self) -> Option<EmbeddingModel> {
+        self.shared.model().map(|model| model.embedder.model().clone())
     }
 
     /// Every vector, to be given to the next base.
     pub fn known_vectors(&self) -> Option<KnownVectors> {
         let current = self.current();
-        let vectors = current.vectors.as_ref()?;
-        let by_key = vectors.by_key().into_iter();
-        let owned = by_key.map(|(key, row)| (key.to_owned(), vectors.row(row).to_vec())).collect();
-        Some(KnownVectors { model: vectors.model().clone(), vectors: owned })
+        let model = current.vectors.as_ref()?.model.clone();
+        let (rows, at) = current.known(&model)?;
+        Some(KnownVectors { rows: rows.clone(), at, model })
     }
 
     /// Every record, sorted by id.
     pub fn records(&self) -> Vec<KnowledgeRecord> {
-        self.current().index.records().to_vec()
+        let current = self.current();
+        let docs = 0..current.index.records.len() as Doc;
+        docs.filter_map(|doc| current.index.records.get(doc).ok()).collect()
     }
 
     /// What it holds.
     pub fn stats(&self) -> Stats {
         let current = self.current();
-        let records = current.index.records();
-        let pairs = Namespace::ALL.into_iter().flat_map(|one| RecordKind::ALL.map(|kind| (one, kind)));
-        let count = |(namespace, kind)| {
-            let is_one = |record: &&KnowledgeRecord| record.namespace == namespace && record.kind == kind;
-            (namespace, kind, records.iter().filter(is_one).count())
-        };
+        let (index, vectors) = (&current.index, &current.vectors);
+        let mut by_kind: BTreeMap<(Namespace, RecordKind), usize> = BTreeMap::new();
+        for doc in 0..index.records.len() as Doc {
+            *by_kind.entry(index.filters.about(doc)).or_default() += 1;
+        }
         Stats {
-            records: records.len(),
-            by_kind: pairs.map(count).filter(|(.., count)| *count > 0).collect(),
-            passages: current.vectors.as_ref().map_or(0, |vectors| vectors.rows()),
-            terms: current.index.terms(),
-            model: current.vectors.as_ref().map(|vectors| vectors.model().clone()),
+            records: index.records.len(),
+            by_kind: by_kind.into_iter().map(|((namespace, kind), count)| (namespace, kind, count)).collect(),
+            passages: vectors.as_ref().map_or(0, |vectors| vectors.rows.len()),
+            terms: index.terms(),
+            model: vectors.as_ref().map(|vectors| vectors.model.clone()),
         }
     }
 
-    fn current(&self) -> Arc<Snapshot> {
+    pub(crate) fn current(&self) -> Arc<Snapshot> {
         self.shared.current()
     }
 }
@@ -151,30 +187,44 @@ impl Shared {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn model(&self) -> Option<Arc<LoadedModel>> {
+        self.model.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     async fn search(&self, asked: KnowledgeQuery) -> Result<Found, CapabilityError> {
         let started = Instant::now();
-        let question = self.meaning_of(&asked.query).await;
         let current = self.current();
+        let question = self.meaning_of(&asked.query, &current).await;
         let meaning = match (&current.vectors, &question) {
             (Some(vectors), Some(question)) => Some(Meaning { vectors, question }),
             _ => None,
         };
-        let mut found = search(&current.index, meaning, self.floor, &asked)
-            .map_err(|error| CapabilityError::new(CapabilityErrorCode::InvalidArgument, error.to_string()))?;
+        let mut found = search(&current.index, meaning, self.floor, &asked).map_err(|error| {
+            let code = match error {
+                SearchError::Filter(_) => CapabilityErrorCode::InvalidArgument,
+                SearchError::Record(_) => CapabilityErrorCode::NotAvailable,
+            };
+            CapabilityError::new(code, error.to_string())
+        })?;
         found.took_ms = started.elapsed().as_secs_f64() * 1e3;
         Ok(found)
     }
 
-    /// The vector of a question; none without a model, or when the model has nothing to say about it.
-    async fn meaning_of(&self, question: &str) -> Option<Arc<[f32]>> {
-        let (embedder, worker) = self.embedder.as_ref()?;
+    /// The vector of a question; none without a model whose vectors the base has, or when the model has nothing to say
+    /// about it.
+    async fn meaning_of(&self, question: &str, current: &Snapshot) -> Option<Arc<[f32]>> {
+        let model = self.model()?;
+        let about = model.embedder.model();
+        if current.vectors.as_ref().is_none_or(|vectors| vectors.model != *about) {
+            return None;
+        }
         let normal = QueryCache::normal(question);
-        if let Some(vector) = self.questions.find(&normal) {
+        if let Some(vector) = model.questions.find(&normal) {
             return Some(vector);
         }
-        let vector = worker.embed(normal.clone()).await.ok()?;
-        let vector: Arc<[f32]> = unit(embedder.model(), &vector).ok()?.into();
-        self.questions.keep(normal, Arc::clone(&vector));
+        let vector = model.worker.embed(normal.clone()).await.ok()?;
+        let vector: Arc<[f32]> = unit(about, &vector).ok()?.into();
+        model.questions.keep(normal, Arc::clone(&vector));
         Some(vector)
     }
 }
@@ -190,53 +240,7 @@ impl Knowledge for KnowledgeBase {
         ids: Vec<String>,
         readable: Namespaces,
     ) -> BoxFuture<Result<Vec<KnowledgeRecord>, CapabilityError>> {
-        let found = get(self.current().index.records(), &ids, &readable);
+        let found = get(&self.current().index, &ids, &readable);
         Box::pin(std::future::ready(found))
     }
-}
-
-/// Records by id. One that may not be read is one that does not exist, so that ids tell nothing.
-fn get(
-    records: &[KnowledgeRecord],
-    ids: &[String],
-    readable: &Namespaces,
-) -> Result<Vec<KnowledgeRecord>, CapabilityError> {
-    if ids.len() > MOST_IDS {
-        let message = format!("at most {MOST_IDS} records can be asked for at once");
-        return Err(CapabilityError::new(CapabilityErrorCode::InvalidArgument, message));
-    }
-    let find = |id: &String| {
-        let at = records.binary_search_by(|record| record.id.as_str().cmp(id)).ok();
-        let record = at.and_then(|at| records.get(at)).filter(|record| readable.contains(&record.namespace));
-        record.cloned().ok_or_else(|| unknown(records, id, readable))
-    };
-    ids.iter().map(find).collect()
-}
-
-fn unknown(records: &[KnowledgeRecord], id: &str, readable: &Namespaces) -> CapabilityError {
-    let shown: String = id.chars().filter(|letter| !letter.is_control()).take(80).collect();
-    let mut message = format!("there is no record `{shown}`");
-    let near = nearest_ids(records, id, readable);
-    if !near.is_empty() {
-        // Writing to a string cannot fail.
-        let _ = write!(message, "; the nearest ids are {}", near.join(", "));
-    }
-    CapabilityError::new(CapabilityErrorCode::NotFound, message)
-}
-
-fn nearest_ids<'a>(records: &'a [KnowledgeRecord], id: &str, readable: &Namespaces) -> Vec<&'a str> {
-    let length = id.chars().count();
-    if length > 100 {
-        return Vec::new();
-    }
-    let reach = (length / 3).max(2);
-    let readable = records.iter().filter(|record| readable.contains(&record.namespace));
-    let mut near: Vec<(usize, &str)> = readable
-        .filter(|record| record.id.len().abs_diff(id.len()) <= 4 * reach)
-        .map(|record| (strsim::osa_distance(id, &record.id), record.id.as_str()))
-        .filter(|(slips, _)| *slips <= reach)
-        .collect();
-    near.sort_unstable();
-    near.truncate(MOST_NEAR);
-    near.into_iter().map(|(_, id)| id).collect()
 }

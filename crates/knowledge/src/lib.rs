@@ -5,9 +5,14 @@
 //! record says never changes how it is treated.
 
 mod base;
+mod best;
+#[cfg(feature = "sqlite")]
+mod bytes;
 mod cache;
 mod day;
+mod embed;
 pub mod eval;
+mod get;
 mod index;
 mod passages;
 mod record;
@@ -21,7 +26,9 @@ mod vectors;
 mod worker;
 
 pub use base::{KnowledgeBase, Stats};
-pub use record::{Fault, FromPath, LARGEST_FILE, Problem, Read, parse_markdown, read_folder, read_jsonl};
+pub use record::{
+    Fault, FromPath, LARGEST_FILE, Problem, Read, fingerprint, parse_markdown, read_folder, read_jsonl,
+};
 pub use search::Floor;
 pub use snapshot::{BuildError, KnownVectors, Progress};
 pub use vectors::VectorError;

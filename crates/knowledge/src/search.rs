@@ -2,14 +2,13 @@
 
 use quarterdeck_contracts::{Emptiness, Evidence, Found, KnowledgeQuery, RecordFilters};
 
+use crate::best::Best;
 use crate::index::{BadFilter, Bits, Doc, Index, K1, Query};
 use crate::snippet::quote;
 use crate::vectors::Vectors;
 
-/// How many candidates each leg brings.
-const CANDIDATES: usize = 100;
-/// Up to so many records that pass the filter, all of them are candidates.
-const ALL_CANDIDATES: usize = 2_000;
+/// How many records are scored again with all digits of the question, at the least.
+const RESCORED: usize = 200;
 /// How many results a question gets at the most.
 const MOST_RESULTS: usize = 1_000;
 
@@ -53,13 +52,22 @@ pub(crate) struct Meaning<'a> {
 
 /// A record that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Hit {
-    pub(crate) doc: Doc,
-    pub(crate) score: f64,
+struct Hit {
+    doc: Doc,
+    score: f64,
     /// How near it is in meaning, if that was asked.
     cosine: f64,
     /// Its passage that is nearest in meaning.
-    pub(crate) passage: Option<usize>,
+    passage: Option<usize>,
+}
+
+/// Why a question cannot be answered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SearchError {
+    #[error(transparent)]
+    Filter(#[from] BadFilter),
+    #[error("the record `{0}` cannot be read")]
+    Record(String),
 }
 
 /// Answers a question; the caller has checked who asks and adds how long it took.
@@ -68,7 +76,7 @@ pub(crate) fn search(
     meaning: Option<Meaning<'_>>,
     floor: Floor,
     asked: &KnowledgeQuery,
-) -> Result<Found, BadFilter> {
+) -> Result<Found, SearchError> {
     let passing = index.filters.passing(asked.namespace, &asked.filters)?;
     let query = Query::new(index, &asked.query);
     let most = asked.top_k.min(MOST_RESULTS);
@@ -84,21 +92,18 @@ pub(crate) fn search(
     }
     let limit = asked.include_snippets.then_some(asked.snippet_length);
     for hit in hits {
-        let record = &index.records()[hit.doc as usize];
-        let quotation = quote(index, &query, record, hit.passage, limit);
-        found.results.push(Evidence {
-            record: record.clone(),
-            score: hit.score,
-            snippet: quotation.snippet,
-            matched: quotation.matched,
-        });
+        let read = index.records.get(hit.doc);
+        let record = read.map_err(|_| SearchError::Record(index.records.id(hit.doc).to_owned()))?;
+        let quotation = quote(index, &query, &record, hit.passage, limit);
+        let (snippet, matched) = (quotation.snippet, quotation.matched);
+        found.results.push(Evidence { record, score: hit.score, snippet, matched });
     }
     Ok(found)
 }
 
 /// The best candidates, the best first and ties by id, and how many there are; none when the best does not reach the
 /// floor.
-pub(crate) fn rank(
+fn rank(
     index: &Index,
     meaning: Option<Meaning<'_>>,
     floor: Floor,
@@ -110,32 +115,36 @@ pub(crate) fn rank(
         return (Vec::new(), 0);
     }
     let words = Words::new(index, query, passing);
-    let mut hits = meaning.map_or_else(|| words.all(), |meaning| fuse(&words, meaning, passing));
-    let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
-    let nearest = hits.iter().map(|hit| hit.cosine).fold(0.0, f64::max);
-    let (least, is_answered) = match meaning {
-        None => (floor.words, best >= floor.words || words.evidence >= floor.evidence),
-        Some(_) => (floor.both, best >= floor.both || nearest >= floor.meaning),
-    };
-    if !is_answered {
-        return (Vec::new(), 0);
+    match meaning {
+        None if words.is_answer(floor) => words.hits(floor.words * Floor::REST, most),
+        None => (Vec::new(), 0),
+        Some(meaning) => {
+            let hits = fuse(&words, meaning, passing, most);
+            let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
+            let nearest = hits.iter().map(|hit| hit.cosine).fold(0.0, f64::max);
+            if best >= floor.both || nearest >= floor.meaning {
+                best_hits(hits, floor.both * Floor::REST, most)
+            } else {
+                (Vec::new(), 0)
+            }
+        }
     }
-    hits.retain(|hit| hit.score > 0.0 && hit.score >= least * Floor::REST);
+}
+
+fn best_hits(mut hits: Vec<Hit>, least: f64, most: usize) -> (Vec<Hit>, usize) {
+    hits.retain(|hit| hit.score > 0.0 && hit.score >= least);
     let matching = hits.len();
-    let order = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc));
-    if most < matching {
-        hits.select_nth_unstable_by(most, order);
-        hits.truncate(most);
-    }
-    hits.sort_unstable_by(order);
+    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc)));
+    hits.truncate(most);
     (hits, matching)
 }
 
 /// The lexical leg: BM25 on a scale on which a hopeless question cannot look perfect. The best record alone would be
 /// its own measure; what the words could reach at the most is the other half of it.
 struct Words {
-    /// In the order of records.
-    scored: Vec<(Doc, f32)>,
+    /// By record.
+    scores: Vec<f32>,
+    best: f32,
     scale: f64,
     /// The best BM25, in units of a perfect match of a word that stands nowhere else.
     evidence: f64,
@@ -143,54 +152,52 @@ struct Words {
 
 impl Words {
     fn new(index: &Index, query: &Query, passing: &Bits) -> Self {
-        let scored = index.score(query, passing);
-        let best = scored.iter().map(|(_, score)| *score).fold(0.0, f32::max);
+        let scores = index.score(query, passing);
+        let best = scores.iter().copied().fold(0.0, f32::max);
         let evidence = f64::from(best) / f64::from(index.idf(1) * (K1 + 1.0));
-        Self { scored, scale: (f64::from(best) * f64::from(query.bound())).sqrt(), evidence }
+        let scale = (f64::from(best) * f64::from(query.bound())).sqrt();
+        Self { scores, best, scale, evidence }
     }
 
-    fn all(&self) -> Vec<Hit> {
-        let hit =
-            |&(doc, score): &(Doc, f32)| Hit { doc, score: self.scaled(score), cosine: 0.0, passage: None };
-        self.scored.iter().map(hit).collect()
+    /// Whether the best record answers the question, as far as words can tell.
+    fn is_answer(&self, floor: Floor) -> bool {
+        self.scaled(self.best) >= floor.words || self.evidence >= floor.evidence
+    }
+
+    /// The best records that reach `least`, and how many do.
+    fn hits(&self, least: f64, most: usize) -> (Vec<Hit>, usize) {
+        let (mut best, mut matching) = (Best::new(most), 0);
+        for (&score, doc) in self.scores.iter().zip(0..) {
+            if score > 0.0 {
+                let scaled = self.scaled(score);
+                if scaled >= least {
+                    matching += 1;
+                    best.offer(scaled, doc);
+                }
+            }
+        }
+        let hit = |(score, doc)| Hit { doc, score, cosine: 0.0, passage: None };
+        (best.finish().into_iter().map(hit).collect(), matching)
     }
 
     fn of(&self, doc: Doc) -> f64 {
-        let found = self.scored.binary_search_by_key(&doc, |(other, _)| *other);
-        found.map_or(0.0, |at| self.scaled(self.scored[at].1))
+        self.scaled(self.scores[doc as usize])
     }
 
     fn scaled(&self, score: f32) -> f64 {
         if self.scale > 0.0 { (f64::from(score) / self.scale).clamp(0.0, 1.0) } else { 0.0 }
     }
-
-    fn best(&self, most: usize) -> Vec<Doc> {
-        let mut scored = self.scored.clone();
-        let order = |a: &(Doc, f32), b: &(Doc, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-        if most < scored.len() {
-            scored.select_nth_unstable_by(most, order);
-            scored.truncate(most);
-        }
-        scored.into_iter().map(|(doc, _)| doc).collect()
-    }
 }
 
-/// Half words, half meaning. What one leg found is scored exactly in the other: absent is not zero.
-fn fuse(words: &Words, meaning: Meaning<'_>, passing: &Bits) -> Vec<Hit> {
-    let candidates: Vec<Doc> = if passing.count() <= ALL_CANDIDATES {
-        passing.iter().collect()
-    } else {
-        let mut both = words.best(CANDIDATES);
-        both.extend(meaning.vectors.nearest(meaning.question, passing, CANDIDATES));
-        both.sort_unstable();
-        both.dedup();
-        both
-    };
+/// Half words, half meaning, for every record that passes: neither leg picks candidates for the other, so nothing can be
+/// lost between them.
+fn fuse(words: &Words, meaning: Meaning<'_>, passing: &Bits, most: usize) -> Vec<Hit> {
+    let fused = |doc, cosine: f64| 0.5 * words.of(doc) + 0.5 * cosine.clamp(0.0, 1.0);
+    let Meaning { vectors, question } = meaning;
     let hit = |doc| {
-        let near = meaning.vectors.score(doc, meaning.question);
+        let near = vectors.score(doc, question);
         let cosine = near.map_or(0.0, |(cosine, _)| f64::from(cosine).clamp(0.0, 1.0));
-        let score = 0.5 * words.of(doc) + 0.5 * cosine;
-        Hit { doc, score, cosine, passage: near.map(|(_, passage)| passage) }
+        Hit { doc, score: fused(doc, cosine), cosine, passage: near.map(|(_, passage)| passage) }
     };
-    candidates.into_iter().map(hit).collect()
+    vectors.best(question, passing, RESCORED.max(2 * most), fused).into_iter().map(hit).collect()
 }

@@ -2,22 +2,32 @@
 
 use std::collections::HashMap;
 
-use quarterdeck_contracts::{EmbedError, Embedder, EmbeddingModel, KnowledgeRecord, sha256};
+use quarterdeck_contracts::{EmbedError, Embedder, EmbeddingModel, KnowledgeRecord};
 
-use crate::index::Index;
+use crate::embed::embed_on_every_core;
+use crate::index::{Doc, Index};
 use crate::passages::embedded_texts;
-use crate::vectors::{VectorError, Vectors};
+use crate::vectors::{Key, Rows, VectorError, Vectors, key, passage};
 
-/// How many passages are embedded at a time.
-const BATCH: usize = 32;
-
-/// Vectors that were computed before, of one model, by the SHA-256 of what was embedded.
+/// Vectors that were computed before, of one model, by what was embedded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnownVectors {
     /// What made them. Those of another model are not used.
     pub model: EmbeddingModel,
-    /// By digest.
-    pub vectors: HashMap<String, Vec<f32>>,
+    pub(crate) rows: Rows,
+    pub(crate) at: HashMap<Key, usize>,
+}
+
+impl KnownVectors {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.at.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
+    }
 }
 
 /// How far building has come.
@@ -34,12 +44,28 @@ pub struct Progress {
 #[non_exhaustive]
 pub enum BuildError {
     /// The model failed.
-    #[error("a record could not be embedded")]
+    #[error("a record could not be embedded; search by words needs no model")]
     Embed(#[source] EmbedError),
     /// The model gave something that is not a vector of its own.
-    #[error("the embedding model gave a vector that cannot be used")]
+    #[error("the embedding model gave a vector that cannot be used; install it again")]
     Vector(#[source] VectorError),
+    /// A record nests deeper than JSON is read.
+    #[error("the record `{0}` cannot be read again; its metadata nests too deep")]
+    Record(String),
+    /// Vectors that were made could not be kept.
+    #[error("vectors could not be kept: {0}")]
+    Keep(String),
 }
+
+/// Who is told what while a base is built.
+pub(crate) struct Watch<'a> {
+    pub(crate) progress: &'a mut dyn FnMut(Progress),
+    /// Takes vectors as they are made, so that whoever is interrupted need not make them again.
+    pub(crate) keep: &'a mut dyn FnMut(&[Fresh<'_>]) -> Result<(), BuildError>,
+}
+
+/// A vector that was just made: its key, bytes and scale.
+pub(crate) type Fresh<'a> = (Key, &'a [i8], f32);
 
 /// Index and vectors that belong together.
 pub(crate) struct Snapshot {
@@ -48,67 +74,74 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Builds a base. What `known` has under the same model is not embedded again.
+    /// Builds a base. What `known` has is not embedded again.
     pub(crate) fn build(
         records: Vec<KnowledgeRecord>,
         embedder: Option<&dyn Embedder>,
-        known: impl Fn(&EmbeddingModel, &str) -> Option<Vec<f32>>,
-        progress: &mut dyn FnMut(Progress),
+        known: Option<(&Rows, &HashMap<Key, usize>)>,
+        watch: &mut Watch<'_>,
     ) -> Result<Self, BuildError> {
         let index = Index::new(records);
         let vectors = match embedder {
-            Some(embedder) => Some(embed_all(index.records(), embedder, known, progress)?),
+            Some(embedder) => Some(embed_all(&index, embedder, known, watch)?),
             None => None,
         };
         Ok(Self { index, vectors })
     }
+
+    /// Where the vector of each text is.
+    pub(crate) fn known(&self, model: &EmbeddingModel) -> Option<(&Rows, HashMap<Key, usize>)> {
+        let vectors = self.vectors.as_ref().filter(|vectors| vectors.model == *model)?;
+        Some((&vectors.rows, vectors.keys.iter().copied().zip(0..).collect()))
+    }
 }
 
 fn embed_all(
-    records: &[KnowledgeRecord],
+    index: &Index,
     embedder: &dyn Embedder,
-    known: impl Fn(&EmbeddingModel, &str) -> Option<Vec<f32>>,
-    progress: &mut dyn FnMut(Progress),
+    known: Option<(&Rows, &HashMap<Key, usize>)>,
+    watch: &mut Watch<'_>,
 ) -> Result<Vectors, BuildError> {
     let model = embedder.model();
-    let mut rows: Vec<Option<Vec<f32>>> = Vec::new();
-    let mut keys: Vec<String> = Vec::new();
-    let mut counts: Vec<usize> = Vec::with_capacity(records.len());
+    let known_row = |key: &Key| known.and_then(|(_, at)| at.get(key).copied());
+    let mut starts = vec![0_u32];
+    let mut keys: Vec<Key> = Vec::new();
     let mut missing: Vec<(usize, String)> = Vec::new();
-    for record in records {
-        let texts = embedded_texts(record);
-        counts.push(texts.len());
-        for text in texts {
-            let key = sha256(text.as_bytes());
-            let row = known(model, &key);
-            if row.is_none() {
-                missing.push((rows.len(), text));
+    for doc in 0..index.records.len() as Doc {
+        let record = index.records.get(doc);
+        let record = record.map_err(|_| BuildError::Record(index.records.id(doc).to_owned()))?;
+        for text in embedded_texts(&record) {
+            let key = key(&text);
+            if known_row(&key).is_none() {
+                missing.push((keys.len(), text));
             }
-            rows.push(row);
             keys.push(key);
         }
+        starts.push(keys.len() as u32);
     }
-    let total = rows.len();
+    let total = keys.len();
+    let mut rows = Rows::nothing(model.dimension, total);
+    if let Some((known_rows, _)) = known {
+        for (row, from) in keys.iter().enumerate().filter_map(|(row, key)| Some((row, known_row(key)?))) {
+            rows.copy(row, known_rows, from);
+        }
+    }
     let mut done = total - missing.len();
-    progress(Progress { done, total });
-    for batch in missing.chunks(BATCH) {
-        let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-        let vectors = embedder.embed(&texts).map_err(BuildError::Embed)?;
-        if vectors.len() != texts.len() {
-            return Err(BuildError::Embed(EmbedError(
-                "it gave another number of vectors than texts".to_owned(),
-            )));
+    (watch.progress)(Progress { done, total });
+    let texts: Vec<&str> = missing.iter().map(|(_, text)| text.as_str()).collect();
+    embed_on_every_core(embedder, &texts, |first, vectors| {
+        let made: Vec<usize> = missing[first..].iter().take(vectors.len()).map(|(row, _)| *row).collect();
+        for (row, vector) in made.iter().zip(vectors) {
+            rows.put(*row, &passage(model, &vector).map_err(BuildError::Vector)?);
         }
-        for ((row, _), vector) in batch.iter().zip(vectors) {
-            rows[*row] = Some(vector);
-        }
-        done += batch.len();
-        progress(Progress { done, total });
-    }
-    let mut rows = rows.into_iter().map(Option::unwrap_or_default).zip(keys);
-    let mut vectors = Vectors::new(model.clone());
-    for count in counts {
-        vectors.push(rows.by_ref().take(count)).map_err(BuildError::Vector)?;
-    }
-    Ok(vectors)
+        let fresh = |row: &usize| {
+            let (bytes, scale) = rows.get(*row);
+            (keys[*row], bytes, scale)
+        };
+        (watch.keep)(&made.iter().map(fresh).collect::<Vec<_>>())?;
+        done += made.len();
+        (watch.progress)(Progress { done, total });
+        Ok(())
+    })?;
+    Ok(Vectors { model: model.clone(), rows, starts, keys })
 }

@@ -2,7 +2,6 @@
 //! one that must not be held.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,8 +43,7 @@ impl Worker {
 }
 
 fn embed(embedder: &dyn Embedder, text: &str) -> Answer {
-    let embedded = catch_unwind(AssertUnwindSafe(|| embedder.embed(&[text])));
-    let mut vectors = embedded.unwrap_or_else(|_| Err(EmbedError("it panicked".to_owned())))?;
+    let mut vectors = crate::embed::embed(embedder, &[text])?;
     vectors.pop().ok_or_else(|| EmbedError("it gave no vector".to_owned()))
 }
 

@@ -1,7 +1,7 @@
 //! What a client is told when a request is not answered.
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use quarterdeck_agents::text::Refusal;
@@ -83,16 +83,21 @@ impl ApiError {
         Value::Object(body)
     }
 
-    /// The same in the form of the OpenAI API, which has four keys and no others.
+    /// The same in the form of the OpenAI API, whose errors have four keys and no others.
     pub(crate) fn openai(&self) -> Response {
-        let kind = match self.status.as_u16() {
-            401 => "authentication_error",
-            429 => "rate_limit_error",
-            500.. => "server_error",
-            _ => "invalid_request_error",
-        };
+        let kind = openai_kind(self.status.as_u16());
         let error = json!({ "message": self.message, "type": kind, "param": self.param, "code": self.code });
-        self.with_headers(Json(json!({ "error": error })))
+        let mut body = json!({ "error": error });
+        // It stands beside the error, where those clients do not look and ours do.
+        if let Some(until) = &self.timeout_until {
+            body["timeoutUntil"] = json!(until);
+        }
+        self.with_headers(Json(body))
+    }
+
+    /// In the form that clients of that path expect.
+    pub(crate) fn in_form_of(self, uri: &Uri) -> Response {
+        if uri.path().starts_with("/v1/") { self.openai() } else { self.into_response() }
     }
 
     fn with_headers(&self, body: Json<Value>) -> Response {
@@ -100,7 +105,20 @@ impl ApiError {
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         response
+    }
+}
+
+/// The OpenAI API's word for what goes with a status.
+pub(crate) fn openai_kind(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
     }
 }
 

@@ -21,7 +21,6 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, nex
     let number = app.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str).to_owned();
-    let is_openai = request.uri().path().starts_with("/v1/");
     let origin = origin::of(request.headers(), &app.settings);
     let mut response = match admit(&app, &mut request, &origin) {
         Ok(Admitted::Preflight) => preflight(&request),
@@ -34,8 +33,7 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, nex
             }
             response
         }
-        Err(error) if is_openai => error.openai(),
-        Err(error) => error.into_response(),
+        Err(error) => error.in_form_of(request.uri()),
     };
     let headers = response.headers_mut();
     if let Origin::Listed(origin) = &origin {

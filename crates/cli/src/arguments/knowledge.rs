@@ -17,7 +17,7 @@ pub(crate) struct KbFolder {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KbCommand {
-    /// Make the vectors that searching by meaning needs, of what has changed
+    /// Build the index, and the vectors of what has changed if a model is installed
     #[command(after_help = "Example:\n  quarterdeck kb build")]
     Build(KbBuildOptions),
     /// See or install the model that searching by meaning needs
@@ -39,6 +39,12 @@ pub(crate) enum KbCommand {
     /// Write every record as JSON lines
     #[command(after_help = "Example:\n  quarterdeck kb export > records.jsonl")]
     Export(KbStatsOptions),
+    /// Add records from a file of JSON lines
+    #[command(
+        after_help = "Each line is a record: `id`, `title`, `text`, and whatever else a record has. Those that were imported \
+                      before are replaced; the others stay.\n\nExample:\n  quarterdeck kb import records.jsonl"
+    )]
+    Import(KbImportOptions),
     /// Measure search on questions whose answers are known
     #[command(
         after_help = "The files have the form of BEIR: corpus.jsonl with `_id`, `title` and `text`, queries.jsonl with `_id` and \
@@ -73,6 +79,15 @@ pub(crate) struct KbBuildOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct KbCheckOptions {
+    #[command(flatten)]
+    pub(crate) kb: KbFolder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KbImportOptions {
+    /// The records, one a line
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) kb: KbFolder,
 }
@@ -140,6 +155,9 @@ pub(crate) struct KbEvalOptions {
     /// Also write what was found: question, record and score, separated by tabs
     #[arg(long, value_name = "FILE")]
     pub(crate) run_out: Option<PathBuf>,
+    /// Keep the vectors in this file, so that the next measurement need not make them again
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vectors: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

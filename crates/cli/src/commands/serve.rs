@@ -8,14 +8,16 @@ use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, Tex
 use quarterdeck_agents::{Declare, Prompts};
 use quarterdeck_calendar::LocalCalendar;
 use quarterdeck_contracts::ChatModel;
+use quarterdeck_knowledge::KnowledgeBase;
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{Orchestrator, Parts, Registry};
 use quarterdeck_server::{ApiKey, App, Deck, Identity, Settings, TokenKey, TokenRules, serve};
 use quarterdeck_store::SqliteStore;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::arguments::serving::ServeOptions;
-use crate::config::{self, Config, SecureCookie};
+use crate::config::{self, Config, Folders, SecureCookie};
 use crate::terminal::{complain, say};
 use crate::{Verdict, data, logs, models, registry, wire};
 
@@ -52,7 +54,8 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     })?;
     let store = wire::open_store(&config.folders.data)?;
     let trail = Arc::new(wire::open_trail(&config.folders.data, store.clone()).await?);
-    let orchestrator = orchestrator(&config, store, trail.clone())?;
+    let knowledge = knowledge(&config.folders)?;
+    let orchestrator = orchestrator(&config, store, trail.clone(), knowledge.clone())?;
     let model = models::chat_model(&config.text)?;
     let text = TextAgent::new(TextParts {
         orchestrator: orchestrator.clone(),
@@ -72,9 +75,13 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     if model.name().starts_with("rehearsal") {
         tokio::spawn(look_for_ollama());
     }
-    let tidying = tokio::spawn(tidy(orchestrator.clone(), text));
+    let mut chores = JoinSet::new();
+    chores.spawn(tidy(orchestrator.clone(), text));
+    if let Some(base) = knowledge {
+        chores.spawn(keep_up(base, config.folders.clone()));
+    }
     serve(app, listener, asked_to_stop()).await;
-    tidying.abort();
+    chores.abort_all();
     orchestrator.save_all();
     trail.flush();
     say("stopped");
@@ -85,22 +92,41 @@ fn orchestrator(
     config: &Config,
     store: Arc<SqliteStore>,
     trail: Arc<AuditLog>,
+    knowledge: Option<KnowledgeBase>,
 ) -> anyhow::Result<Orchestrator> {
-    let knowledge = match config.folders.kb.is_dir() {
-        true => Some(Arc::new(wire::knowledge(&config.folders.kb, &config.folders.data)?) as _),
-        false => {
-            say(&format!("there is no knowledge base: {} is no folder", config.folders.kb.display()));
-            None
-        }
-    };
     Ok(Orchestrator::new(Parts {
         policy: config.policy.clone(),
         audit: trail,
         calendar: Some(Arc::new(LocalCalendar::from_config(config.calendar.clone())?)),
-        knowledge,
+        knowledge: knowledge.map(|base| Arc::new(base) as _),
         present: config.present.clone(),
         ..Parts::new(store)
     }))
+}
+
+/// What was built last, searched by words for now.
+fn knowledge(folders: &Folders) -> anyhow::Result<Option<KnowledgeBase>> {
+    if folders.kb.is_dir() {
+        return wire::knowledge::open(&folders.kb, &folders.data).map(Some);
+    }
+    say(&format!("there is no knowledge base: {} is no folder", folders.kb.display()));
+    Ok(None)
+}
+
+/// Loads the model and builds what has changed, at once and then every now and then.
+async fn keep_up(base: KnowledgeBase, folders: Folders) {
+    let mut is_first = true;
+    loop {
+        let (of, at) = (base.clone(), folders.clone());
+        let done = tokio::task::spawn_blocking(move || wire::knowledge::keep_up(&of, &at.kb, &at.data)).await;
+        if let Ok(Err(error)) = done {
+            say(&format!("the knowledge base was not brought up to date: {error:#}"));
+        }
+        if std::mem::take(&mut is_first) && base.model().is_none() {
+            say("the knowledge base is searched by words; `quarterdeck kb model install pypi` adds meaning");
+        }
+        tokio::time::sleep(TIDY).await;
+    }
 }
 
 fn prompts(from: &config::Prompts) -> anyhow::Result<Prompts> {

@@ -9,6 +9,7 @@ mod config;
 mod data;
 mod five_mistakes;
 mod knowledge;
+mod knowledge_file;
 mod operating;
 mod permissions;
 mod readme;

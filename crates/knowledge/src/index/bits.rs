@@ -21,6 +21,14 @@ impl Bits {
         Self { blocks, count }
     }
 
+    /// Some of the first `length` records, by number.
+    pub(crate) fn of_docs(length: usize, docs: &[Doc]) -> Self {
+        let mut blocks = vec![0_u64; length.div_ceil(64)];
+        docs.iter().for_each(|doc| blocks[*doc as usize / 64] |= 1 << (doc % 64));
+        let count = blocks.iter().map(|block| block.count_ones() as usize).sum();
+        Self { blocks, count }
+    }
+
     /// Whether a record is in.
     pub(crate) fn has(&self, doc: Doc) -> bool {
         self.blocks[doc as usize / 64] >> (doc % 64) & 1 == 1
@@ -42,7 +50,16 @@ impl Bits {
 
     /// Every record that is in, in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Doc> + '_ {
-        self.blocks.iter().enumerate().flat_map(|(at, &block)| {
+        self.share(0, 1)
+    }
+
+    /// What is in one of several shares, which divide the records evenly.
+    pub(crate) fn share(&self, number: usize, of: usize) -> impl Iterator<Item = Doc> + '_ {
+        let blocks = self.blocks.len();
+        let range = blocks * number / of..blocks * (number + 1) / of;
+        let first = range.start;
+        self.blocks[range].iter().enumerate().flat_map(move |(at, &block)| {
+            let at = first + at;
             let mut left = block;
             std::iter::from_fn(move || {
                 let bit = left.trailing_zeros();
@@ -64,5 +81,9 @@ mod tests {
         set.keep(&Bits::of(130, |at| at > 120));
         assert_eq!(set.iter().collect::<Vec<_>>(), [123, 126, 129]);
         assert!(set.has(129) && !set.has(128) && set.count() == 3);
+        assert_eq!(set, Bits::of_docs(130, &[129, 123, 126, 126]));
+        let set = Bits::of(1_000, |at| at % 7 == 0);
+        let shares: Vec<_> = (0..3).flat_map(|number| set.share(number, 3)).collect();
+        assert_eq!(shares, set.iter().collect::<Vec<_>>());
     }
 }

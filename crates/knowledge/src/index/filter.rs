@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use quarterdeck_contracts::{KnowledgeRecord, Namespace, RecordFilters, RecordKind};
 
-use super::Bits;
+use super::{Bits, Doc};
 use crate::day::Day;
 
 /// Why a filter cannot be applied.
@@ -13,31 +13,50 @@ use crate::day::Day;
 pub(crate) struct BadFilter(String);
 
 /// Which records have which properties.
+#[derive(Debug, PartialEq)]
 pub(crate) struct FilterIndex {
     namespaces: [Bits; 3],
     kinds: [Bits; 5],
     /// By tag, in lower case.
-    tags: HashMap<String, Vec<u32>>,
-    days: Vec<Option<Day>>,
+    pub(super) tags: HashMap<String, Vec<Doc>>,
+    pub(super) days: Vec<Option<Day>>,
 }
 
 impl FilterIndex {
     pub(super) fn new(records: &[KnowledgeRecord]) -> Self {
-        let mut tags: HashMap<String, Vec<u32>> = HashMap::new();
+        let mut tags: HashMap<String, Vec<Doc>> = HashMap::new();
         for (doc, record) in records.iter().enumerate() {
             for tag in &record.tags {
                 let docs = tags.entry(normal(tag)).or_default();
-                if docs.last() != Some(&(doc as u32)) {
-                    docs.push(doc as u32);
+                if docs.last() != Some(&(doc as Doc)) {
+                    docs.push(doc as Doc);
                 }
             }
         }
+        let days = records.iter().map(|record| Day::parse(record.last_updated.as_deref()?)).collect();
+        Self::from_parts(|at| records[at].namespace, |at| records[at].kind, tags, days)
+    }
+
+    /// From the properties of each record.
+    pub(super) fn from_parts(
+        namespace: impl Fn(usize) -> Namespace,
+        kind: impl Fn(usize) -> RecordKind,
+        tags: HashMap<String, Vec<Doc>>,
+        days: Vec<Option<Day>>,
+    ) -> Self {
         Self {
-            namespaces: Namespace::ALL.map(|one| Bits::of(records.len(), |at| records[at].namespace == one)),
-            kinds: RecordKind::ALL.map(|one| Bits::of(records.len(), |at| records[at].kind == one)),
+            namespaces: Namespace::ALL.map(|one| Bits::of(days.len(), |at| namespace(at) == one)),
+            kinds: RecordKind::ALL.map(|one| Bits::of(days.len(), |at| kind(at) == one)),
             tags,
-            days: records.iter().map(|record| Day::parse(record.last_updated.as_deref()?)).collect(),
+            days,
         }
+    }
+
+    /// The namespace and the type of a record.
+    pub(crate) fn about(&self, doc: Doc) -> (Namespace, RecordKind) {
+        let namespace = Namespace::ALL.into_iter().find(|one| self.namespaces[*one as usize].has(doc));
+        let kind = RecordKind::ALL.into_iter().find(|one| self.kinds[*one as usize].has(doc));
+        (namespace.unwrap_or_default(), kind.unwrap_or(RecordKind::Doc))
     }
 
     /// The records of a namespace.
@@ -53,8 +72,7 @@ impl FilterIndex {
         }
         for tag in &filters.tags {
             let docs = self.tags.get(&normal(tag)).map_or(&[][..], Vec::as_slice);
-            let mut docs = docs.iter().copied().peekable();
-            passing.keep(&Bits::of(self.days.len(), |at| docs.next_if_eq(&(at as u32)).is_some()));
+            passing.keep(&Bits::of_docs(self.days.len(), docs));
         }
         if let Some(range) = &filters.date_range {
             let (start, end) = (day(range.start.as_deref())?, day(range.end.as_deref())?);

@@ -43,9 +43,9 @@ impl Query {
         let mut unknown: Vec<(&str, String)> = Vec::new();
         for word in asked {
             let stem = stems.stem(word);
-            match index.stems.get(stem.as_str()) {
-                Some(&term) if query.has(term) => {}
-                Some(&term) => query.add(index, &[(term, 1.0)]),
+            match index.stems.find(&stem) {
+                Some(term) if query.has(term) => {}
+                Some(term) => query.add(index, &[(term, 1.0)]),
                 None if unknown.iter().any(|(_, other)| *other == stem) => {}
                 None => unknown.push((word, stem)),
             }
@@ -60,10 +60,11 @@ impl Query {
 
     /// What a misspelt word may mean, but for what is asked anyway.
     fn guesses(&self, index: &Index, word: &str) -> Vec<(Term, f32)> {
-        let frequency = |word: &str| index.term(word).map_or(0, |term| index.frequency(term));
+        let term_of = |near: u32| index.terms[near as usize];
+        let frequency = |near: u32| index.frequency(term_of(near));
         let mut guesses: Vec<(Term, f32)> = Vec::new();
-        for (near, slips) in index.vocabulary.nearest(word, frequency) {
-            let Some(term) = index.term(near) else { continue };
+        for (near, slips) in index.vocabulary.nearest(index.words.strings(), word, frequency) {
+            let term = term_of(near);
             if !self.has(term) && guesses.iter().all(|(other, _)| *other != term) {
                 guesses.push((term, TRUST[slips.min(2)]));
             }

@@ -1,5 +1,8 @@
 //! Words that nobody wrote, matched to words that somebody did.
 
+use super::slips::slips;
+use super::strings::Strings;
+
 /// A word must have so many letters before it is taken for another one.
 const SHORTEST: usize = 4;
 /// From so many letters on two slips are forgiven.
@@ -10,15 +13,16 @@ const MOST: usize = 3;
 /// Every word, ready to be compared: grouped by length, each with the set of its letters.
 ///
 /// One slip changes at most two members of that set, so most words are ruled out by one instruction and the rest are
-/// compared letter by letter. It is exact, and costs 16 bytes a word where an index of deletions costs hundreds.
+/// compared letter by letter. It is exact, and costs 8 bytes a word where an index of deletions costs hundreds.
 pub(super) struct Vocabulary {
-    by_length: Vec<Vec<(u32, Box<str>)>>,
+    /// The set of letters and the number of each word.
+    by_length: Vec<Vec<(u32, u32)>>,
 }
 
 impl Vocabulary {
-    pub(super) fn new<'a>(words: impl Iterator<Item = &'a str>) -> Self {
-        let mut by_length: Vec<Vec<(u32, Box<str>)>> = Vec::new();
-        for word in words {
+    pub(super) fn new(words: &Strings) -> Self {
+        let mut by_length: Vec<Vec<(u32, u32)>> = Vec::new();
+        for (number, word) in words.iter().enumerate() {
             let length = word.chars().count();
             // Numbers are not misspelt into each other: 1893 is not 1896.
             if length + 2 < SHORTEST || word.chars().any(char::is_numeric) {
@@ -27,38 +31,49 @@ impl Vocabulary {
             if by_length.len() <= length {
                 by_length.resize_with(length + 1, Vec::new);
             }
-            by_length[length].push((letters(word), word.into()));
+            by_length[length].push((letters(word), number as u32));
         }
-        // Hash maps have no order, and answers must.
-        by_length.iter_mut().for_each(|words| words.sort_unstable_by(|a, b| a.1.cmp(&b.1)));
+        by_length.iter_mut().for_each(Vec::shrink_to_fit);
         Self { by_length }
     }
 
     /// The words nearest to an unknown one and how many slips away they are: of those at the least distance the ones
     /// that `frequency` puts first.
-    pub(super) fn nearest(&self, word: &str, frequency: impl Fn(&str) -> usize) -> Vec<(&str, usize)> {
-        let length = word.chars().count();
-        if length < SHORTEST || word.chars().any(char::is_numeric) {
+    pub(super) fn nearest(
+        &self,
+        words: &Strings,
+        word: &str,
+        frequency: impl Fn(u32) -> usize,
+    ) -> Vec<(u32, usize)> {
+        let asked: Vec<char> = word.chars().collect();
+        let length = asked.len();
+        if length < SHORTEST || asked.iter().any(|letter| letter.is_numeric()) {
             return Vec::new();
         }
-        let reach = if length < LONG { 1 } else { 2 };
+        let mut reach = if length < LONG { 1 } else { 2 };
         let set = letters(word);
-        let first = word.chars().next();
-        let mut near: Vec<(&str, usize)> = Vec::new();
-        let groups = self.by_length.iter().take(length + reach + 1).skip(length - reach);
-        for (other_set, other) in groups.flatten() {
-            if (set ^ other_set).count_ones() as usize > 2 * reach {
+        let mut near: Vec<(u32, usize)> = Vec::new();
+        // The same length first: most slips keep it, and what was found shortens the way for the rest.
+        let mut lengths: Vec<usize> = (length - reach..=length + reach).collect();
+        lengths.sort_by_key(|other| other.abs_diff(length));
+        for (other_set, number) in lengths.iter().filter_map(|other| self.by_length.get(*other)).flatten() {
+            let apart = (set ^ other_set).count_ones() as usize;
+            if apart > 2 * reach {
                 continue;
             }
-            let slips = strsim::osa_distance(word, other);
+            let other = words.get(*number as usize);
             // Two slips and another first letter make another word.
-            if slips <= reach && (slips < 2 || other.chars().next() == first) {
-                near.push((other, slips));
+            let reach_here = if other.starts_with(asked[0]) { reach } else { reach.min(1) };
+            if apart > 2 * reach_here {
+                continue;
+            }
+            if let Some(slips) = slips(&asked, other, reach_here) {
+                near.push((*number, slips));
+                reach = slips;
             }
         }
-        let Some(least) = near.iter().map(|(_, slips)| *slips).min() else { return near };
-        near.retain(|(_, slips)| *slips == least);
-        near.sort_by_key(|(other, _)| std::cmp::Reverse(frequency(other)));
+        near.retain(|(_, slips)| *slips == reach);
+        near.sort_by_key(|(other, _)| (std::cmp::Reverse(frequency(*other)), *other));
         near.truncate(MOST);
         near
     }
@@ -81,8 +96,10 @@ mod tests {
 
     fn nearest(word: &str) -> Vec<(&'static str, usize)> {
         let known = ["expedition", "fram", "frame", "sverdrup", "lindstrom", "1893", "ice"];
-        let vocabulary = Box::leak(Box::new(Vocabulary::new(known.into_iter())));
-        vocabulary.nearest(word, |word| word.len())
+        let mut words = Strings::default();
+        known.iter().for_each(|word| words.push(word));
+        let near = Vocabulary::new(&words).nearest(&words, word, |number| known[number as usize].len());
+        near.into_iter().map(|(number, slips)| (known[number as usize], slips)).collect()
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::{Fault, Problem, parse_markdown, read_jsonl};
 /// How large a Markdown file or a line of JSON is at the most, in bytes.
 pub const LARGEST_FILE: u64 = 10 * 1024 * 1024;
 /// How deep folders are followed.
-const DEEPEST: usize = 16;
+pub(super) const DEEPEST: usize = 16;
 
 /// Reads every record under a folder, sorted by id. What is wrong is reported with file and line, and left out; a dead
 /// link is reported and its record served. Files and folders that begin with `_` or `.`, and `README.md`, are skipped.
@@ -35,23 +35,12 @@ struct Reading {
 
 impl Reading {
     fn folder(&mut self, root: &Path, relative: &Path, depth: usize) {
-        let entries = fs::read_dir(root.join(relative)).and_then(|entries| {
-            let mut entries: Vec<_> = entries.collect::<io::Result<_>>()?;
-            // The order of a disk is nobody's order: of two records with one id the first by path is served.
-            entries.sort_by_key(fs::DirEntry::file_name);
-            Ok(entries)
-        });
-        let entries = match entries {
+        let entries = match entries(&root.join(relative)) {
             Ok(entries) => entries,
             Err(error) => return self.report(relative, 1, format!("the folder cannot be read: {error}")),
         };
         for entry in entries {
-            let name = entry.file_name();
-            let shown = name.to_string_lossy();
-            if shown.starts_with(['_', '.']) || shown == "README.md" {
-                continue;
-            }
-            let path = relative.join(&name);
+            let path = relative.join(entry.file_name());
             // Links are followed nowhere: a folder of records ends where it ends.
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && depth < DEEPEST => self.folder(root, &path, depth + 1),
@@ -110,6 +99,24 @@ impl Reading {
         self.problems.sort();
         (self.records.into_values().map(|(record, ..)| record).collect(), self.problems)
     }
+}
+
+/// What may hold records in a folder. The order of a disk is nobody's order: of two records with one id the first by path
+/// is served.
+pub(super) fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<io::Result<_>>()?;
+    entries.retain(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        !name.starts_with(['_', '.']) && name != "README.md"
+    });
+    entries.sort_by_key(fs::DirEntry::file_name);
+    Ok(entries)
+}
+
+/// Whether a file holds records, by its ending.
+pub(super) fn is_record_file(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "md" || ending == "jsonl")
 }
 
 fn read_markdown(path: &Path, from: &FromPath) -> io::Result<Read> {

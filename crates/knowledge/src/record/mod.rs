@@ -3,6 +3,7 @@
 
 mod clean;
 mod fields;
+mod fingerprint;
 mod folder;
 mod jsonl;
 mod links;
@@ -13,6 +14,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 pub use fields::FromPath;
+pub use fingerprint::fingerprint;
 pub use folder::{LARGEST_FILE, read_folder};
 pub use jsonl::{Read, read_jsonl};
 pub use markdown::parse_markdown;

@@ -11,22 +11,27 @@ use super::{FileError, KnowledgeFile, Opened};
 
 /// `QDKB`, in the header of our files.
 const APPLICATION: i32 = 0x5144_4b42;
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 const TABLES: &str = "
     CREATE TABLE records (id TEXT PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE vectors (model TEXT NOT NULL, dimension INTEGER NOT NULL, key TEXT NOT NULL, vector BLOB NOT NULL,
-        PRIMARY KEY (model, key)) WITHOUT ROWID;
+    CREATE TABLE vectors (model TEXT NOT NULL, key BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, key))
+        WITHOUT ROWID;
+    CREATE TABLE parts (name TEXT NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL, UNIQUE (name, number));
+    CREATE TABLE sources (fingerprint TEXT NOT NULL, left_out INTEGER NOT NULL);
 ";
+/// What older versions had. All of it can be made again.
+const OLDER: &str = "DROP TABLE IF EXISTS records; DROP TABLE IF EXISTS vectors;";
 
 impl KnowledgeFile {
-    /// Opens a file, or makes it. One of ours that is damaged is set aside under another name and begun anew.
+    /// Opens a file, or makes it. One of ours that is damaged is set aside under another name and begun anew; damage that
+    /// does not show here shows when it is read.
     pub fn open(path: &Path) -> Result<Opened, FileError> {
         let is_ours = header(path)?.is_some_and(|header| is_ours(&header));
         match connect(path) {
             Ok(connection) => {
                 Ok(Opened { file: Self { path: path.to_owned(), connection }, set_aside: None })
             }
-            Err(error) if is_ours && is_damage(&error) => {
+            Err(error) if is_ours && error.is_damage() => {
                 let aside = set_aside(path)?;
                 let file = Self { path: path.to_owned(), connection: connect(path)? };
                 Ok(Opened { file, set_aside: Some(aside) })
@@ -43,6 +48,8 @@ fn connect(path: &Path) -> Result<Connection, FileError> {
     create(path)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(Duration::from_secs(5))?;
+    // Large values are read by the page, and there are many of them. It has an effect on a new file only.
+    connection.pragma_update(None, "page_size", 16_384)?;
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let (application, version) = (number("application_id")?, number("user_version")?);
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -54,11 +61,13 @@ fn connect(path: &Path) -> Result<Connection, FileError> {
             transaction.pragma_update(None, "user_version", VERSION)?;
             transaction.commit()?;
         }
-        (APPLICATION, VERSION) => {
-            let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-            if verdict != "ok" {
-                return Err(FileError::Damaged { path: path.to_owned(), what: verdict });
-            }
+        (APPLICATION, VERSION) => {}
+        (APPLICATION, older) if (1..VERSION).contains(&older) => {
+            let transaction = connection.transaction()?;
+            transaction.execute_batch(OLDER)?;
+            transaction.execute_batch(TABLES)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+            transaction.commit()?;
         }
         (APPLICATION, _) => return Err(FileError::Newer(path.to_owned())),
         _ => return Err(FileError::NotOurs(path.to_owned())),
@@ -96,27 +105,29 @@ fn is_ours(header: &[u8; 100]) -> bool {
     header[68..72] == APPLICATION.to_be_bytes()
 }
 
-fn is_damage(error: &FileError) -> bool {
-    match error {
-        FileError::Damaged { .. } => true,
-        FileError::Sqlite(error) => {
-            matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
-        }
-        _ => false,
-    }
-}
-
-/// Gives a file the first free name beside its own.
-fn set_aside(path: &Path) -> Result<PathBuf, FileError> {
-    let mut number = 1;
-    let aside = loop {
+/// Gives a damaged file the first free name beside its own, and returns that. What SQLite keeps beside it goes with it: a
+/// journal would be played back into the next file of that name.
+pub fn set_aside(path: &Path) -> Result<PathBuf, FileError> {
+    let beside = |path: &Path, ending: &str| {
         let mut name = path.as_os_str().to_owned();
-        name.push(format!(".damaged-{number}"));
-        if !Path::new(&name).exists() {
-            break PathBuf::from(name);
-        }
-        number += 1;
+        name.push(ending);
+        PathBuf::from(name)
     };
+    let mut number = 1;
+    let mut aside = beside(path, ".damaged-1");
+    while aside.exists() {
+        number += 1;
+        aside = beside(path, &format!(".damaged-{number}"));
+    }
     fs::rename(path, &aside)?;
+    for ending in ["-journal", "-wal", "-shm"] {
+        match fs::rename(beside(path, ending), beside(&aside, ending)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
     Ok(aside)
 }
+
+#[cfg(test)]
+pub(super) const CURRENT: i32 = VERSION;

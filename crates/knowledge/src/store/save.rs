@@ -1,12 +1,29 @@
-//! Saving: what did not change is not written.
+//! Saving: all or nothing, and what did not change is not written.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use quarterdeck_contracts::{KnowledgeRecord, sha256};
-use rusqlite::params;
+use rusqlite::{Transaction, params};
+use sha2::{Digest, Sha256};
 
-use super::{FileError, KnowledgeFile};
-use crate::snapshot::KnownVectors;
+use super::load::hash_of;
+use super::{FileError, KnowledgeFile, Stamp, tied, vectors};
+use crate::base::KnowledgeBase;
+use crate::bytes::Writer;
+use crate::index::{Doc, Records};
+use crate::vectors::{Key, Vectors};
+
+/// How large a piece of something derived is at the most, in bytes. SQLite has a limit for one value, and takes as much
+/// memory again for it.
+const PIECE: usize = 1024 * 1024;
+
+/// What a base was built from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// What they looked like from outside; the same means that they have not changed.
+    pub fingerprint: String,
+    /// How many problems there were with them.
+    pub left_out: usize,
+}
 
 /// What a save came to, in records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,68 +39,109 @@ pub struct Changes {
 }
 
 impl KnowledgeFile {
-    /// Makes the file hold these records and vectors, all or nothing. Without vectors those in the file stay; with them
-    /// only they do.
-    pub fn save(
-        &mut self,
-        records: &[KnowledgeRecord],
-        vectors: Option<&KnownVectors>,
-    ) -> Result<Changes, FileError> {
+    /// Makes the file hold this base, all or nothing. Without vectors those in the file stay, for a later build; with
+    /// them only they do.
+    pub fn save(&mut self, base: &KnowledgeBase, sources: &Sources) -> Result<Changes, FileError> {
+        let snapshot = base.current();
         let transaction = self.connection.transaction()?;
-        let mut changes = Changes::default();
-        {
-            let mut old: HashMap<String, String> = transaction
-                .prepare("SELECT id, hash FROM records")?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect::<Result<_, _>>()?;
-            let mut put = transaction.prepare(
-                "INSERT INTO records (id, hash, body) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, body = excluded.body",
-            )?;
-            for record in records {
-                // A record holds nothing that JSON cannot say.
-                let body = serde_json::to_string(record).unwrap_or_default();
-                let hash = sha256(body.as_bytes());
-                match old.remove(&record.id) {
-                    Some(same) if same == hash => {
-                        changes.unchanged += 1;
-                        continue;
-                    }
-                    Some(_) => changes.changed += 1,
-                    None => changes.added += 1,
-                }
-                put.execute(params![record.id, hash, body])?;
+        let (changes, stamp) = save_records(&transaction, &snapshot.index.records)?;
+        save_part(&transaction, "index", &stamp, &snapshot.index.to_bytes())?;
+        match &snapshot.vectors {
+            Some(vectors) => {
+                save_vectors(&transaction, vectors)?;
+                save_part(&transaction, "passages", &stamp, &passages(vectors))?;
             }
-            let mut delete = transaction.prepare("DELETE FROM records WHERE id = ?1")?;
-            for id in old.keys() {
-                changes.removed += delete.execute([id])?;
-            }
-            if let Some(known) = vectors {
-                save_vectors(&transaction, known)?;
+            None => {
+                transaction.execute("DELETE FROM parts WHERE name = 'passages'", [])?;
             }
         }
+        transaction.execute("DELETE FROM sources", [])?;
+        let left_out = i64::try_from(sources.left_out).unwrap_or(i64::MAX);
+        transaction.execute(
+            "INSERT INTO sources (fingerprint, left_out) VALUES (?1, ?2)",
+            params![sources.fingerprint, left_out],
+        )?;
         transaction.commit()?;
         Ok(changes)
     }
 }
 
-fn save_vectors(transaction: &rusqlite::Transaction<'_>, known: &KnownVectors) -> Result<(), FileError> {
-    let digest = &known.model.digest;
+fn save_records(transaction: &Transaction<'_>, records: &Records) -> Result<(Changes, [u8; 32]), FileError> {
+    let mut changes = Changes::default();
+    let mut stamp = Stamp::default();
+    let mut old: HashMap<String, String> = transaction
+        .prepare("SELECT id, hash FROM records")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut put = transaction.prepare(
+        "INSERT INTO records (id, hash, body) VALUES (?1, ?2, ?3)
+         ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, body = excluded.body",
+    )?;
+    for (id, doc) in records.ids().zip(0_u32..) {
+        let body = records.body(doc as Doc);
+        let hash = hash_of(body);
+        stamp.add(&hash);
+        match old.remove(id) {
+            Some(same) if same == hash => {
+                changes.unchanged += 1;
+                continue;
+            }
+            Some(_) => changes.changed += 1,
+            None => changes.added += 1,
+        }
+        put.execute(params![id, hash, body])?;
+    }
+    let mut delete = transaction.prepare("DELETE FROM records WHERE id = ?1")?;
+    for id in old.keys() {
+        changes.removed += delete.execute([id])?;
+    }
+    Ok((changes, stamp.finish()))
+}
+
+fn save_part(
+    transaction: &Transaction<'_>,
+    name: &str,
+    stamp: &[u8; 32],
+    content: &[u8],
+) -> Result<(), FileError> {
+    transaction.execute("DELETE FROM parts WHERE name = ?1", [name])?;
+    let mut put = transaction.prepare("INSERT INTO parts (name, number, bytes) VALUES (?1, ?2, ?3)")?;
+    put.execute(params![name, 0, &tied(stamp, &Sha256::digest(content).into())[..]])?;
+    for (piece, number) in content.chunks(PIECE).zip(1_i64..) {
+        put.execute(params![name, number, piece])?;
+    }
+    Ok(())
+}
+
+fn save_vectors(transaction: &Transaction<'_>, all: &Vectors) -> Result<(), FileError> {
+    let digest = &all.model.digest;
     transaction.execute("DELETE FROM vectors WHERE model <> ?1", [digest])?;
-    let old: Vec<String> = transaction
+    let wanted: BTreeSet<&Key> = all.keys.iter().collect();
+    let old: Vec<Vec<u8>> = transaction
         .prepare("SELECT key FROM vectors WHERE model = ?1")?
         .query_map([digest], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     let mut delete = transaction.prepare("DELETE FROM vectors WHERE model = ?1 AND key = ?2")?;
-    for key in old.iter().filter(|key| !known.vectors.contains_key(*key)) {
+    let is_wanted = |key: &&Vec<u8>| Key::try_from(&key[..]).is_ok_and(|key| wanted.contains(&key));
+    for key in old.iter().filter(|key| !is_wanted(key)) {
         delete.execute(params![digest, key])?;
     }
-    let mut put = transaction.prepare(
-        "INSERT INTO vectors (model, dimension, key, vector) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (model, key) DO NOTHING",
-    )?;
-    for (key, vector) in &known.vectors {
-        let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
-        put.execute(params![digest, known.model.dimension as i64, key, bytes])?;
-    }
-    Ok(())
+    let kept: BTreeSet<Key> = old.iter().filter_map(|key| Key::try_from(&key[..]).ok()).collect();
+    let missing = all.keys.iter().enumerate().filter(|(_, key)| !kept.contains(*key));
+    let missing: Vec<_> = missing
+        .map(|(row, key)| {
+            let (bytes, scale) = all.rows.get(row);
+            (*key, bytes, scale)
+        })
+        .collect();
+    Ok(vectors::put(transaction, &all.model, &missing)?)
+}
+
+fn passages(vectors: &Vectors) -> Vec<u8> {
+    let mut out = Writer::default();
+    // A model's description holds nothing that JSON cannot say.
+    out.bytes(&serde_json::to_vec(&vectors.model).unwrap_or_default());
+    out.list(&vectors.starts, |start| start.to_le_bytes());
+    out.list(&vectors.keys, |key| *key);
+    out.finish()
 }

@@ -6,5 +6,7 @@ mod filters;
 mod meaning;
 mod odd;
 mod quality;
+mod renewal;
 mod sample;
+mod truth;
 mod world;

@@ -9,7 +9,7 @@ use quarterdeck_knowledge::KnowledgeBase;
 use crate::world::{ask, ids, record, search};
 
 /// Knows three subjects by a few words each, and counts what it embeds.
-struct Subjects {
+pub(crate) struct Subjects {
     model: EmbeddingModel,
     embedded: AtomicUsize,
 }
@@ -18,7 +18,7 @@ const SUBJECTS: [&[&str]; 3] =
     [&["ship", "boat", "vessel"], &["dog", "hound", "puppy"], &["food", "meal", "supper"]];
 
 impl Subjects {
-    fn new(digest: &str) -> Arc<Self> {
+    pub(crate) fn new(digest: &str) -> Arc<Self> {
         let model = EmbeddingModel { name: "subjects".into(), dimension: 3, digest: digest.into() };
         Arc::new(Self { model, embedded: AtomicUsize::new(0) })
     }

@@ -5,21 +5,22 @@ use std::time::Instant;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use quarterdeck_agents::text::{Address, Decision, Message, Reader};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::openapi::{Operation, event_stream, ui};
 use crate::app::{App, StreamPermit};
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
-use crate::input;
+use crate::input::{self, Id};
 use crate::stream::{self, ui::UiMessage};
 
-/// The longest message that is taken.
-const LONGEST: usize = 100_000;
+/// The longest message that is taken, in characters.
+pub(super) const LONGEST: usize = 100_000;
 
 /// What a request wants.
 #[derive(Debug, PartialEq)]
@@ -73,7 +74,7 @@ pub(super) async fn resume(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, ApiError> {
     let visitor = caller.visitor(situation(&headers, None));
     let permit = app.admit_stream(&caller.client.id)?;
@@ -111,10 +112,13 @@ fn understand(body: &Value) -> Result<(To, Wish), ApiError> {
         };
         return Ok((to, Wish::Say { id: None, text: checked(text)? }));
     }
-    let last = body["messages"].as_array().and_then(|messages| messages.last());
-    let Some(last) = last else {
+    let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(last) = messages.last() else {
         return Err(ApiError::validation("`messages` must be a list with at least one message."));
     };
+    if !messages.iter().all(|message| message["role"].is_string()) {
+        return Err(ApiError::validation("Every one of `messages` must be an object with a `role`."));
+    }
     if body["trigger"] == "regenerate-message" {
         return Ok((to, Wish::Regenerate));
     }
@@ -148,8 +152,9 @@ fn checked(text: String) -> Result<String, ApiError> {
     if text.trim().is_empty() {
         return Err(ApiError::validation("The message is empty."));
     }
-    if text.len() > LONGEST {
-        return Err(ApiError::validation(format!("The message is too long; {LONGEST} bytes are the most.")));
+    if text.chars().count() > LONGEST {
+        let message = format!("The message is too long; {LONGEST} characters are the most.");
+        return Err(ApiError::validation(message));
     }
     Ok(text)
 }
@@ -187,7 +192,9 @@ fn decisions_in(message: &Value) -> Vec<Decision> {
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = key.to_str().ok().filter(|key| (1..=200).contains(&key.len()));
+    let is_key =
+        |key: &&str| (1..=200).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    let key = key.to_str().ok().filter(is_key);
     match key {
         Some(key) => Ok(Some(format!("key:{key}"))),
         None => Err(ApiError::validation("An `Idempotency-Key` has 1 to 200 visible characters.")),
@@ -198,10 +205,40 @@ fn short_hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
+pub(super) fn described() -> Operation {
+    let plain = json!({ "message": "What can you do?" });
+    let words = json!([{ "type": "text", "text": "What can you do?" }]);
+    let posted = json!({
+        "id": "chat1", "trigger": "submit-message", "messages": [{ "id": "m1", "role": "user", "parts": words }],
+    });
+    Operation::new("sendMessage", "chat", "Say something to the agent")
+        .about(
+            "Answers as the agent speaks, in the AI SDK's UI message stream protocol: a page that uses `useChat` needs \
+             nothing but this URL. A second delivery under the same `Idempotency-Key`, or of the same message, joins the \
+             answer of the first. Closing the connection aborts the answer.",
+        )
+        .may_take(
+            "header",
+            "Idempotency-Key",
+            json!({ "type": "string", "minLength": 1, "maxLength": 200 }),
+            "What makes two requests the same one. 1 to 200 visible ASCII characters.",
+            "b7c1",
+        )
+        .takes_body("ChatRequest", &[("plain", plain), ("useChat", posted)])
+        .gives(200, "The answer, as it is written.", event_stream("UiStreamPart", ui::STREAM))
+        .refuses(&[404, 409, 410])
+}
+
+pub(super) fn resume_described() -> Operation {
+    Operation::new("resumeAnswer", "chat", "Follow an answer that is being written")
+        .about("From its start, in the same form as `POST /api/chat`.")
+        .takes_id("The client's own name for the conversation, or its session.", "chat1")
+        .gives(200, "The answer, as it is written.", event_stream("UiStreamPart", ui::STREAM))
+        .gives(204, "Nothing is being written.", Value::Null)
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn wish(body: Value) -> Result<(To, Wish), String> {
@@ -258,6 +295,7 @@ mod tests {
         assert!(wish(json!({ "message": "  " })).unwrap_err().contains("empty"));
         assert!(wish(json!({ "messages": [] })).unwrap_err().contains("at least one"));
         assert!(wish(json!({ "messages": [{ "role": "system" }] })).unwrap_err().contains("role"));
+        assert!(wish(json!({ "messages": [5, { "role": "user" }] })).unwrap_err().contains("an object"));
         assert!(wish(json!({ "id": 4, "message": "hi" })).unwrap_err().contains("`id`"));
         assert!(wish(json!({ "message": "x".repeat(LONGEST + 1) })).unwrap_err().contains("too long"));
     }

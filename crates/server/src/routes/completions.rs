@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::models;
+use super::openapi::{Operation, completions, event_stream, reference};
 use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
@@ -144,4 +145,23 @@ fn beginning(body: &Value) -> String {
 
 fn hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn described() -> Operation {
+    let hello =
+        json!({ "model": models::AGENT, "messages": [{ "role": "user", "content": "What can you do?" }] });
+    let mut streamed = hello.clone();
+    streamed["stream"] = true.into();
+    let whole = json!({ "schema": reference("schemas", "Completion"), "example": completions::example() });
+    let mut content = event_stream("CompletionChunk", completions::STREAM);
+    content["application/json"] = whole;
+    Operation::new("createCompletion", "openai", "Ask the agent through the OpenAI API")
+        .about(
+            "The conversation is the client's and is told anew with each request. The agent's tools run inside and are \
+             not shown as calls. Where a person has to approve, the agent asks in words and takes the answer in words.",
+        )
+        .takes_body("CompletionRequest", &[("whole", hello), ("streamed", streamed)])
+        .gives(200, "The answer: whole, or as it is written when `stream` is true.", content)
+        // A client sends its request again after a 409, a 429 or a 5xx; once tools may have run, it must not.
+        .refuses(&[404, 409, 422])
 }

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use quarterdeck_contracts::{Commit, Table};
 use serde_json::{Value, json};
 
+use super::openapi::{Operation, reference};
 use crate::app::App;
 
 /// How long the store may take to write a row.
@@ -30,4 +31,26 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Valu
         "ready": is_ready, "registryLocked": registry, "storeWritable": store, "draining": app.is_draining(),
     });
     (status, Json(body))
+}
+
+pub(super) fn alive_described() -> Operation {
+    let text = json!({ "text/plain": { "schema": { "const": "ok" }, "example": "ok" } });
+    Operation::new("getHealth", "operation", "Whether the process is alive").gives(200, "It is.", text)
+}
+
+pub(super) fn ready_described() -> Operation {
+    let flag = |about: &str| json!({ "type": "boolean", "description": about });
+    let schema = json!({
+        "type": "object", "required": ["ready", "registryLocked", "storeWritable", "draining"],
+        "properties": {
+            "ready": flag("All of it."), "registryLocked": flag("The tools cannot change any more."),
+            "storeWritable": flag("A row was written just now."), "draining": flag("The server is about to stop."),
+        },
+    });
+    let ready = json!({ "ready": true, "registryLocked": true, "storeWritable": true, "draining": false });
+    let not = json!({ "ready": false, "registryLocked": true, "storeWritable": false, "draining": false });
+    let either = json!({ "oneOf": [schema, reference("schemas", "Error")] });
+    Operation::new("getReadiness", "operation", "Whether the server can work")
+        .gives_json(200, "It can.", schema, Some(ready))
+        .gives_json(503, "It cannot, or not any more.", either, Some(not))
 }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use quarterdeck_runtime::block_of;
 use serde_json::{Value, json};
 
+use super::openapi::Operation;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -32,4 +33,31 @@ pub(super) async fn get(
         "clientId": caller.client.id, "authenticated": caller.client.facts.authenticated, "block": block,
         "model": app.text.model(),
     })))
+}
+
+pub(super) fn described() -> Operation {
+    let block = json!({
+        "type": ["object", "null"], "required": ["timeoutUntil", "message", "secondsLeft"],
+        "properties": {
+            "timeoutUntil": { "type": "string", "format": "date-time" },
+            "message": { "type": "string", "description": "What the client was told." },
+            "secondsLeft": { "type": "integer", "minimum": 0 },
+        },
+    });
+    let schema = json!({
+        "type": "object", "required": ["clientId", "authenticated", "block", "model"],
+        "properties": {
+            "clientId": { "type": "string" },
+            "authenticated": { "type": "boolean", "description": "Whether a verified token says who it is." },
+            "block": block,
+            "model": { "type": "string", "description": "Who answers, provider and model." },
+        },
+    });
+    let example = json!({
+        "clientId": "c_4fd1a7c09be2235ac1a0b6b5f3c1f8a2", "authenticated": false, "block": null,
+        "model": "rehearsal/built-in",
+    });
+    Operation::new("getMe", "client", "Who the server takes the caller for")
+        .about("Also for blocked clients, who learn here how long it takes.")
+        .gives_json(200, "The caller.", schema, Some(example))
 }

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use quarterdeck_contracts::ErrorType;
 use serde::Deserialize;
+use serde_json::json;
 
+use super::openapi::Operation;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiError;
+use crate::input::Asking;
 
 #[derive(Deserialize)]
 pub(super) struct Asked {
@@ -21,7 +24,7 @@ pub(super) struct Asked {
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-    Query(asked): Query<Asked>,
+    Asking(asked): Asking<Asked>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     if !caller.is_operator {
@@ -43,4 +46,46 @@ pub(super) async fn get(
         return Ok((kind, metrics.prometheus()).into_response());
     }
     Ok(Json(metrics.json()).into_response())
+}
+
+pub(super) fn described() -> Operation {
+    let numbers = json!({ "type": "object", "additionalProperties": { "type": "number" } });
+    let by_tool = json!({ "type": "object", "additionalProperties": numbers });
+    let schema = json!({
+        "type": "object",
+        "required": [
+            "responseSizes", "responseTokens", "latency", "context", "loopDetection", "tools", "sessions", "audit",
+        ],
+        "properties": {
+            "responseSizes": by_tool, "responseTokens": by_tool, "latency": by_tool, "context": numbers,
+            "loopDetection": numbers, "sessions": numbers, "audit": numbers,
+            "tools": { "type": "object", "additionalProperties": { "type": "object", "required": ["calls", "errors"] } },
+        },
+    });
+    let example = json!({
+        "responseSizes": { "kb_search": { "p50": 320, "p95": 890, "p99": 1450 } },
+        "responseTokens": { "kb_search": { "avg": 80, "p95": 225 } },
+        "latency": { "kb_search": { "avg": 14.2, "p50": 9, "p95": 41, "p99": 77 } },
+        "context": { "sessionInitTokens": 12500, "systemPromptTokens": 3200, "toolDeclTokens": 9300, "peakTokens": 18100 },
+        "loopDetection": { "activeSessions": 3, "totalTurnsTracked": 47 },
+        "tools": { "kb_search": { "calls": 120, "errors": 2, "avgDuration": 14.2, "cacheHits": 3 } },
+        "sessions": { "active": 3, "text": 2, "voice": 1, "total": 41 },
+        "audit": { "lostLines": 0 },
+    });
+    let content = json!({
+        "application/json": { "schema": schema, "example": example },
+        "text/plain": { "schema": { "type": "string" } },
+    });
+    Operation::new("getMetrics", "operation", "Numbers for operators")
+        .about("JSON, or Prometheus' text when `format` or `Accept` asks for it. Beyond this machine it needs the admin token.")
+        .with("security", json!([{ "admin": [] }, {}]))
+        .may_take(
+            "query",
+            "format",
+            json!({ "enum": ["json", "prometheus"] }),
+            "The form. It counts before `Accept`.",
+            "json",
+        )
+        .gives(200, "The numbers.", content)
+        .refuses(&[400])
 }

@@ -3,11 +3,13 @@
 mod chat;
 mod completions;
 mod confirmations;
+mod docs;
 mod health;
 mod me;
 mod metrics;
 mod models;
 pub(crate) mod openapi;
+mod route;
 mod sessions;
 mod tools;
 
@@ -16,32 +18,44 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::response::Response;
 use quarterdeck_contracts::ErrorType;
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::guard::guard;
+use route::Route;
+
+/// Every path, with what answers and how that is described.
+fn table() -> Vec<Route> {
+    vec![
+        Route::at("/api/chat").post(chat::post, chat::described()),
+        Route::at("/api/chat/{id}/stream").get(chat::resume, chat::resume_described()),
+        Route::at("/api/confirmations").post(confirmations::post, confirmations::described()),
+        Route::at("/api/sessions/{id}")
+            .get(sessions::get, sessions::described())
+            .delete(sessions::delete, sessions::delete_described()),
+        Route::at("/api/tools").get(tools::list, tools::list_described()),
+        Route::at("/api/tools/{id}").get(tools::get, tools::described()),
+        Route::at("/api/me").get(me::get, me::described()),
+        Route::at("/v1/chat/completions").post(completions::post, completions::described()),
+        Route::at("/v1/models").get(models::list, models::list_described()),
+        Route::at("/v1/models/{id}").get(models::get, models::described()),
+        Route::at("/metrics").get(metrics::get, metrics::described()),
+        Route::at("/healthz").get(health::alive, health::alive_described()),
+        Route::at("/readyz").get(health::ready, health::ready_described()),
+        Route::at("/openapi.json").get(openapi::get, openapi::described()),
+        Route::at("/").get(docs::home, docs::home_described()),
+        Route::at("/docs").get(docs::get, docs::described()),
+    ]
+}
 
 /// The whole API behind its guard.
 pub(crate) fn router(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/api/chat", post(chat::post))
-        .route("/api/chat/{id}/stream", get(chat::resume))
-        .route("/api/confirmations", post(confirmations::post))
-        .route("/api/sessions/{id}", get(sessions::get).delete(sessions::delete))
-        .route("/api/tools", get(tools::list))
-        .route("/api/tools/{id}", get(tools::get))
-        .route("/api/me", get(me::get))
-        .route("/v1/chat/completions", post(completions::post))
-        .route("/v1/models", get(models::list))
-        .route("/v1/models/{id}", get(models::get))
-        .route("/metrics", get(metrics::get))
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
-        .route("/openapi.json", get(openapi::get))
-        .route("/docs", get(openapi::docs))
+    let routes = table();
+    let router =
+        routes.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.answers));
+    router
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
         .layer(from_fn_with_state(app.clone(), guard))
@@ -50,15 +64,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 
 async fn not_found(uri: Uri) -> Response {
     let error = ApiError::not_found("There is nothing here. `/openapi.json` describes what there is.");
-    in_form(&uri, error)
+    error.in_form_of(&uri)
 }
 
 async fn not_allowed(uri: Uri) -> Response {
     let error = ApiError::new(ErrorType::Validation, "This path does not take that method.");
-    in_form(&uri, error.with_status(StatusCode::METHOD_NOT_ALLOWED))
-}
-
-/// Clients of the OpenAI API expect its errors.
-fn in_form(uri: &Uri, error: ApiError) -> Response {
-    if uri.path().starts_with("/v1/") { error.openai() } else { error.into_response() }
+    error.with_status(StatusCode::METHOD_NOT_ALLOWED).in_form_of(&uri)
 }

@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use quarterdeck_agents::text::{Address, Part, SessionView, TurnView};
 use quarterdeck_contracts::{CallArguments, ErrorType, Outcome};
 use serde_json::{Value, json};
 
+use super::openapi::{Operation, reference};
 use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
+use crate::input::Id;
 
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Json<Value>, ApiError> {
     let visitor = caller.visitor(situation(&headers, None));
     let view = app.text.view(&visitor, Address::Chat(&id)).await?.ok_or_else(unknown)?;
@@ -28,7 +30,7 @@ pub(super) async fn delete(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<StatusCode, ApiError> {
     let visitor = caller.visitor(situation(&headers, None));
     match app.text.end(&visitor, Address::Chat(&id)).await? {
@@ -89,4 +91,37 @@ fn part(part: &Part) -> Value {
         }
     }
     part
+}
+
+pub(super) fn described() -> Operation {
+    let schema = json!({
+        "type": "object", "required": ["id", "mode", "registryVersion", "isRunning", "messages"],
+        "properties": {
+            "id": { "type": "string" },
+            "mode": { "const": "text" },
+            "registryVersion": { "type": "string", "description": "The tools that the session is pinned to." },
+            "isRunning": { "type": "boolean", "description": "Whether an answer is being written." },
+            "messages": { "type": "array", "items": reference("schemas", "UiMessage") },
+        },
+    });
+    let words = |text: &str| json!([{ "type": "text", "text": text }]);
+    let example = json!({
+        "id": "ses_1", "mode": "text", "registryVersion": "1.0.3fa9c2e1", "isRunning": false,
+        "messages": [
+            { "id": "m1", "role": "user", "parts": words("Good morning"), "metadata": { "at": 1_760_000_000_000_u64 } },
+            { "id": "msg_1", "role": "assistant", "parts": words("Good morning.") },
+        ],
+    });
+    Operation::new("getSession", "chat", "What was said")
+        .about("Messages in the AI SDK's form, so that a page can begin with them. Own sessions only.")
+        .takes_id("The session, or the client's own name for the conversation.", "ses_1")
+        .gives_json(200, "The conversation.", schema, Some(example))
+        .refuses(&[404])
+}
+
+pub(super) fn delete_described() -> Operation {
+    Operation::new("endSession", "chat", "End a conversation")
+        .takes_id("The session, or the client's own name for the conversation.", "ses_1")
+        .gives(204, "It has ended.", Value::Null)
+        .refuses(&[404])
 }

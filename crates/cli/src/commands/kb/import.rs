@@ -1,0 +1,105 @@
+//! `quarterdeck kb import`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use quarterdeck_contracts::KnowledgeRecord;
+use quarterdeck_knowledge::{FromPath, read_folder, read_jsonl};
+use serde_json::json;
+
+use crate::Verdict;
+use crate::arguments::knowledge::KbImportOptions;
+use crate::terminal::{count, say};
+
+/// Where imported records are kept, in the folder of the others: they are read, checked and indexed like those.
+const IMPORTED: &str = "imported.jsonl";
+
+type Records = BTreeMap<String, KnowledgeRecord>;
+
+pub(super) fn import(options: &KbImportOptions) -> anyhow::Result<Verdict> {
+    let folder = &options.kb.path;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let kept = folder.join(IMPORTED);
+    let mut all = imported(&kept)?;
+    let written = written_by_hand(folder, &all);
+
+    let source = &options.file;
+    let file = File::open(source).with_context(|| format!("cannot read {}", source.display()))?;
+    let (records, faults) = read_jsonl(BufReader::new(file), &FromPath::default())
+        .with_context(|| format!("cannot read {}", source.display()))?;
+    let mut told: Vec<(usize, String)> =
+        faults.into_iter().map(|fault| (fault.line, fault.message)).collect();
+    let (mut new, mut changed, mut same) = (0, 0, 0);
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for (record, line) in records {
+        if written.contains(&record.id) {
+            told.push((
+                line,
+                format!("the id `{}` is taken by a file in {}; change that", record.id, folder.display()),
+            ));
+        } else if let Some(first) = lines.get(&record.id) {
+            told.push((line, format!("the id `{}` is taken by line {first}", record.id)));
+        } else {
+            lines.insert(record.id.clone(), line);
+            match all.get(&record.id) {
+                Some(old) if *old == record => same += 1,
+                Some(_) => changed += 1,
+                None => new += 1,
+            }
+            all.insert(record.id.clone(), record);
+        }
+    }
+    told.sort();
+    for (line, message) in &told {
+        say(&format!("left out: {}:{line} {message}", source.display()));
+    }
+    if new + changed > 0 {
+        write(&kept, &all)?;
+    }
+    say(&format!(
+        "{} in {}: {new} new, {changed} changed, {same} unchanged, {} left out",
+        count(all.len(), "imported record"),
+        kept.display(),
+        told.len()
+    ));
+    Ok(if told.is_empty() { Verdict::Fine } else { Verdict::Problems })
+}
+
+/// What was imported before.
+fn imported(path: &Path) -> anyhow::Result<Records> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Records::new()),
+        file => file.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let (records, faults) = read_jsonl(BufReader::new(file), &FromPath::default())
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    // Writing the file again would lose the lines that cannot be read.
+    if let Some(fault) = faults.first() {
+        anyhow::bail!("{}:{} {}; mend that line or take it out", path.display(), fault.line, fault.message);
+    }
+    Ok(records.into_iter().map(|(record, _)| (record.id.clone(), record)).collect())
+}
+
+/// The ids of records that stand elsewhere in the folder.
+fn written_by_hand(folder: &Path, imported: &Records) -> BTreeSet<String> {
+    let (records, _) = read_folder(folder);
+    let is_other = |record: &KnowledgeRecord| imported.get(&record.id) != Some(record);
+    records.into_iter().filter(is_other).map(|record| record.id).collect()
+}
+
+/// Puts the new file in the place of the old one in one step.
+fn write(path: &Path, records: &Records) -> anyhow::Result<()> {
+    let next = path.with_extension("jsonl.new");
+    let put = || {
+        let mut file = BufWriter::new(File::create(&next)?);
+        for record in records.values() {
+            writeln!(file, "{}", json!(record))?;
+        }
+        file.into_inner()?.sync_all()?;
+        fs::rename(&next, path)
+    };
+    put().with_context(|| format!("cannot write {}", path.display()))
+}

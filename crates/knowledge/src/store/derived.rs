@@ -1,0 +1,124 @@
+//! What was derived from the records: the index and the vectors of their passages.
+
+use std::path::Path;
+use std::time::Duration;
+
+use quarterdeck_contracts::EmbeddingModel;
+use rusqlite::{Connection, OpenFlags, params};
+use sha2::{Digest, Sha256};
+
+use super::{FileError, KnowledgeFile, tied};
+use crate::bytes::Reader;
+use crate::index::Parts;
+use crate::vectors::{Key, Rows, Vectors};
+
+/// How long vectors are at the most; no model comes near it.
+const LARGEST: usize = 65_536;
+
+/// Read and decoded, but not yet known to be of the records at hand.
+pub(super) struct Derived {
+    index: Option<(Seal, Parts)>,
+    vectors: Option<(Seal, Vectors)>,
+}
+
+/// What says whose something is: the digest of its content, and the one that was stored with it.
+struct Seal {
+    content: [u8; 32],
+    stored: Vec<u8>,
+}
+
+impl Seal {
+    fn is_of(&self, stamp: &[u8; 32]) -> bool {
+        tied(stamp, &self.content)[..] == self.stored[..]
+    }
+}
+
+impl Derived {
+    /// Reads it on a connection of its own, so that another thread can read the records meanwhile.
+    pub(super) fn read(path: &Path) -> Result<Self, FileError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        let file = KnowledgeFile { path: path.to_owned(), connection };
+        let transaction = file.connection.unchecked_transaction()?;
+        let index = file.part("index")?.and_then(|(seal, bytes)| Some((seal, Parts::read(&bytes)?)));
+        let vectors = match file.part("passages")? {
+            Some((seal, bytes)) => file.passages(&bytes)?.map(|vectors| (seal, vectors)),
+            None => None,
+        };
+        transaction.finish()?;
+        Ok(Self { index, vectors })
+    }
+
+    /// Whether all of it that is there was derived from records with this stamp.
+    pub(super) fn belongs_to(&self, stamp: &[u8; 32]) -> bool {
+        self.index.as_ref().is_some_and(|(seal, _)| seal.is_of(stamp))
+            && self.vectors.as_ref().is_none_or(|(seal, _)| seal.is_of(stamp))
+    }
+
+    /// What was derived from records with this stamp.
+    pub(super) fn of(self, stamp: &[u8; 32]) -> (Option<Parts>, Option<Vectors>) {
+        let index = self.index.filter(|(seal, _)| seal.is_of(stamp)).map(|(_, parts)| parts);
+        let vectors = self.vectors.filter(|(seal, _)| seal.is_of(stamp)).map(|(_, vectors)| vectors);
+        (index, vectors)
+    }
+}
+
+impl KnowledgeFile {
+    fn part(&self, name: &str) -> Result<Option<(Seal, Vec<u8>)>, FileError> {
+        let size = "SELECT ifnull(sum(octet_length(bytes)), 0) FROM parts WHERE name = ?1 AND number > 0";
+        let size: i64 = self.connection.query_row(size, [name], |row| row.get(0))?;
+        // What is left of a larger piece of memory would stay with the process.
+        let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        let mut stored = Vec::new();
+        let mut statement =
+            self.connection.prepare("SELECT number, bytes FROM parts WHERE name = ?1 ORDER BY number")?;
+        let mut rows = statement.query(params![name])?;
+        while let Some(row) = rows.next()? {
+            let piece = row.get_ref(1)?.as_blob().unwrap_or_default();
+            match row.get::<_, i64>(0)? {
+                0 => stored.extend_from_slice(piece),
+                _ => content.extend_from_slice(piece),
+            }
+        }
+        let is_there = !stored.is_empty();
+        Ok(is_there.then(|| (Seal { content: Sha256::digest(&content).into(), stored }, content)))
+    }
+
+    /// The vectors of the passages; `None` if some are not there any more.
+    fn passages(&self, bytes: &[u8]) -> Result<Option<Vectors>, FileError> {
+        let Some((model, starts, keys)) = read_passages(bytes) else { return Ok(None) };
+        // Nothing is known to be whole yet, so no number is believed that would take memory.
+        let divides = model.dimension <= LARGEST
+            && starts.first() == Some(&0)
+            && starts.is_sorted()
+            && starts.last().is_some_and(|last| *last as usize == keys.len());
+        if !divides {
+            return Ok(None);
+        }
+        // Passages that say the same share a key, and each has a row.
+        let mut by_key: Vec<(Key, usize)> = keys.iter().copied().zip(0..).collect();
+        by_key.sort_unstable();
+        let mut rows = Rows::nothing(model.dimension, keys.len());
+        let (mut next, mut filled) = (0, 0);
+        self.each_vector(&model, |key, bytes, scale| {
+            // Both are in the order of keys.
+            while by_key.get(next).is_some_and(|(other, _)| *other < key) {
+                next += 1;
+            }
+            while let Some((_, row)) = by_key.get(next).filter(|(other, _)| *other == key) {
+                rows.set(*row, bytes, scale);
+                next += 1;
+                filled += 1;
+            }
+        })?;
+        Ok((filled == keys.len()).then_some(Vectors { model, rows, starts, keys }))
+    }
+}
+
+fn read_passages(bytes: &[u8]) -> Option<(EmbeddingModel, Vec<u32>, Vec<Key>)> {
+    let mut from = Reader::new(bytes);
+    let model = serde_json::from_slice(from.bytes()?).ok()?;
+    let (starts, keys) = (from.list(u32::from_le_bytes)?, from.list(|key: Key| key)?);
+    from.is_empty().then_some((model, starts, keys))
+}

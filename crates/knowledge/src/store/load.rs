@@ -1,0 +1,122 @@
+//! Loading: a finished base from its file, without building anything.
+
+use std::thread;
+
+use quarterdeck_contracts::KnowledgeRecord;
+use rusqlite::OptionalExtension;
+use sha2::{Digest, Sha256};
+
+use super::derived::Derived;
+use super::{FileError, KnowledgeFile, Sources, Stamp};
+use crate::base::KnowledgeBase;
+use crate::index::{Index, Records};
+use crate::search::Floor;
+use crate::snapshot::Snapshot;
+
+/// A base as it was saved.
+pub struct Loaded {
+    /// The base. It has no model yet: [`KnowledgeBase::use_model`] gives it one.
+    pub base: KnowledgeBase,
+    /// Whether the index had to be built again, because another version wrote it or it was damaged.
+    pub is_rebuilt: bool,
+}
+
+impl KnowledgeFile {
+    /// The base that was saved last; `None` when nothing ever was. A record whose content is not what its hash says is
+    /// damage.
+    pub fn load(&self, floor: Floor) -> Result<Option<Loaded>, FileError> {
+        if self.sources()?.is_none() {
+            return Ok(None);
+        }
+        let (mut halves, mut stamp) = self.halves()?;
+        // A build may have finished between the two halves: then the next two belong together.
+        if !halves.1.belongs_to(&stamp) {
+            (halves, stamp) = self.halves()?;
+        }
+        let (records, derived) = halves;
+        let count = records.len();
+        let (parts, vectors) = derived.of(&stamp);
+        let found = match parts {
+            Some(parts) => parts.index(records),
+            None => Err(records),
+        };
+        let (index, is_rebuilt) = match found {
+            Ok(index) => (index, false),
+            Err(records) => (self.rebuilt(&records)?, true),
+        };
+        let vectors = vectors.filter(|vectors| vectors.starts.len() == count + 1);
+        Ok(Some(Loaded { base: KnowledgeBase::of(Snapshot { index, vectors }, floor), is_rebuilt }))
+    }
+
+    /// The records on this thread, and what was derived from them on another: each is half of the time.
+    fn halves(&self) -> Result<((Records, Derived), [u8; 32]), FileError> {
+        let path = self.path.as_path();
+        let (records, derived) = thread::scope(|scope| {
+            let work = move || Derived::read(path);
+            let other = thread::Builder::new().name("knowledge-load".to_owned()).spawn_scoped(scope, work);
+            let records = self.records();
+            let derived = other.ok().and_then(|other| other.join().ok());
+            // Whatever a thread could not do is done here.
+            (records, derived.unwrap_or_else(|| Derived::read(path)))
+        });
+        let (records, stamp) = records?;
+        Ok(((records, derived?), stamp))
+    }
+
+    /// What the base was built from, if one was saved.
+    pub fn sources(&self) -> Result<Option<Sources>, FileError> {
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
+        let found =
+            self.connection.query_row("SELECT fingerprint, left_out FROM sources", [], row).optional()?;
+        Ok(found.map(|(fingerprint, left_out)| Sources {
+            fingerprint,
+            left_out: usize::try_from(left_out).unwrap_or_default(),
+        }))
+    }
+
+    fn records(&self) -> Result<(Records, [u8; 32]), FileError> {
+        let size = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        let sizes = "SELECT count(*), ifnull(sum(octet_length(body)), 0) FROM records";
+        let (count, bytes) = self.connection.query_row(sizes, [], size)?;
+        let count = usize::try_from(count).unwrap_or_default();
+        let mut records = Records::with_capacity(count, usize::try_from(bytes).unwrap_or_default());
+        let mut stamp = Stamp::default();
+        let mut statement = self.connection.prepare("SELECT id, hash, body FROM records ORDER BY id")?;
+        let mut rows = statement.query([])?;
+        let mut last = String::new();
+        while let Some(row) = rows.next()? {
+            let text = |at| {
+                row.get_ref(at)
+                    .map_err(FileError::from)
+                    .and_then(|value| value.as_str().map_err(|_| self.damaged("a record is not text")))
+            };
+            let (id, hash, body) = (text(0)?, text(1)?, text(2)?);
+            if hash_of(body) != hash || (records.len() > 0 && id <= last.as_str()) {
+                return Err(self.damaged("a record does not have the content that was stored"));
+            }
+            stamp.add(hash);
+            records.push(id, body);
+            last.clear();
+            last.push_str(id);
+        }
+        Ok((records, stamp.finish()))
+    }
+
+    /// The index of records, built from nothing else.
+    fn rebuilt(&self, records: &Records) -> Result<Index, FileError> {
+        let all = 0..u32::try_from(records.len()).unwrap_or_default();
+        let read: Result<Vec<KnowledgeRecord>, _> = all.map(|doc| records.get(doc)).collect();
+        Ok(Index::new(read.map_err(|error| self.damaged(&error.to_string()))?))
+    }
+}
+
+/// SHA-256 in hex.
+pub(super) fn hash_of(body: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(body.as_bytes()) {
+        hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        hex.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    hex
+}

@@ -1,0 +1,44 @@
+//! `GET /docs`: a page that shows the description and tries it out. It is all here: nothing is loaded from elsewhere.
+
+use axum::http::header;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use serde_json::json;
+
+use super::openapi::Operation;
+use crate::error::ApiError;
+
+const PAGE: &str = include_str!("../../web/docs.html");
+const STYLE: &str = include_str!("../../web/docs.css");
+const SCRIPT: &str = include_str!("../../web/docs.js");
+
+pub(super) async fn get() -> Result<Response, ApiError> {
+    let mut random = [0_u8; 16];
+    getrandom::fill(&mut random).map_err(|error| ApiError::internal("the page got no nonce", &error))?;
+    let nonce: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    // Only what we put into the page runs, and it reaches this server alone.
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
+         img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::REFERRER_POLICY, "no-referrer".to_owned()),
+        (header::CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    let page = PAGE.replace("NONCE", &nonce).replace("/* STYLE */", STYLE).replace("/* SCRIPT */", SCRIPT);
+    Ok((headers, Html(page)).into_response())
+}
+
+/// `GET /`: whoever opens the address in a browser sees what there is.
+pub(super) async fn home() -> Redirect {
+    Redirect::temporary("/docs")
+}
+
+pub(super) fn home_described() -> Operation {
+    Operation::new("getHome", "description", "Leads to this description").gives(307, "To `/docs`.", json!({}))
+}
+
+pub(super) fn described() -> Operation {
+    let page = json!({ "text/html": { "schema": { "type": "string" } } });
+    Operation::new("getDocs", "description", "This description as a page").gives(200, "The page.", page)
+}

@@ -1,0 +1,51 @@
+//! A person's word about a call.
+
+use serde_json::json;
+
+use crate::world::World;
+
+#[tokio::test]
+async fn a_call_that_waits_is_approved_once_and_by_whoever_was_asked() {
+    let world = World::new().await;
+    let cookie = world.newcomer().await;
+    let asked =
+        world.post("/api/chat", &json!({ "message": "call it" })).with("cookie", &cookie).send().await;
+    let question = asked.event("data-confirmation");
+    assert_eq!(asked.event("finish")["finishReason"], "tool-calls");
+    let body = json!({ "token": question["data"]["token"], "approve": true });
+    let decide = |cookie: &str| world.post("/api/confirmations", &body).with("cookie", cookie).send();
+    let stranger = decide(&world.newcomer().await).await;
+    assert_eq!((stranger.refusal().0, stranger.refusal().1), (400, "CONFIRMATION_INVALID".into()));
+    let approved = decide(&cookie).await;
+    assert_eq!((approved.status, approved.json()["data"].clone()), (200, json!({ "did": "it" })));
+    let again = decide(&cookie).await;
+    assert_eq!((again.refusal().0, again.refusal().1), (400, "CONFIRMATION_INVALID".into()));
+}
+
+#[tokio::test]
+async fn a_call_that_is_denied_is_an_answer_too() {
+    let world = World::new().await;
+    let cookie = world.newcomer().await;
+    let asked =
+        world.post("/api/chat", &json!({ "message": "call it" })).with("cookie", &cookie).send().await;
+    let token = &asked.event("data-confirmation")["data"]["token"];
+    let body = json!({ "token": token, "approve": false });
+    let denied = world.post("/api/confirmations", &body).with("cookie", &cookie).send().await;
+    assert_eq!((denied.refusal().0, denied.refusal().1), (200, "CONFIRMATION_DENIED".into()));
+}
+
+#[tokio::test]
+async fn a_fault_in_the_body_names_its_place() {
+    let world = World::new().await;
+    let faults = [
+        (json!({ "token": "t", "approve": true, "reason": "why not" }), "`reason`"),
+        (json!({ "token": "t" }), "`approve`"),
+        (json!({ "token": 1, "approve": true }), "string"),
+        (json!(["t", true]), "object"),
+    ];
+    for (body, named) in faults {
+        let refused = world.post("/api/confirmations", &body).send().await;
+        assert_eq!((refused.refusal().0, refused.refusal().1), (400, "VALIDATION".into()), "{body}");
+        assert!(refused.refusal().2.contains(named), "{body}: {}", refused.refusal().2);
+    }
+}

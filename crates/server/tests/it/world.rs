@@ -1,0 +1,214 @@
+//! A server with one tool and a model that does what it is told.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use futures_util::{StreamExt, stream};
+use quarterdeck_agents::Prompts;
+use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, TextAgent};
+use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
+use quarterdeck_contracts::handler::{
+    Context, Handler, HandlerHost, HandlerToLoad, HostError, NativeHandler,
+};
+use quarterdeck_contracts::{
+    CallArguments, ChatEvent, ChatMessage, ChatModel, ChatRequest, ChatStream, Commit, Finish, ModelCall,
+    ModelMessage, ModelPart, ModelReply, PartContent, Provider, Store, Table, ToolError, Usage,
+    native_source_hash,
+};
+use quarterdeck_runtime::{Hosts, NativeHost, Orchestrator, Parts, Registry};
+use quarterdeck_server::{App, Deck, Identity, Settings, serve};
+use quarterdeck_store::MemoryStore;
+use quarterdeck_testkit::tree;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::http::Ask;
+
+/// What signs cookies in these tests.
+pub(crate) const COOKIE_SECRET: &[u8] = b"thirty-two bytes for a test only";
+
+/// A running server.
+pub(crate) struct World {
+    pub(crate) address: SocketAddr,
+    pub(crate) store: Arc<MemoryStore>,
+    /// Lets the model go on that was told to wait, once for each permit.
+    pub(crate) go_on: Arc<Semaphore>,
+    stop: Option<oneshot::Sender<()>>,
+    served: JoinHandle<()>,
+}
+
+impl World {
+    /// A server as it is when nothing is configured.
+    pub(crate) async fn new() -> Self {
+        Self::with(Settings::default()).await
+    }
+
+    pub(crate) async fn with(settings: Settings) -> Self {
+        Self::who(settings, Identity::new(COOKIE_SECRET, None, Vec::new())).await
+    }
+
+    /// A server that knows people in its own way.
+    pub(crate) async fn who(settings: Settings, identity: Identity) -> Self {
+        let store = Arc::new(MemoryStore::default());
+        let orchestrator = Orchestrator::new(Parts::new(store.clone()));
+        let registry = Arc::new(registry());
+        let go_on = Arc::new(Semaphore::new(0));
+        let text = TextAgent::new(TextParts {
+            orchestrator: orchestrator.clone(),
+            registry: registry.clone(),
+            model: Arc::new(Obedient { go_on: go_on.clone() }),
+            prompts: Prompts::default(),
+            settings: TextSettings::default(),
+        });
+        let app = App::new(Deck { text, orchestrator, registry, identity, settings });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let served = tokio::spawn(serve(app, listener, async move {
+            let _ = stopped.await;
+        }));
+        Self { address, store, go_on, stop: Some(stop), served }
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Ask {
+        self.ask("GET", target)
+    }
+
+    pub(crate) fn post(&self, target: &str, body: &Value) -> Ask {
+        self.ask("POST", target).json(body)
+    }
+
+    pub(crate) fn ask(&self, method: &str, target: &str) -> Ask {
+        Ask::new(self.address, method, target)
+    }
+
+    /// Somebody new, by their cookie.
+    pub(crate) async fn newcomer(&self) -> String {
+        self.get("/api/me").send().await.cookie().unwrap()
+    }
+
+    /// Who a cookie belongs to.
+    pub(crate) async fn client_of(&self, cookie: &str) -> String {
+        let me = self.get("/api/me").with("cookie", cookie).send().await.json();
+        me["clientId"].as_str().unwrap().to_owned()
+    }
+
+    /// Blocks a client for an hour.
+    pub(crate) async fn block(&self, client: &str) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64;
+        let row = json!({ "untilMs": now + 3_600_000, "message": "Please calm down." });
+        self.store.commit(Commit::default().put(Table::Blocks, client, row)).await.unwrap();
+    }
+
+    /// Asks the server to stop.
+    pub(crate) fn stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits until it has stopped.
+    pub(crate) async fn stopped(self) {
+        self.served.await.unwrap();
+    }
+}
+
+const HANDLER: &str = "pub async fn execute() {}\n";
+
+/// One tool that needs a person's word and gives back what it was called with.
+fn registry() -> Registry {
+    let files = tree(
+        r#"
+        //- probe/guide.md
+        # Probe
+
+        Gives back what it was called with, for tests. Use it when nothing else will do.
+        "#,
+    );
+    files.write("probe/handler.rs", HANDLER);
+    let definition = json!({
+        "toolId": "probe", "version": "1.2.3", "description": "Does what it is told.", "category": "action",
+        "sideEffects": "writes", "idempotent": false, "requiresConfirmation": true, "allowedModes": ["text"],
+        "latencyBudgetMs": 100,
+        "parameters": {
+            "type": "object", "additionalProperties": false, "required": ["do"],
+            "properties": { "do": { "type": "string", "description": "What." } },
+        },
+    });
+    files.write("probe/schema.json", definition.to_string());
+    let hash = native_source_hash([("handler.rs", HANDLER)]);
+    let native = NativeInspector::new([("probe".to_owned(), hash.clone())]);
+    let options = Options {
+        inspectors: Inspectors { js: &native, native: &native },
+        deny_lossy: false,
+        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: Some("a1b2c3d4".into()) },
+    };
+    let compilation = compile(&Tree::read(files.path()).unwrap(), &options);
+    let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
+    let native = NativeHost::new([NativeHandler::new("probe", Box::leak(hash.into_boxed_str()), probe)]);
+    let hosts = Hosts { js: Arc::new(NoJs), native: Arc::new(native) };
+    let registry = Registry::from_artifact(artifact, files.path(), hosts).unwrap();
+    registry.lock();
+    registry
+}
+
+async fn probe(args: Value, _: Arc<dyn Context>) -> Result<Value, ToolError> {
+    Ok(json!({ "did": args["do"] }))
+}
+
+struct NoJs;
+
+impl HandlerHost for NoJs {
+    fn load(&self, _: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
+        Err(HostError::Unloadable("there is no JavaScript in these tests".into()))
+    }
+}
+
+/// A model that calls the tool when told `call …`, waits in the middle of its answer when told `wait`, and says back
+/// everything else.
+struct Obedient {
+    go_on: Arc<Semaphore>,
+}
+
+impl ChatModel for Obedient {
+    fn declarations(&self) -> Provider {
+        Provider::Openai
+    }
+
+    fn name(&self) -> &str {
+        "obedient/1"
+    }
+
+    fn window(&self) -> usize {
+        128_000
+    }
+
+    fn ask(&self, request: ChatRequest) -> ChatStream {
+        let told = match request.messages.last() {
+            Some(ChatMessage::Person { text }) => text.clone(),
+            _ => "I was answered.".to_owned(),
+        };
+        if let Some(what) = told.strip_prefix("call ") {
+            let arguments = CallArguments::Json(json!({ "do": what }));
+            let call = ModelCall { id: Some("1".into()), name: "probe".into(), arguments };
+            return Box::pin(stream::iter([done(PartContent::Call(call))]));
+        }
+        let go_on = (told == "wait").then(|| self.go_on.clone());
+        let begun = stream::iter([Ok(ChatEvent::Text("You said: ".into()))]);
+        let ended = stream::once(async move {
+            if let Some(go_on) = go_on {
+                go_on.acquire().await.unwrap().forget();
+            }
+            Ok(ChatEvent::Text(told))
+        });
+        let whole = stream::iter([done(PartContent::Text("said".into()))]);
+        Box::pin(begun.chain(ended).chain(whole))
+    }
+}
+
+fn done(part: PartContent) -> Result<ChatEvent, quarterdeck_contracts::ChatError> {
+    let message = ModelMessage { by: "obedient/1".into(), parts: vec![ModelPart::new(part)] };
+    let usage = Usage { input_tokens: 3, output_tokens: 2 };
+    Ok(ChatEvent::Done(ModelReply { message, finish: Finish::Stop, usage }))
+}
