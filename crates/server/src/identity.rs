@@ -3,7 +3,6 @@
 //! Nothing in a body can make somebody another client, and nothing here trusts what it has not signed or verified.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
@@ -136,10 +135,10 @@ impl Identity {
         Ok(Client { id: client_id(subject), facts: Arc::new(facts) })
     }
 
-    /// A program that shows a key where none is needed, and keeps no cookie. It proves nothing, but it is the same
-    /// program the next time, from the same address with the same key.
-    pub(crate) fn program(&self, key: &str, address: IpAddr) -> Client {
-        let mark = self.sign(&format!("program {address} {key}"));
+    /// A program on this machine that shows a key where none is needed, and keeps no cookie. It proves nothing, but it
+    /// is the same program the next time.
+    pub(crate) fn program(&self, key: &str) -> Client {
+        let mark = self.sign(&format!("program {key}"));
         Client::anonymous(format!("p_{}", &mark[..32]))
     }
 
