@@ -35,7 +35,9 @@ test('Schemathesis finds no fault and no answer that is not described', { timeou
     const limits = ['--max-examples', '20', '--max-time', '60', '--request-timeout', '20'];
     const exact = ['--generation-deterministic', '--no-color', '--header', `Cookie: ${cookie}`];
     const given = ['--config-file', config, 'run', `${deck.url}/openapi.json`, ...limits, ...exact];
-    const tester = spawn(join(process.env.DECK_PYTHON, 'schemathesis'), given, { stdio: ['ignore', 'inherit', 'inherit'] });
+    // It leaves notes where it runs.
+    const options = { cwd: folder, stdio: ['ignore', 'inherit', 'inherit'] };
+    const tester = spawn(join(process.env.DECK_PYTHON, 'schemathesis'), given, options);
     assert.equal(await new Promise((resolve) => tester.on('exit', resolve)), 0, 'see above');
     assert.doesNotMatch(deck.log(), /panicked/);
   } finally {

@@ -9,8 +9,9 @@ import { startAimock, startLlama } from './servers/start.mjs';
 for (const [name, start] of [['llama.cpp', startLlama], ['aimock', startAimock]]) {
   test(`a conversation with a tool call, by ${name}`, { timeout: 120_000 }, async () => {
     const server = await start();
-    const deck = await startDeck(behind(server.url, { QUARTERDECK_TEXT__MODEL: 'toy', OPENAI_API_KEY: 'none' }));
+    let deck;
     try {
+      deck = await startDeck(behind(server.url, { QUARTERDECK_TEXT__MODEL: 'toy', OPENAI_API_KEY: 'none' }));
       const { chat, say } = visit(deck);
       assert.equal(textOf(await say('hello')), 'Good morning to you!');
       const answer = await say('Which date is that?');
@@ -23,7 +24,7 @@ for (const [name, start] of [['llama.cpp', startLlama], ['aimock', startAimock]]
       assert.equal(textOf(await say('hello again')), 'Good morning to you!');
       assert.ok(answer.metadata.usage.totalTokens > 0, 'the usage is told');
     } finally {
-      await deck.stop();
+      await deck?.stop();
       await server.stop();
     }
   });
