@@ -1,9 +1,9 @@
 # Two commands matter: `make run` and `make test`. Both install what is missing.
 
-.PHONY: run test check bench fuzz setup help
+.PHONY: run test test-clients check bench fuzz setup help
 
 help: ## Show this help
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 run: setup ## Build and serve on 127.0.0.1:8080; no key and no configuration needed
 	@scripts/model --release
@@ -13,6 +13,10 @@ test: setup ## Run every test
 	@scripts/model
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
+	scripts/test-clients
+
+test-clients: setup ## Run the tests with the AI SDK, OpenAI's clients and other foreign programs
+	scripts/test-clients
 
 check: setup ## Format, lints, docs, dependency policy: what CI asks for before the tests
 	cargo fmt --all --check

@@ -41,11 +41,13 @@ impl Caller {
     pub(crate) fn find(app: &App, peer: SocketAddr, headers: &HeaderMap) -> Result<Self, ApiError> {
         let address = address(peer, headers, &app.settings);
         let bearer = bearer(headers);
+        // A proxy on this machine brings others.
+        let is_this_machine = address.is_loopback() && app.settings.is_loopback && !app.settings.trust_proxy;
         let is_operator = match (&app.settings.admin_token, bearer) {
             (Some(admin), Some(token)) if same(admin, token) => true,
             (Some(_), _) => false,
-            // Without a token, this machine is the operators'; a proxy brings others.
-            (None, _) => address.is_loopback() && app.settings.is_loopback && !app.settings.trust_proxy,
+            // Without a token, this machine is the operators'.
+            (None, _) => is_this_machine,
         };
         let by_bearer = match bearer {
             Some(token) if !(is_operator && app.settings.admin_token.is_some()) => {
@@ -58,7 +60,9 @@ impl Caller {
             }
             _ => None,
         };
-        let known = by_bearer.or_else(|| cookie(headers).and_then(|cookie| app.identity.by_cookie(cookie)));
+        let by_cookie = || cookie(headers).and_then(|cookie| app.identity.by_cookie(cookie));
+        let program = || bearer.filter(|_| is_this_machine).map(|key| app.identity.program(key));
+        let known = by_bearer.or_else(by_cookie).or_else(program);
         if let Some(client) = known {
             return Ok(Self { client, is_operator, address, set_cookie: None });
         }

@@ -112,14 +112,27 @@ impl TextAgent {
         transcript: Transcript,
     ) -> Result<Reader, Refusal> {
         let agent = &self.inner;
-        let conversation = agent.reach(visitor, to).await?;
         let Transcript { before, text, fingerprint, is_retry } = transcript;
-        let seat = match agent.take_seat(&conversation, Some(&fingerprint)).await {
+        let decided = agent.decided_in(&visitor.client.id, &text);
+        let is_decision = decided.is_some();
+        let mut conversation = match decided {
+            Some(conversation) => conversation,
+            None => agent.reach(visitor, to).await?,
+        };
+        let seat = match conversation.sit_down(Some(&fingerprint)) {
             Ok(seat) => seat,
             Err(running) if is_retry && running.key.as_deref() == Some(&fingerprint) => {
                 return Ok(running.live.follow());
             }
-            Err(_) => return Err(Refusal::Busy),
+            // The question waits here, so its answer has to wait for its turn.
+            Err(_) if is_decision => {
+                agent.take_seat(&conversation, Some(&fingerprint)).await.map_err(|_| Refusal::Busy)?
+            }
+            // The client tells everything itself, so another conversation that began the same way is held apart.
+            Err(_) => {
+                conversation = agent.reach(visitor, Address::New).await?;
+                conversation.sit_down(Some(&fingerprint)).map_err(|_| Refusal::Busy)?
+            }
         };
         if let Some(decision) = conversation.decision_in(&text) {
             // The person's word counts, not the model's: it is carried out here, and the model is told.

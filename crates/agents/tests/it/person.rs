@@ -212,3 +212,46 @@ async fn where_a_protocol_cannot_ask_the_person_answers_with_a_code() {
     let Some(ChatMessage::Person { text }) = last.last() else { panic!("{last:?}") };
     assert!(text.contains("approved by the person and was done"), "{text}");
 }
+
+#[tokio::test]
+async fn a_code_finds_its_question_however_the_conversation_is_told() {
+    let world = World::new();
+    let ben = Visitor { client: Client::anonymous("ben"), ..ann() };
+    let complete = |visitor: Visitor, chat: &'static str, text: String| {
+        let (agent, fingerprint) = (world.agent.clone(), text.clone());
+        let transcript = Transcript { before: Vec::new(), text, fingerprint, is_retry: false };
+        async move { agent.complete(&visitor, Address::Chat(chat), transcript).await.unwrap() }
+    };
+    world.model.calls(vec![call("1", "pay", json!({ "what": "a cake" }))]).says("Please approve it.");
+    let token = token(&events(complete(ann(), "begins so", "Buy a cake".into()).await).await);
+    let approval = format!("approve {}", code_of(&token));
+    world.model.says("What do you mean?").says("Done.").says("Which one?");
+    told(complete(ben, "begins so", approval.clone()).await).await;
+    assert_eq!(world.runs("pay"), 0, "the code is somebody else's");
+    told(complete(ann(), "begins otherwise", approval.clone()).await).await;
+    assert_eq!(world.runs("pay"), 1);
+    let last = world.model.last_asked().messages;
+    let Some(ChatMessage::Person { text }) = last.last() else { panic!("{last:?}") };
+    assert!(text.contains(r#"was done: {"did":"a cake"}"#), "{text}");
+    told(complete(ann(), "begins so", approval).await).await;
+    assert_eq!(world.runs("pay"), 1, "a code counts once");
+}
+
+#[tokio::test]
+async fn conversations_that_a_client_tells_itself_do_not_wait_for_each_other() {
+    let world = World::new();
+    let ann = ann();
+    let complete = |is_retry| {
+        let transcript =
+            Transcript { before: Vec::new(), text: "Hello".into(), fingerprint: "f".into(), is_retry };
+        world.agent.complete(&ann, Address::Chat("v1"), transcript)
+    };
+    world.model.will(Does::Hangs("Well")).says("Hello yourself");
+    let slow = complete(false).await.unwrap();
+    let quick = told(complete(false).await.unwrap()).await;
+    assert!(quick.contains("Hello yourself"), "{quick}");
+    let mut again = complete(true).await.unwrap();
+    assert!(lines(&again.next().await.unwrap()).contains("started"), "a request sent again joins the first");
+    assert_eq!(world.model.asked.lock().unwrap().len(), 2);
+    drop(slow);
+}

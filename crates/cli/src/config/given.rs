@@ -55,7 +55,13 @@ pub(crate) const SPECIAL: [&str; 3] = ["QUARTERDECK_ADMIN_TOKEN", "QUARTERDECK_A
 const OF_PROVIDERS: [&str; 5] =
     ["GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"];
 /// Variables of the repository's tests and scripts.
-const OF_TESTS: [&str; 4] = ["QUARTERDECK_FIXTURES", "QUARTERDECK_IR", "QUARTERDECK_KB", "QUARTERDECK_PEERS"];
+const OF_TESTS: [&str; 5] = [
+    "QUARTERDECK_FIXTURES",
+    "QUARTERDECK_IR",
+    "QUARTERDECK_KB",
+    "QUARTERDECK_PEERS",
+    "QUARTERDECK_REQUIRE_CLIENTS",
+];
 
 impl Variables {
     /// Keeps those that matter. An empty variable counts as one that is not set.

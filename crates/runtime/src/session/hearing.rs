@@ -9,7 +9,7 @@ use quarterdeck_contracts::{
     Check, Commit, CommitError, ConfirmationAnswer, ErrorType, Outcome, SideEffects, StoreError, Table,
     ToolError, ToolResponse, Write,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::admit::Work;
@@ -289,7 +289,8 @@ impl Inner {
     /// The call was answered long ago, so the model learns of the outcome by a note.
     fn noted(&self, entry: &Entry, answer: Answer) -> Answer {
         let how = match &answer.response.outcome {
-            Outcome::Success(_) => "approved by the person and was done".to_owned(),
+            Outcome::Success(Value::Null) => "approved by the person and was done".to_owned(),
+            Outcome::Success(data) => format!("approved by the person and was done: {data}"),
             Outcome::Failure(error) if error.kind == ErrorType::ConfirmationDenied => {
                 "not approved by the person".to_owned()
             }

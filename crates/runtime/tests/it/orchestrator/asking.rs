@@ -72,7 +72,7 @@ async fn in_voice_the_model_is_told_at_once_and_the_outcome_comes_as_a_note() {
     assert!(answer(&session, &token(&request), ConfirmationAnswer::Approve).await.is_ok());
     assert_eq!(deck.outside.times("rent"), 1);
     let notes = session.begin_turn(None).notes;
-    assert_eq!(notes, ["pay (call_pay_01) was approved by the person and was done."]);
+    assert_eq!(notes, [r#"pay (call_pay_01) was approved by the person and was done: {"did":"rent"}."#]);
 }
 
 #[tokio::test(start_paused = true)]

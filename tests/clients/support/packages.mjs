@@ -1,0 +1,17 @@
+// The packages under test. Each major is installed in a folder of its own; DECK_PACKAGES says which one is meant.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const folder = process.env.DECK_PACKAGES;
+if (!folder) throw new Error('DECK_PACKAGES is not set: run scripts/test-clients');
+
+/** Loads a package, with the version that was loaded. */
+export async function load(name) {
+  const at = join(folder, 'node_modules', name);
+  const { version, exports } = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'));
+  const found = exports['.'].import ?? exports['.'];
+  const entry = found.default ?? found;
+  return { version, ...(await import(pathToFileURL(join(at, entry)))) };
+}
