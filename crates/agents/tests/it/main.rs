@@ -1,5 +1,7 @@
 //! The turn without a runtime, and the text agent with a scripted model and the real orchestrator.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod faults;
 mod history;
 mod person;
