@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::{
-    ChatMessage, ConfirmationAnswer, ErrorType, Outcome, SideEffects, ToolError, ToolResponse, Usage,
-};
-use quarterdeck_runtime::{Answer, Asking, Session, TurnStart};
+use quarterdeck_contracts::{ChatMessage, Outcome, SideEffects};
+use quarterdeck_runtime::{Asking, TurnStart};
 
 use super::conversation::{Conversation, Running, Seat};
 use super::drive::{Drive, as_note};
-use super::event::{Event, Failure};
+use super::event::Event;
 use super::history::{self, TurnRecord};
 use super::live::{Live, Reader};
 use super::prepared::Prepared;
-use super::{Address, Decision, Inner, Message, Refusal, TextAgent, Transcript, Visitor, epoch_ms};
+use super::{Address, Inner, Message, Refusal, TextAgent, Transcript, Visitor, epoch_ms};
 use crate::turn::{Ending, Turn};
 
 /// How long a new message waits for a turn that somebody still seems to follow.
@@ -77,33 +75,6 @@ impl TextAgent {
         Ok(agent.go(seat, record, prepared, Asking::Suspends))
     }
 
-    /// A person's word about calls that wait for it. The turn goes on where it was suspended.
-    pub async fn decide(
-        &self,
-        visitor: &Visitor,
-        to: Address<'_>,
-        decisions: Vec<Decision>,
-    ) -> Result<Reader, Refusal> {
-        let agent = &self.inner;
-        let conversation = agent.find(visitor, to).await?.ok_or_else(not_valid)?;
-        let mut valid = Vec::new();
-        for decision in decisions {
-            if conversation.session.question_of(&decision.token).await?.is_some() {
-                valid.push(decision);
-            }
-        }
-        // All of them may have been decided apart from the conversation, which then only waits to go on.
-        let may_go_on = conversation.unfinished().is_some_and(|record| !record.turn.is_suspended());
-        if valid.is_empty() && !may_go_on {
-            return Err(not_valid());
-        }
-        let seat = agent.take_seat(&conversation, None).await.map_err(|_| Refusal::Busy)?;
-        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
-        let reader = seat.live.follow();
-        tokio::spawn(self.inner.clone().go_on(seat, valid, prepared));
-        Ok(reader)
-    }
-
     /// A conversation in the client's own telling. Questions to the person are answered first and decided later.
     pub async fn complete(
         &self,
@@ -116,7 +87,8 @@ impl TextAgent {
         let decided = agent.decided_in(&visitor.client.id, &text);
         let is_decision = decided.is_some();
         let mut conversation = match decided {
-            Some(conversation) => conversation,
+            // Also whoever decides must be somebody who may still talk to us.
+            Some(conversation) => agent.reach(visitor, Address::Session(conversation.session.id())).await?,
             None => agent.reach(visitor, to).await?,
         };
         let seat = match conversation.sit_down(Some(&fingerprint)) {
@@ -162,28 +134,15 @@ impl TextAgent {
         let running = conversation.lock().running.clone();
         Ok(running.filter(|running| !running.live.is_over()).map(|running| running.live.follow()))
     }
-
-    /// A person's word about one call, given apart from the conversation. The model learns of it in the next turn.
-    pub async fn confirm(
-        &self,
-        visitor: &Visitor,
-        decision: &Decision,
-    ) -> Result<Arc<ToolResponse>, Refusal> {
-        let agent = &self.inner;
-        let orchestrator = &agent.orchestrator;
-        let client = visitor.client.clone();
-        let id = orchestrator.session_of(&decision.token, &client.id).await?.ok_or_else(not_valid)?;
-        // The session may be spoken or written; the question is the same.
-        let session = orchestrator.resume(&id, client, agent.registry.snapshot()).await?;
-        let conversation = agent.find(visitor, Address::Session(&id)).await?;
-        let (_, response) = agent.carry_out(&session, conversation.as_deref(), decision).await;
-        Ok(response)
-    }
 }
 
 impl Inner {
     /// Takes the place of the running turn. While another one has it, that one is given back instead.
-    async fn take_seat(&self, conversation: &Arc<Conversation>, key: Option<&str>) -> Result<Seat, Running> {
+    pub(super) async fn take_seat(
+        &self,
+        conversation: &Arc<Conversation>,
+        key: Option<&str>,
+    ) -> Result<Seat, Running> {
         let mut patience = PATIENCE_WITH_READERS;
         loop {
             let running = match conversation.sit_down(key) {
@@ -204,51 +163,7 @@ impl Inner {
         }
     }
 
-    /// Carries out one decision: the call it was about, and what that came to.
-    async fn carry_out(
-        &self,
-        session: &Session,
-        conversation: Option<&Conversation>,
-        decision: &Decision,
-    ) -> (Arc<str>, Arc<ToolResponse>) {
-        let answer = session.answer_confirmation(&decision.token, decision.answer()).await;
-        let (call_id, response) = (answer.call_id.clone(), answer.response.clone());
-        // A question that is still open, or that somebody else is answering, has no outcome yet.
-        let is_open = session.question_of(&decision.token).await.is_ok_and(|open| open.is_some());
-        if let Some(conversation) = conversation
-            && !is_open
-            && !is_invalid(&response)
-            && let Some(record) = conversation.decided(&call_id, &response)
-        {
-            self.keep(conversation, &record).await;
-        }
-        answer.delivered();
-        (call_id, response)
-    }
-
-    /// Calls that waited for a person who has now said something else are answered, and their turn is over.
-    async fn close_suspended(&self, conversation: &Conversation, answers: Vec<Answer>) {
-        let closed = {
-            let mut talk = conversation.lock();
-            let Some(record) = talk.turns.last_mut().filter(|record| record.turn.ending().is_none()) else {
-                return;
-            };
-            for answer in answers {
-                record.turn.decided(&answer.call_id, answer.response.clone());
-                answer.delivered();
-            }
-            let snapshot = conversation.session.snapshot();
-            record.turn.stop(None, Ending::Answered, |tool| {
-                let message = format!("{tool} was not approved in time. Nothing was done.");
-                let error = ToolError::new(ErrorType::ConfirmationExpired, message);
-                Arc::new(snapshot.refuse(tool, error, self.orchestrator.now()))
-            });
-            record.clone()
-        };
-        self.keep(conversation, &closed).await;
-    }
-
-    fn new_record(
+    pub(super) fn new_record(
         &self,
         number: u64,
         person_id: Option<String>,
@@ -293,58 +208,8 @@ impl Inner {
         reader
     }
 
-    /// Carries out a person's decisions and goes on with the turn that waited for them.
-    async fn go_on(self: Arc<Self>, seat: Seat, decisions: Vec<Decision>, prepared: Prepared) {
-        let conversation = seat.conversation.clone();
-        let session = &conversation.session;
-        let connection = session.connect_with(Asking::Suspends);
-        let waiting = conversation.unfinished();
-        let message_id = match &waiting {
-            Some(record) => record.message_id.clone(),
-            None => format!("msg_{}", random_hex(8).unwrap_or_default()).into(),
-        };
-        let _ = seat.live.push(started(&seat, &message_id));
-        // What was decided apart from the conversation is news to the page that follows it.
-        for (id, response) in waiting.iter().flat_map(|record| record.turn.last_answers()) {
-            let _ = seat.live.push(Event::Answered { id: id.into(), response });
-        }
-        let mut is_news = waiting.is_some();
-        for decision in decisions {
-            let (id, response) = self.carry_out(session, Some(&conversation), &decision).await;
-            if !is_invalid(&response) {
-                is_news = true;
-                let _ = seat.live.push(Event::Answered { id, response });
-            }
-        }
-        if !is_news {
-            // Somebody else was faster, and the model has been told.
-            let failure = Failure::invalid_confirmation();
-            let _ = seat.live.push(Event::Failed(failure));
-            let ending = Some(Ending::Failed);
-            let _ = seat.live.push(Event::Finished { ending, usage: Usage::default() });
-            return;
-        }
-        let unfinished = conversation.unfinished().map(|mut record| {
-            conversation.lock().settle(&mut record);
-            record
-        });
-        let record = match unfinished {
-            Some(record) => record,
-            // Nobody waits any more: the person had gone on talking. The model is told, and may say something.
-            None => {
-                let TurnStart { number, notes, .. } = session.begin_turn(None);
-                let text = with_notes(&conversation, notes, "");
-                match self.new_record(number, None, String::new(), text) {
-                    Ok(record) => TurnRecord { message_id, ..record },
-                    Err(error) => return tracing::error!(error = %error, "a turn could not be begun"),
-                }
-            }
-        };
-        Drive::new(self, seat, connection, record, prepared).run().await;
-    }
-
     /// Writes a turn down.
-    async fn keep(&self, conversation: &Conversation, record: &TurnRecord) {
+    pub(super) async fn keep(&self, conversation: &Conversation, record: &TurnRecord) {
         if record.number == 0 {
             return;
         }
@@ -355,14 +220,8 @@ impl Inner {
     }
 }
 
-impl Decision {
-    fn answer(&self) -> ConfirmationAnswer {
-        if self.is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny }
-    }
-}
-
 /// What the person said, with what the model must know first.
-fn with_notes(conversation: &Conversation, mut notes: Vec<String>, text: &str) -> String {
+pub(super) fn with_notes(conversation: &Conversation, mut notes: Vec<String>, text: &str) -> String {
     notes.append(&mut conversation.lock().notes);
     if notes.is_empty() {
         return text.to_owned();
@@ -387,22 +246,14 @@ fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String>
         .collect()
 }
 
-fn not_valid() -> Refusal {
-    let Failure { kind, message, .. } = Failure::invalid_confirmation();
-    Refusal::Confirmation(Box::new(ToolError::new(kind, message)))
-}
-
-/// Unknown, used, or being answered by somebody else: no outcome of the call.
-fn is_invalid(response: &ToolResponse) -> bool {
-    matches!(&response.outcome, Outcome::Failure(error) if error.kind == ErrorType::ConfirmationInvalid)
-}
-
-fn started(seat: &Seat, message_id: &Arc<str>) -> Event {
+/// The first thing that a reader is told.
+pub(super) fn started(seat: &Seat, message_id: &Arc<str>) -> Event {
     let session_id = seat.conversation.session.id().into();
     Event::Started { message_id: message_id.clone(), session_id }
 }
 
-fn random_hex(bytes: usize) -> Option<String> {
+/// Random bytes in hex, unless the operating system has none to give.
+pub(super) fn random_hex(bytes: usize) -> Option<String> {
     let mut random = vec![0_u8; bytes];
     getrandom::fill(&mut random).ok()?;
     Some(random.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -6,6 +6,7 @@
 mod begin;
 mod codes;
 mod conversation;
+mod decide;
 mod drive;
 mod event;
 mod history;

@@ -255,3 +255,24 @@ async fn conversations_that_a_client_tells_itself_do_not_wait_for_each_other() {
     assert_eq!(world.model.asked.lock().unwrap().len(), 2);
     drop(slow);
 }
+
+#[tokio::test]
+async fn a_code_does_not_help_whoever_is_blocked() {
+    let world = World::new();
+    let ann = ann();
+    let says = |text: &str| {
+        let (before, text, fingerprint) = (Vec::new(), text.to_owned(), text.to_owned());
+        world.agent.complete(
+            &ann,
+            Address::Chat("v1"),
+            Transcript { before, text, fingerprint, is_retry: false },
+        )
+    };
+    world.model.calls(vec![call("1", "pay", json!({ "what": "a cake" }))]).says("Please approve it.");
+    let token = token(&events(says("Buy a cake").await.unwrap()).await);
+    world.model.calls(vec![call("2", "block", json!({ "what": "them" }))]);
+    told(says("…").await.unwrap()).await;
+    let refused = says(&format!("approve {}", code_of(&token))).await.unwrap_err();
+    assert!(refused.block().is_some(), "{refused}");
+    assert_eq!(world.runs("pay"), 0);
+}

@@ -1,0 +1,174 @@
+//! A person's word about calls that wait for it.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Outcome, ToolError, ToolResponse, Usage};
+use quarterdeck_runtime::{Answer, Asking, Session, TurnStart};
+
+use super::begin::{random_hex, started, with_notes};
+use super::conversation::{Conversation, Seat};
+use super::drive::Drive;
+use super::event::{Event, Failure};
+use super::history::TurnRecord;
+use super::live::Reader;
+use super::prepared::Prepared;
+use super::{Address, Decision, Inner, Refusal, TextAgent, Visitor};
+use crate::turn::Ending;
+
+impl TextAgent {
+    /// A person's word about calls that wait for it. The turn goes on where it was suspended.
+    pub async fn decide(
+        &self,
+        visitor: &Visitor,
+        to: Address<'_>,
+        decisions: Vec<Decision>,
+    ) -> Result<Reader, Refusal> {
+        let agent = &self.inner;
+        let conversation = agent.find(visitor, to).await?.ok_or_else(not_valid)?;
+        let mut valid = Vec::new();
+        for decision in decisions {
+            if conversation.session.question_of(&decision.token).await?.is_some() {
+                valid.push(decision);
+            }
+        }
+        // All of them may have been decided apart from the conversation, which then only waits to go on.
+        let may_go_on = conversation.unfinished().is_some_and(|record| !record.turn.is_suspended());
+        if valid.is_empty() && !may_go_on {
+            return Err(not_valid());
+        }
+        let seat = agent.take_seat(&conversation, None).await.map_err(|_| Refusal::Busy)?;
+        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
+        let reader = seat.live.follow();
+        tokio::spawn(self.inner.clone().go_on(seat, valid, prepared));
+        Ok(reader)
+    }
+
+    /// A person's word about one call, given apart from the conversation. The model learns of it in the next turn.
+    pub async fn confirm(
+        &self,
+        visitor: &Visitor,
+        decision: &Decision,
+    ) -> Result<Arc<ToolResponse>, Refusal> {
+        let agent = &self.inner;
+        let orchestrator = &agent.orchestrator;
+        let client = visitor.client.clone();
+        let id = orchestrator.session_of(&decision.token, &client.id).await?.ok_or_else(not_valid)?;
+        // The session may be spoken or written; the question is the same.
+        let session = orchestrator.resume(&id, client, agent.registry.snapshot()).await?;
+        let conversation = agent.find(visitor, Address::Session(&id)).await?;
+        let (_, response) = agent.carry_out(&session, conversation.as_deref(), decision).await;
+        Ok(response)
+    }
+}
+
+impl Inner {
+    /// Carries out one decision: the call it was about, and what that came to.
+    pub(super) async fn carry_out(
+        &self,
+        session: &Session,
+        conversation: Option<&Conversation>,
+        decision: &Decision,
+    ) -> (Arc<str>, Arc<ToolResponse>) {
+        let answer = session.answer_confirmation(&decision.token, decision.answer()).await;
+        let (call_id, response) = (answer.call_id.clone(), answer.response.clone());
+        // A question that is still open, or that somebody else is answering, has no outcome yet.
+        let is_open = session.question_of(&decision.token).await.is_ok_and(|open| open.is_some());
+        if let Some(conversation) = conversation
+            && !is_open
+            && !is_invalid(&response)
+            && let Some(record) = conversation.decided(&call_id, &response)
+        {
+            self.keep(conversation, &record).await;
+        }
+        answer.delivered();
+        (call_id, response)
+    }
+
+    /// Calls that waited for a person who has now said something else are answered, and their turn is over.
+    pub(super) async fn close_suspended(&self, conversation: &Conversation, answers: Vec<Answer>) {
+        let closed = {
+            let mut talk = conversation.lock();
+            let Some(record) = talk.turns.last_mut().filter(|record| record.turn.ending().is_none()) else {
+                return;
+            };
+            for answer in answers {
+                record.turn.decided(&answer.call_id, answer.response.clone());
+                answer.delivered();
+            }
+            let snapshot = conversation.session.snapshot();
+            record.turn.stop(None, Ending::Answered, |tool| {
+                let message = format!("{tool} was not approved in time. Nothing was done.");
+                let error = ToolError::new(ErrorType::ConfirmationExpired, message);
+                Arc::new(snapshot.refuse(tool, error, self.orchestrator.now()))
+            });
+            record.clone()
+        };
+        self.keep(conversation, &closed).await;
+    }
+
+    /// Carries out a person's decisions and goes on with the turn that waited for them.
+    async fn go_on(self: Arc<Self>, seat: Seat, decisions: Vec<Decision>, prepared: Prepared) {
+        let conversation = seat.conversation.clone();
+        let session = &conversation.session;
+        let connection = session.connect_with(Asking::Suspends);
+        let waiting = conversation.unfinished();
+        let message_id = match &waiting {
+            Some(record) => record.message_id.clone(),
+            None => format!("msg_{}", random_hex(8).unwrap_or_default()).into(),
+        };
+        let _ = seat.live.push(started(&seat, &message_id));
+        // What was decided apart from the conversation is news to the page that follows it.
+        for (id, response) in waiting.iter().flat_map(|record| record.turn.last_answers()) {
+            let _ = seat.live.push(Event::Answered { id: id.into(), response });
+        }
+        let mut is_news = waiting.is_some();
+        for decision in decisions {
+            let (id, response) = self.carry_out(session, Some(&conversation), &decision).await;
+            if !is_invalid(&response) {
+                is_news = true;
+                let _ = seat.live.push(Event::Answered { id, response });
+            }
+        }
+        if !is_news {
+            // Somebody else was faster, and the model has been told.
+            let failure = Failure::invalid_confirmation();
+            let _ = seat.live.push(Event::Failed(failure));
+            let ending = Some(Ending::Failed);
+            let _ = seat.live.push(Event::Finished { ending, usage: Usage::default() });
+            return;
+        }
+        let unfinished = conversation.unfinished().map(|mut record| {
+            conversation.lock().settle(&mut record);
+            record
+        });
+        let record = match unfinished {
+            Some(record) => record,
+            // Nobody waits any more: the person had gone on talking. The model is told, and may say something.
+            None => {
+                let TurnStart { number, notes, .. } = session.begin_turn(None);
+                let text = with_notes(&conversation, notes, "");
+                match self.new_record(number, None, String::new(), text) {
+                    Ok(record) => TurnRecord { message_id, ..record },
+                    Err(error) => return tracing::error!(error = %error, "a turn could not be begun"),
+                }
+            }
+        };
+        Drive::new(self, seat, connection, record, prepared).run().await;
+    }
+}
+
+impl Decision {
+    fn answer(&self) -> ConfirmationAnswer {
+        if self.is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny }
+    }
+}
+
+fn not_valid() -> Refusal {
+    let Failure { kind, message, .. } = Failure::invalid_confirmation();
+    Refusal::Confirmation(Box::new(ToolError::new(kind, message)))
+}
+
+/// Unknown, used, or being answered by somebody else: no outcome of the call.
+fn is_invalid(response: &ToolResponse) -> bool {
+    matches!(&response.outcome, Outcome::Failure(error) if error.kind == ErrorType::ConfirmationInvalid)
+}
