@@ -96,7 +96,7 @@ impl Prompts {
             text.push_str(self.voice.trim());
         }
         text.push_str("\n\n## Now\n\n");
-        text.push_str(&situation.today(&now));
+        text.push_str(&situation.today(&now, session.mode()));
         let guides = tool_part(&mut text, session.snapshot().version(), tools, guide_tokens);
         text.push_str("\n\n## How to work\n\n");
         text.push_str(&way_of_working(session.mode(), budgets, tools));
@@ -112,7 +112,7 @@ impl Situation {
         Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(zone)
     }
 
-    fn today(&self, now: &Zoned) -> String {
+    fn today(&self, now: &Zoned, mode: Mode) -> String {
         let zone = now.time_zone().iana_name().unwrap_or("UTC").to_owned();
         let mut text = format!(
             "Today is {} ({}). The person's time zone is {zone}",
@@ -125,6 +125,11 @@ impl Situation {
             }
             None => text.push('.'),
         }
+        // Tools of both modes may be declared, so the model is told which one this is.
+        text.push_str(match mode {
+            Mode::Text => " The conversation is written.",
+            Mode::Voice => " The conversation is spoken.",
+        });
         text
     }
 }

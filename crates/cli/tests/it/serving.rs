@@ -175,6 +175,13 @@ fn a_newcomer_asks_books_and_is_asked_before_anything_is_done() {
     );
     assert_eq!(again.0, 400, "a token is used once: {}", again.2);
 
+    let (_, answer) =
+        say(&server, &cookie, json!({ "message": "Let's talk by voice", "sessionId": session }));
+    assert!(answer.iter().any(|part| part["type"] == "data-voice-session-start"), "{answer:?}");
+    let (_, answer) =
+        say(&server, &cookie, json!({ "message": "who is free tomorrow afternoon?", "sessionId": session }));
+    assert!(words(&answer).contains("Free: "), "{}", words(&answer));
+
     server.signal("-TERM");
     let (code, rest) = server.ended();
     assert_eq!(code, Some(0), "{rest}");

@@ -14,6 +14,8 @@ pub(crate) struct Now {
     /// The zone's name as it was told.
     pub(crate) zone_name: String,
     pub(crate) locale: String,
+    /// Whether the person listens instead of reading.
+    pub(crate) is_spoken: Option<bool>,
 }
 
 impl Now {
@@ -31,6 +33,7 @@ impl Now {
             zone: zone.unwrap_or(TimeZone::UTC),
             zone_name,
             locale: locale.to_owned(),
+            is_spoken: between(section, "The conversation is ", ".").map(|how| how == "spoken"),
         }
     }
 

@@ -54,7 +54,10 @@ impl<'t, 'a> Recogniser<'t, 'a> {
         }
         let mut best: Option<(f64, Recognised<'t, 'a>)> = None;
         for (tool, own) in self.toolbox.tools.iter().zip(&self.vocabularies) {
-            if NOT_BY_WORDS.contains(&tool.name) || fill::is_unsayable(tool) {
+            if NOT_BY_WORDS.contains(&tool.name)
+                || fill::is_unsayable(tool)
+                || self.is_of_the_other_mode(tool)
+            {
                 continue;
             }
             // Nobody asks “who books a meeting?” to have one booked.
@@ -72,6 +75,15 @@ impl<'t, 'a> Recogniser<'t, 'a> {
             }
         }
         best.map(|(_, recognised)| recognised)
+    }
+
+    /// A call is begun in writing and ended in speech, whichever of the two is declared here.
+    fn is_of_the_other_mode(&self, tool: &Tool<'_>) -> bool {
+        match self.now.is_spoken {
+            Some(true) => tool.name == "start_voice_session",
+            Some(false) => tool.name == "end_voice_session",
+            None => false,
+        }
     }
 
     /// The same tool again, with everything that was said about it, and the last message as the answer to what was
@@ -112,7 +124,9 @@ impl<'t, 'a> Recogniser<'t, 'a> {
 
     /// A request that says what an example of a guide says.
     fn by_example(&self, reading: &Reading<'_>) -> Option<Recognised<'t, 'a>> {
-        let callable = self.toolbox.tools.iter().filter(|tool| !NOT_BY_WORDS.contains(&tool.name));
+        let is_callable =
+            |tool: &&Tool<'_>| !NOT_BY_WORDS.contains(&tool.name) && !self.is_of_the_other_mode(tool);
+        let callable = self.toolbox.tools.iter().filter(is_callable);
         callable.into_iter().find_map(|tool| {
             let arguments =
                 tool.guide.examples.iter().find_map(|it| template::arguments(it, &reading.tokens))?;

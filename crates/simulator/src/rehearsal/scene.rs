@@ -93,8 +93,12 @@ impl<'a> Scene<'a> {
                 described(&mut toolbox, result);
             }
         }
+        let mut now = Now::parse(&request.system);
+        // Where nobody says so, a call is what can be ended but not begun.
+        let has = |name: &str| toolbox.find(name).is_some();
+        now.is_spoken.get_or_insert(has("end_voice_session") && !has("start_voice_session"));
         Self {
-            now: Now::parse(&request.system),
+            now,
             toolbox,
             earlier: heard,
             said: current,
@@ -109,9 +113,9 @@ impl<'a> Scene<'a> {
         &self.results[self.results.len() - self.fresh.min(self.results.len())..]
     }
 
-    /// Whether the person listens instead of reading: only then a call can be ended.
+    /// Whether the person listens instead of reading.
     pub(crate) fn is_spoken(&self) -> bool {
-        self.toolbox.find("end_voice_session").is_some()
+        self.now.is_spoken == Some(true)
     }
 
     /// Whether this turn has made such a call already.

@@ -144,7 +144,7 @@ fn without_a_way_to_fetch_records_the_passage_is_quoted() {
         person: Who built the ship?
         calls: kb_search {"query":"Who built the ship?"}
         given: ok
-        says: Fridtjof Nansen asked Colin Archer to build a ship that the ice could not hold. Everything else was to give way to that: speed, comfort at sea, and looks. [project:building-of-fram]
+        says: The Fram was designed and built by Colin Archer, whom Fridtjof Nansen had asked for a ship that the ice could not hold. [project:building-of-fram]
     "#]]);
 }
 
@@ -156,7 +156,7 @@ fn with_tools_off_it_answers_with_what_it_has() {
         person: Who built the ship?
         calls: kb_search {"query":"Who built the ship?"}
         given: ok
-        says: Fridtjof Nansen asked Colin Archer to build a ship that the ice could not hold. Everything else was to give way to that: speed, comfort at sea, and looks. [project:building-of-fram]
+        says: The Fram was designed and built by Colin Archer, whom Fridtjof Nansen had asked for a ship that the ice could not hold. [project:building-of-fram]
     "#]]);
     let mut talk = Talk::new();
     talk.off()

@@ -32,7 +32,7 @@ fn a_spent_budget_is_answered_with_what_there_is() {
         given: ok
         calls: kb_get {"id":"project:building-of-fram"}
         given: BUDGET_EXCEEDED
-        says: Fridtjof Nansen asked Colin Archer to build a ship that the ice could not hold. Everything else was to give way to that: speed, comfort at sea, and looks. [project:building-of-fram] I have looked up as much as I may for one message.
+        says: The Fram was designed and built by Colin Archer, whom Fridtjof Nansen had asked for a ship that the ice could not hold. [project:building-of-fram] I have looked up as much as I may for one message.
     "#]]);
     expect!["I have looked up as much as I may for one message. Please narrow it down, or ask again."]
         .assert_eq(&explained("Who built the ship?", spent()));
@@ -91,7 +91,7 @@ fn what_is_not_possible_here_is_explained() {
     let mut talk = Talk::with(&[built_in("voice"), text_tools()].concat());
     let written = "calendar_create_event is not available in voice mode.";
     talk.person(BOOK).given(&[mode(written, "Offer to do this in the chat after the call.")]);
-    expect!["That is not possible in a call. I can do this in the chat after the call."]
+    expect!["That is not possible in a written conversation. I can do this in the chat after the call."]
         .assert_eq(&talk.said());
     expect!["That is not available here: only for people who have signed in. Nothing was done."]
         .assert_eq(&explained(BOOK, error("UNAVAILABLE", "Only for people who have signed in.", json!({}))));
@@ -191,7 +191,7 @@ fn a_record_that_cannot_be_fetched_leaves_the_passage() {
         given: ok
         calls: kb_get {"id":"project:building-of-fram"}
         given: NOT_FOUND
-        says: Fridtjof Nansen asked Colin Archer to build a ship that the ice could not hold. Everything else was to give way to that: speed, comfort at sea, and looks. [project:building-of-fram]
+        says: The Fram was designed and built by Colin Archer, whom Fridtjof Nansen had asked for a ship that the ice could not hold. [project:building-of-fram]
     "#]]);
 }
 
