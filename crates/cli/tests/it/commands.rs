@@ -154,27 +154,6 @@ fn list_shows_what_tools_demand_and_cost() {
 }
 
 #[test]
-fn without_a_command_the_tools_are_built_and_listed() {
-    let files = with_scaffold();
-    check(
-        files.path(),
-        &[],
-        expect![[r#"
-        exit 0
-        --- stdout
-        ok    word_count  0.1.0  229 tokens
-
-        registry 1.0.287d0f29 (commit none) written to tools/tool_registry.json
-        1 tool, 0 errors, 0 warnings
-        tool        version  category  modes        side effects  confirm  budget  declaration  guide
-        word_count  0.1.0    utility   text, voice  none          no       500 ms  114 tokens   115 tokens
-        --- stderr
-    "#]],
-    );
-    assert!(files.join("tools/tool_registry.json").exists());
-}
-
-#[test]
 fn describe_shows_what_a_provider_sees() {
     check(
         with_scaffold().path(),

@@ -27,8 +27,14 @@ fn root() -> PathBuf {
 }
 
 fn command(data: &Path, listen: &str) -> Command {
+    let mut command = bare(data);
+    command.args(["serve", "--listen", listen, "--data"]).arg(data);
+    command
+}
+
+fn bare(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quarterdeck"));
-    command.current_dir(root()).args(["serve", "--listen", listen, "--data"]).arg(data);
+    command.current_dir(root());
     for variable in
         ["GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"]
     {
@@ -43,7 +49,12 @@ fn command(data: &Path, listen: &str) -> Command {
 
 impl Server {
     fn start(data: &Path, options: &[&str]) -> Self {
-        let mut child = command(data, ANYWHERE).args(options).spawn().unwrap();
+        Self::begin(command(data, ANYWHERE).args(options))
+    }
+
+    /// Waits until it says where it listens.
+    fn begin(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let rest = BufReader::new(child.stderr.take().unwrap());
         let mut server = Self { child, address: ANYWHERE.parse().unwrap(), said: Vec::new(), rest };
         loop {
@@ -192,6 +203,15 @@ fn a_newcomer_asks_books_and_is_asked_before_anything_is_done() {
     let (status, _, shown) = server.ask("GET", &format!("/api/sessions/{session}"), &cookie, "");
     assert_eq!(status, 200, "{shown}");
     assert!(shown.contains("Colin Archer") && shown.contains("calendar_create_event"), "{shown}");
+}
+
+#[test]
+fn without_a_command_it_serves() {
+    let data = tempfile::tempdir().unwrap();
+    let mut command = bare(data.path());
+    command.env("QUARTERDECK_SERVER__LISTEN", ANYWHERE).env("QUARTERDECK_DATA__FOLDER", data.path());
+    let server = Server::begin(&mut command);
+    assert_eq!(server.get("/healthz"), (200, "ok".into()));
 }
 
 #[test]

@@ -88,10 +88,10 @@ fn what_is_not_possible_here_is_explained() {
         mode("start_voice_session is not available in text mode.", "In text, answer in the chat without it.");
     expect!["That is not possible in a written conversation. I answer without it."]
         .assert_eq(&explained("let's talk", spoken));
-    let mut talk = Talk::with(&[built_in("voice"), text_tools()].concat());
+    let mut talk = Talk::spoken(&[built_in("voice"), text_tools()].concat());
     let written = "calendar_create_event is not available in voice mode.";
     talk.person(BOOK).given(&[mode(written, "Offer to do this in the chat after the call.")]);
-    expect!["That is not possible in a written conversation. I can do this in the chat after the call."]
+    expect!["That is not possible in a call. I can do this in the chat after the call."]
         .assert_eq(&talk.said());
     expect!["That is not available here: only for people who have signed in. Nothing was done."]
         .assert_eq(&explained(BOOK, error("UNAVAILABLE", "Only for people who have signed in.", json!({}))));

@@ -369,3 +369,18 @@ fn a_call_is_hung_up_with_a_goodbye() {
         (says nothing)
     "#]]);
 }
+
+#[test]
+fn a_call_is_begun_in_writing_and_ended_in_speech_whatever_is_declared() {
+    let both = [built_in("voice"), text_tools()].concat();
+    let first_call = |mut talk: Talk, text: &str| {
+        talk.person(text);
+        talk.called().first().map(|(name, _)| name.clone())
+    };
+    assert_eq!(first_call(Talk::with(&both), "Let's talk by voice").as_deref(), Some("start_voice_session"));
+    assert_eq!(first_call(Talk::spoken(&both), "Please end the call").as_deref(), Some("end_voice_session"));
+    assert_ne!(
+        first_call(Talk::spoken(&both), "Let's talk by voice").as_deref(),
+        Some("start_voice_session")
+    );
+}

@@ -34,6 +34,13 @@ impl Talk {
         Self::over(system(tools, true), tools)
     }
 
+    /// The same in a conversation that is said to be spoken.
+    pub(crate) fn spoken(tools: &[Folder]) -> Self {
+        let system =
+            system(tools, true).replace("locale is nb-NO.", "locale is nb-NO. The conversation is spoken.");
+        Self::over(system, tools)
+    }
+
     /// The same with a line for each tool instead of its guide.
     pub(crate) fn with_summaries(tools: &[Folder]) -> Self {
         Self::over(system(tools, false), tools)
