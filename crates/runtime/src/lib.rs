@@ -34,7 +34,7 @@ pub use ledger::Phase;
 pub use metrics::Metrics;
 pub use native::NativeHost;
 pub use operate::{ClientSummary, SessionSummary, clients, end_stored_session, erase_client, sessions};
-pub use orchestrator::{Client, Orchestrator, Parts, SessionError, Watch};
+pub use orchestrator::{Client, Orchestrator, Parts, SessionError, Watch, random_hex};
 pub use policy::{Budgets, Policy};
 pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};
 pub use session::{Answer, Asking, Batch, ClientEvent, Connection, Reply, Session, TurnStart, Why};

@@ -180,6 +180,11 @@ impl Orchestrator {
         self.shared.clock.now()
     }
 
+    /// The same in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        epoch_ms(self.now())
+    }
+
     /// Opens a session under a new id.
     pub async fn open(
         &self,
@@ -255,7 +260,7 @@ impl Orchestrator {
                 return Err(SessionError::Unknown);
             }
             if self.shared.is_over(&session.inner, now_ms) {
-                session.end(inactivity()).await;
+                session.end(PendingEnd::because("inactivity")).await;
             }
             if !session.state().is_active {
                 return Err(SessionError::Ended);
@@ -340,7 +345,7 @@ impl Orchestrator {
         let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
         for inner in live {
             if self.shared.is_over(&inner, now_ms) {
-                Session { inner }.end(inactivity()).await;
+                Session { inner }.end(PendingEnd::because("inactivity")).await;
             }
         }
         self.shared.store.sweep(now_ms).await
@@ -394,15 +399,6 @@ impl Shared {
     }
 }
 
-fn inactivity() -> PendingEnd {
-    PendingEnd {
-        after: quarterdeck_contracts::EndAfter::CurrentTurn,
-        reason: "inactivity".into(),
-        closing_message: None,
-        text_response: None,
-    }
-}
-
 /// Which sessions a client has.
 pub(crate) fn index_key(client: &str, session: &str) -> String {
     format!("c/{client}/{session}")
@@ -431,7 +427,7 @@ pub(crate) fn is_session_id(id: &str) -> bool {
 }
 
 /// Random bytes in hex, unless the operating system has none to give.
-pub(crate) fn random_hex(bytes: usize) -> Option<String> {
+pub fn random_hex(bytes: usize) -> Option<String> {
     let mut random = vec![0_u8; bytes];
     getrandom::fill(&mut random).ok()?;
     Some(random.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
-use quarterdeck_runtime::Client;
+use quarterdeck_contracts::sha256;
 use quarterdeck_runtime::gates::ClientFacts;
+use quarterdeck_runtime::{Client, random_hex};
 use ring::hmac;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -100,10 +101,7 @@ impl Identity {
 
     /// Somebody new, and the cookie that they are known by from now on.
     pub(crate) fn newcomer(&self) -> Option<(Client, String)> {
-        let mut random = [0_u8; 16];
-        getrandom::fill(&mut random).ok()?;
-        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let id = format!("c_{id}");
+        let id = format!("c_{}", random_hex(16)?);
         let cookie = format!("{id}.{}", self.sign(&id));
         Some((Client::anonymous(id), cookie))
     }
@@ -159,9 +157,7 @@ fn client_id(subject: &str) -> String {
     if is_plain {
         return format!("sub:{subject}");
     }
-    let digest = Sha256::digest(subject.as_bytes());
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sub-hash:{hex}")
+    format!("sub-hash:{}", sha256(subject.as_bytes()))
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{ChatMessage, Outcome, SideEffects};
-use quarterdeck_runtime::{Asking, TurnStart};
+use quarterdeck_runtime::{Asking, TurnStart, random_hex};
 
 use super::conversation::{Conversation, Running, Seat};
 use super::drive::{Drive, as_note};
@@ -12,7 +12,7 @@ use super::event::Event;
 use super::history::{self, TurnRecord};
 use super::live::{Live, Reader};
 use super::prepared::Prepared;
-use super::{Address, Inner, Message, Refusal, TextAgent, Transcript, Visitor, epoch_ms};
+use super::{Address, Inner, Message, Refusal, TextAgent, Transcript, Visitor};
 use crate::turn::{Ending, Turn};
 
 /// How long a new message waits for a turn that somebody still seems to follow.
@@ -112,8 +112,11 @@ impl TextAgent {
             conversation.lock().questions.retain(|question| !question.is_answered_by(&decision));
         }
         // Clients send a request again when its answer was lost on the way, and by then tools may have run.
-        let earlier =
-            conversation.lock().untold.clone().filter(|record| is_retry && record.is_of(&fingerprint));
+        let earlier = conversation
+            .lock()
+            .last_transcribed
+            .clone()
+            .filter(|record| is_retry && record.is_of(&fingerprint));
         if earlier.as_ref().is_some_and(|record| record.turn.ending() == Some(&Ending::Answered))
             && let Some(told) = conversation.lock().retell(&fingerprint, &conversation.session.id().into())
         {
@@ -177,7 +180,7 @@ impl Inner {
             person_id,
             message_id: format!("msg_{random}").into(),
             said,
-            at_ms: epoch_ms(self.orchestrator.now()),
+            at_ms: self.orchestrator.now_ms(),
             turn: Turn::begin(text, format!("call_{random}"), self.settings.rounds),
             is_replaced: false,
         })
@@ -250,11 +253,4 @@ fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String>
 pub(super) fn started(seat: &Seat, message_id: &Arc<str>) -> Event {
     let session_id = seat.conversation.session.id().into();
     Event::Started { message_id: message_id.clone(), session_id }
-}
-
-/// Random bytes in hex, unless the operating system has none to give.
-pub(super) fn random_hex(bytes: usize) -> Option<String> {
-    let mut random = vec![0_u8; bytes];
-    getrandom::fill(&mut random).ok()?;
-    Some(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }

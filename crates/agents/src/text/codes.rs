@@ -5,15 +5,14 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
+use quarterdeck_contracts::sha256;
 
 use super::conversation::{Conversation, OpenQuestion};
 use super::{Decision, Inner};
 
 /// The code of a question, from its token.
 pub fn code_of(token: &str) -> String {
-    let digest = Sha256::digest([b"code:", token.as_bytes()].concat());
-    digest.iter().take(3).map(|byte| format!("{byte:02X}")).collect()
+    sha256(format!("code:{token}").as_bytes())[..6].to_uppercase()
 }
 
 impl OpenQuestion {

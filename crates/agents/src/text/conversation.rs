@@ -29,7 +29,7 @@ pub(super) struct Talk {
     /// What a person has decided about calls of a turn that is still running.
     pub(super) decided_early: Vec<(Arc<str>, Arc<ToolResponse>)>,
     /// The last turn of a protocol in which the conversation is the client's, in case they ask for it again.
-    pub(super) untold: Option<TurnRecord>,
+    pub(super) last_transcribed: Option<TurnRecord>,
     /// Notes for the model that nobody has told it yet.
     pub(super) notes: Vec<String>,
     /// How many of the oldest turns the client knows to be left out.
@@ -145,7 +145,7 @@ impl Talk {
     /// A turn that a message has begun before, told again.
     pub(super) fn retell(&self, key: &str, session_id: &Arc<str>) -> Option<Vec<Event>> {
         let has_key = |record: &&TurnRecord| record.key.as_deref() == Some(key);
-        let record = self.turns.iter().find(has_key).or(self.untold.as_ref().filter(has_key))?;
+        let record = self.turns.iter().find(has_key).or(self.last_transcribed.as_ref().filter(has_key))?;
         let mut events =
             vec![Event::Started { message_id: record.message_id.clone(), session_id: session_id.clone() }];
         for told in record.turn.story() {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Outcome, ToolError, ToolResponse, Usage};
-use quarterdeck_runtime::{Answer, Asking, Session, TurnStart};
+use quarterdeck_runtime::{Answer, Asking, Session, TurnStart, random_hex};
 
-use super::begin::{random_hex, started, with_notes};
+use super::begin::{started, with_notes};
 use super::conversation::{Conversation, Seat};
 use super::drive::Drive;
 use super::event::{Event, Failure};

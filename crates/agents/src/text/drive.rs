@@ -11,12 +11,12 @@ use quarterdeck_contracts::{
 use quarterdeck_runtime::{Call, ClientEvent, Connection, Reply, Why, block_of};
 use serde_json::Value;
 
+use super::Inner;
 use super::conversation::{Conversation, OpenQuestion, Seat};
 use super::event::{Event, Failure};
 use super::history::{self, TurnRecord};
 use super::live::Live;
 use super::prepared::Prepared;
-use super::{Inner, epoch_ms};
 use crate::describe;
 use crate::turn::{Ending, ShownCall, Step, words};
 
@@ -181,7 +181,7 @@ impl Drive {
         if !calls.iter().any(can_block) {
             return None;
         }
-        let now_ms = epoch_ms(self.agent.orchestrator.now());
+        let now_ms = self.agent.orchestrator.now_ms();
         let block = block_of(&**self.agent.orchestrator.store(), session.client(), now_ms).await;
         block.ok().flatten().map(|block| block.message)
     }
@@ -258,12 +258,12 @@ impl Drive {
                     talk.settle(&mut self.record);
                     talk.keep(self.record.clone());
                 }
-                Some(_) => talk.untold = Some(self.record.clone()),
+                Some(_) => talk.last_transcribed = Some(self.record.clone()),
             }
             // What came too late for this turn is told in the next one.
             talk.notes.append(&mut self.notes);
         }
-        self.seat.conversation.touch(epoch_ms(self.agent.orchestrator.now()));
+        self.seat.conversation.touch(self.agent.orchestrator.now_ms());
         self.tell(Event::Finished { ending, usage });
         // The next turn may begin as soon as the seat is free, and must find the session without a connection.
         let Self { seat, connection, .. } = self;

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{ChatMessage, Commit, Scan, Store, StoreError, Table};
+use quarterdeck_contracts::{ChatMessage, Commit, Scan, Store, StoreError, Table, sha256};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use crate::prompt::tokens;
 use crate::turn::Turn;
@@ -59,9 +58,7 @@ fn key(session: &str, number: u64) -> String {
 
 /// Where a client's own name for a conversation leads. The name is theirs, so it is never used as a key itself.
 fn chat_key(client: &str, chat: &str) -> String {
-    let digest = Sha256::digest(chat.as_bytes());
-    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("c/{client}/{hex}")
+    format!("c/{client}/{}", &sha256(chat.as_bytes())[..32])
 }
 
 /// The write that keeps a turn.

@@ -17,7 +17,7 @@ mod view;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use quarterdeck_contracts::{ChatMessage, ChatModel, StoreError, ToolError};
 use quarterdeck_runtime::{Block, Client, Orchestrator, Registry, SessionError};
@@ -191,7 +191,7 @@ impl TextAgent {
 
     /// Lets go of conversations that nobody has used for a while. They wait in the store.
     pub fn tidy(&self) {
-        let now_ms = epoch_ms(self.inner.orchestrator.now());
+        let now_ms = self.inner.orchestrator.now_ms();
         let patience = self.inner.orchestrator.policy().confirmation_lifetime.as_millis() as u64;
         self.inner.lock().retain(|_, conversation| {
             conversation.is_running() || now_ms.saturating_sub(conversation.used_ms()) < patience
@@ -211,11 +211,6 @@ impl Inner {
 
     /// Until when what is written now is kept.
     fn expiry_ms(&self) -> u64 {
-        epoch_ms(self.orchestrator.now()) + self.orchestrator.policy().retention.as_millis() as u64
+        self.orchestrator.now_ms() + self.orchestrator.policy().retention.as_millis() as u64
     }
-}
-
-/// Milliseconds since 1970.
-fn epoch_ms(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

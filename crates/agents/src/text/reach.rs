@@ -7,7 +7,7 @@ use quarterdeck_runtime::{Session, SessionError};
 
 use super::conversation::Conversation;
 use super::history::{self, TurnRecord};
-use super::{Address, Inner, Refusal, Visitor, epoch_ms};
+use super::{Address, Inner, Refusal, Visitor};
 use crate::turn::Ending;
 
 /// How many turns of a session that has ended go on in the next one.
@@ -141,7 +141,7 @@ impl Inner {
 
     /// Keeps a conversation at hand. Of two that were brought back at the same time, the first one counts.
     fn remember(&self, session: Session, turns: Vec<TurnRecord>) -> Arc<Conversation> {
-        let now_ms = epoch_ms(self.orchestrator.now());
+        let now_ms = self.orchestrator.now_ms();
         let mut known = self.lock();
         if known.len() >= self.settings.conversations {
             let oldest = known

@@ -57,13 +57,7 @@ impl TextAgent {
     /// Ends a conversation of this client; `false` when there is none.
     pub async fn end(&self, visitor: &Visitor, which: Address<'_>) -> Result<bool, Refusal> {
         let Some(conversation) = self.inner.find(visitor, which).await? else { return Ok(false) };
-        let end = PendingEnd {
-            after: quarterdeck_contracts::EndAfter::CurrentTurn,
-            reason: "user_requested".into(),
-            closing_message: None,
-            text_response: None,
-        };
-        conversation.session.end(end).await;
+        conversation.session.end(PendingEnd::because("user_requested")).await;
         self.inner.lock().remove(conversation.session.id());
         Ok(true)
     }

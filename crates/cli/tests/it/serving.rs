@@ -197,6 +197,13 @@ fn a_newcomer_asks_books_and_is_asked_before_anything_is_done() {
     let (code, rest) = server.ended();
     assert_eq!(code, Some(0), "{rest}");
     assert!(rest.contains("stopping") && rest.trim_end().ends_with("stopped"), "{rest}");
+    let log: Vec<Value> = rest.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let is_ours = |line: &&Value| line["message"] == "session started" && line["session"] == session.as_str();
+    assert!(log.iter().any(|line| is_ours(&line)), "{rest}");
+    assert!(
+        !rest.contains("budget") && !rest.contains("Archer") && !rest.contains(token),
+        "nobody's words: {rest}"
+    );
 
     let server = Server::start(data.path(), &[]);
     assert!(!server.said.iter().any(|line| line.contains("compiling")), "nothing changed: {:?}", server.said);
@@ -299,6 +306,34 @@ fn a_script_makes_the_model_say_exactly_what_a_test_wants() {
         json!({ "id": "c", "messages": [{ "id": "o", "role": "user", "parts": [{ "type": "text", "text": "Well?" }] }] }),
     );
     assert_eq!(words(&answer), "Again.", "the session goes on");
+}
+
+#[test]
+fn words_are_on_the_way_before_the_answer_is_whole() {
+    let data = tempfile::tempdir().unwrap();
+    let script = data.path().join("script.json");
+    std::fs::write(
+        &script,
+        json!([{ "repeat": { "text": " word", "times": 20, "everyMs": 50 } }]).to_string(),
+    )
+    .unwrap();
+    let server = Server::start(&data.path().join("data"), &["--rehearsal-script", script.to_str().unwrap()]);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let body = r#"{"message":"Go"}"#;
+    let (address, length) = (server.address, body.len());
+    write!(stream, "POST /api/chat HTTP/1.1\r\nhost: {address}\r\ncontent-length: {length}\r\n\r\n{body}")
+        .unwrap();
+    let (mut seen, mut reads_with_words, mut buffer) = (String::new(), 0, [0_u8; 65_536]);
+    while !seen.contains("[DONE]") {
+        let read = stream.read(&mut buffer).unwrap();
+        let piece = String::from_utf8_lossy(&buffer[..read]).into_owned();
+        reads_with_words += usize::from(piece.contains("text-delta"));
+        seen.push_str(&piece);
+    }
+    assert_eq!(seen.matches("text-delta").count(), 20);
+    // A busy machine may bring two together, but words that were kept back would come in one piece.
+    assert!(reads_with_words >= 10, "{reads_with_words} pieces");
 }
 
 #[test]

@@ -42,6 +42,18 @@ pub struct PendingEnd {
     pub text_response: Option<String>,
 }
 
+impl PendingEnd {
+    /// An end for a reason, after the present turn and without a word.
+    pub fn because(reason: &str) -> Self {
+        Self {
+            after: EndAfter::CurrentTurn,
+            reason: reason.to_owned(),
+            closing_message: None,
+            text_response: None,
+        }
+    }
+}
+
 impl SessionState {
     /// A session that has just begun.
     pub fn new(mode: Mode) -> Self {

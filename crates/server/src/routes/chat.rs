@@ -9,8 +9,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use quarterdeck_agents::text::{Address, Decision, Message, Reader};
+use quarterdeck_contracts::sha256;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::openapi::{Operation, event_stream, ui};
 use crate::app::{App, StreamPermit};
@@ -202,7 +202,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 }
 
 fn short_hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    sha256(text.as_bytes())[..12].to_owned()
 }
 
 pub(super) fn described() -> Operation {

@@ -12,9 +12,9 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use quarterdeck_agents::text::{Address, Reader, Transcript};
 use quarterdeck_agents::turn::words;
-use quarterdeck_contracts::ChatMessage;
+use quarterdeck_contracts::{ChatMessage, sha256};
+use quarterdeck_runtime::random_hex;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::models;
 use super::openapi::{Operation, completions, event_stream, reference};
@@ -84,10 +84,8 @@ async fn whole(reader: &mut Reader, head: &Head) -> Response {
 }
 
 fn head(model: &str) -> Head {
-    let mut random = [0_u8; 12];
     // An id that is not unlike others is a nuisance to whoever reads logs, nothing more.
-    let _ = getrandom::fill(&mut random);
-    let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = random_hex(12).unwrap_or_default();
     let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     Head { id: format!("chatcmpl-{id}").into(), created, model: model.into() }
 }
@@ -144,7 +142,7 @@ fn beginning(body: &Value) -> String {
 }
 
 fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    sha256(text.as_bytes())[..32].to_owned()
 }
 
 pub(super) fn described() -> Operation {

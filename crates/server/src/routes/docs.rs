@@ -2,6 +2,7 @@
 
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Redirect, Response};
+use quarterdeck_runtime::random_hex;
 use serde_json::json;
 
 use super::openapi::Operation;
@@ -12,9 +13,8 @@ const STYLE: &str = include_str!("../../web/docs.css");
 const SCRIPT: &str = include_str!("../../web/docs.js");
 
 pub(super) async fn get() -> Result<Response, ApiError> {
-    let mut random = [0_u8; 16];
-    getrandom::fill(&mut random).map_err(|error| ApiError::internal("the page got no nonce", &error))?;
-    let nonce: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let nonce =
+        random_hex(16).ok_or_else(|| ApiError::internal("the page got no nonce", &"no random numbers"))?;
     // Only what we put into the page runs, and it reaches this server alone.
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \

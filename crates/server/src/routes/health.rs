@@ -1,7 +1,7 @@
 //! `/healthz` says that the process is alive, `/readyz` that it can work.
 
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -20,7 +20,7 @@ pub(super) async fn alive() -> &'static str {
 }
 
 pub(super) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
-    let now = app.orchestrator.now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let now = app.orchestrator.now_ms();
     let probe = Commit::default().put_until(Table::Rates, "readyz", json!({ "at": now }), Some(now + 60_000));
     let written = tokio::time::timeout(PATIENCE, app.orchestrator.store().commit(probe)).await;
     let store = matches!(written, Ok(Ok(())));

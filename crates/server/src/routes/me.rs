@@ -1,7 +1,6 @@
 //! `GET /api/me`: who the server takes the caller for, and whether they are blocked.
 
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -18,7 +17,7 @@ pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Value>, ApiError> {
-    let now = app.orchestrator.now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let now = app.orchestrator.now_ms();
     let block = block_of(&**app.orchestrator.store(), &caller.client.id, now)
         .await
         .map_err(|error| ApiError::internal("a block could not be looked up", &error))?;
