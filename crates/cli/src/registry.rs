@@ -47,8 +47,8 @@ fn hosts() -> anyhow::Result<Hosts> {
     })
 }
 
-/// Names, sizes and times of all files below a folder, but for the artifact, and this program's own version: what is
-/// cheap to ask for and changes when any of them does.
+/// Names, sizes and times of all files in tool folders, and this program's own version: what is cheap to ask for and
+/// changes when any of them does. What lies beside the folders is the artifact, or one that is being written.
 fn fingerprint(tools: &Path) -> anyhow::Result<String> {
     let mut lines = Vec::new();
     let mut folders = vec![tools.to_owned()];
@@ -61,7 +61,7 @@ fn fingerprint(tools: &Path) -> anyhow::Result<String> {
             let metadata = entry.metadata()?;
             if metadata.is_dir() {
                 folders.push(entry.path());
-            } else if entry.file_name() != "tool_registry.json" {
+            } else if folder != tools {
                 lines.push(line(&entry.path(), &metadata));
             }
         }

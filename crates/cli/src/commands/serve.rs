@@ -33,6 +33,14 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<Verdict> {
         }
     };
     logs::start(config.logs);
+    // Before anything is made: whoever starts it in the wrong folder finds that folder as it was.
+    let tools = &config.folders.tools;
+    anyhow::ensure!(
+        tools.is_dir(),
+        "there is no folder {}\nhelp: start it in the folder that holds your tools, or point `--tools` at it; \
+         `quarterdeck new NAME` makes a first tool",
+        tools.display()
+    );
     data::create(&config.folders.data)?;
     let _claim = data::claim(&config.folders.data)?;
     let Some(registry) = registry::open(&config.folders.tools, &config.folders.data)? else {

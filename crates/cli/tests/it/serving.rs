@@ -222,6 +222,16 @@ fn without_a_command_it_serves() {
 }
 
 #[test]
+fn in_the_wrong_folder_it_says_so_and_makes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = bare(folder.path()).current_dir(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("there is no folder tools") && told.contains("--tools"), "{told}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
+}
+
+#[test]
 fn the_readme_shows_a_real_answer() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
