@@ -19,6 +19,7 @@ mod hash;
 mod ids;
 mod intent;
 mod knowledge;
+mod live;
 mod overlay;
 mod response;
 mod store;
@@ -51,6 +52,10 @@ pub use knowledge::{
     DateRange, EmbedError, Embedder, EmbeddingModel, Emptiness, Evidence, Found, KNOWLEDGE_METHODS,
     Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordFilters, RecordKind,
     answer_knowledge,
+};
+pub use live::{
+    Audio, LiveConnecting, LiveConnection, LiveError, LiveErrorKind, LiveEvent, LiveInput, LiveModel,
+    LiveOpening, LiveResult, LiveTurn, Speaker, Stage, Words,
 };
 pub use overlay::Overlay;
 pub use response::{Meta, ToolResponse};

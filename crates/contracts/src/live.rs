@@ -1,0 +1,239 @@
+//! A model that is spoken with, as the voice agent sees every provider.
+//!
+//! In writing we drive the model; in a live session the provider drives us. So a connection is a pair of queues that are
+//! filled and emptied by polling, and everything between is done at once: audio is the hot path, it is handed on where
+//! it lies, in the encoding in which it came.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{ModelCall, Provider, ToolResponse, Usage};
+
+/// A model that is spoken with.
+///
+/// What differs between models of one provider is the implementation's business, and data there: the agent never asks
+/// for a model's name to decide something.
+pub trait LiveModel: Send + Sync {
+    /// In which form it wants tools to be declared.
+    fn declarations(&self) -> Provider;
+
+    /// Provider and model, `gemini/gemini-3.8-live`: for people and for logs.
+    fn name(&self) -> &str;
+
+    /// Opens a conversation, or goes on with one. Ready once the provider is: it has a time limit of its own.
+    fn connect(&self, opening: LiveOpening) -> LiveConnecting;
+}
+
+/// A connection that is being opened.
+pub type LiveConnecting =
+    Pin<Box<dyn Future<Output = Result<Box<dyn LiveConnection>, LiveError>> + Send + 'static>>;
+
+/// What a conversation begins with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveOpening {
+    /// Who the model is and what it should do.
+    pub system: Arc<str>,
+    /// The tools, in the form that [`LiveModel::declarations`] asks for.
+    pub tools: Arc<[Value]>,
+    /// The provider's handle of an earlier connection whose conversation goes on.
+    pub resume: Option<String>,
+    /// What was said that the provider does not know, the oldest first: everything, or what came after the handle.
+    pub history: Vec<LiveTurn>,
+    /// Whether the last of it waits for an answer.
+    pub asks: bool,
+}
+
+/// Something that was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveTurn {
+    /// By whom.
+    pub by: Speaker,
+    /// The words.
+    pub text: String,
+}
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    /// The person.
+    Person,
+    /// The model.
+    Model,
+}
+
+/// An open conversation.
+///
+/// [`LiveConnection::poll_fill`] waits for bytes; [`LiveConnection::next`] gives what is in them, without waiting, until
+/// it gives `None`. [`LiveConnection::send`] puts something in line, without waiting; [`LiveConnection::poll_flush`] sends
+/// what is in line. Both kinds of waiting can be given up at any moment without losing anything.
+pub trait LiveConnection: Send {
+    /// Waits until more has arrived. An error is final.
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), LiveError>>;
+
+    /// The next event of what has arrived. Of one message, calls come before everything else.
+    fn next(&mut self) -> Option<LiveEvent<'_>>;
+
+    /// Puts something in line. When the provider does not read, old audio goes and everything else stays.
+    fn send(&mut self, input: LiveInput<'_>);
+
+    /// Sends what is in line.
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), LiveError>>;
+
+    /// Says goodbye, within a time limit of its own.
+    fn close(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+}
+
+/// A piece of audio: 16-bit little-endian mono samples, 16 kHz from the person and 24 kHz from the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Audio<'a> {
+    /// The samples.
+    Pcm(Cow<'a, [u8]>),
+    /// The samples in base64, as JSON carries them. Whoever hands it on has looked at it: it is valid.
+    Base64(Cow<'a, str>),
+}
+
+/// What the provider sends.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum LiveEvent<'a> {
+    /// The model is heard.
+    Audio(Audio<'a>),
+    /// The model calls tools. These belong to one message.
+    Calls(Vec<ModelCall>),
+    /// It takes back calls, by their ids. It wants no answer to them.
+    CallsCancelled(Vec<String>),
+    /// What the person said, as far as it was understood. Pieces follow each other.
+    Heard(Words<'a>),
+    /// What the model says, in words. Pieces follow each other.
+    Said(Words<'a>),
+    /// The person has begun to speak.
+    PersonSpeaks,
+    /// The person has barged in: what was not heard yet is not to be.
+    Interrupted,
+    /// The model has said what it had to say.
+    GenerationComplete,
+    /// The turn is over.
+    TurnComplete {
+        /// Whether the model goes on by itself, so that the person need not speak first.
+        more_follows: bool,
+    },
+    /// The provider is about to close the connection.
+    GoingAway {
+        /// When, if it said.
+        left: Option<Duration>,
+    },
+    /// From here on the conversation can be gone on with by this handle; without one it can not, for now.
+    Resumable(Option<String>),
+    /// What it has taken.
+    Usage(Usage),
+    /// Something went wrong that does not end the conversation. For the operator.
+    Trouble(String),
+}
+
+/// A piece of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words<'a> {
+    /// The words.
+    pub text: Cow<'a, str>,
+    /// How sure they are.
+    pub stage: Stage,
+}
+
+/// How sure a piece of a transcript is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// A guess at everything since the last piece, replaced by what follows.
+    Guess,
+    /// It stands, and more may follow.
+    Piece,
+    /// It stands, and completes what was said. It may be empty.
+    Last,
+}
+
+/// What goes to the provider.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum LiveInput<'a> {
+    /// The person is heard.
+    Audio(Audio<'a>),
+    /// The microphone is off for now.
+    AudioEnded,
+    /// The person writes something, which asks for an answer.
+    Text(&'a str),
+    /// The model should know something. Sent while it speaks, it may cut it off, so whoever sends it waits for a pause.
+    Note {
+        /// What.
+        text: &'a str,
+        /// Whether it should say something about it.
+        asks: bool,
+    },
+    /// What a call came to.
+    Result(LiveResult<'a>),
+    /// The person wants silence. `heard` is how much of the answer's audio they have heard, if that is known.
+    Interrupt {
+        /// How much was heard.
+        heard: Option<Duration>,
+    },
+}
+
+/// What a call came to, on its way to the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveResult<'a> {
+    /// The call's id, as the provider gave it.
+    pub id: Option<&'a str>,
+    /// The tool.
+    pub name: &'a str,
+    /// The envelope. The model gets its data or its error.
+    pub response: &'a ToolResponse,
+    /// Whether it should say something about it.
+    pub is_silent: bool,
+    /// Whether every other call of the message has its result.
+    pub is_last: bool,
+}
+
+/// Why there is no connection, or no longer one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{model}: {detail}")]
+pub struct LiveError {
+    /// What kind of trouble.
+    pub kind: LiveErrorKind,
+    /// Which model ([`LiveModel::name`]).
+    pub model: String,
+    /// The WebSocket's close code, if there was one.
+    pub code: Option<u16>,
+    /// What happened, for the operator. It holds no secret.
+    pub detail: String,
+}
+
+/// What kind of trouble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LiveErrorKind {
+    /// Nobody is there, or the connection was lost. Trying again may help.
+    Lost,
+    /// Nothing came in time. Trying again may help.
+    Silent,
+    /// The provider has no room for us now. Trying again later may help.
+    Busy,
+    /// The key is missing or wrong.
+    Auth,
+    /// The provider does not take what it was sent: a model, an option, or a handle that has expired.
+    Refused,
+    /// What came cannot be understood.
+    Malformed,
+}
+
+impl LiveErrorKind {
+    /// Whether another attempt may go better.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Self::Lost | Self::Silent | Self::Busy | Self::Malformed)
+    }
+}

@@ -1,0 +1,190 @@
+//! The head of a frame, and its mask.
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opcode {
+    /// More of the message before it.
+    Continuation,
+    /// A text.
+    Text,
+    /// Bytes.
+    Binary,
+    /// The end.
+    Close,
+    /// Is anybody there?
+    Ping,
+    /// Yes.
+    Pong,
+}
+
+impl Opcode {
+    fn from_bits(bits: u8) -> Option<Self> {
+        Some(match bits {
+            0 => Self::Continuation,
+            1 => Self::Text,
+            2 => Self::Binary,
+            8 => Self::Close,
+            9 => Self::Ping,
+            10 => Self::Pong,
+            _ => return None,
+        })
+    }
+
+    fn bits(self) -> u8 {
+        match self {
+            Self::Continuation => 0,
+            Self::Text => 1,
+            Self::Binary => 2,
+            Self::Close => 8,
+            Self::Ping => 9,
+            Self::Pong => 10,
+        }
+    }
+
+    /// Whether it is about the connection and not part of a message.
+    pub(crate) fn is_control(self) -> bool {
+        matches!(self, Self::Close | Self::Ping | Self::Pong)
+    }
+}
+
+/// Why a connection is closed, in the protocol's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CloseCode(pub u16);
+
+impl CloseCode {
+    /// Nothing more to say.
+    pub const NORMAL: Self = Self(1000);
+    /// The server stops, or the page was left.
+    pub const AWAY: Self = Self(1001);
+    /// Somebody broke the protocol.
+    pub const PROTOCOL: Self = Self(1002);
+    /// A text that is none, or a content that makes no sense.
+    pub const INVALID: Self = Self(1007);
+    /// Not allowed.
+    pub const POLICY: Self = Self(1008);
+    /// A message that is too large.
+    pub const TOO_BIG: Self = Self(1009);
+    /// The server failed.
+    pub const INTERNAL: Self = Self(1011);
+    /// Try again later.
+    pub const TRY_AGAIN: Self = Self(1013);
+
+    /// Whether a peer may send it.
+    pub(crate) fn may_be_sent(self) -> bool {
+        matches!(self.0, 1000..=1003 | 1007..=1014 | 3000..=4999)
+    }
+}
+
+/// The head of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) is_final: bool,
+    pub(crate) opcode: Opcode,
+    pub(crate) mask: Option<[u8; 4]>,
+    /// How long the head itself is.
+    pub(crate) length: usize,
+    pub(crate) payload: u64,
+}
+
+/// Why bytes are no head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BadHead {
+    ReservedBits,
+    UnknownOpcode,
+    LongControl,
+}
+
+impl Head {
+    /// The head at the beginning of some bytes; `None` until it is all there.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Result<Self, BadHead>> {
+        let (&first, &second) = (bytes.first()?, bytes.get(1)?);
+        if first & 0x70 != 0 {
+            return Some(Err(BadHead::ReservedBits));
+        }
+        let Some(opcode) = Opcode::from_bits(first & 0x0f) else { return Some(Err(BadHead::UnknownOpcode)) };
+        let is_final = first & 0x80 != 0;
+        let short = second & 0x7f;
+        if opcode.is_control() && (short > 125 || !is_final) {
+            return Some(Err(BadHead::LongControl));
+        }
+        let (payload, mut length) = match short {
+            126 => (u64::from(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?)), 4),
+            127 => (u64::from_be_bytes(*bytes.get(2..)?.first_chunk()?), 10),
+            short => (u64::from(short), 2),
+        };
+        let mask = match second & 0x80 {
+            0 => None,
+            _ => {
+                let mask = *bytes.get(length..)?.first_chunk()?;
+                length += 4;
+                Some(mask)
+            }
+        };
+        Some(Ok(Self { is_final, opcode, mask, length, payload }))
+    }
+
+    /// Appends the head of a whole message.
+    pub(crate) fn write(out: &mut Vec<u8>, opcode: Opcode, payload: usize, mask: Option<[u8; 4]>) {
+        out.push(0x80 | opcode.bits());
+        let masked = if mask.is_some() { 0x80 } else { 0 };
+        match payload {
+            0..=125 => out.push(masked | payload as u8),
+            126..=0xffff => {
+                out.push(masked | 126);
+                out.extend_from_slice(&(payload as u16).to_be_bytes());
+            }
+            _ => {
+                out.push(masked | 127);
+                out.extend_from_slice(&(payload as u64).to_be_bytes());
+            }
+        }
+        if let Some(mask) = mask {
+            out.extend_from_slice(&mask);
+        }
+    }
+}
+
+/// Masks bytes, or takes the mask off.
+pub(crate) fn apply_mask(bytes: &mut [u8], mask: [u8; 4]) {
+    let wide = u64::from_ne_bytes([mask[0], mask[1], mask[2], mask[3], mask[0], mask[1], mask[2], mask[3]]);
+    let (words, rest) = bytes.as_chunks_mut::<8>();
+    for word in words {
+        *word = (u64::from_ne_bytes(*word) ^ wide).to_ne_bytes();
+    }
+    for (byte, mask) in rest.iter_mut().zip(mask.into_iter().cycle()) {
+        *byte ^= mask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_head_that_was_written_is_read(payload in 0_usize..200_000, mask in any::<Option<[u8; 4]>>()) {
+            let mut bytes = Vec::new();
+            Head::write(&mut bytes, Opcode::Binary, payload, mask);
+            for cut in 0..bytes.len() {
+                prop_assert_eq!(Head::read(&bytes[..cut]), None);
+            }
+            let head = Head::read(&bytes).unwrap().unwrap();
+            prop_assert_eq!(head, Head {
+                is_final: true, opcode: Opcode::Binary, mask, length: bytes.len(), payload: payload as u64,
+            });
+        }
+
+        #[test]
+        fn a_mask_is_taken_off_by_itself(bytes in any::<Vec<u8>>(), mask in any::<[u8; 4]>()) {
+            let mut masked = bytes.clone();
+            apply_mask(&mut masked, mask);
+            for (place, byte) in masked.iter().enumerate() {
+                prop_assert_eq!(*byte, bytes[place] ^ mask[place % 4]);
+            }
+            apply_mask(&mut masked, mask);
+            prop_assert_eq!(masked, bytes);
+        }
+    }
+}

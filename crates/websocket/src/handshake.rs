@@ -1,0 +1,194 @@
+//! From HTTP to WebSocket, on either end.
+
+use std::io;
+
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::inbox::Limits;
+use crate::socket::{Role, WebSocket};
+
+/// How long a head may be.
+const LONGEST_HEAD: usize = 16 << 10;
+/// How many headers it may have.
+const MOST_HEADERS: usize = 64;
+/// What the protocol appends to a key.
+const MAGIC: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// Why there is no WebSocket.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpgradeError {
+    /// The stream failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The server has answered something else.
+    #[error("the server answered {status} {reason}")]
+    Refused {
+        /// Its status.
+        status: u16,
+        /// Its words.
+        reason: String,
+    },
+    /// What came is no handshake.
+    #[error("no WebSocket handshake: {0}")]
+    Malformed(&'static str),
+}
+
+/// What the server must answer to a client's key.
+pub fn accept_key(key: &str) -> String {
+    let digest = digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{MAGIC}").as_bytes());
+    base64_simd::STANDARD.encode_to_string(digest.as_ref())
+}
+
+/// A request for a WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Path and query, as sent.
+    pub target: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Request {
+    /// The path, without the query.
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or_default()
+    }
+
+    /// A value of the query, as sent.
+    pub fn query(&self, name: &str) -> Option<&str> {
+        let (_, query) = self.target.split_once('?')?;
+        query.split('&').find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name).map(|(_, v)| v))
+    }
+
+    /// A header, by its name in small letters.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A client that waits for its handshake to be answered.
+#[derive(Debug)]
+pub struct Waiting<S> {
+    /// What it asks for.
+    pub request: Request,
+    stream: S,
+    key: String,
+    arrived: Vec<u8>,
+}
+
+/// Reads a client's handshake.
+pub async fn knock<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> Result<Waiting<S>, UpgradeError> {
+    let (head, arrived) = read_head(&mut stream).await?;
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    parsed.parse(&head).map_err(|_| UpgradeError::Malformed("the request cannot be read"))?;
+    let request = Request {
+        target: parsed.path.unwrap_or("/").to_owned(),
+        headers: own(parsed.headers),
+    };
+    let upgrades = request.header("upgrade").is_some_and(|value| value.eq_ignore_ascii_case("websocket"));
+    let key = request.header("sec-websocket-key").map(str::to_owned);
+    match key {
+        Some(key) if upgrades => Ok(Waiting { request, stream, key, arrived }),
+        _ => {
+            let answer = "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nConnection: close\r\n\
+                          Content-Length: 0\r\n\r\n";
+            stream.write_all(answer.as_bytes()).await?;
+            stream.flush().await?;
+            Err(UpgradeError::Malformed("the request asks for no WebSocket"))
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Waiting<S> {
+    /// Lets the client in.
+    pub async fn accept(mut self, limits: Limits) -> Result<WebSocket<S>, UpgradeError> {
+        let answer = format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Accept: {}\r\n\r\n",
+            accept_key(&self.key)
+        );
+        self.stream.write_all(answer.as_bytes()).await?;
+        self.stream.flush().await?;
+        Ok(WebSocket::new(self.stream, Role::Server, limits, &self.arrived))
+    }
+
+    /// Sends it away.
+    pub async fn refuse(mut self, status: &str, body: &str) -> Result<(), UpgradeError> {
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        self.stream.write_all(answer.as_bytes()).await?;
+        Ok(self.stream.flush().await?)
+    }
+}
+
+/// Asks a server for a WebSocket. `target` is path and query; `headers` come beside those of the handshake.
+pub async fn upgrade<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    host: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    limits: Limits,
+) -> Result<WebSocket<S>, UpgradeError> {
+    let mut nonce = [0; 16];
+    getrandom::fill(&mut nonce).map_err(|error| io::Error::other(error.to_string()))?;
+    let key = base64_simd::STANDARD.encode_to_string(nonce);
+    let mut request = format!(
+        "GET {target} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
+    );
+    for (name, value) in headers {
+        // A line break in a value would begin another header.
+        if value.contains(['\r', '\n']) || name.contains(['\r', '\n', ':']) {
+            return Err(UpgradeError::Malformed("a header holds a line break"));
+        }
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    request.push_str("\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    stream.flush().await?;
+    let (head, arrived) = read_head(&mut stream).await?;
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut parsed = httparse::Response::new(&mut headers);
+    parsed.parse(&head).map_err(|_| UpgradeError::Malformed("the answer cannot be read"))?;
+    let status = parsed.code.unwrap_or(0);
+    if status != 101 {
+        let said = String::from_utf8_lossy(&arrived);
+        let reason = match said.trim() {
+            "" => parsed.reason.unwrap_or_default().to_owned(),
+            said => said.chars().take(200).collect(),
+        };
+        return Err(UpgradeError::Refused { status, reason });
+    }
+    let accepted = own(parsed.headers).into_iter().find(|(name, _)| name == "sec-websocket-accept");
+    if accepted.is_none_or(|(_, value)| value != accept_key(&key)) {
+        return Err(UpgradeError::Malformed("the answer is not to our key"));
+    }
+    Ok(WebSocket::new(stream, Role::Client, limits, &arrived))
+}
+
+/// Reads up to the empty line, and what came with it.
+async fn read_head<S: AsyncRead + Unpin>(stream: &mut S) -> Result<(Vec<u8>, Vec<u8>), UpgradeError> {
+    let mut bytes = Vec::with_capacity(1024);
+    loop {
+        let searched = bytes.len().saturating_sub(3);
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err(UpgradeError::Malformed("the connection ended in the handshake"));
+        }
+        if let Some(end) = memchr::memmem::find(&bytes[searched..], b"\r\n\r\n") {
+            let rest = bytes.split_off(searched + end + 4);
+            return Ok((bytes, rest));
+        }
+        if bytes.len() > LONGEST_HEAD {
+            return Err(UpgradeError::Malformed("the head is too long"));
+        }
+    }
+}
+
+fn own(headers: &[httparse::Header<'_>]) -> Vec<(String, String)> {
+    let value = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    headers.iter().map(|header| (header.name.to_ascii_lowercase(), value(header.value))).collect()
+}
