@@ -83,22 +83,28 @@ pub async fn knock<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> Result<W
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     parsed.parse(&head).map_err(|_| UpgradeError::Malformed("the request cannot be read"))?;
-    let request = Request {
-        target: parsed.path.unwrap_or("/").to_owned(),
-        headers: own(parsed.headers),
-    };
-    let upgrades = request.header("upgrade").is_some_and(|value| value.eq_ignore_ascii_case("websocket"));
+    let request = Request { target: parsed.path.unwrap_or("/").to_owned(), headers: own(parsed.headers) };
     let key = request.header("sec-websocket-key").map(str::to_owned);
     match key {
-        Some(key) if upgrades => Ok(Waiting { request, stream, key, arrived }),
+        Some(key) if parsed.method == Some("GET") && asks_for_websocket(&request) => {
+            Ok(Waiting { request, stream, key, arrived })
+        }
         _ => {
-            let answer = "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nConnection: close\r\n\
-                          Content-Length: 0\r\n\r\n";
+            let answer = "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                          Connection: close\r\nContent-Length: 0\r\n\r\n";
             stream.write_all(answer.as_bytes()).await?;
             stream.flush().await?;
-            Err(UpgradeError::Malformed("the request asks for no WebSocket"))
+            Err(UpgradeError::Malformed("the request asks for no WebSocket of version 13"))
         }
     }
+}
+
+fn asks_for_websocket(request: &Request) -> bool {
+    let says = |name: &str, word: &str| {
+        let words = request.header(name).unwrap_or_default().split(',');
+        words.map(str::trim).any(|said| said.eq_ignore_ascii_case(word))
+    };
+    says("connection", "upgrade") && says("upgrade", "websocket") && says("sec-websocket-version", "13")
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Waiting<S> {
@@ -136,18 +142,7 @@ pub async fn upgrade<S: AsyncRead + AsyncWrite + Unpin>(
     let mut nonce = [0; 16];
     getrandom::fill(&mut nonce).map_err(|error| io::Error::other(error.to_string()))?;
     let key = base64_simd::STANDARD.encode_to_string(nonce);
-    let mut request = format!(
-        "GET {target} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
-    );
-    for (name, value) in headers {
-        // A line break in a value would begin another header.
-        if value.contains(['\r', '\n']) || name.contains(['\r', '\n', ':']) {
-            return Err(UpgradeError::Malformed("a header holds a line break"));
-        }
-        request.push_str(&format!("{name}: {value}\r\n"));
-    }
-    request.push_str("\r\n");
+    let request = written(host, target, headers, &key)?;
     stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
     let (head, arrived) = read_head(&mut stream).await?;
@@ -168,6 +163,25 @@ pub async fn upgrade<S: AsyncRead + AsyncWrite + Unpin>(
         return Err(UpgradeError::Malformed("the answer is not to our key"));
     }
     Ok(WebSocket::new(stream, Role::Client, limits, &arrived))
+}
+
+/// The request for a WebSocket, as it is sent.
+fn written(host: &str, target: &str, headers: &[(&str, &str)], key: &str) -> Result<String, UpgradeError> {
+    let mut request = format!(
+        "GET {target} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
+    );
+    // A line break in any of them would begin another header.
+    let mut is_broken = [host, target].iter().any(|text| text.contains([' ', '\r', '\n']));
+    for (name, value) in headers {
+        is_broken |= name.contains([':', ' ', '\r', '\n']) || value.contains(['\r', '\n']);
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    request.push_str("\r\n");
+    if is_broken {
+        return Err(UpgradeError::Malformed("a header or the address holds what it must not"));
+    }
+    Ok(request)
 }
 
 /// Reads up to the empty line, and what came with it.

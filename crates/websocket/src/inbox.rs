@@ -57,6 +57,8 @@ pub(crate) struct Inbox {
     parts: Vec<u8>,
     parts_of: Option<Opcode>,
     is_over: bool,
+    /// Whether it is over because the peer said so.
+    was_closed: bool,
     frames: u64,
 }
 
@@ -80,13 +82,15 @@ impl Inbox {
             parts: Vec::new(),
             parts_of: None,
             is_over: false,
+            was_closed: false,
             frames: 0,
         }
     }
 
     /// Room for what arrives next. It grows with what has arrived, never with what is announced.
     pub(crate) fn room(&mut self) -> &mut [u8] {
-        if self.start == self.end {
+        // What comes after the end is read to be thrown away.
+        if self.start == self.end || self.is_over {
             (self.start, self.end) = (0, 0);
             if self.bytes.len() > LARGE {
                 self.bytes = vec![0; SMALL];
@@ -97,7 +101,7 @@ impl Inbox {
                 self.bytes.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, self.end - self.start);
             } else {
-                let most = self.limits.message + LONGEST_HEAD;
+                let most = self.limits.message.saturating_add(LONGEST_HEAD);
                 let grown = (self.bytes.len() * 2).min(most.max(SMALL));
                 // A frame that would not fit is refused by its head, so there is always room for some more.
                 self.bytes.resize(grown.max(self.end + LONGEST_HEAD), 0);
@@ -119,6 +123,16 @@ impl Inbox {
     /// Nothing that comes from now on counts.
     pub(crate) fn close(&mut self) {
         self.is_over = true;
+    }
+
+    /// Whether anything that comes is still looked at.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.is_over
+    }
+
+    /// Whether the peer has sent a close frame.
+    pub(crate) fn was_closed(&self) -> bool {
+        self.was_closed
     }
 
     /// The next message; `None` until more arrives.
@@ -204,9 +218,8 @@ impl Inbox {
             Opcode::Pong => Ok(Message::Pong),
             Opcode::Close => close(bytes),
         };
-        if read.is_err() || opcode == Opcode::Close {
-            self.is_over = true;
-        }
+        self.is_over |= read.is_err() || opcode == Opcode::Close;
+        self.was_closed |= read.is_ok() && opcode == Opcode::Close;
         read
     }
 }

@@ -27,13 +27,15 @@ pub(crate) struct Outbox {
     sent: usize,
     /// Where each frame ends that was not sent whole.
     frames: VecDeque<(usize, Class)>,
+    /// Whether some of the first of them was sent: then the rest must follow.
+    is_begun: bool,
     masks: Option<Masks>,
 }
 
 impl Outbox {
     pub(crate) fn new(role: Role) -> Self {
         let masks = (role == Role::Client).then(Masks::default);
-        Self { bytes: Vec::new(), sent: 0, frames: VecDeque::new(), masks }
+        Self { bytes: Vec::new(), sent: 0, frames: VecDeque::new(), is_begun: false, masks }
     }
 
     /// Appends a frame whose payload has exactly this length and is written by `fill`.
@@ -65,8 +67,9 @@ impl Outbox {
     /// That much was sent.
     pub(crate) fn sent(&mut self, count: usize) {
         self.sent += count;
-        while self.frames.front().is_some_and(|(end, _)| *end <= self.sent) {
-            self.frames.pop_front();
+        self.is_begun |= count > 0;
+        while let Some((end, _)) = self.frames.pop_front_if(|(end, _)| *end <= self.sent) {
+            self.is_begun = self.sent > end;
         }
         if self.sent == self.bytes.len() {
             self.sent = 0;
@@ -102,8 +105,8 @@ impl Outbox {
         let mut start = self.sent;
         for (place, (end, class)) in frames.into_iter().enumerate() {
             let length = end - start;
-            // The first frame may have been sent in part.
-            let goes = class == Class::Audio && place > 0 && waiting > keep;
+            let is_begun = place == 0 && self.is_begun;
+            let goes = class == Class::Audio && !is_begun && waiting > keep;
             if goes {
                 waiting -= length;
                 dropped += length;

@@ -52,6 +52,11 @@ impl<S> WebSocket<S> {
         Self { stream, inbox, outbox, is_closing: false }
     }
 
+    /// The stream underneath. Reading from it or writing to it would break the WebSocket.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
     /// The next message that has arrived; `None` until there is more. Pings are answered. After a violation or a close
     /// frame nothing more comes, and the close frame that answers it waits to be sent.
     #[expect(clippy::should_implement_trait, reason = "it lends what it returns")]
@@ -169,15 +174,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     pub async fn finish(&mut self, code: CloseCode, reason: &str) -> Result<(), Broken> {
         self.close(code, reason);
         self.flush().await?;
+        let mut is_shut = false;
         loop {
             // Whatever it is, nobody wants it any more; only its end counts.
+            let mut is_readable = self.inbox.is_open();
             while let Some(message) = self.inbox.next() {
-                if !matches!(message, Ok(Message::Close(..))) {
-                    continue;
-                }
+                is_readable = message.is_ok();
+            }
+            if self.inbox.was_closed() {
                 return Ok(());
             }
-            self.fill().await?;
+            if !is_readable && !is_shut {
+                // No close frame will be found in it. The peer learns that we have said everything, and what it has
+                // still sent is read: a connection that is dropped with unread bytes takes our last words with it.
+                is_shut = true;
+                std::future::poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await?;
+            }
+            match self.fill().await {
+                Err(Broken::Ended) if is_shut => return Ok(()),
+                filled => filled?,
+            }
         }
     }
 }
