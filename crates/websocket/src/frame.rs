@@ -1,5 +1,8 @@
 //! The head of a frame, and its mask.
 
+/// The longest head of a frame.
+pub(crate) const LONGEST_HEAD: usize = 14;
+
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opcode {

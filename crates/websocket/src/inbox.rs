@@ -3,16 +3,13 @@
 use std::ops::Range;
 use std::str::from_utf8;
 
-use crate::frame::{BadHead, CloseCode, Head, Opcode, apply_mask};
+use crate::frame::{BadHead, CloseCode, Head, LONGEST_HEAD, Opcode, apply_mask};
 use crate::socket::Role;
 
 /// How large the buffer is while nothing large is on its way.
 const SMALL: usize = 4 << 10;
 /// From this size on it is given back when it is empty.
 const LARGE: usize = 16 << 10;
-/// The longest head of a frame.
-const LONGEST_HEAD: usize = 14;
-
 /// What a peer may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::frame::{Head, Opcode, apply_mask};
+use crate::frame::{Head, LONGEST_HEAD, Opcode, apply_mask};
 use crate::socket::Role;
 
 /// From this size on the buffer is given back when it is empty.
@@ -47,6 +47,8 @@ impl Outbox {
         fill: impl FnOnce(&mut Vec<u8>),
     ) {
         let mask = self.masks.as_mut().map(Masks::next);
+        // At once, so that whoever fills it by exact amounts does not have it copied each time.
+        self.bytes.reserve(length + LONGEST_HEAD);
         Head::write(&mut self.bytes, opcode, length, mask);
         let begin = self.bytes.len();
         fill(&mut self.bytes);
@@ -89,6 +91,16 @@ impl Outbox {
 
     pub(crate) fn waiting(&self) -> usize {
         self.bytes.len() - self.sent
+    }
+
+    /// How much of it may not be thrown away.
+    pub(crate) fn waiting_control(&self) -> usize {
+        let (mut control, mut start) = (0, self.sent);
+        for (end, class) in &self.frames {
+            control += if *class == Class::Control { end - start } else { 0 };
+            start = *end;
+        }
+        control
     }
 
     /// Throws away audio that was not begun, the oldest first, until at most `keep` bytes of it wait.

@@ -43,13 +43,22 @@ pub struct WebSocket<S> {
     inbox: Inbox,
     outbox: Outbox,
     is_closing: bool,
+    last_words: Option<LastWords>,
 }
+
+/// What a peer that broke the protocol is told before the close frame, as a text.
+pub type LastWords = fn(&Violation) -> String;
 
 impl<S> WebSocket<S> {
     /// A WebSocket on a stream on which the handshake is done. `arrived` are bytes that came after it.
     pub fn new(stream: S, role: Role, limits: Limits, arrived: &[u8]) -> Self {
         let (inbox, outbox) = (Inbox::new(role, limits, arrived), Outbox::new(role));
-        Self { stream, inbox, outbox, is_closing: false }
+        Self { stream, inbox, outbox, is_closing: false, last_words: None }
+    }
+
+    /// Tells a peer that broke the protocol more than a close frame holds.
+    pub fn with_last_words(self, last_words: LastWords) -> Self {
+        Self { last_words: Some(last_words), ..self }
     }
 
     /// The stream underneath. Reading from it or writing to it would break the WebSocket.
@@ -74,6 +83,11 @@ impl<S> WebSocket<S> {
             }
             Err(violation) if !self.is_closing => {
                 self.is_closing = true;
+                if let Some(text) = self.last_words.map(|say| say(violation)) {
+                    self.outbox.push(Opcode::Text, Class::Control, text.len(), |out| {
+                        out.extend_from_slice(text.as_bytes());
+                    });
+                }
                 push_close(&mut self.outbox, Some(violation.code), violation.what);
             }
             _ => {}
@@ -126,6 +140,11 @@ impl<S> WebSocket<S> {
     /// How many bytes wait to be sent.
     pub fn waiting(&self) -> usize {
         self.outbox.waiting()
+    }
+
+    /// How many of them may not be thrown away. It looks at every frame that waits.
+    pub fn waiting_control(&self) -> usize {
+        self.outbox.waiting_control()
     }
 
     /// Throws away audio that waits, the oldest first, until at most `keep` bytes of it are left. How many went.

@@ -36,6 +36,7 @@ fn old_audio_goes_and_control_stays_in_its_place() {
     socket.send_text("two");
     audio(&mut socket, 4);
     let waiting = socket.waiting();
+    assert_eq!(socket.waiting_control(), 2 * (2 + 3));
     // A frame of 100 bytes has a head of two.
     assert_eq!(socket.drop_audio(204), 204);
     assert_eq!(socket.waiting(), waiting - 204);
@@ -142,6 +143,15 @@ fn a_close_is_answered_once_with_its_code() {
     audio(&mut socket, 1);
     assert!(socket.is_closing());
     assert_eq!(sent(&mut socket), [Kept::Close(Some(CloseCode(4001)), String::new())]);
+}
+
+#[test]
+fn who_breaks_the_protocol_may_be_told_more_than_a_close_frame_holds() {
+    let stream = Pieces::arriving([frame(0xc0 | TEXT, mask_to(Role::Server), b"hi")]);
+    let mut socket = server(stream).with_last_words(|violation| format!("no: {}", violation.what));
+    assert!(read_all(&mut socket).1.is_some());
+    let close = Kept::Close(Some(CloseCode::PROTOCOL), "reserved bits".into());
+    assert_eq!(sent(&mut socket), [text("no: reserved bits"), close]);
 }
 
 #[test]
