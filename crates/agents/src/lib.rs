@@ -5,8 +5,10 @@
 //! HTTP, or knows one provider from another.
 
 mod describe;
+mod note;
 mod prompt;
 pub mod text;
 pub mod turn;
+pub mod voice;
 
 pub use prompt::{Declare, Prompts, Situation};

@@ -100,6 +100,16 @@ pub enum Audio<'a> {
     Base64(Cow<'a, str>),
 }
 
+impl Audio<'_> {
+    /// How many bytes of samples it is.
+    pub fn samples_len(&self) -> usize {
+        match self {
+            Self::Pcm(bytes) => bytes.len(),
+            Self::Base64(text) => text.len() / 4 * 3,
+        }
+    }
+}
+
 /// What the provider sends.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -138,6 +148,28 @@ pub enum LiveEvent<'a> {
     Trouble(String),
 }
 
+impl LiveEvent<'_> {
+    /// The same, for keeps.
+    pub fn into_owned(self) -> LiveEvent<'static> {
+        match self {
+            Self::Audio(Audio::Pcm(bytes)) => LiveEvent::Audio(Audio::Pcm(bytes.into_owned().into())),
+            Self::Audio(Audio::Base64(text)) => LiveEvent::Audio(Audio::Base64(text.into_owned().into())),
+            Self::Heard(words) => LiveEvent::Heard(words.into_owned()),
+            Self::Said(words) => LiveEvent::Said(words.into_owned()),
+            Self::Calls(calls) => LiveEvent::Calls(calls),
+            Self::CallsCancelled(ids) => LiveEvent::CallsCancelled(ids),
+            Self::PersonSpeaks => LiveEvent::PersonSpeaks,
+            Self::Interrupted => LiveEvent::Interrupted,
+            Self::GenerationComplete => LiveEvent::GenerationComplete,
+            Self::TurnComplete { more_follows } => LiveEvent::TurnComplete { more_follows },
+            Self::GoingAway { left } => LiveEvent::GoingAway { left },
+            Self::Resumable(handle) => LiveEvent::Resumable(handle),
+            Self::Usage(usage) => LiveEvent::Usage(usage),
+            Self::Trouble(what) => LiveEvent::Trouble(what),
+        }
+    }
+}
+
 /// A piece of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words<'a> {
@@ -145,6 +177,13 @@ pub struct Words<'a> {
     pub text: Cow<'a, str>,
     /// How sure they are.
     pub stage: Stage,
+}
+
+impl Words<'_> {
+    /// The same, for keeps.
+    pub fn into_owned(self) -> Words<'static> {
+        Words { text: self.text.into_owned().into(), stage: self.stage }
+    }
 }
 
 /// How sure a piece of a transcript is.

@@ -7,12 +7,13 @@ use quarterdeck_contracts::{ChatMessage, Outcome, SideEffects};
 use quarterdeck_runtime::{Asking, TurnStart, random_hex};
 
 use super::conversation::{Conversation, Running, Seat};
-use super::drive::{Drive, as_note};
+use super::drive::Drive;
 use super::event::Event;
 use super::history::{self, TurnRecord};
 use super::live::{Live, Reader};
 use super::prepared::Prepared;
 use super::{Address, Inner, Message, Refusal, TextAgent, Transcript, Visitor};
+use crate::note::as_note;
 use crate::turn::{Ending, Turn};
 
 /// How long a new message waits for a turn that somebody still seems to follow.

@@ -18,6 +18,7 @@ use super::history::{self, TurnRecord};
 use super::live::Live;
 use super::prepared::Prepared;
 use crate::describe;
+use crate::note::{as_note, late};
 use crate::turn::{Ending, ShownCall, Step, words};
 
 /// Everything that one turn needs while it runs.
@@ -340,17 +341,6 @@ fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, ev
         },
     };
     let _ = live.push(told);
-}
-
-fn late(name: &str, response: &ToolResponse) -> String {
-    let outcome = serde_json::to_string(&response.for_model()).unwrap_or_default();
-    format!("An earlier call of {name} has come to this: {outcome}")
-}
-
-/// Notes, in the form that the prompt explains.
-pub(super) fn as_note(notes: &[String]) -> String {
-    let lines: Vec<_> = notes.iter().map(|note| format!("[Note: {note}]")).collect();
-    lines.join("\n")
 }
 
 fn as_call(shown: &ShownCall) -> Call {

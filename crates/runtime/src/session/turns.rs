@@ -65,6 +65,16 @@ impl Session {
         }
     }
 
+    /// What happened behind the model's back since it was last told, for one that can be told at once.
+    pub fn take_notes(&self) -> Vec<String> {
+        let mut desk = self.inner.lock();
+        if !desk.notes.is_empty() {
+            desk.unsaved.session = true;
+            self.inner.save_soon(&mut desk);
+        }
+        std::mem::take(&mut desk.notes)
+    }
+
     /// The provider takes back calls, by their ids.
     pub fn cancel(&self, ids: &[&str]) {
         let desk = self.inner.lock();

@@ -1,0 +1,123 @@
+//! How a call ends: after what was to be heard has been heard, the model first and the person last.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use quarterdeck_contracts::LiveError;
+use quarterdeck_runtime::PendingEnd;
+use tokio::time::Instant;
+
+use super::call::Call;
+use super::line::{HangUp, Told};
+use super::unavailable;
+
+/// How long the model's end may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// Why a call is over.
+#[derive(Debug)]
+pub(super) enum Over {
+    /// Somebody has ended it.
+    Ended(PendingEnd),
+    /// The person has gone and not come back. Their session waits for them.
+    Left,
+    /// The person has begun another call.
+    Replaced,
+    /// The model cannot be reached.
+    Failed(LiveError),
+    /// The server is about to stop.
+    Stopping,
+}
+
+impl Call {
+    /// Whether an end waits for something to be heard.
+    pub(super) fn awaits_farewell(&self) -> bool {
+        self.farewell_by.is_some()
+    }
+
+    /// Ends the call if an end was asked for, its turn is over, and everything before it has been heard.
+    pub(super) fn end_if_heard(&mut self) {
+        let unheard = self.speech.unheard();
+        if unheard.is_zero() || self.line.is_none() {
+            self.end_now_if_asked();
+        } else if self.awaits_farewell() && self.speech.is_quiet() {
+            // The page says when it has played everything; if it never does, the time that it takes is known.
+            self.end_within(unheard + self.agent.settings.farewell);
+        }
+    }
+
+    /// An end that was asked for comes at the latest after this time.
+    pub(super) fn end_within(&mut self, time: Duration) {
+        self.farewell_by = Some(Instant::now() + time);
+        self.hurry();
+    }
+
+    /// Ends the call when its farewell takes too long, or nobody says that it was heard.
+    pub(super) fn end_if_overdue(&mut self, now: Instant) {
+        if self.farewell_by.is_some_and(|by| by <= now) {
+            self.farewell_by = None;
+            self.session.turn_completed();
+            self.end_now_if_asked();
+        }
+    }
+
+    fn end_now_if_asked(&mut self) {
+        if let Some(end) = self.session.heard() {
+            self.over = Some(Over::Ended(end));
+        }
+        self.speech.follow(&self.session.state());
+    }
+
+    /// Closes both ends.
+    pub(super) async fn finish(mut self) {
+        let Some(over) = self.over.take() else { return };
+        // From here on the person may call again, and no line comes here any more.
+        self.has_line.store(false, Ordering::Release);
+        self.lines.close();
+        while let Ok(mut line) = self.lines.try_recv() {
+            line.send(Told::Error(&unavailable("This call has just ended. Please call again.")));
+            line.hang_up(HangUp::Failed).await;
+        }
+        let why = match &over {
+            Over::Ended(end) => {
+                self.session.end(end.clone()).await;
+                self.close_model().await;
+                self.tell(Told::End(end));
+                HangUp::Over
+            }
+            Over::Replaced => {
+                let end = PendingEnd::because("another_call");
+                self.session.end(end.clone()).await;
+                self.close_model().await;
+                self.tell(Told::End(&end));
+                HangUp::TakenOver
+            }
+            Over::Failed(error) => {
+                tracing::error!(session = self.session.id(), error = %error, "a call ends: the model cannot be reached");
+                self.tell(Told::Error(&unavailable(
+                    "The voice service cannot be reached. You can call again in a moment, or write.",
+                )));
+                HangUp::Failed
+            }
+            Over::Stopping => {
+                self.close_model().await;
+                HangUp::Stopping
+            }
+            Over::Left => {
+                self.session.interrupt();
+                self.close_model().await;
+                HangUp::Idle
+            }
+        };
+        self.keep_journal();
+        tracing::info!(session = self.session.id(), why = ?why, "call ended");
+        if let Some(line) = self.line.take() {
+            line.hang_up(why).await;
+        }
+        self.agent.forget(self.session.client(), Some(self.session.id()));
+    }
+
+    async fn close_model(&mut self) {
+        let _ = tokio::time::timeout(GOODBYE, self.upstream.close()).await;
+    }
+}

@@ -1,0 +1,204 @@
+//! What the model's provider sends, and what comes of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_contracts::{
+    CallArguments, LiveEvent, LiveInput, LiveResult, ModelCall, Speaker, Stage, ToolResponse, Words,
+};
+use quarterdeck_runtime::Reply;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::call::Call;
+use super::flights::{AskedCall, Landed};
+use super::line::Told;
+use crate::describe;
+
+/// How long a connection is taken to last when a provider does not say.
+const USUALLY_LEFT: Duration = Duration::from_secs(10);
+
+/// How long a model may take to say goodbye once a tool has ended the call.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(30);
+
+impl Call {
+    /// Looks at everything that has arrived from the model.
+    pub(super) fn hear_model(&mut self) {
+        loop {
+            let Some(live) = self.upstream.live() else { return };
+            let event = match live.next() {
+                None => return,
+                Some(LiveEvent::Audio(audio)) => {
+                    self.speech.is_answering = true;
+                    self.speech.awaits_cut_end = false;
+                    if self.speech.lets_audio_through()
+                        && let Some(line) = &mut self.line
+                    {
+                        self.speech.sent(audio.samples_len());
+                        line.send(Told::Audio(audio));
+                    }
+                    continue;
+                }
+                Some(event) => event.into_owned(),
+            };
+            self.model_says(event);
+        }
+    }
+
+    fn model_says(&mut self, event: LiveEvent<'static>) {
+        match event {
+            LiveEvent::Calls(calls) => self.run_calls(calls),
+            LiveEvent::CallsCancelled(ids) => {
+                self.flights.cancel(&ids);
+                self.session.cancel(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+            }
+            LiveEvent::Heard(words) => self.heard(&words),
+            LiveEvent::Said(words) => self.said(&words),
+            LiveEvent::PersonSpeaks => self.sign_of_input(),
+            LiveEvent::Interrupted => self.interrupted(),
+            LiveEvent::GenerationComplete => self.journal.answered(),
+            LiveEvent::TurnComplete { more_follows } => self.turn_complete(more_follows),
+            LiveEvent::GoingAway { left } => {
+                let left = left.unwrap_or(USUALLY_LEFT);
+                tracing::info!(session = self.session.id(), left_ms = left.as_millis() as u64, "the model goes away");
+                self.upstream.leaves(Instant::now() + left);
+                self.hurry();
+            }
+            LiveEvent::Resumable(Some(handle)) => {
+                let by = self.upstream.name().to_owned();
+                self.journal.resumable(&by, handle);
+                self.keep_journal();
+            }
+            LiveEvent::Trouble(what) => {
+                tracing::warn!(session = self.session.id(), model = self.upstream.name(), what, "trouble with the model");
+            }
+            // Without a handle the older one stays as good as it was.
+            LiveEvent::Resumable(None) | LiveEvent::Usage(_) => {}
+            // Audio is handed on where it comes in; what else there may be one day says nothing yet.
+            _ => {}
+        }
+    }
+
+    /// What the person said, as far as it was understood.
+    fn heard(&mut self, words: &Words<'_>) {
+        self.sign_of_input();
+        self.journal.heard(&words.text, words.stage);
+        // The words stand for the audio now.
+        if words.stage != Stage::Guess {
+            self.echo.clear();
+        }
+        self.show(Speaker::Person, words);
+        if words.stage == Stage::Last {
+            self.keep_journal();
+        }
+    }
+
+    fn said(&mut self, words: &Words<'_>) {
+        self.speech.is_answering = true;
+        self.speech.awaits_cut_end = false;
+        self.journal.said(&words.text);
+        self.show(Speaker::Model, words);
+    }
+
+    fn show(&mut self, by: Speaker, words: &Words<'_>) {
+        if self.speech.hides_transcript || words.text.is_empty() {
+            return;
+        }
+        self.tell(Told::Transcript { by, text: &words.text, is_final: words.stage != Stage::Guess });
+    }
+
+    /// The person has barged in.
+    fn interrupted(&mut self) {
+        self.cut_off();
+        self.speech.awaits_cut_end = true;
+    }
+
+    fn turn_complete(&mut self, more_follows: bool) {
+        // What was cut off is over already; by now the person may have begun another turn.
+        if std::mem::take(&mut self.speech.awaits_cut_end) {
+            return;
+        }
+        self.session.turn_completed();
+        self.journal.turn_over();
+        self.echo.clear();
+        if !more_follows {
+            self.speech.turn_over();
+        }
+        self.tell(Told::TurnComplete);
+        self.keep_journal();
+        self.end_if_heard();
+    }
+
+    /// Hands the calls of a message to the orchestrator.
+    fn run_calls(&mut self, calls: Vec<ModelCall>) {
+        self.speech.awaits_cut_end = false;
+        let (mut asked, mut submitted) = (Vec::new(), Vec::new());
+        let count = calls.len();
+        for (place, call) in calls.into_iter().enumerate() {
+            let shown = call.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| call.name.clone());
+            let args = match &call.arguments {
+                CallArguments::Json(value) => value.clone(),
+                // The first gate refuses what is no object and says so.
+                CallArguments::Broken(text) => Value::String(text.clone()),
+            };
+            self.tell(Told::Call { id: &shown, name: &call.name, args: &args });
+            let of = Arc::new(AskedCall { id: call.id.clone(), name: call.name.clone(), shown });
+            if self.prepared.describes && call.name == describe::NAME {
+                let now = self.agent.orchestrator.now();
+                let response = describe::answer(&self.session, &call, &mut self.described, now);
+                self.answer(&of, &response, false, place + 1 == count && submitted.is_empty());
+            } else {
+                let made = quarterdeck_runtime::Call { id: call.id, name: call.name, args };
+                submitted.push(made);
+                asked.push(of);
+            }
+        }
+        if !submitted.is_empty() {
+            let batch = self.connection.submit(submitted);
+            self.flights.add(batch, asked, self.upstream.generation());
+            self.hurry();
+        }
+    }
+
+    /// A call has its answer, which goes to the connection that asked and to no other.
+    pub(super) fn landed(&mut self, landed: Landed) {
+        let Landed { call, reply, generation, is_last } = landed;
+        let Reply::Answer(answer) = reply else {
+            // In speech nobody waits for a person: the call is answered first and decided later.
+            tracing::error!(session = self.session.id(), tool = call.name, "a spoken call waits for a person");
+            return;
+        };
+        let state = self.session.state();
+        self.speech.follow(&state);
+        if state.pending_end_voice_session.is_some() && !self.awaits_farewell() {
+            self.end_within(LONGEST_FAREWELL);
+        }
+        self.tell(Told::Result { id: &call.shown, response: &answer.response });
+        let is_asked_here = generation == self.upstream.generation() && self.upstream.is_connected();
+        if !is_asked_here || self.flights.was_cancelled(&call) {
+            // Dropping it hands it back: what the model should know of it comes as a note.
+            return;
+        }
+        self.answer(&call, &answer.response, !answer.is_wanted, is_last);
+        self.unsent.push(answer);
+    }
+
+    fn answer(&mut self, call: &AskedCall, response: &ToolResponse, is_silent: bool, is_last: bool) {
+        let (id, name) = (call.id.as_deref(), call.name.as_str());
+        self.upstream.send(LiveInput::Result(LiveResult { id, name, response, is_silent, is_last }));
+    }
+
+    /// Tells the model what it must know, once it can listen.
+    pub(super) fn send_notes(&mut self) {
+        let can_listen = self.upstream.is_connected() && !self.upstream.is_connecting();
+        if self.notes.is_empty() || !can_listen || self.speech.is_answering || !self.flights.is_empty() {
+            return;
+        }
+        let notes = std::mem::take(&mut self.notes);
+        let text = crate::note::as_note(&notes);
+        // While the person speaks, what they say asks for an answer by itself.
+        let asks = !self.speech.is_turn_open;
+        self.upstream.send(LiveInput::Note { text: &text, asks });
+        self.journal.noted(&text);
+    }
+}

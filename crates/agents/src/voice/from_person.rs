@@ -1,0 +1,137 @@
+//! What the person's page sends, and what comes of it.
+
+use std::time::Duration;
+
+use quarterdeck_contracts::{ConfirmationAnswer, LiveInput, Speaker};
+use quarterdeck_runtime::{Answer, PendingEnd};
+
+use super::call::Call;
+use super::ending::Over;
+use super::line::{Asked, Told};
+
+/// How soon a call ends whose farewell was cut off.
+const AFTER_CUT: Duration = Duration::from_secs(1);
+
+/// What the page wants that is not audio.
+enum Wish {
+    Say(String),
+    Confirm(String, ConfirmationAnswer),
+    Drained,
+    Hush,
+    Stop,
+    Nothing,
+}
+
+impl Call {
+    /// Looks at everything that has arrived from the page.
+    pub(super) fn hear_person(&mut self) {
+        loop {
+            let Some(line) = &mut self.line else { return };
+            let wish = match line.next() {
+                None => return,
+                Some(Asked::Audio(audio)) => {
+                    self.echo.push(&audio);
+                    self.upstream.send(LiveInput::Audio(audio));
+                    (self.speech.mic_moved, self.speech.mic_is_on) = (true, true);
+                    continue;
+                }
+                Some(Asked::Text(text)) => Wish::Say(text.to_owned()),
+                Some(Asked::Confirm { token, is_approved }) => {
+                    let answer =
+                        if is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny };
+                    Wish::Confirm(token.to_owned(), answer)
+                }
+                Some(Asked::Drained) => Wish::Drained,
+                Some(Asked::Interrupt) => Wish::Hush,
+                Some(Asked::Stop) => Wish::Stop,
+                Some(Asked::Alive) => Wish::Nothing,
+            };
+            self.line_is_alive();
+            self.grant(wish);
+        }
+    }
+
+    fn grant(&mut self, wish: Wish) {
+        match wish {
+            Wish::Say(text) => self.say(&text),
+            Wish::Confirm(token, answer) => self.confirm(token, answer),
+            Wish::Drained => {
+                self.speech.drained();
+                self.end_if_heard();
+            }
+            Wish::Hush => self.hush(),
+            Wish::Stop => self.over = Some(Over::Ended(PendingEnd::because("user_hung_up"))),
+            Wish::Nothing => {}
+        }
+    }
+
+    /// The person writes instead of speaking.
+    fn say(&mut self, text: &str) {
+        if self.speech.is_answering {
+            self.cut_off();
+        }
+        self.sign_of_input();
+        self.journal.written(text);
+        self.tell(Told::Transcript { by: Speaker::Person, text, is_final: true });
+        // Without a connection it is in the journal, which the next one is told.
+        self.upstream.send(LiveInput::Text(text));
+        self.keep_journal();
+    }
+
+    /// The person wants silence: what is on its way is thrown away, and the rest of the answer is not heard.
+    fn hush(&mut self) {
+        let was_answering = self.speech.is_answering;
+        self.upstream.send(LiveInput::Interrupt { heard: None });
+        self.cut_off();
+        self.speech.is_hushed = was_answering;
+    }
+
+    /// An answer is cut off.
+    pub(super) fn cut_off(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.drop_audio(0);
+        }
+        self.tell(Told::Interrupted);
+        self.speech.drained();
+        self.session.interrupt();
+        self.journal.turn_over();
+        self.speech.turn_over();
+        let state = self.session.state();
+        self.speech.follow(&state);
+        self.keep_journal();
+        self.farewell_by = None;
+        // An end that was asked for is void now; one that nobody may undo comes all the same.
+        if state.pending_end_voice_session.is_some() {
+            self.end_within(AFTER_CUT);
+        }
+    }
+
+    /// The first sign that the person says something begins a turn.
+    pub(super) fn sign_of_input(&mut self) {
+        if self.speech.is_turn_open {
+            return;
+        }
+        self.speech.is_turn_open = true;
+        self.described.clear();
+        let start = self.session.begin_turn(None);
+        self.notes.extend(start.notes);
+    }
+
+    /// The person's word about a call, which only the page can bring.
+    fn confirm(&mut self, token: String, answer: ConfirmationAnswer) {
+        let session = self.session.clone();
+        self.errands.push(Box::pin(async move { session.answer_confirmation(&token, answer).await }));
+    }
+
+    /// The person's word was carried out, or was worth nothing.
+    pub(super) fn decided(&mut self, answer: Answer) {
+        self.questions.retain(|(id, _)| *id != answer.call_id);
+        // What came of a question that was asked here is told by the session, to this page and any other.
+        if let quarterdeck_contracts::Outcome::Failure(error) = &answer.response.outcome
+            && answer.call_id.is_empty()
+        {
+            self.tell(Told::Error(error));
+        }
+        answer.delivered();
+    }
+}

@@ -1,0 +1,34 @@
+//! What the orchestrator says beside the answers of calls.
+
+use quarterdeck_runtime::{ClientEvent, Why};
+
+use super::call::Call;
+use super::ending::Over;
+use super::line::Told;
+use crate::note::late;
+
+impl Call {
+    pub(super) fn session_says(&mut self, event: ClientEvent) {
+        match event {
+            ClientEvent::Message(value) => self.tell(Told::Message(&value)),
+            ClientEvent::Progress { call_id, text } => self.tell(Told::Progress { id: &call_id, text: &text }),
+            ClientEvent::Confirmation { call_id, request } => {
+                self.tell(Told::Confirmation { id: &call_id, request: &request });
+                self.questions.retain(|(id, _)| *id != call_id);
+                self.questions.push((call_id, request));
+            }
+            ClientEvent::Answer { why, answer } => {
+                self.questions.retain(|(id, _)| *id != answer.call_id);
+                self.tell(Told::Result { id: &answer.call_id, response: &answer.response });
+                match why {
+                    // The model that asked has not heard of it.
+                    Why::Late => self.notes.push(late(&answer.name, &answer.response)),
+                    // The session has a note of its own for these.
+                    Why::Confirmed | Why::Abandoned => self.notes.extend(self.session.take_notes()),
+                }
+                answer.delivered();
+            }
+            ClientEvent::End(end) => self.over = Some(Over::Ended(end)),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What was said, so that a conversation can go on where a provider has forgotten it.
+//!
+//! A provider hands out a handle now and then, and a connection that is opened with it knows everything up to that
+//! moment and nothing after. So the journal knows how much a handle covers. What comes after it is told again in words;
+//! without a handle, everything is.
+
+use std::collections::VecDeque;
+
+use quarterdeck_contracts::{Commit, LiveTurn, Speaker, Stage, Store, StoreError, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// How many characters are kept. Older ones are forgotten, as in any long conversation.
+const LONGEST: usize = 24_000;
+/// How many characters of one utterance are kept.
+const LONGEST_UTTERANCE: usize = 4_000;
+
+/// What was said in a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Journal {
+    /// What was said in turns that are over.
+    turns: VecDeque<LiveTurn>,
+    /// The provider's handle, and whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    handle: Option<Handle>,
+    /// What the person has said in the present turn.
+    heard: String,
+    /// What the model has said in it.
+    said: String,
+    /// Whether the model has said everything that it had to say in it.
+    is_answered: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Handle {
+    by: String,
+    value: String,
+    /// How many of the turns came after it.
+    after: usize,
+}
+
+/// What a new connection has to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Retold {
+    pub(super) handle: Option<String>,
+    pub(super) history: Vec<LiveTurn>,
+    /// Whether the person waits for an answer.
+    pub(super) asks: bool,
+}
+
+impl Journal {
+    /// A piece of what the person said.
+    pub(super) fn heard(&mut self, text: &str, stage: Stage) {
+        if stage != Stage::Guess {
+            append(&mut self.heard, text);
+            self.is_answered = false;
+        }
+    }
+
+    /// Something that the person wrote: whole at once.
+    pub(super) fn written(&mut self, text: &str) {
+        if !self.heard.is_empty() {
+            self.heard.push('\n');
+        }
+        append(&mut self.heard, text);
+        self.is_answered = false;
+    }
+
+    /// A piece of what the model said.
+    pub(super) fn said(&mut self, text: &str) {
+        append(&mut self.said, text);
+    }
+
+    /// The model has said what it had to say, though the turn is not over.
+    pub(super) fn answered(&mut self) {
+        self.is_answered = !self.said.is_empty();
+    }
+
+    /// The turn is over, or was cut off by the person.
+    pub(super) fn turn_over(&mut self) {
+        let (heard, said) = (std::mem::take(&mut self.heard), std::mem::take(&mut self.said));
+        self.push(Speaker::Person, heard);
+        self.push(Speaker::Model, said);
+        self.is_answered = false;
+    }
+
+    /// Something that the model was told behind the person's back, which a new connection must hear too.
+    pub(super) fn noted(&mut self, note: &str) {
+        self.push(Speaker::Person, note.to_owned());
+    }
+
+    fn push(&mut self, by: Speaker, text: String) {
+        if text.trim().is_empty() {
+            return;
+        }
+        self.turns.push_back(LiveTurn { by, text });
+        if let Some(handle) = &mut self.handle {
+            handle.after += 1;
+        }
+        let mut kept: usize = self.turns.iter().map(|turn| turn.text.len()).sum();
+        while kept > LONGEST
+            && let Some(oldest) = self.turns.pop_front()
+        {
+            kept -= oldest.text.len();
+        }
+    }
+
+    /// From here on the conversation can be gone on with by this handle.
+    pub(super) fn resumable(&mut self, by: &str, value: String) {
+        self.handle = Some(Handle { by: by.to_owned(), value, after: 0 });
+    }
+
+    /// The provider does not know the handle any more.
+    pub(super) fn forget_handle(&mut self) {
+        self.handle = None;
+    }
+
+    /// Whether the person has said something that has no answer yet.
+    pub(super) fn is_open(&self) -> bool {
+        !self.heard.trim().is_empty() && !self.is_answered
+    }
+
+    /// What a new connection has to be told, with notes that nobody has told yet.
+    pub(super) fn retell(&self, by: &str, notes: &[String]) -> Retold {
+        let handle = self.handle.as_ref().filter(|handle| handle.by == by);
+        let known = handle.map_or(0, |handle| self.turns.len().saturating_sub(handle.after));
+        let mut history: Vec<LiveTurn> = self.turns.iter().skip(known).cloned().collect();
+        let mut tell = |by, text: &str| history.push(LiveTurn { by, text: text.to_owned() });
+        if !self.heard.trim().is_empty() {
+            tell(Speaker::Person, &self.heard);
+        }
+        if !self.said.trim().is_empty() {
+            tell(Speaker::Model, &self.said);
+        }
+        let mut notes = notes.to_vec();
+        if self.is_open() && !self.said.trim().is_empty() {
+            notes.push("the connection was lost while you were answering; go on from there".into());
+        }
+        let asks = self.is_open() || !notes.is_empty();
+        if !notes.is_empty() {
+            tell(Speaker::Person, &crate::note::as_note(&notes));
+        }
+        Retold { handle: handle.map(|handle| handle.value.clone()), history, asks }
+    }
+}
+
+fn append(to: &mut String, text: &str) {
+    let room = LONGEST_UTTERANCE.saturating_sub(to.len());
+    to.push_str(&text[..text.floor_char_boundary(room)]);
+}
+
+fn key(session: &str) -> String {
+    format!("s/{session}/voice")
+}
+
+/// The write that keeps a journal.
+pub(super) fn keep(session: &str, journal: &Journal, expires_ms: u64) -> Commit {
+    Commit::default().put_until(Table::History, key(session), json!(journal), Some(expires_ms))
+}
+
+/// The journal of a session; empty when there is none.
+pub(super) async fn load(store: &dyn Store, session: &str) -> Result<Journal, StoreError> {
+    let Some(row) = store.get(Table::History, &key(session)).await? else { return Ok(Journal::default()) };
+    Ok(serde_json::from_value(row.value).unwrap_or_else(|error| {
+        tracing::error!(session, error = %error, "what was said in a call cannot be read");
+        Journal::default()
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(retold: &Retold) -> Vec<(Speaker, &str)> {
+        retold.history.iter().map(|turn| (turn.by, turn.text.as_str())).collect()
+    }
+
+    fn turn(journal: &mut Journal, heard: &str, said: &str) {
+        journal.heard(heard, Stage::Last);
+        journal.said(said);
+        journal.answered();
+        journal.turn_over();
+    }
+
+    #[test]
+    fn a_handle_covers_what_was_said_before_it() {
+        let mut journal = Journal::default();
+        turn(&mut journal, "Who built the Fram?", "Colin Archer.");
+        journal.resumable("sim", "h1".into());
+        assert_eq!(journal.retell("sim", &[]), Retold {
+            handle: Some("h1".into()),
+            history: vec![],
+            asks: false
+        });
+        turn(&mut journal, "When?", "In 1892.");
+        let retold = journal.retell("sim", &[]);
+        assert_eq!(retold.handle.as_deref(), Some("h1"));
+        assert_eq!(told(&retold), [(Speaker::Person, "When?"), (Speaker::Model, "In 1892.")]);
+        assert!(!retold.asks);
+    }
+
+    #[test]
+    fn another_model_does_not_get_the_handle_and_hears_everything() {
+        let mut journal = Journal::default();
+        turn(&mut journal, "Who built the Fram?", "Colin Archer.");
+        journal.resumable("sim", "h1".into());
+        let retold = journal.retell("other", &[]);
+        assert_eq!(retold.handle, None);
+        assert_eq!(retold.history.len(), 2);
+        journal.forget_handle();
+        assert_eq!(journal.retell("sim", &[]).history.len(), 2);
+    }
+
+    #[test]
+    fn what_has_no_answer_asks_for_one() {
+        let mut journal = Journal::default();
+        journal.heard("Who was ", Stage::Piece);
+        journal.heard("who w", Stage::Guess);
+        journal.heard("Nansen?", Stage::Last);
+        let retold = journal.retell("sim", &[]);
+        assert_eq!((told(&retold).as_slice(), retold.asks), ([(Speaker::Person, "Who was Nansen?")].as_slice(), true));
+        journal.said("A scien");
+        let retold = journal.retell("sim", &[]);
+        assert_eq!(retold.history.len(), 3, "the half answer, and a note that it was cut: {retold:?}");
+        assert!(retold.asks);
+        journal.said("tist.");
+        journal.answered();
+        assert!(!journal.retell("sim", &[]).asks, "it was said to the end");
+    }
+
+    #[test]
+    fn a_note_asks_too() {
+        let retold = Journal::default().retell("sim", &["book was done".into()]);
+        assert_eq!(told(&retold), [(Speaker::Person, "[Note: book was done]")]);
+        assert!(retold.asks);
+    }
+
+    #[test]
+    fn it_forgets_what_is_long_ago() {
+        let mut journal = Journal::default();
+        for number in 0..1_000 {
+            turn(&mut journal, &format!("question {number} {}", "x".repeat(100)), "answer");
+        }
+        journal.resumable("sim", "h".into());
+        turn(&mut journal, &"y".repeat(10_000), "z");
+        let kept: usize = journal.turns.iter().map(|turn| turn.text.len()).sum();
+        assert!(kept <= LONGEST, "{kept}");
+        assert_eq!(journal.retell("sim", &[]).history.len(), 2);
+    }
+}

@@ -1,0 +1,52 @@
+//! What a page should know that was not there when it happened.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use quarterdeck_contracts::{Speaker, ToolResponse};
+use serde_json::Value;
+
+use super::line::{Line, Told};
+
+/// How many things are kept; the oldest go first.
+const MOST: usize = 50;
+
+/// What happened while nobody was on the line.
+#[derive(Debug, Default)]
+pub(super) struct Missed {
+    kept: VecDeque<Kept>,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Transcript(Speaker, String),
+    Result(String, Arc<ToolResponse>),
+    Message(Value),
+}
+
+impl Missed {
+    /// Keeps what is worth it.
+    pub(super) fn keep(&mut self, told: &Told<'_>) {
+        let kept = match told {
+            Told::Transcript { by, text, is_final: true } => Kept::Transcript(*by, (*text).to_owned()),
+            Told::Result { id, response } => Kept::Result((*id).to_owned(), Arc::new((*response).clone())),
+            Told::Message(value) => Kept::Message((*value).clone()),
+            _ => return,
+        };
+        if self.kept.len() == MOST {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(kept);
+    }
+
+    /// Tells it.
+    pub(super) fn tell(&mut self, line: &mut dyn Line) {
+        for kept in self.kept.drain(..) {
+            match &kept {
+                Kept::Transcript(by, text) => line.send(Told::Transcript { by: *by, text, is_final: true }),
+                Kept::Result(id, response) => line.send(Told::Result { id, response }),
+                Kept::Message(value) => line.send(Told::Message(value)),
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The agent that people speak to.
+//!
+//! A call is one task with two ends: the person's line and the model's connection. Audio goes through it from end to
+//! end without a stop; everything else is looked at on the way and decided by the same orchestrator that the text agent
+//! asks. Either end may be lost and come back: a line finds its call by the session, and a call finds its model by the
+//! provider's handle and by what was said since.
+
+mod call;
+mod echo;
+mod ending;
+mod flights;
+mod from_model;
+mod from_person;
+mod from_session;
+mod journal;
+mod line;
+mod missed;
+mod open;
+mod prepared;
+mod speech;
+mod upstream;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use quarterdeck_contracts::{ErrorType, LiveModel, ToolError};
+use quarterdeck_runtime::{Orchestrator, Registry, SessionError};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+pub use line::{Asked, Gone, HangUp, Line, Opening, Told};
+
+use crate::prompt::{Declare, Prompts};
+use crate::text::Visitor;
+use call::Call;
+
+/// How long a new call waits for an older one of the same person whose page was just closed.
+const PATIENCE_WITH_OLDER: Duration = Duration::from_secs(1);
+/// How often that is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// The numbers of the voice agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How many tokens of guides the prompt carries before it is cut to summaries.
+    pub guide_tokens: usize,
+    /// Which tools the model is told about.
+    pub declare: Declare,
+    /// How long a call without a line keeps its model. The session can be resumed for longer than that.
+    pub parked_for: Duration,
+    /// How long a page has to say that a farewell was heard, beyond the time that it takes to hear it.
+    pub farewell: Duration,
+    /// The longest call.
+    pub longest: Duration,
+    /// How long a line may be silent, pings included.
+    pub line_silence: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            guide_tokens: 4_000,
+            declare: Declare::All,
+            parked_for: Duration::from_secs(20),
+            farewell: Duration::from_secs(5),
+            longest: Duration::from_secs(2 * 3_600),
+            line_silence: Duration::from_secs(45),
+        }
+    }
+}
+
+/// What a voice agent is made of.
+pub struct Parts {
+    /// Decides what the model may do.
+    pub orchestrator: Orchestrator,
+    /// The tools.
+    pub registry: Arc<Registry>,
+    /// The model.
+    pub model: Arc<dyn LiveModel>,
+    /// The texts that a site may change.
+    pub prompts: Prompts,
+    /// The numbers.
+    pub settings: Settings,
+}
+
+/// The agent that people speak to. Cheap to clone.
+#[derive(Clone)]
+pub struct VoiceAgent {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    orchestrator: Orchestrator,
+    registry: Arc<Registry>,
+    model: Arc<dyn LiveModel>,
+    prompts: Prompts,
+    settings: Settings,
+    /// The one call of each client.
+    calls: Mutex<HashMap<String, Known>>,
+    /// When every call must have ended, once the server is about to stop.
+    leaving: watch::Sender<Option<Instant>>,
+}
+
+/// A call that is on.
+struct Known {
+    session: Option<Arc<str>>,
+    /// A new line takes over. Dropping it ends the call.
+    lines: mpsc::Sender<Box<dyn Line>>,
+    has_line: Arc<AtomicBool>,
+}
+
+impl VoiceAgent {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { orchestrator, registry, model, prompts, settings } = parts;
+        let (leaving, _) = watch::channel(None);
+        let calls = Mutex::default();
+        Self {
+            inner: Arc::new(Inner { orchestrator, registry, model, prompts, settings, calls, leaving }),
+        }
+    }
+
+    /// The model that speaks, `gemini/gemini-3.8-live`.
+    pub fn model(&self) -> &str {
+        self.inner.model.name()
+    }
+
+    /// How many calls are on.
+    pub fn calls(&self) -> usize {
+        self.inner.lock().len()
+    }
+
+    /// Puts a person through. The call runs on by itself; this returns as soon as it stands or is refused.
+    pub async fn call(&self, visitor: &Visitor, opening: Opening, mut line: Box<dyn Line>) {
+        let agent = &self.inner;
+        if agent.leaving.borrow().is_some() {
+            line.send(Told::Error(&unavailable("The server is about to stop. Please call again.")));
+            return line.hang_up(HangUp::Stopping).await;
+        }
+        let line = match agent.take_over(visitor, &opening, line).await {
+            Some(line) => line,
+            None => return,
+        };
+        let (line, lines, has_line) = match agent.reserve(visitor, line).await {
+            Some(reserved) => reserved,
+            None => return,
+        };
+        match agent.open(visitor, &opening).await {
+            Ok(opened) => {
+                agent.settle(&visitor.client.id, opened.session.id());
+                let call = Call::new(agent.clone(), visitor, opened, line, lines, has_line);
+                tokio::spawn(call.run());
+            }
+            Err(error) => {
+                agent.forget(&visitor.client.id, None);
+                refuse(line, &error, agent.orchestrator.now_ms()).await;
+            }
+        }
+    }
+
+    /// Tells everybody that the server is about to stop, and waits until every call has ended. Their sessions stay.
+    pub async fn drain(&self, within: Duration) {
+        let deadline = Instant::now() + within;
+        let _ = self.inner.leaving.send_replace(Some(deadline));
+        while self.calls() > 0 && Instant::now() < deadline {
+            tokio::time::sleep(GLANCE).await;
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands the line to the call that it resumes, if that is still on.
+    async fn take_over(
+        &self,
+        visitor: &Visitor,
+        opening: &Opening,
+        line: Box<dyn Line>,
+    ) -> Option<Box<dyn Line>> {
+        let lines = {
+            let calls = self.lock();
+            let known = calls.get(&visitor.client.id);
+            let is_this = |known: &&Known| known.session.is_some() && known.session == opening.session_id;
+            known.filter(|_| opening.may_resume).filter(is_this).map(|known| known.lines.clone())
+        };
+        let Some(lines) = lines else { return Some(line) };
+        lines.send(line).await.err().map(|refused| refused.0)
+    }
+
+    /// Makes sure that the client has no other call. One that nobody is on any more makes room.
+    async fn reserve(
+        &self,
+        visitor: &Visitor,
+        mut line: Box<dyn Line>,
+    ) -> Option<(Box<dyn Line>, mpsc::Receiver<Box<dyn Line>>, Arc<AtomicBool>)> {
+        let since = Instant::now();
+        loop {
+            {
+                let mut calls = self.lock();
+                let is_busy = calls
+                    .get(&visitor.client.id)
+                    .is_some_and(|known| known.has_line.load(Ordering::Acquire));
+                if !is_busy {
+                    let (sender, lines) = mpsc::channel(1);
+                    let has_line = Arc::new(AtomicBool::new(true));
+                    let known = Known { session: None, lines: sender, has_line: has_line.clone() };
+                    calls.insert(visitor.client.id.clone(), known);
+                    return Some((line, lines, has_line));
+                }
+            }
+            if since.elapsed() > PATIENCE_WITH_OLDER {
+                line.send(Told::Error(&unavailable("You are in a call already. End it first.")));
+                line.hang_up(HangUp::Refused).await;
+                return None;
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+    }
+
+    /// Says which session a client's call is.
+    fn settle(&self, client: &str, session: &str) {
+        if let Some(known) = self.lock().get_mut(client) {
+            known.session = Some(session.into());
+        }
+    }
+
+    /// A call has ended. Another one of the same client may have begun since.
+    fn forget(&self, client: &str, session: Option<&str>) {
+        let mut calls = self.lock();
+        if calls.get(client).is_some_and(|known| known.session.as_deref() == session) {
+            calls.remove(client);
+        }
+    }
+
+    /// Until when what is written now is kept.
+    fn expiry_ms(&self) -> u64 {
+        self.orchestrator.now_ms() + self.orchestrator.policy().retention.as_millis() as u64
+    }
+}
+
+async fn refuse(mut line: Box<dyn Line>, error: &SessionError, now_ms: u64) {
+    let why = match error {
+        SessionError::Blocked(block) => {
+            tracing::info!(client = block.client_id, left_ms = block.until_ms.saturating_sub(now_ms), "a blocked client called");
+            line.send(Told::Blocked(block));
+            return line.hang_up(HangUp::Refused).await;
+        }
+        SessionError::Store(error) => {
+            tracing::error!(error = %error, "a call could not be opened");
+            "The call could not be opened. Please try again."
+        }
+        _ => "There is no such session. Call again without one.",
+    };
+    line.send(Told::Error(&unavailable(why)));
+    line.hang_up(HangUp::Failed).await;
+}
+
+fn unavailable(message: &str) -> ToolError {
+    ToolError::new(ErrorType::Unavailable, message)
+}

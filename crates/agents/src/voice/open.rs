@@ -1,0 +1,63 @@
+//! Which session a call is: one that goes on, one that was issued for it, or a new one.
+
+use quarterdeck_contracts::Mode;
+use quarterdeck_runtime::{Session, SessionError};
+
+use super::journal::{self, Journal};
+use super::{Inner, Opening};
+use crate::text::Visitor;
+
+/// A session with what was said in it.
+pub(super) struct Opened {
+    pub(super) session: Session,
+    pub(super) journal: Journal,
+    pub(super) is_resumed: bool,
+    /// What the person wants before they have said anything.
+    pub(super) pending_request: Option<String>,
+}
+
+impl Inner {
+    pub(super) async fn open(&self, visitor: &Visitor, opening: &Opening) -> Result<Opened, SessionError> {
+        let id = opening.session_id.as_deref();
+        if let Some(id) = id.filter(|_| opening.may_resume)
+            && let Some(opened) = self.resume(visitor, id).await?
+        {
+            return Ok(opened);
+        }
+        let client = visitor.client.clone();
+        let snapshot = self.registry.snapshot();
+        let mut opened = None;
+        if let Some(id) = id
+            && let Some(request) = self.orchestrator.take_voice_request(id, &client.id).await?
+        {
+            let session = self.orchestrator.open_as(id, client.clone(), Mode::Voice, snapshot.clone()).await;
+            match session {
+                Ok(session) => opened = Some((session, Some(request))),
+                // It was issued for a call and taken by one already.
+                Err(SessionError::BadId) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let (session, pending_request) = match opened {
+            Some(opened) => opened,
+            None => {
+                let session = self.orchestrator.open(client, Mode::Voice, snapshot).await?;
+                (session, opening.pending_request.clone())
+            }
+        };
+        Ok(Opened { session, journal: Journal::default(), is_resumed: false, pending_request })
+    }
+
+    /// Goes on with a session; `None` when it is over, or was never one that is spoken.
+    async fn resume(&self, visitor: &Visitor, id: &str) -> Result<Option<Opened>, SessionError> {
+        let resumed = self.orchestrator.resume(id, visitor.client.clone(), self.registry.snapshot()).await;
+        match resumed {
+            Ok(session) if session.mode() == Mode::Voice => {
+                let journal = journal::load(&**self.orchestrator.store(), id).await?;
+                Ok(Some(Opened { session, journal, is_resumed: true, pending_request: None }))
+            }
+            Ok(_) | Err(SessionError::Unknown | SessionError::Ended | SessionError::BadId) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
