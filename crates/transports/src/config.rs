@@ -73,6 +73,16 @@ pub enum ConfigError {
         /// Which provider.
         provider: &'static str,
     },
+    /// A setting that the model does not take.
+    #[error("{model} of {provider} takes no `{option}`")]
+    Option {
+        /// Which provider.
+        provider: &'static str,
+        /// Which model.
+        model: String,
+        /// Which setting, by its name on the wire.
+        option: &'static str,
+    },
     /// The HTTP client does not start.
     #[error("the HTTP client cannot start")]
     Client(#[source] reqwest::Error),

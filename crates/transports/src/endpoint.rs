@@ -184,7 +184,7 @@ impl<A: Accumulator, F: Fn() -> A> Asking<A, F> {
 }
 
 /// The whole address. What it must not have would end up in logs, or be lost.
-fn address(provider: &'static str, base_url: &str, path: &str) -> Result<Url, ConfigError> {
+pub(crate) fn address(provider: &'static str, base_url: &str, path: &str) -> Result<Url, ConfigError> {
     let wrong = |reason: &str| ConfigError::BaseUrl { provider, reason: reason.to_owned() };
     let base = Url::parse(base_url.trim()).map_err(|error| wrong(&format!("is malformed: {error}")))?;
     if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
@@ -200,7 +200,7 @@ fn address(provider: &'static str, base_url: &str, path: &str) -> Result<Url, Co
     Url::parse(&whole).map_err(|error| wrong(&format!("does not make an address: {error}")))
 }
 
-fn is_this_machine(url: &Url) -> bool {
+pub(crate) fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

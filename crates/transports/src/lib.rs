@@ -3,6 +3,9 @@
 //! A provider is three things. A pure function makes the body of a request; a state machine makes events of what comes
 //! back, without I/O; and one shared path ([`Limits`] says how patient it is) sends, waits, retries and gives up. A
 //! client runs no tool, keeps nothing between two requests, and never shows its key.
+//!
+//! Models that are spoken with stand beside them, behind [`quarterdeck_contracts::LiveModel`]: the same division, with a
+//! [`live`] line in the place of the request.
 
 pub mod anthropic;
 mod arguments;
@@ -12,6 +15,7 @@ mod endpoint;
 mod fault;
 pub mod gemini;
 mod http;
+pub mod live;
 pub mod openai;
 mod reply;
 mod retry;
@@ -21,6 +25,7 @@ pub mod sse;
 pub use anthropic::{Anthropic, AnthropicConfig};
 pub use config::{ConfigError, Limits};
 pub use fault::Fault;
+pub use gemini::live::{GeminiLive, GeminiLiveConfig};
 pub use gemini::{Gemini, GeminiConfig};
 pub use openai::{OpenAi, OpenAiConfig};
 pub use reply::{Accumulator, Progress, Reader};

@@ -1,5 +1,6 @@
-//! Gemini: `streamGenerateContent` over server-sent events.
+//! Gemini: `streamGenerateContent` over server-sent events, and [`live`] over a WebSocket.
 
+pub mod live;
 mod request;
 mod stream;
 

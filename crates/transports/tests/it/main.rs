@@ -9,6 +9,8 @@ mod client;
 mod conversations;
 mod failing;
 mod goldens;
+mod live_gemini;
+mod live_pipe;
 mod mutations;
 mod recorded_requests;
 mod recorded_streams;

@@ -1,0 +1,98 @@
+//! Gemini Live: `BidiGenerateContent` over a WebSocket.
+
+mod config;
+mod connection;
+mod frames;
+mod profile;
+mod reading;
+mod scan;
+mod setup;
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveOpening, Provider};
+use serde_json::Value;
+
+use self::connection::Connection;
+use super::PROVIDER;
+use crate::ConfigError;
+use crate::live::{Dial, Place, PlaceSettings, within};
+
+pub use self::config::{Compression, Detection, GeminiLiveConfig, Thinking};
+pub use self::profile::{Content, Profile, WhileCalling};
+pub use self::reading::ServerMessages;
+pub use self::scan::scan;
+pub use self::setup::setup;
+
+/// Gemini Live as a model that is spoken with.
+#[derive(Debug)]
+pub struct GeminiLive {
+    config: GeminiLiveConfig,
+    profile: Profile,
+    place: Place,
+}
+
+impl GeminiLive {
+    /// Checks the settings. Nothing is sent before somebody connects.
+    pub fn new(config: GeminiLiveConfig) -> Result<Self, ConfigError> {
+        let version = config.version.trim_matches('/');
+        let place = Place::new(&PlaceSettings {
+            provider: PROVIDER,
+            model: config.plain_model(),
+            base_url: &config.base_url,
+            path: &format!("ws/google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"),
+            key: &config.api_key,
+            header: ("x-goog-api-key", ""),
+        })?;
+        let profile = config.profile.unwrap_or_else(|| Profile::of(&config.model));
+        check_options(&config, &profile)?;
+        Ok(Self { config, profile, place })
+    }
+
+    /// The same model, reached another way.
+    pub fn with_dialer(self, dialer: Arc<dyn Dial>) -> Self {
+        Self { place: self.place.dialled_by(dialer), ..self }
+    }
+}
+
+impl LiveModel for GeminiLive {
+    fn declarations(&self) -> Provider {
+        Provider::GeminiJsonSchema
+    }
+
+    fn name(&self) -> &str {
+        &self.place.troubles.model
+    }
+
+    fn connect(&self, opening: LiveOpening) -> LiveConnecting {
+        let setup = setup(&self.config, &self.profile, &opening);
+        let history = frames::history(&self.profile, &opening);
+        let is_manual = self.config.detection.disabled == Some(true);
+        let connecting = Connection::open(self.place.clone(), setup, history, self.profile, is_manual);
+        within(self.config.connect, self.place.troubles.clone(), connecting)
+    }
+}
+
+/// Options that the provider would close the connection for are better said before the first one.
+fn check_options(config: &GeminiLiveConfig, profile: &Profile) -> Result<(), ConfigError> {
+    let nothing = LiveOpening {
+        system: "".into(),
+        tools: Arc::new([]),
+        resume: None,
+        history: Vec::new(),
+        asks: false,
+    };
+    let setup = setup(config, profile, &nothing);
+    let refused = |(at, only): &&(&'static str, Option<bool>)| {
+        let value = setup["setup"].pointer(at);
+        value.is_some_and(|value| only.is_none_or(|only| *value == Value::Bool(only)))
+    };
+    match profile.refuses.iter().find(refused) {
+        None => Ok(()),
+        Some((at, _)) => Err(ConfigError::Option {
+            provider: PROVIDER,
+            model: config.model.clone(),
+            option: at.rsplit('/').next().unwrap_or(at),
+        }),
+    }
+}

@@ -1,0 +1,266 @@
+//! What Gemini Live sends.
+//!
+//! One message may say several things; every one of them is read, calls first. What is unknown, or of the wrong type, is
+//! as good as absent.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use base64_simd::STANDARD;
+use quarterdeck_contracts::{Audio, LiveEvent, ModelCall, Stage, Usage, Words};
+use serde_json::{Map, Value};
+
+use crate::arguments;
+use crate::live::{Resampler, holds_whole_samples, pcm};
+use crate::reply::{MOST_CALLS, MOST_PARTS, model_call};
+
+/// Samples in a second of what we hand on.
+const RATE: u32 = 24_000;
+/// Rates that a voice may have.
+const RATES: std::ops::RangeInclusive<u32> = 8_000..=96_000;
+/// The longest handle that is kept, in bytes.
+const LONGEST_HANDLE: usize = 16 << 10;
+
+/// Makes events of a connection's messages. It does no I/O and has no clock, so that any connection can be replayed.
+#[derive(Debug, Default)]
+pub struct ServerMessages {
+    events: VecDeque<LiveEvent<'static>>,
+    is_ready: bool,
+    resampler: Option<Resampler>,
+    /// Whether it was said that there is audio that we cannot read: once is enough.
+    has_complained: bool,
+}
+
+impl ServerMessages {
+    /// Whether the provider has taken the setup.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    /// The next event of what was taken.
+    pub fn next_event(&mut self) -> Option<LiveEvent<'static>> {
+        self.events.pop_front()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Takes a message, text or bytes.
+    pub fn take(&mut self, message: &[u8]) {
+        let mut parsed = match serde_json::from_slice(message) {
+            Ok(Value::Object(parsed)) => parsed,
+            // What it was stays out of the message: it may be people's words.
+            _ => return self.trouble("a message that is no JSON object".to_owned()),
+        };
+        self.is_ready |= parsed.get("setupComplete").is_some_and(|complete| !complete.is_null());
+        if let Some(mut call) = object(&mut parsed, "toolCall") {
+            self.take_calls(&mut call, message.len());
+        }
+        if let Some(ids) = object(&mut parsed, "toolCallCancellation").and_then(|mut c| list(&mut c, "ids")) {
+            let ids = ids.into_iter().take(MOST_CALLS).filter_map(|id| id.as_str().map(str::to_owned));
+            self.events.push_back(LiveEvent::CallsCancelled(ids.collect()));
+        }
+        if let Some(content) = object(&mut parsed, "serverContent") {
+            self.take_content(content);
+        }
+        if speaks(&parsed) {
+            self.events.push_back(LiveEvent::PersonSpeaks);
+        }
+        if let Some(mut update) = object(&mut parsed, "sessionResumptionUpdate") {
+            self.events.push_back(LiveEvent::Resumable(handle(&mut update)));
+        }
+        if let Some(away) = object(&mut parsed, "goAway") {
+            let left = away.get("timeLeft").and_then(Value::as_str).and_then(duration);
+            self.events.push_back(LiveEvent::GoingAway { left });
+        }
+        if let Some(usage) = object(&mut parsed, "usageMetadata") {
+            self.events.push_back(LiveEvent::Usage(read_usage(&usage)));
+        }
+    }
+
+    fn take_calls(&mut self, call: &mut Map<String, Value>, size: usize) {
+        let Some(calls) = list(call, "functionCalls") else { return };
+        if calls.len() > MOST_CALLS {
+            self.trouble(format!("a message with more than {MOST_CALLS} calls"));
+        }
+        let calls = calls.into_iter().take(MOST_CALLS).filter_map(|call| match call {
+            Value::Object(call) => read_call(call, size),
+            _ => None,
+        });
+        let calls: Vec<_> = calls.collect();
+        if !calls.is_empty() {
+            self.events.push_back(LiveEvent::Calls(calls));
+        }
+    }
+
+    fn take_content(&mut self, mut content: Map<String, Value>) {
+        for (name, is_guess) in [("interimInputTranscription", true), ("inputTranscription", false)] {
+            if let Some(words) = object(&mut content, name).and_then(|words| read_words(words, is_guess)) {
+                self.events.push_back(LiveEvent::Heard(words));
+            }
+        }
+        if let Some(parts) = object(&mut content, "modelTurn").and_then(|mut turn| list(&mut turn, "parts")) {
+            for part in parts.into_iter().take(MOST_PARTS) {
+                if let Value::Object(part) = part {
+                    self.take_part(part);
+                }
+            }
+        }
+        if let Some(words) = object(&mut content, "outputTranscription").and_then(|w| read_words(w, false)) {
+            self.events.push_back(LiveEvent::Said(words));
+        }
+        let is_set = |name: &str| content.get(name).and_then(Value::as_bool).unwrap_or(false);
+        // After the audio of the same message, which is not to be heard either.
+        if is_set("interrupted") {
+            self.events.push_back(LiveEvent::Interrupted);
+        }
+        if is_set("generationComplete") {
+            self.events.push_back(LiveEvent::GenerationComplete);
+        }
+        if is_set("turnComplete") {
+            let text = |name: &str| content.get(name).and_then(Value::as_str);
+            if let Some(reason) = text("turnCompleteReason").filter(|reason| is_trouble(reason)) {
+                let reason = crate::fault::trimmed(reason);
+                self.events.push_back(LiveEvent::Trouble(format!("the turn ended with {reason}")));
+            }
+            let more_follows = text("interactionStatus").is_some_and(|status| status != "IDLE");
+            self.events.push_back(LiveEvent::TurnComplete { more_follows });
+        }
+    }
+
+    fn take_part(&mut self, mut part: Map<String, Value>) {
+        if part.get("thought").and_then(Value::as_bool).unwrap_or(false) {
+            return;
+        }
+        if let Some(Value::String(text)) = part.get_mut("text").map(Value::take)
+            && !text.is_empty()
+        {
+            self.events.push_back(LiveEvent::Said(Words { text: text.into(), stage: Stage::Piece }));
+        }
+        let Some(mut blob) = object(&mut part, "inlineData") else { return };
+        let Some(Value::String(data)) = blob.get_mut("data").map(Value::take) else { return };
+        if data.is_empty() {
+            return;
+        }
+        match self.read_audio(blob.get("mimeType").and_then(Value::as_str), data) {
+            Some(audio) => self.events.push_back(LiveEvent::Audio(audio)),
+            None if self.has_complained => {}
+            None => {
+                self.has_complained = true;
+                self.trouble("audio that cannot be read".to_owned());
+            }
+        }
+    }
+
+    fn read_audio(&mut self, mime_type: Option<&str>, data: String) -> Option<Audio<'static>> {
+        let rate = rate(mime_type.unwrap_or("audio/pcm"))?;
+        if rate == RATE && STANDARD.check(data.as_bytes()).is_ok() && holds_whole_samples(&data) {
+            return Some(Audio::Base64(data.into()));
+        }
+        let bytes = pcm(&data)?;
+        if rate == RATE {
+            return Some(Audio::Pcm(bytes.into()));
+        }
+        let resampler = self.resampler.take().filter(|resampler| resampler.from() == rate);
+        let resampler = self.resampler.insert(resampler.unwrap_or_else(|| Resampler::new(rate, RATE)));
+        Some(Audio::Pcm(resampler.take(&bytes).into()))
+    }
+
+    fn trouble(&mut self, what: String) {
+        self.events.push_back(LiveEvent::Trouble(what));
+    }
+}
+
+fn object(members: &mut Map<String, Value>, name: &str) -> Option<Map<String, Value>> {
+    match members.get_mut(name).map(Value::take) {
+        Some(Value::Object(object)) => Some(object),
+        _ => None,
+    }
+}
+
+fn list(members: &mut Map<String, Value>, name: &str) -> Option<Vec<Value>> {
+    match members.get_mut(name).map(Value::take) {
+        Some(Value::Array(list)) => Some(list),
+        _ => None,
+    }
+}
+
+fn read_call(mut call: Map<String, Value>, size: usize) -> Option<ModelCall> {
+    let mut text = |member: &str| match call.get_mut(member).map(Value::take) {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
+    };
+    let (id, name) = (text("id"), text("name"));
+    let args = call.get_mut("args").map(Value::take).filter(|args| !args.is_null());
+    let args = args.unwrap_or_else(|| Value::Object(Map::new()));
+    (!name.is_empty()).then(|| model_call(id, name, arguments::whole(args, size)))
+}
+
+/// A piece of a transcript. An empty one that ends nothing says nothing.
+fn read_words(mut words: Map<String, Value>, is_guess: bool) -> Option<Words<'static>> {
+    let text = match words.get_mut("text").map(Value::take) {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
+    };
+    let is_last = words.get("finished").and_then(Value::as_bool).unwrap_or(false);
+    let stage = match (is_guess, is_last) {
+        (true, _) => Stage::Guess,
+        (false, true) => Stage::Last,
+        (false, false) => Stage::Piece,
+    };
+    (stage == Stage::Last || !text.is_empty()).then(|| Words { text: text.into(), stage })
+}
+
+/// Whether the person has begun to speak, in either of the two ways in which it is said.
+fn speaks(message: &Map<String, Value>) -> bool {
+    let says = |key: &str, member: &str, word: &str| {
+        message.get(key).and_then(|value| value.get(member)).is_some_and(|value| value == word)
+    };
+    says("voiceActivity", "type", "ACTIVITY_START")
+        || says("voiceActivityDetectionSignal", "vadSignalType", "VAD_SIGNAL_TYPE_SOS")
+}
+
+fn handle(update: &mut Map<String, Value>) -> Option<String> {
+    let is_resumable = update.get("resumable").and_then(Value::as_bool).unwrap_or(false);
+    match update.get_mut("newHandle").map(Value::take) {
+        Some(Value::String(handle))
+            if is_resumable && !handle.is_empty() && handle.len() <= LONGEST_HANDLE =>
+        {
+            Some(handle)
+        }
+        _ => None,
+    }
+}
+
+/// A duration as protobuf writes it: seconds, perhaps with a fraction, and an `s`.
+fn duration(text: &str) -> Option<Duration> {
+    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// The rate of a media type that is 16-bit PCM.
+fn rate(mime_type: &str) -> Option<u32> {
+    let mut pieces = mime_type.split(';').map(str::trim);
+    if !pieces.next()?.eq_ignore_ascii_case("audio/pcm") {
+        return None;
+    }
+    let rate = pieces.find_map(|piece| piece.strip_prefix("rate="));
+    rate.map_or(Some(RATE), |rate| rate.parse().ok()).filter(|rate| RATES.contains(rate))
+}
+
+/// A turn that waits for the person has ended as it should.
+fn is_trouble(reason: &str) -> bool {
+    !matches!(reason, "" | "NEED_MORE_INPUT" | "TURN_COMPLETE_REASON_UNSPECIFIED")
+}
+
+fn read_usage(usage: &Map<String, Value>) -> Usage {
+    let count = |member: &str| usage.get(member).and_then(Value::as_u64);
+    let sum = |a: Option<u64>, b: Option<u64>| a.unwrap_or(0).saturating_add(b.unwrap_or(0));
+    let response = count("responseTokenCount").or_else(|| count("candidatesTokenCount"));
+    Usage {
+        input_tokens: sum(count("promptTokenCount"), count("toolUsePromptTokenCount")),
+        output_tokens: sum(response, count("thoughtsTokenCount")),
+    }
+}

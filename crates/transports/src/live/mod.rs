@@ -1,0 +1,16 @@
+//! What the clients of live models share: reaching a provider, and holding a line to it.
+
+mod dial;
+mod line;
+mod place;
+mod resample;
+mod samples;
+mod trouble;
+
+pub use dial::{Dial, Dialling, Stream, Tcp};
+pub use resample::Resampler;
+
+pub(crate) use line::{Arrived, Line};
+pub(crate) use place::{Place, Settings as PlaceSettings, within};
+pub(crate) use samples::{holds_whole_samples, pcm};
+pub(crate) use trouble::Troubles;

@@ -1,0 +1,18 @@
+//! Audio as samples, whatever it travels as.
+
+use base64_simd::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+
+/// Whole samples of base64 in any of its dialects. Half a sample at the end is dropped.
+pub(crate) fn pcm(text: &str) -> Option<Vec<u8>> {
+    let dialects = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD];
+    let mut bytes = dialects.iter().find_map(|dialect| dialect.decode_to_vec(text.as_bytes()).ok())?;
+    bytes.truncate(bytes.len() & !1);
+    Some(bytes)
+}
+
+/// Whether base64 that is valid and padded holds samples, and no half of one.
+pub(crate) fn holds_whole_samples(text: &str) -> bool {
+    let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
+    let bytes = text.len() / 4 * 3 - padding;
+    bytes > 0 && bytes.is_multiple_of(2)
+}

@@ -1,0 +1,136 @@
+//! A provider at the other end of a pipe, played by the test line by line.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+
+use quarterdeck_contracts::{HandlerAnswer, ToolResponse};
+use quarterdeck_contracts::{LiveConnection, LiveError, LiveEvent, LiveOpening, Meta};
+use quarterdeck_transports::live::{Dial, Dialling, Stream};
+use quarterdeck_websocket::{Limits, Message, Request, WebSocket, knock};
+use reqwest::Url;
+use serde_json::{Value, json};
+use tokio::io::DuplexStream;
+use tokio::sync::mpsc;
+
+/// Hands the other end of every stream that is dialled to the test.
+pub(crate) struct Pipe {
+    ends: mpsc::UnboundedSender<DuplexStream>,
+    pub(crate) dialled: Mutex<Vec<String>>,
+    size: usize,
+}
+
+impl Pipe {
+    pub(crate) fn new(size: usize) -> (Arc<Self>, mpsc::UnboundedReceiver<DuplexStream>) {
+        let (ends, received) = mpsc::unbounded_channel();
+        (Arc::new(Self { ends, dialled: Mutex::default(), size }), received)
+    }
+}
+
+impl Dial for Pipe {
+    fn dial(&self, url: &Url) -> Dialling {
+        self.dialled.lock().unwrap().push(url.to_string());
+        let (ours, theirs) = tokio::io::duplex(self.size);
+        let sent = self.ends.send(theirs);
+        Box::pin(async move {
+            sent.map_err(std::io::Error::other)?;
+            Ok(Box::new(ours) as Box<dyn Stream>)
+        })
+    }
+}
+
+/// The provider's end.
+pub(crate) struct Provider {
+    pub(crate) request: Request,
+    pub(crate) socket: WebSocket<DuplexStream>,
+}
+
+impl Provider {
+    pub(crate) async fn let_in(ends: &mut mpsc::UnboundedReceiver<DuplexStream>) -> Self {
+        let waiting = knock(ends.recv().await.unwrap()).await.unwrap();
+        let request = waiting.request.clone();
+        let socket = waiting.accept(Limits { message: 16 << 20 }).await.unwrap();
+        Self { request, socket }
+    }
+
+    pub(crate) async fn say(&mut self, message: &Value) {
+        self.say_text(&message.to_string()).await;
+    }
+
+    pub(crate) async fn say_text(&mut self, text: &str) {
+        self.socket.send_text(text);
+        self.socket.flush().await.unwrap();
+    }
+
+    /// The next message that arrives; `None` once the client has closed.
+    pub(crate) async fn hear(&mut self) -> Option<Value> {
+        loop {
+            match self.socket.next() {
+                Some(Ok(Message::Text(text))) => return Some(serde_json::from_str(text).unwrap()),
+                Some(Ok(Message::Close(..))) => return None,
+                Some(other) => assert!(matches!(other, Ok(Message::Ping(_) | Message::Pong)), "{other:?}"),
+                None => self.socket.fill().await.ok()?,
+            }
+        }
+    }
+}
+
+/// The next event, waiting for it; flushes as the agent does.
+pub(crate) async fn event(connection: &mut Box<dyn LiveConnection>) -> Result<LiveEvent<'static>, LiveError> {
+    loop {
+        if let Some(event) = connection.next() {
+            return Ok(owned(event));
+        }
+        poll_fn(|context| {
+            let _ = connection.poll_flush(context);
+            connection.poll_fill(context)
+        })
+        .await?;
+    }
+}
+
+/// The events that have come when somebody stops looking.
+pub(crate) async fn flush(connection: &mut Box<dyn LiveConnection>) {
+    poll_fn(|context| connection.poll_flush(context)).await.unwrap();
+}
+
+/// The same event without what it borrows.
+pub(crate) fn owned(event: LiveEvent<'_>) -> LiveEvent<'static> {
+    use quarterdeck_contracts::{Audio, Words};
+    let words = |words: Words<'_>| Words { text: words.text.into_owned().into(), stage: words.stage };
+    match event {
+        LiveEvent::Audio(Audio::Pcm(bytes)) => LiveEvent::Audio(Audio::Pcm(bytes.into_owned().into())),
+        LiveEvent::Audio(Audio::Base64(text)) => LiveEvent::Audio(Audio::Base64(text.into_owned().into())),
+        LiveEvent::Heard(heard) => LiveEvent::Heard(words(heard)),
+        LiveEvent::Said(said) => LiveEvent::Said(words(said)),
+        LiveEvent::Calls(calls) => LiveEvent::Calls(calls),
+        LiveEvent::CallsCancelled(ids) => LiveEvent::CallsCancelled(ids),
+        LiveEvent::PersonSpeaks => LiveEvent::PersonSpeaks,
+        LiveEvent::Interrupted => LiveEvent::Interrupted,
+        LiveEvent::GenerationComplete => LiveEvent::GenerationComplete,
+        LiveEvent::TurnComplete { more_follows } => LiveEvent::TurnComplete { more_follows },
+        LiveEvent::GoingAway { left } => LiveEvent::GoingAway { left },
+        LiveEvent::Resumable(handle) => LiveEvent::Resumable(handle),
+        LiveEvent::Usage(usage) => LiveEvent::Usage(usage),
+        LiveEvent::Trouble(what) => LiveEvent::Trouble(what),
+        other => panic!("an event that the tests do not know: {other:?}"),
+    }
+}
+
+pub(crate) fn opening() -> LiveOpening {
+    LiveOpening {
+        system: "You are a terse assistant.".into(),
+        tools: Arc::new([]),
+        resume: None,
+        history: Vec::new(),
+        asks: false,
+    }
+}
+
+pub(crate) fn envelope(answer: HandlerAnswer) -> ToolResponse {
+    let meta: Meta = serde_json::from_value(json!({
+        "toolId": "x", "toolVersion": "1.0.0", "registryVersion": "r1", "responseSchemaVersion": "1",
+        "duration": 3, "timestamp": "2026-11-15T09:00:00Z",
+    }))
+    .unwrap();
+    answer.stamp(meta)
+}
