@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 
 use super::echo::Echo;
-use super::ending::Over;
+use super::ending::{Farewell, Over};
 use super::flights::{Flights, Landed};
 use super::journal::{self, Journal};
 use super::line::{Gone, HangUp, Line, Told};
@@ -75,8 +75,8 @@ pub(super) struct Call {
     is_ready: bool,
     leaving: watch::Receiver<Option<Instant>>,
     clock: Clock,
-    /// Until when the page may say that the farewell was heard.
-    pub(super) farewell_by: Option<Instant>,
+    /// When an end comes that was asked for.
+    pub(super) farewell: Option<Farewell>,
     pub(super) over: Option<Over>,
 }
 
@@ -148,7 +148,7 @@ impl Call {
                 stalled: None,
                 model_first: false,
             },
-            farewell_by: None,
+            farewell: None,
             over: None,
         };
         call.speech.follow(&call.session.state());
@@ -266,7 +266,9 @@ impl Call {
             self.greet();
         } else {
             tracing::info!(
-                session = self.session.id(), model = self.upstream.name(), connection = self.upstream.generation(),
+                session = self.session.id(),
+                model = self.upstream.name(),
+                connection = self.upstream.generation(),
                 "the model is back"
             );
         }
@@ -380,7 +382,11 @@ impl Call {
             Some((_, since)) if now - *since > STALLED => {
                 if let Some(line) = &mut self.line {
                     let dropped = line.drop_audio(KEPT_WHEN_STALLED);
-                    tracing::warn!(session = self.session.id(), dropped, "audio was dropped: the page does not read");
+                    tracing::warn!(
+                        session = self.session.id(),
+                        dropped,
+                        "audio was dropped: the page does not read"
+                    );
                 }
                 return true;
             }

@@ -73,10 +73,12 @@ mod tests {
         echo.push(&Audio::Base64("QUJD".into()));
         assert!(echo.bytes.len() <= MOST);
         let mut given = Vec::new();
-        echo.drain(|audio| given.push(match audio {
-            Audio::Pcm(bytes) => u32::from(bytes[0]),
-            Audio::Base64(text) => text.len() as u32,
-        }));
+        echo.drain(|audio| {
+            given.push(match audio {
+                Audio::Pcm(bytes) => u32::from(bytes[0]),
+                Audio::Base64(text) => text.len() as u32,
+            })
+        });
         assert_eq!(given.len(), MOST / 640, "200 pieces of 20 ms, of which the last is in base64");
         assert_eq!(given.last(), Some(&4));
         assert_eq!(given[given.len() - 2], u32::from(999_u32 as u8));

@@ -14,6 +14,18 @@ use super::unavailable;
 /// How long the model's end may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
 
+/// How long a model may take for its last words.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(30);
+
+/// When an end that was asked for comes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Farewell {
+    /// Then, unless the model is speaking.
+    by: Instant,
+    /// Then, whatever happens.
+    latest: Instant,
+}
+
 /// Why a call is over.
 #[derive(Debug)]
 pub(super) enum Over {
@@ -32,7 +44,19 @@ pub(super) enum Over {
 impl Call {
     /// Whether an end waits for something to be heard.
     pub(super) fn awaits_farewell(&self) -> bool {
-        self.farewell_by.is_some()
+        self.farewell.is_some()
+    }
+
+    /// An end was asked for. It comes after the model's last words, or without them when there are none.
+    pub(super) fn end_is_asked(&mut self) {
+        let now = Instant::now();
+        let patience = if self.speech.is_quiet() {
+            self.speech.unheard() + self.agent.settings.farewell
+        } else {
+            LONGEST_FAREWELL
+        };
+        self.farewell = Some(Farewell { by: now + patience, latest: now + LONGEST_FAREWELL });
+        self.hurry();
     }
 
     /// Ends the call if an end was asked for, its turn is over, and everything before it has been heard.
@@ -40,7 +64,7 @@ impl Call {
         let unheard = self.speech.unheard();
         if unheard.is_zero() || self.line.is_none() {
             self.end_now_if_asked();
-        } else if self.awaits_farewell() && self.speech.is_quiet() {
+        } else if self.speech.is_quiet() {
             // The page says when it has played everything; if it never does, the time that it takes is known.
             self.end_within(unheard + self.agent.settings.farewell);
         }
@@ -48,14 +72,18 @@ impl Call {
 
     /// An end that was asked for comes at the latest after this time.
     pub(super) fn end_within(&mut self, time: Duration) {
-        self.farewell_by = Some(Instant::now() + time);
-        self.hurry();
+        if let Some(farewell) = &mut self.farewell {
+            let by = Instant::now() + time;
+            *farewell = Farewell { by, latest: by };
+            self.hurry();
+        }
     }
 
     /// Ends the call when its farewell takes too long, or nobody says that it was heard.
     pub(super) fn end_if_overdue(&mut self, now: Instant) {
-        if self.farewell_by.is_some_and(|by| by <= now) {
-            self.farewell_by = None;
+        let Some(Farewell { by, latest }) = self.farewell else { return };
+        if now >= by && (now >= latest || self.speech.is_quiet()) {
+            self.farewell = None;
             self.session.turn_completed();
             self.end_now_if_asked();
         }

@@ -18,9 +18,6 @@ use crate::describe;
 /// How long a connection is taken to last when a provider does not say.
 const USUALLY_LEFT: Duration = Duration::from_secs(10);
 
-/// How long a model may take to say goodbye once a tool has ended the call.
-const LONGEST_FAREWELL: Duration = Duration::from_secs(30);
-
 impl Call {
     /// Looks at everything that has arrived from the model.
     pub(super) fn hear_model(&mut self) {
@@ -60,7 +57,11 @@ impl Call {
             LiveEvent::TurnComplete { more_follows } => self.turn_complete(more_follows),
             LiveEvent::GoingAway { left } => {
                 let left = left.unwrap_or(USUALLY_LEFT);
-                tracing::info!(session = self.session.id(), left_ms = left.as_millis() as u64, "the model goes away");
+                tracing::info!(
+                    session = self.session.id(),
+                    left_ms = left.as_millis() as u64,
+                    "the model goes away"
+                );
                 self.upstream.leaves(Instant::now() + left);
                 self.hurry();
             }
@@ -70,7 +71,12 @@ impl Call {
                 self.keep_journal();
             }
             LiveEvent::Trouble(what) => {
-                tracing::warn!(session = self.session.id(), model = self.upstream.name(), what, "trouble with the model");
+                tracing::warn!(
+                    session = self.session.id(),
+                    model = self.upstream.name(),
+                    what,
+                    "trouble with the model"
+                );
             }
             // Without a handle the older one stays as good as it was.
             LiveEvent::Resumable(None) | LiveEvent::Usage(_) => {}
@@ -165,13 +171,17 @@ impl Call {
         let Landed { call, reply, generation, is_last } = landed;
         let Reply::Answer(answer) = reply else {
             // In speech nobody waits for a person: the call is answered first and decided later.
-            tracing::error!(session = self.session.id(), tool = call.name, "a spoken call waits for a person");
+            tracing::error!(
+                session = self.session.id(),
+                tool = call.name,
+                "a spoken call waits for a person"
+            );
             return;
         };
         let state = self.session.state();
         self.speech.follow(&state);
         if state.pending_end_voice_session.is_some() && !self.awaits_farewell() {
-            self.end_within(LONGEST_FAREWELL);
+            self.end_is_asked();
         }
         self.tell(Told::Result { id: &call.shown, response: &answer.response });
         let is_asked_here = generation == self.upstream.generation() && self.upstream.is_connected();

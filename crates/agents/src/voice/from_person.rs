@@ -99,10 +99,10 @@ impl Call {
         let state = self.session.state();
         self.speech.follow(&state);
         self.keep_journal();
-        self.farewell_by = None;
         // An end that was asked for is void now; one that nobody may undo comes all the same.
-        if state.pending_end_voice_session.is_some() {
-            self.end_within(AFTER_CUT);
+        match state.pending_end_voice_session {
+            Some(_) => self.end_within(AFTER_CUT),
+            None => self.farewell = None,
         }
     }
 

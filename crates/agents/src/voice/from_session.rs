@@ -11,7 +11,9 @@ impl Call {
     pub(super) fn session_says(&mut self, event: ClientEvent) {
         match event {
             ClientEvent::Message(value) => self.tell(Told::Message(&value)),
-            ClientEvent::Progress { call_id, text } => self.tell(Told::Progress { id: &call_id, text: &text }),
+            ClientEvent::Progress { call_id, text } => {
+                self.tell(Told::Progress { id: &call_id, text: &text })
+            }
             ClientEvent::Confirmation { call_id, request } => {
                 self.tell(Told::Confirmation { id: &call_id, request: &request });
                 self.questions.retain(|(id, _)| *id != call_id);

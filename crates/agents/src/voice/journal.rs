@@ -188,11 +188,10 @@ mod tests {
         let mut journal = Journal::default();
         turn(&mut journal, "Who built the Fram?", "Colin Archer.");
         journal.resumable("sim", "h1".into());
-        assert_eq!(journal.retell("sim", &[]), Retold {
-            handle: Some("h1".into()),
-            history: vec![],
-            asks: false
-        });
+        assert_eq!(
+            journal.retell("sim", &[]),
+            Retold { handle: Some("h1".into()), history: vec![], asks: false }
+        );
         turn(&mut journal, "When?", "In 1892.");
         let retold = journal.retell("sim", &[]);
         assert_eq!(retold.handle.as_deref(), Some("h1"));
@@ -219,7 +218,10 @@ mod tests {
         journal.heard("who w", Stage::Guess);
         journal.heard("Nansen?", Stage::Last);
         let retold = journal.retell("sim", &[]);
-        assert_eq!((told(&retold).as_slice(), retold.asks), ([(Speaker::Person, "Who was Nansen?")].as_slice(), true));
+        assert_eq!(
+            (told(&retold).as_slice(), retold.asks),
+            ([(Speaker::Person, "Who was Nansen?")].as_slice(), true)
+        );
         journal.said("A scien");
         let retold = journal.retell("sim", &[]);
         assert_eq!(retold.history.len(), 3, "the half answer, and a note that it was cut: {retold:?}");

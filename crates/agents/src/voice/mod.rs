@@ -117,9 +117,7 @@ impl VoiceAgent {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
         let (leaving, _) = watch::channel(None);
         let calls = Mutex::default();
-        Self {
-            inner: Arc::new(Inner { orchestrator, registry, model, prompts, settings, calls, leaving }),
-        }
+        Self { inner: Arc::new(Inner { orchestrator, registry, model, prompts, settings, calls, leaving }) }
     }
 
     /// The model that speaks, `gemini/gemini-3.8-live`.
@@ -202,9 +200,8 @@ impl Inner {
         loop {
             {
                 let mut calls = self.lock();
-                let is_busy = calls
-                    .get(&visitor.client.id)
-                    .is_some_and(|known| known.has_line.load(Ordering::Acquire));
+                let is_busy =
+                    calls.get(&visitor.client.id).is_some_and(|known| known.has_line.load(Ordering::Acquire));
                 if !is_busy {
                     let (sender, lines) = mpsc::channel(1);
                     let has_line = Arc::new(AtomicBool::new(true));
@@ -246,7 +243,11 @@ impl Inner {
 async fn refuse(mut line: Box<dyn Line>, error: &SessionError, now_ms: u64) {
     let why = match error {
         SessionError::Blocked(block) => {
-            tracing::info!(client = block.client_id, left_ms = block.until_ms.saturating_sub(now_ms), "a blocked client called");
+            tracing::info!(
+                client = block.client_id,
+                left_ms = block.until_ms.saturating_sub(now_ms),
+                "a blocked client called"
+            );
             line.send(Told::Blocked(block));
             return line.hang_up(HangUp::Refused).await;
         }

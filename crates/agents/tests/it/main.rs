@@ -1,4 +1,4 @@
-//! The turn without a runtime, and the text agent with a scripted model and the real orchestrator.
+//! The turn without a runtime, and the agents with a scripted model and the real orchestrator.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -8,4 +8,5 @@ mod person;
 mod prompt;
 mod talk;
 mod turn;
+mod voice;
 mod world;

@@ -139,6 +139,10 @@ pub(crate) fn call(id: &str, name: &str, args: Value) -> ModelCall {
 pub(crate) struct HandClock(Mutex<SystemTime>);
 
 impl HandClock {
+    pub(crate) fn at(time: SystemTime) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(time)))
+    }
+
     pub(crate) fn advance(&self, by: Duration) {
         *self.0.lock().unwrap() += by;
     }
@@ -168,7 +172,7 @@ impl World {
 
     pub(crate) fn with(settings: Settings) -> Self {
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800);
-        let clock = Arc::new(HandClock(Mutex::new(start)));
+        let clock = HandClock::at(start);
         Self::on(Arc::new(MemoryStore::new()), clock, Arc::default(), settings)
     }
 
@@ -302,24 +306,33 @@ fn definition(tool: &str, more: Value) -> Value {
 
 fn registry(runs: &Arc<Mutex<BTreeMap<String, u32>>>) -> Registry {
     let reads = json!({ "category": "retrieval", "sideEffects": "read_only", "idempotent": true });
-    let definitions = [
-        definition("look", reads),
-        definition("book", json!({})),
-        definition("pay", json!({ "requiresConfirmation": true })),
-        definition("slow_book", json!({})),
-        definition("block", json!({ "control": true, "capabilities": ["moderation"] })),
-        definition("speak", json!({ "allowedModes": ["voice"], "sideEffects": "none" })),
+    let tools = [
+        ("look", reads),
+        ("book", json!({})),
+        ("pay", json!({ "requiresConfirmation": true })),
+        ("slow_book", json!({})),
+        ("block", json!({ "control": true, "capabilities": ["moderation"] })),
+        ("speak", json!({ "allowedModes": ["voice"], "sideEffects": "none" })),
     ];
+    let hash: &'static str = Box::leak(native_source_hash([("handler.rs", HANDLER)]).into_boxed_str());
+    let handlers = tools.iter().map(|(id, _)| {
+        let (id, runs) = (*id, runs.clone());
+        NativeHandler::new(id, hash, move |args: Value, context| perform(id, args, context, runs.clone()))
+    });
+    registry_of(&tools, Arc::new(NativeHost::new(handlers)))
+}
+
+/// A registry of tools that differ from the ordinary one in what is said of them here.
+pub(crate) fn registry_of(tools: &[(&str, Value)], host: Arc<dyn HandlerHost>) -> Registry {
     let files = tree("");
     let hash = native_source_hash([("handler.rs", HANDLER)]);
-    let ids: Vec<&'static str> = vec!["look", "book", "pay", "slow_book", "block", "speak"];
-    for (id, definition) in ids.iter().zip(&definitions) {
+    for (id, more) in tools {
         let folder = id.replace('_', "-");
-        files.write(&format!("{folder}/schema.json"), definition.to_string());
+        files.write(&format!("{folder}/schema.json"), definition(id, more.clone()).to_string());
         files.write(&format!("{folder}/guide.md"), "# Tool\n\nDoes it. Use it when testing.\n");
         files.write(&format!("{folder}/handler.rs"), HANDLER);
     }
-    let inspector = NativeInspector::new(ids.iter().map(|id| ((*id).to_owned(), hash.clone())));
+    let inspector = NativeInspector::new(tools.iter().map(|(id, _)| ((*id).to_owned(), hash.clone())));
     let options = Options {
         inspectors: Inspectors { js: &JsInspector, native: &inspector },
         deny_lossy: false,
@@ -327,12 +340,7 @@ fn registry(runs: &Arc<Mutex<BTreeMap<String, u32>>>) -> Registry {
     };
     let compilation = compile(&Tree::read(files.path()).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
-    let hash: &'static str = Box::leak(hash.into_boxed_str());
-    let handlers = ids.into_iter().map(|id| {
-        let runs = runs.clone();
-        NativeHandler::new(id, hash, move |args: Value, context| perform(id, args, context, runs.clone()))
-    });
-    let hosts = Hosts { js: Arc::new(NoJs), native: Arc::new(NativeHost::new(handlers)) };
+    let hosts = Hosts { js: Arc::new(NoJs), native: host };
     Registry::from_artifact(artifact, files.path(), hosts).unwrap()
 }
 

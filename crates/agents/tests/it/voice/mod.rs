@@ -1,0 +1,7 @@
+//! The voice agent between a model and a page that do what a test wants.
+
+mod calling;
+mod ending;
+mod losing;
+mod stage;
+mod talking;

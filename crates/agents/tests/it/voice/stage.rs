@@ -1,0 +1,507 @@
+//! A model and a page that do what a test wants, and the voice agent between them. The clock stands still.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context as TaskContext, Poll};
+use std::time::{Duration, SystemTime};
+
+use quarterdeck_agents::voice::{Asked, Gone, HangUp, Line, Opening, Parts, Settings, Told, VoiceAgent};
+use quarterdeck_agents::{Prompts, Situation, text::Visitor};
+use quarterdeck_contracts::handler::{
+    BoxFuture, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits,
+};
+use quarterdeck_contracts::{
+    Audio, CallArguments, Commit, HandlerAnswer, LiveConnecting, LiveConnection, LiveError, LiveErrorKind,
+    LiveEvent, LiveInput, LiveModel, LiveOpening, ModelCall, Outcome, Provider, Speaker, Stage, Store, Table,
+    Words,
+};
+use quarterdeck_runtime::{Client, Orchestrator};
+use quarterdeck_store::MemoryStore;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::world::{HandClock, registry_of};
+
+/// What a page sends, for keeps.
+#[derive(Debug, Clone)]
+pub(crate) enum Says {
+    Audio(Vec<u8>),
+    Text(&'static str),
+    Confirm(String, bool),
+    Drained,
+    Interrupt,
+    Stop,
+}
+
+/// The test's end of a line.
+pub(crate) struct Page {
+    says: Option<mpsc::UnboundedSender<Says>>,
+    told: Arc<Mutex<Vec<String>>>,
+    tokens: Arc<Mutex<Vec<String>>>,
+    /// Whether the page takes what it is sent.
+    reads: Arc<Mutex<bool>>,
+    waiting: Arc<Mutex<usize>>,
+}
+
+/// The agent's end of it.
+struct PageLine {
+    from: mpsc::UnboundedReceiver<Says>,
+    arrived: VecDeque<Says>,
+    lent: Option<Says>,
+    told: Arc<Mutex<Vec<String>>>,
+    tokens: Arc<Mutex<Vec<String>>>,
+    reads: Arc<Mutex<bool>>,
+    waiting: Arc<Mutex<usize>>,
+}
+
+impl Page {
+    fn new() -> (Self, Box<dyn Line>) {
+        let (says, from) = mpsc::unbounded_channel();
+        let page = Self {
+            says: Some(says),
+            told: Arc::default(),
+            tokens: Arc::default(),
+            reads: Arc::new(Mutex::new(true)),
+            waiting: Arc::default(),
+        };
+        let line = PageLine {
+            from,
+            arrived: VecDeque::new(),
+            lent: None,
+            told: page.told.clone(),
+            tokens: page.tokens.clone(),
+            reads: page.reads.clone(),
+            waiting: page.waiting.clone(),
+        };
+        (page, Box::new(line))
+    }
+
+    pub(crate) async fn says(&self, says: Says) {
+        self.says.as_ref().unwrap().send(says).unwrap();
+        settle().await;
+    }
+
+    /// Its network is gone.
+    pub(crate) async fn vanishes(&mut self) {
+        self.says = None;
+        settle().await;
+    }
+
+    /// What it was told since the last look, one line each.
+    pub(crate) fn told(&self) -> String {
+        let mut told = std::mem::take(&mut *self.told.lock().unwrap()).join("\n");
+        told.push('\n');
+        told
+    }
+
+    pub(crate) fn token(&self) -> String {
+        self.tokens.lock().unwrap().last().expect("nobody was asked").clone()
+    }
+
+    pub(crate) fn stops_reading(&self) {
+        *self.reads.lock().unwrap() = false;
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        *self.waiting.lock().unwrap()
+    }
+}
+
+impl Line for PageLine {
+    fn poll_fill(&mut self, context: &mut TaskContext<'_>) -> Poll<Result<(), Gone>> {
+        match self.from.poll_recv(context) {
+            Poll::Ready(Some(says)) => {
+                self.arrived.push_back(says);
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(None) => Poll::Ready(Err(Gone::Lost)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn next(&mut self) -> Option<Asked<'_>> {
+        self.lent = Some(self.arrived.pop_front()?);
+        Some(match self.lent.as_ref()? {
+            Says::Audio(bytes) => Asked::Audio(Audio::Pcm(bytes.as_slice().into())),
+            Says::Text(text) => Asked::Text(text),
+            Says::Confirm(token, is_approved) => Asked::Confirm { token, is_approved: *is_approved },
+            Says::Drained => Asked::Drained,
+            Says::Interrupt => Asked::Interrupt,
+            Says::Stop => Asked::Stop,
+        })
+    }
+
+    fn send(&mut self, told: Told<'_>) {
+        let line = match told {
+            Told::Ready { is_resumed, provider, .. } => format!("ready {provider} resumed={is_resumed}"),
+            Told::Audio(audio) => {
+                *self.waiting.lock().unwrap() += audio.samples_len();
+                format!("audio {}", audio.samples_len())
+            }
+            Told::Transcript { by, text, is_final } => {
+                let by = if by == Speaker::Person { "person" } else { "model" };
+                format!("{by}{}: {text}", if is_final { "" } else { " (guess)" })
+            }
+            Told::Call { id, name, args } => format!("call {id} {name} {args}"),
+            Told::Result { id, response } => format!("result {id} {}", outcome(&response.outcome)),
+            Told::Confirmation { id, request } => {
+                let token = request.token.as_ref().expect("a page gets the token");
+                self.tokens.lock().unwrap().push(token.expose().to_owned());
+                format!("asked {id} {}", request.preview)
+            }
+            Told::Progress { id, text } => format!("progress {id} {text}"),
+            Told::Interrupted => "interrupted".into(),
+            Told::TurnComplete => "turn complete".into(),
+            Told::Blocked(block) => format!("blocked: {}", block.message),
+            Told::End(end) => format!(
+                "end {} closing={} text={}",
+                end.reason,
+                end.closing_message.as_deref().unwrap_or("-"),
+                end.text_response.as_deref().unwrap_or("-")
+            ),
+            Told::Error(error) => format!("error {}: {}", error.kind, error.message),
+            Told::GoingAway { in_ms } => format!("going away in {in_ms}"),
+            Told::Message(value) => format!("message {value}"),
+        };
+        self.told.lock().unwrap().push(line);
+    }
+
+    fn poll_flush(&mut self, _: &mut TaskContext<'_>) -> Poll<Result<(), Gone>> {
+        if !*self.reads.lock().unwrap() {
+            return Poll::Pending;
+        }
+        *self.waiting.lock().unwrap() = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    fn waiting(&self) -> usize {
+        *self.waiting.lock().unwrap()
+    }
+
+    fn drop_audio(&mut self, keep: usize) -> usize {
+        let mut waiting = self.waiting.lock().unwrap();
+        let dropped = waiting.saturating_sub(keep);
+        *waiting -= dropped;
+        dropped
+    }
+
+    fn ping(&mut self) {
+        self.told.lock().unwrap().push("ping".into());
+    }
+
+    fn hang_up(self: Box<Self>, why: HangUp) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.told.lock().unwrap().push(format!("hung up: {why:?}"));
+        Box::pin(std::future::ready(()))
+    }
+}
+
+pub(crate) fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Success(data) => data.to_string(),
+        Outcome::Failure(error) => error.kind.to_string(),
+    }
+}
+
+type Sent = Result<LiveEvent<'static>, LiveError>;
+
+/// A model that is spoken with, played by the test.
+#[derive(Default)]
+pub(crate) struct Actor {
+    openings: Mutex<Vec<LiveOpening>>,
+    connections: Mutex<Vec<Option<mpsc::UnboundedSender<Sent>>>>,
+    /// Every input, with the number of the connection.
+    inputs: Arc<Mutex<Vec<(usize, String)>>>,
+    /// How the next attempts to connect fail.
+    pub(crate) fails: Mutex<VecDeque<LiveErrorKind>>,
+}
+
+struct ActorConnection {
+    number: usize,
+    from: mpsc::UnboundedReceiver<Sent>,
+    arrived: VecDeque<LiveEvent<'static>>,
+    inputs: Arc<Mutex<Vec<(usize, String)>>>,
+}
+
+impl Actor {
+    /// Says something on the last connection.
+    pub(crate) async fn says(&self, event: LiveEvent<'static>) {
+        self.sends([event]).await;
+    }
+
+    /// Says several things at once.
+    pub(crate) async fn sends(&self, events: impl IntoIterator<Item = LiveEvent<'static>>) {
+        for event in events {
+            let connections = self.connections.lock().unwrap();
+            connections.last().unwrap().as_ref().unwrap().send(Ok(event)).unwrap();
+        }
+        settle().await;
+    }
+
+    /// The connection breaks.
+    pub(crate) async fn breaks(&self) {
+        let sender = self.connections.lock().unwrap().last_mut().unwrap().take().unwrap();
+        let _ = sender.send(Err(error(LiveErrorKind::Lost)));
+        settle().await;
+    }
+
+    pub(crate) fn openings(&self) -> Vec<LiveOpening> {
+        self.openings.lock().unwrap().clone()
+    }
+
+    /// What it got since the last look, one line each.
+    pub(crate) fn got(&self) -> String {
+        let inputs = std::mem::take(&mut *self.inputs.lock().unwrap());
+        inputs.into_iter().map(|(number, input)| format!("{number} {input}\n")).collect()
+    }
+}
+
+pub(crate) fn error(kind: LiveErrorKind) -> LiveError {
+    LiveError { kind, model: "actor/1".into(), code: Some(1011), detail: "told to".into() }
+}
+
+impl LiveModel for Actor {
+    fn declarations(&self) -> Provider {
+        Provider::GeminiJsonSchema
+    }
+
+    fn name(&self) -> &str {
+        "actor/1"
+    }
+
+    fn connect(&self, opening: LiveOpening) -> LiveConnecting {
+        self.openings.lock().unwrap().push(opening);
+        if let Some(kind) = self.fails.lock().unwrap().pop_front() {
+            return Box::pin(std::future::ready(Err(error(kind))));
+        }
+        let (sender, from) = mpsc::unbounded_channel();
+        let mut connections = self.connections.lock().unwrap();
+        connections.push(Some(sender));
+        let number = connections.len();
+        let inputs = self.inputs.clone();
+        let connection = ActorConnection { number, from, arrived: VecDeque::new(), inputs };
+        Box::pin(async move { Ok(Box::new(connection) as Box<dyn LiveConnection>) })
+    }
+}
+
+impl LiveConnection for ActorConnection {
+    fn poll_fill(&mut self, context: &mut TaskContext<'_>) -> Poll<Result<(), LiveError>> {
+        match self.from.poll_recv(context) {
+            Poll::Ready(Some(Ok(event))) => {
+                self.arrived.push_back(event);
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Err(error)),
+            Poll::Ready(None) => Poll::Pending,
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn next(&mut self) -> Option<LiveEvent<'_>> {
+        self.arrived.pop_front()
+    }
+
+    fn send(&mut self, input: LiveInput<'_>) {
+        let line = match input {
+            LiveInput::Audio(audio) => format!("audio {}", audio.samples_len()),
+            LiveInput::AudioEnded => "audio ended".into(),
+            LiveInput::Text(text) => format!("text {text}"),
+            LiveInput::Note { text, asks } => format!("note asks={asks} {text}"),
+            LiveInput::Result(result) => {
+                let silent = if result.is_silent { " silent" } else { "" };
+                let last = if result.is_last { " last" } else { "" };
+                let id = result.id.unwrap_or("-");
+                format!("result {id} {}{silent}{last}", outcome(&result.response.outcome))
+            }
+            LiveInput::Interrupt { .. } => "interrupt".into(),
+            other => format!("{other:?}"),
+        };
+        self.inputs.lock().unwrap().push((self.number, line));
+    }
+
+    fn poll_flush(&mut self, _: &mut TaskContext<'_>) -> Poll<Result<(), LiveError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn close(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.inputs.lock().unwrap().push((self.number, "closed".into()));
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Everything that a test looks at.
+pub(crate) struct Studio {
+    pub(crate) model: Arc<Actor>,
+    pub(crate) agent: VoiceAgent,
+    pub(crate) orchestrator: Orchestrator,
+    store: Arc<dyn Store>,
+    clock: Arc<HandClock>,
+    runs: Arc<Mutex<BTreeMap<String, u32>>>,
+}
+
+impl Studio {
+    pub(crate) fn new() -> Self {
+        let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800);
+        Self::on(Arc::new(MemoryStore::new()), HandClock::at(start), Arc::default())
+    }
+
+    /// Another process on the same store.
+    pub(crate) fn restarted(&self) -> Self {
+        Self::on(self.store.clone(), self.clock.clone(), self.runs.clone())
+    }
+
+    fn on(store: Arc<dyn Store>, clock: Arc<HandClock>, runs: Arc<Mutex<BTreeMap<String, u32>>>) -> Self {
+        let model = Arc::new(Actor::default());
+        let parts = quarterdeck_runtime::Parts {
+            clock: clock.clone(),
+            ..quarterdeck_runtime::Parts::new(store.clone())
+        };
+        let orchestrator = Orchestrator::new(parts);
+        let registry = registry_of(&tools(), Arc::new(Host { runs: runs.clone() }));
+        let agent = VoiceAgent::new(Parts {
+            orchestrator: orchestrator.clone(),
+            registry: Arc::new(registry),
+            model: model.clone(),
+            prompts: Prompts::default(),
+            settings: Settings::default(),
+        });
+        Self { model, agent, orchestrator, store, clock, runs }
+    }
+
+    pub(crate) fn runs(&self, tool: &str) -> u32 {
+        self.runs.lock().unwrap().get(tool).copied().unwrap_or(0)
+    }
+
+    pub(crate) async fn calls(&self, opening: Opening) -> Page {
+        let (page, line) = Page::new();
+        self.agent.call(&ann(), opening, line).await;
+        settle().await;
+        page
+    }
+
+    /// A call that stands, with nothing said in it.
+    pub(crate) async fn on_the_line(&self) -> Page {
+        let page = self.calls(Opening::default()).await;
+        assert_eq!(page.told(), "ready actor/1 resumed=false\n");
+        page
+    }
+
+    /// Ann is blocked for a minute.
+    pub(crate) async fn block(&self) {
+        let until_ms = self.orchestrator.now_ms() + 60_000;
+        let block = json!({ "clientId": "ann", "untilMs": until_ms, "message": "Enough for today." });
+        self.store.commit(Commit::default().put(Table::Blocks, "ann", block)).await.unwrap();
+    }
+
+    /// The session of Ann's call.
+    pub(crate) async fn session(&self) -> Opening {
+        let sessions = quarterdeck_runtime::sessions(&*self.store).await.unwrap();
+        let id = sessions.first().expect("a session").id.as_str().into();
+        Opening { session_id: Some(id), may_resume: true, pending_request: None }
+    }
+}
+
+pub(crate) fn ann() -> Visitor {
+    Visitor { client: Client::anonymous("ann"), situation: Situation::default() }
+}
+
+/// Lets everything happen that does not wait for the clock.
+pub(crate) async fn settle() {
+    tokio::time::sleep(Duration::from_millis(5)).await;
+}
+
+pub(crate) fn heard(text: &'static str) -> LiveEvent<'static> {
+    LiveEvent::Heard(Words { text: text.into(), stage: Stage::Last })
+}
+
+pub(crate) fn said(text: &'static str) -> LiveEvent<'static> {
+    LiveEvent::Said(Words { text: text.into(), stage: Stage::Piece })
+}
+
+pub(crate) fn audio(bytes: usize) -> LiveEvent<'static> {
+    LiveEvent::Audio(Audio::Pcm(vec![0; bytes].into()))
+}
+
+pub(crate) fn over() -> LiveEvent<'static> {
+    LiveEvent::TurnComplete { more_follows: false }
+}
+
+pub(crate) fn asks(calls: &[(&str, &str, Value)]) -> LiveEvent<'static> {
+    let call = |(id, name, args): &(&str, &str, Value)| ModelCall {
+        id: (!id.is_empty()).then(|| format!("function-{id}")),
+        name: (*name).into(),
+        arguments: CallArguments::Json(args.clone()),
+    };
+    LiveEvent::Calls(calls.iter().map(call).collect())
+}
+
+fn tools() -> Vec<(&'static str, Value)> {
+    let reads = json!({ "category": "retrieval", "sideEffects": "read_only", "idempotent": true });
+    let ends = json!({ "control": true, "sideEffects": "none" });
+    let both = |mut more: Value| {
+        more["allowedModes"] = json!(["text", "voice"]);
+        more
+    };
+    vec![
+        ("look", both(reads.clone())),
+        ("slow_look", both(reads)),
+        ("book", both(json!({}))),
+        ("slow_book", both(json!({}))),
+        ("pay", both(json!({ "requiresConfirmation": true }))),
+        ("leave", both(ends.clone())),
+        ("bid_farewell", both(ends.clone())),
+        ("hide", both(ends)),
+        ("write_only", json!({ "allowedModes": ["text"], "sideEffects": "none" })),
+    ]
+}
+
+struct Host {
+    runs: Arc<Mutex<BTreeMap<String, u32>>>,
+}
+
+struct Tool {
+    id: String,
+    runs: Arc<Mutex<BTreeMap<String, u32>>>,
+}
+
+impl HandlerHost for Host {
+    fn load(&self, handler: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
+        let id = handler.metadata.tool_id.to_string();
+        Ok(Arc::new(Tool { id, runs: self.runs.clone() }))
+    }
+}
+
+impl Handler for Tool {
+    fn run(
+        &self,
+        args: Value,
+        _: Arc<dyn Context>,
+        _: Limits,
+    ) -> BoxFuture<Result<HandlerAnswer, HostError>> {
+        *self.runs.lock().unwrap().entry(self.id.clone()).or_default() += 1;
+        let id = self.id.clone();
+        Box::pin(async move {
+            if id.starts_with("slow") {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+            }
+            let end = |after: &str| json!({ "type": "END_VOICE_SESSION", "after": after });
+            let intents = match id.as_str() {
+                "leave" => json!([end("current_turn")]),
+                "bid_farewell" => {
+                    json!([end("farewell_spoken"), { "type": "SUPPRESS_AUDIO", "value": true }])
+                }
+                "hide" => {
+                    json!([{ "type": "SUPPRESS_TRANSCRIPT", "value": true }, { "type": "SUPPRESS_AUDIO", "value": true }])
+                }
+                _ => json!([]),
+            };
+            let data = match id.as_str() {
+                "leave" => json!({ "reason": "done", "finalMessage": "Bye.", "textResponse": "We talked." }),
+                "look" | "slow_look" => json!({ "results": [args["what"]] }),
+                _ => json!({ "did": args["what"] }),
+            };
+            Ok(HandlerAnswer::parse(json!({ "ok": true, "data": data, "intents": intents })).unwrap())
+        })
+    }
+}
