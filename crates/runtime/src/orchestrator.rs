@@ -185,6 +185,11 @@ impl Orchestrator {
         epoch_ms(self.now())
     }
 
+    /// Whether a client has a voice session open.
+    pub fn is_speaking(&self, client: &str) -> bool {
+        self.shared.voices.speaks(client)
+    }
+
     /// Opens a session under a new id.
     pub async fn open(
         &self,

@@ -1,22 +1,27 @@
 //! What all requests share.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use quarterdeck_agents::text::TextAgent;
+use quarterdeck_agents::voice::VoiceAgent;
+use quarterdeck_contracts::ErrorType;
 use quarterdeck_runtime::{Orchestrator, Registry};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::watch;
 
 use crate::error::ApiError;
 use crate::identity::Identity;
+use crate::places::{Full, Place, Places};
 use crate::rates::Rates;
+use crate::voice::Tickets;
 
 /// What the server is made of.
 pub struct Deck {
     /// The agent that people write to.
     pub text: TextAgent,
+    /// The agent that people speak to, if there is one.
+    pub voice: Option<VoiceAgent>,
     /// Decides what models may do.
     pub orchestrator: Orchestrator,
     /// The tools.
@@ -56,6 +61,10 @@ pub struct Settings {
     pub streams_per_client: usize,
     /// How many answers are written at the same time.
     pub streams: usize,
+    /// How many connections that are spoken on are open at the most.
+    pub voice_connections: usize,
+    /// How many of them a client may have: its call, one that takes over, and a page that was just left.
+    pub voice_per_client: usize,
 }
 
 impl Default for Settings {
@@ -74,6 +83,8 @@ impl Default for Settings {
             requests_per_minute: 300,
             streams_per_client: 4,
             streams: 1_000,
+            voice_connections: 500,
+            voice_per_client: 3,
         }
     }
 }
@@ -81,6 +92,7 @@ impl Default for Settings {
 /// A running server's parts.
 pub struct App {
     pub(crate) text: TextAgent,
+    pub(crate) voice: Option<VoiceAgent>,
     pub(crate) orchestrator: Orchestrator,
     pub(crate) registry: Arc<Registry>,
     pub(crate) identity: Identity,
@@ -88,23 +100,26 @@ pub struct App {
     pub(crate) clients: Rates,
     pub(crate) addresses: Rates,
     pub(crate) requests: AtomicU64,
-    draining: AtomicBool,
-    streams: Arc<Semaphore>,
-    streams_of: Arc<Mutex<HashMap<String, usize>>>,
+    pub(crate) tickets: Tickets,
+    draining: watch::Sender<bool>,
+    streams: Places,
+    calls: Places,
 }
 
 impl App {
     /// Puts the parts together.
     pub fn new(deck: Deck) -> Arc<Self> {
-        let Deck { text, orchestrator, registry, identity, settings } = deck;
+        let Deck { text, voice, orchestrator, registry, identity, settings } = deck;
         Arc::new(Self {
             clients: Rates::per_minute(settings.messages_per_minute),
             addresses: Rates::per_minute(settings.requests_per_minute),
-            streams: Arc::new(Semaphore::new(settings.streams)),
-            streams_of: Arc::default(),
+            streams: Places::new(settings.streams, settings.streams_per_client),
+            calls: Places::new(settings.voice_connections, settings.voice_per_client),
+            tickets: Tickets::default(),
             requests: AtomicU64::new(0),
-            draining: AtomicBool::new(false),
+            draining: watch::Sender::new(false),
             text,
+            voice,
             orchestrator,
             registry,
             identity,
@@ -114,46 +129,64 @@ impl App {
 
     /// From now on nothing new is begun.
     pub(crate) fn begin_drain(&self) {
-        self.draining.store(true, Ordering::Release);
+        self.draining.send_replace(true);
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Acquire)
+        *self.draining.borrow()
+    }
+
+    /// Waits until nothing new is begun.
+    pub(crate) async fn drained(&self) {
+        // It ends early only if the sender is gone, and that is ours.
+        let _ = self.draining.subscribe().wait_for(|draining| *draining).await;
+    }
+
+    /// Lets calls end, and waits until nobody is on a line.
+    pub(crate) async fn end_calls(&self) {
+        if let Some(voice) = &self.voice {
+            voice.drain(self.settings.drain).await;
+        }
+        self.calls.all_free().await;
+    }
+
+    /// How many lines are open.
+    pub(crate) fn open_lines(&self) -> usize {
+        self.calls.taken()
     }
 
     /// Room for one more answer, or why there is none.
-    pub(crate) fn admit_stream(&self, client: &str) -> Result<StreamPermit, ApiError> {
+    pub(crate) fn admit_stream(&self, client: &str) -> Result<Place, ApiError> {
+        self.admit_anything()?;
+        self.streams.admit(client).map_err(|full| match full {
+            Full::All => ApiError::transient("Too many answers are being written. Please try again.", 2),
+            Full::Yours => ApiError::rate_limited("Too many answers are being written for you at once.", 2),
+        })
+    }
+
+    /// Room for one more line, or why there is none.
+    pub(crate) fn admit_call(&self, client: &str) -> Result<Place, ApiError> {
+        self.admit_anything()?;
+        self.calls.admit(client).map_err(|full| match full {
+            Full::All => ApiError::transient("Too many people are speaking. Please try again.", 5),
+            Full::Yours => ApiError::rate_limited("You have too many lines open. Close one of them.", 5),
+        })
+    }
+
+    fn admit_anything(&self) -> Result<(), ApiError> {
         if self.is_draining() {
             return Err(ApiError::transient("The server is about to stop. Please try again in a moment.", 5));
         }
-        let Ok(permit) = self.streams.clone().try_acquire_owned() else {
-            return Err(ApiError::transient("Too many answers are being written. Please try again.", 2));
-        };
-        let mut of = self.streams_of.lock().unwrap_or_else(PoisonError::into_inner);
-        let mine = of.entry(client.to_owned()).or_default();
-        if *mine >= self.settings.streams_per_client {
-            return Err(ApiError::rate_limited("Too many answers are being written for you at once.", 2));
-        }
-        *mine += 1;
-        Ok(StreamPermit { client: client.to_owned(), of: self.streams_of.clone(), _permit: permit })
+        Ok(())
     }
-}
 
-/// Room for one answer, given back when it is dropped.
-pub(crate) struct StreamPermit {
-    client: String,
-    of: Arc<Mutex<HashMap<String, usize>>>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Drop for StreamPermit {
-    fn drop(&mut self) {
-        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mine) = of.get_mut(&self.client) {
-            *mine -= 1;
-            if *mine == 0 {
-                of.remove(&self.client);
-            }
+    /// Whoever speaks does not write at the same time: two conversations would act past each other.
+    pub(crate) fn admit_writing(&self, client: &str) -> Result<(), ApiError> {
+        if self.orchestrator.is_speaking(client) {
+            let message = "You are in a call, and the chat is paused until it ends. Hang up to write.";
+            let error = ApiError::new(ErrorType::Conflict, message);
+            return Err(ApiError { retryable: true, retry_after: Some(5), ..error });
         }
+        Ok(())
     }
 }

@@ -140,6 +140,19 @@ impl Identity {
         Client::anonymous(format!("p_{}", &mark[..32]))
     }
 
+    /// What proves later that this server has said something to somebody. A purpose and a line break come first: no
+    /// header holds one, so that nothing that is sealed can be shown as a cookie, nor one purpose's for another's.
+    pub(crate) fn seal(&self, purpose: &str, parts: &[&str]) -> String {
+        self.sign(&format!("{purpose}\n{}", parts.join("\n")))
+    }
+
+    /// Whether that is so.
+    pub(crate) fn is_sealed(&self, purpose: &str, parts: &[&str], seal: &str) -> bool {
+        let said = format!("{purpose}\n{}", parts.join("\n"));
+        // Compared in constant time.
+        unhex(seal).is_some_and(|seal| hmac::verify(&self.key, said.as_bytes(), &seal).is_ok())
+    }
+
     fn sign(&self, id: &str) -> String {
         let tag = hmac::sign(&self.key, id.as_bytes());
         tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()

@@ -86,7 +86,7 @@ pub(crate) async fn typed<T: DeserializeOwned>(app: &App, body: Body) -> Result<
 }
 
 /// How deep brackets nest outside of strings. Counted before parsing, so that depth costs nothing.
-fn depth(bytes: &[u8]) -> usize {
+pub(crate) fn depth(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
     for byte in bytes {

@@ -1,7 +1,7 @@
 //! The agents over HTTP.
 //!
 //! The server receives built agents and never names a provider. It knows who asks, holds limits, and puts what happens
-//! into the words of each protocol: the AI SDK's UI message stream, the OpenAI API, and plain JSON.
+//! into the words of each protocol: the AI SDK's UI message stream, the OpenAI API, a WebSocket that is spoken on, and plain JSON.
 
 mod app;
 mod caller;
@@ -11,9 +11,11 @@ mod identity;
 mod input;
 mod listen;
 mod origin;
+mod places;
 mod rates;
 mod routes;
 mod stream;
+mod voice;
 
 pub use app::{App, Deck, Settings};
 pub use identity::{ApiKey, Identity, TokenError, TokenKey, TokenRules};

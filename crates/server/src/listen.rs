@@ -56,9 +56,10 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     app.begin_drain();
     let _ = draining.send(true);
     let most = u32::try_from(app.settings.max_connections).unwrap_or(u32::MAX);
-    let drained = tokio::time::timeout(app.settings.drain, room.acquire_many(most)).await;
-    if drained.is_err() {
-        let open = app.settings.max_connections - room.available_permits();
+    // A call outlives the connection that it began on.
+    let all = async { tokio::join!(room.acquire_many(most), app.end_calls()) };
+    if tokio::time::timeout(app.settings.drain, all).await.is_err() {
+        let open = app.settings.max_connections - room.available_permits() + app.open_lines();
         tracing::warn!(open, "connections were still open at the end of the drain");
     }
 }

@@ -74,6 +74,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     });
     let app = App::new(Deck {
         text: text.clone(),
+        voice: None,
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         identity: identity(&config)?,
@@ -182,6 +183,7 @@ fn settings(config: &Config) -> Settings {
         requests_per_minute: config.limits.requests_per_minute_address,
         streams_per_client: config.limits.streams_per_client,
         streams: config.limits.streams,
+        ..Settings::default()
     }
 }
 

@@ -13,10 +13,11 @@ use quarterdeck_contracts::sha256;
 use serde_json::{Value, json};
 
 use super::openapi::{Operation, event_stream, ui};
-use crate::app::{App, StreamPermit};
+use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input::{self, Id};
+use crate::places::Place;
 use crate::stream::{self, ui::UiMessage};
 
 /// The longest message that is taken, in characters.
@@ -46,6 +47,7 @@ pub(super) async fn post(
 ) -> Result<Response, ApiError> {
     let body = input::json(&app, body).await?;
     let (to, wish) = understand(&body)?;
+    app.admit_writing(&caller.client.id)?;
     app.clients
         .take(&caller.client.id, Instant::now())
         .map_err(|wait| ApiError::rate_limited("You write faster than we can read.", wait.as_secs() + 1))?;
@@ -84,7 +86,7 @@ pub(super) async fn resume(
     }
 }
 
-fn as_stream(reader: Reader, permit: Option<StreamPermit>) -> Response {
+fn as_stream(reader: Reader, permit: Option<Place>) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),

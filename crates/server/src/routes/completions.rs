@@ -41,6 +41,7 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> 
     let body = input::json(app, body).await?;
     let model = models::check(app, &body["model"])?;
     let (before, text) = conversation(&body)?;
+    app.admit_writing(&caller.client.id)?;
     app.clients
         .take(&caller.client.id, Instant::now())
         .map_err(|wait| ApiError::rate_limited("Too many messages.", wait.as_secs() + 1))?;

@@ -11,7 +11,9 @@ mod models;
 pub(crate) mod openapi;
 mod route;
 mod sessions;
+mod ticket;
 mod tools;
+mod voice;
 
 use std::sync::Arc;
 
@@ -38,6 +40,8 @@ fn table() -> Vec<Route> {
         Route::at("/api/tools").get(tools::list, tools::list_described()),
         Route::at("/api/tools/{id}").get(tools::get, tools::described()),
         Route::at("/api/me").get(me::get, me::described()),
+        Route::at("/api/voice/ticket").post(ticket::post, ticket::described()),
+        Route::at("/voice").get(voice::get, voice::described()),
         Route::at("/v1/chat/completions").post(completions::post, completions::described()),
         Route::at("/v1/models").get(models::list, models::list_described()),
         Route::at("/v1/models/{id}").get(models::get, models::described()),

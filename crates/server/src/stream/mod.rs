@@ -15,7 +15,7 @@ use quarterdeck_agents::text::{Event, Reader};
 use serde::Serialize;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::app::StreamPermit;
+use crate::places::Place;
 
 /// How long a connection is silent before a comment keeps it open.
 const KEEP_ALIVE: Duration = Duration::from_secs(12);
@@ -36,11 +36,11 @@ struct Following<W> {
     silence: Pin<Box<Sleep>>,
     has_spoken: bool,
     is_over: bool,
-    _permit: Option<StreamPermit>,
+    _permit: Option<Place>,
 }
 
 /// The body that tells a turn in some words.
-pub(crate) fn body(reader: Reader, words: impl Words, permit: Option<StreamPermit>) -> Body {
+pub(crate) fn body(reader: Reader, words: impl Words, permit: Option<Place>) -> Body {
     Body::new(Following {
         reader,
         words,

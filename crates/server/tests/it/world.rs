@@ -63,7 +63,7 @@ impl World {
             prompts: Prompts::default(),
             settings: TextSettings::default(),
         });
-        let app = App::new(Deck { text, orchestrator, registry, identity, settings });
+        let app = App::new(Deck { text, voice: None, orchestrator, registry, identity, settings });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();

@@ -63,6 +63,7 @@ pub fn document() -> Value {
         "servers": [{ "url": "/", "description": "This server" }],
         "tags": [
             { "name": "chat", "description": "Talking to the agent, and what was said." },
+            { "name": "voice", "description": "Speaking with the agent." },
             { "name": "tools", "description": "What the agent can do." },
             { "name": "client", "description": "Who the caller is." },
             { "name": "openai", "description": "The agent behind the OpenAI API." },

@@ -25,7 +25,7 @@ impl Form {
 type RefusalRow = (u16, &'static str, ErrorType, &'static str);
 
 /// Every status that a request is refused with.
-const REFUSALS: [RefusalRow; 12] = [
+const REFUSALS: [RefusalRow; 13] = [
     (
         400,
         "BadRequest",
@@ -42,11 +42,17 @@ const REFUSALS: [RefusalRow; 12] = [
     (404, "NotFound", ErrorType::NotFound, "There is no such thing, or it is somebody else's."),
     (405, "MethodNotAllowed", ErrorType::Validation, "The path does not take that method."),
     (408, "TooSlow", ErrorType::Transient, "The body did not arrive in time."),
-    (409, "Busy", ErrorType::Conflict, "An answer is still being written in this conversation."),
+    (
+        409,
+        "Busy",
+        ErrorType::Conflict,
+        "An answer is still being written in this conversation, or the client is in a call.",
+    ),
     (410, "Gone", ErrorType::SessionInactive, "The session has ended, or the question has expired."),
     (413, "TooLarge", ErrorType::Validation, "The body is too large."),
     (422, "Failed", ErrorType::Permanent, "The model failed, and asking again at once will not help."),
-    (429, "TooMany", ErrorType::RateLimit, "Too many requests, messages, or answers at once."),
+    (426, "UpgradeRequired", ErrorType::Validation, "The request asks for no WebSocket of version 13."),
+    (429, "TooMany", ErrorType::RateLimit, "Too many requests, messages, answers or lines at once."),
     (
         503,
         "Unavailable",

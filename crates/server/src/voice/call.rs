@@ -1,0 +1,149 @@
+//! From an upgraded connection to a call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use quarterdeck_agents::text::Visitor;
+use quarterdeck_agents::voice::{HangUp, Line, Opening, Told, VoiceAgent};
+use quarterdeck_contracts::{ErrorType, ToolError};
+use quarterdeck_websocket::{Role, WebSocket};
+use tokio::net::TcpStream;
+
+use super::line::{BrowserLine, First, LIMITS, Ties};
+use super::said::Start;
+use crate::app::App;
+use crate::places::Place;
+
+/// How long a page may take to say what it begins with.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a token for resuming is signed for.
+const PURPOSE: &str = "voice-resume";
+/// The longest name of a session.
+const LONGEST_ID: usize = 128;
+/// The longest request that a page may hand over, in characters.
+const LONGEST_REQUEST: usize = 500;
+/// The longest name of a time zone or a language.
+const LONGEST_NAME: usize = 64;
+
+/// A caller whose connection is about to become a WebSocket.
+pub(crate) struct Caught {
+    pub(crate) app: Arc<App>,
+    pub(crate) agent: VoiceAgent,
+    pub(crate) visitor: Visitor,
+    pub(crate) place: Place,
+}
+
+impl Caught {
+    /// Waits for the connection and for what the page begins with, and puts it through.
+    pub(crate) async fn put_through(self, upgrade: OnUpgrade) {
+        let upgraded = match upgrade.await {
+            Ok(upgraded) => upgraded,
+            Err(error) => return tracing::debug!(error = %error, "a line was lost before it stood"),
+        };
+        // The stream itself, so that nothing stands between a call and its bytes.
+        let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else {
+            return tracing::error!("a connection is not what the listener made it from");
+        };
+        let socket = WebSocket::new(parts.io.into_inner(), Role::Server, LIMITS, &parts.read_buf);
+        let Self { app, agent, mut visitor, place } = self;
+        let client = visitor.client.id.clone();
+        let mut line = Box::new(BrowserLine::new(socket, ties(app.clone(), client.clone(), place)));
+        let first = tokio::select! {
+            first = tokio::time::timeout(PATIENCE, line.first()) => first,
+            () = app.drained() => return line.hang_up(HangUp::Stopping).await,
+        };
+        let start = match first {
+            Err(_) => return line.hang_up(HangUp::Idle).await,
+            // Whoever was sent away has been told why.
+            Ok(First::Gone) => return line.hang_up(HangUp::Refused).await,
+            Ok(First::Other(fault)) => return refuse(line, fault).await,
+            Ok(First::Start(start)) => *start,
+        };
+        let said = |name: &Option<String>| name.clone().filter(|name| name.len() <= LONGEST_NAME);
+        visitor.situation.time_zone = said(&start.time_zone).or(visitor.situation.time_zone);
+        visitor.situation.locale = said(&start.locale).or(visitor.situation.locale);
+        match opening(start, |session, token| app.identity.is_sealed(PURPOSE, &[&client, session], token)) {
+            Ok(opening) => agent.call(&visitor, opening, line).await,
+            Err(fault) => refuse(line, fault).await,
+        }
+    }
+}
+
+fn ties(app: Arc<App>, client: String, place: Place) -> Ties {
+    let clock = app.orchestrator.clone();
+    Ties {
+        resume_token: Box::new(move |session| app.identity.seal(PURPOSE, &[&client, session])),
+        now_ms: Box::new(move || clock.now_ms()),
+        _place: Some(place),
+    }
+}
+
+async fn refuse(mut line: Box<dyn Line>, fault: String) {
+    line.send(Told::Error(&ToolError::new(ErrorType::Validation, fault)));
+    line.hang_up(HangUp::Refused).await;
+}
+
+/// What a page begins with, as far as it is believed.
+fn opening(start: Start, is_proved: impl Fn(&str, &str) -> bool) -> Result<Opening, String> {
+    let Start { session_id, resume_token, pending_request, .. } = start;
+    if session_id.as_deref().is_some_and(|id| !is_id(id)) {
+        return Err(format!(
+            "A `sessionId` has 1 to {LONGEST_ID} letters, digits and `-_.:@`. Leave it out for a new session."
+        ));
+    }
+    if pending_request.as_ref().is_some_and(|request| request.chars().count() > LONGEST_REQUEST) {
+        return Err(format!("A `pendingRequest` has at most {LONGEST_REQUEST} characters."));
+    }
+    let may_resume = match (&session_id, &resume_token) {
+        (Some(session), Some(token)) => is_proved(session, token),
+        _ => false,
+    };
+    let pending_request = pending_request.filter(|request| !request.trim().is_empty());
+    Ok(Opening { session_id: session_id.map(Into::into), may_resume, pending_request })
+}
+
+fn is_id(id: &str) -> bool {
+    (1..=LONGEST_ID).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(start: Start) -> Result<Opening, String> {
+        opening(start, |session, token| (session, token) == ("ses_1", "seal"))
+    }
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn a_session_goes_on_only_for_whoever_proves_it() {
+        let start = |id: &str, token| Start { session_id: some(id), resume_token: token, ..Start::default() };
+        let may_resume = |start| begun(start).unwrap().may_resume;
+        assert!(may_resume(start("ses_1", some("seal"))));
+        assert!(!may_resume(start("ses_1", some("other"))));
+        assert!(!may_resume(start("ses_2", some("seal"))));
+        assert!(!may_resume(start("ses_1", None)));
+        let opening = begun(Start { resume_token: some("seal"), ..Start::default() });
+        assert_eq!(opening, Ok(Opening::default()));
+    }
+
+    #[test]
+    fn what_a_page_hands_over_is_limited() {
+        let with_id = |id: String| begun(Start { session_id: Some(id), ..Start::default() });
+        let asking = |request: String| begun(Start { pending_request: Some(request), ..Start::default() });
+        assert!(with_id("a".repeat(128)).is_ok());
+        for bad in [String::new(), "a".repeat(129), "a b".into(), "ä".into(), "a\n".into(), "../x".into()] {
+            assert!(with_id(bad.clone()).is_err(), "{bad}");
+        }
+        let longest = "ä".repeat(500);
+        assert_eq!(asking(longest.clone()).unwrap().pending_request, Some(longest));
+        assert!(asking("ä".repeat(501)).is_err());
+        assert_eq!(asking(" ".into()).unwrap().pending_request, None);
+    }
+}

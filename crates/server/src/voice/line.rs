@@ -1,0 +1,277 @@
+//! The browser's end of a call.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use quarterdeck_agents::voice::{Asked, Gone, HangUp, Line, Told};
+use quarterdeck_contracts::{ErrorType, ToolError};
+use quarterdeck_websocket::{CloseCode, Limits, Message, WebSocket};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::pace::Pace;
+use super::said::{self, Form, Said, Start};
+use super::told;
+use crate::places::Place;
+
+/// What a page may send in one message: more than a second of audio in base64, and any text.
+pub(super) const LIMITS: Limits = Limits { message: 64 << 10 };
+/// Frames a second. Audio comes in fifty, and the rest is a person's.
+const FRAMES: (f64, f64) = (300.0, 1_000.0);
+/// Bytes of audio a second, and at once: twice as fast as anybody speaks, and what a page has kept while the network
+/// was gone.
+const AUDIO: (f64, f64) = (2.0 * 32_000.0, 10.0 * 32_000.0);
+/// How many messages a minute may be wrong, and be answered. A page that is wrong more often does not read answers.
+const FAULTS: (f64, f64) = (20.0 / 60.0, 20.0);
+/// How much that must arrive may wait for a page that does not read.
+const MOST_CONTROL: usize = 256 << 10;
+/// How long a page may take to close its end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the line has to know beyond its protocol.
+pub(super) struct Ties {
+    /// What proves later that a session was this page's.
+    pub(super) resume_token: Box<dyn Fn(&str) -> String + Send>,
+    /// The time of day.
+    pub(super) now_ms: Box<dyn Fn() -> u64 + Send>,
+    /// Room for it among the open lines, for as long as it is open.
+    pub(super) _place: Option<Place>,
+}
+
+/// A page on a WebSocket.
+pub(super) struct BrowserLine<S> {
+    socket: WebSocket<S>,
+    ties: Ties,
+    form: Form,
+    /// Holds a text that had to be unescaped.
+    words: String,
+    /// What the last message is to be answered with, by the line itself.
+    due: Option<Due>,
+    gone: Option<Gone>,
+    frames: Pace,
+    counted: u64,
+    audio: Pace,
+    faults: Pace,
+}
+
+enum Due {
+    Pong,
+    Fault(String),
+    TooFast,
+}
+
+impl<S> BrowserLine<S> {
+    pub(super) fn new(socket: WebSocket<S>, ties: Ties) -> Self {
+        Self {
+            socket: socket.with_last_words(told::last_words),
+            ties,
+            form: Form::Binary,
+            words: String::new(),
+            due: None,
+            gone: None,
+            frames: Pace::new(FRAMES.0, FRAMES.1),
+            counted: 0,
+            audio: Pace::new(AUDIO.0, AUDIO.1),
+            faults: Pace::new(FAULTS.0, FAULTS.1),
+        }
+    }
+
+    /// Answers what the line answers itself, and counts. A message is lent until the next one is asked for, so its
+    /// answer waits until then.
+    fn settle(&mut self) {
+        let arrived = self.socket.frames() - self.counted;
+        self.counted += arrived;
+        if arrived > 0 && !self.frames.take(arrived as f64) {
+            self.expel("too many frames");
+        }
+        match self.due.take() {
+            None => {}
+            Some(Due::Pong) => self.control(r#"{"type":"pong"}"#),
+            Some(Due::TooFast) => self.expel("audio faster than anybody speaks"),
+            Some(Due::Fault(_)) if !self.faults.take(1.0) => self.expel("too many messages that are wrong"),
+            Some(Due::Fault(fault)) => {
+                let error = ToolError::new(ErrorType::Validation, fault);
+                self.control(&told::fault(&error).to_string());
+            }
+        }
+    }
+
+    /// Sends a page away that does what it must not.
+    fn expel(&mut self, why: &'static str) {
+        if self.gone.is_none() {
+            let message = format!("The connection is closed because of {why}.");
+            let error = ToolError { retryable: true, ..ToolError::new(ErrorType::RateLimit, message) };
+            self.socket.send_text(&told::fault(&error).to_string());
+            self.socket.close(CloseCode::POLICY, why);
+            self.gone = Some(Gone::Expelled(why));
+        }
+    }
+
+    fn control(&mut self, text: &str) {
+        self.socket.send_text(text);
+        if self.socket.waiting() > MOST_CONTROL && self.socket.waiting_control() > MOST_CONTROL {
+            self.expel("messages that are not read");
+        }
+    }
+}
+
+/// The first thing that a page says.
+pub(super) enum First {
+    Start(Box<Start>),
+    /// It is gone, or was sent away.
+    Gone,
+    /// It says something else.
+    Other(String),
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> BrowserLine<S> {
+    /// Waits for what a page begins with.
+    pub(super) async fn first(&mut self) -> First {
+        loop {
+            match self.socket.next() {
+                Some(Ok(Message::Ping(_) | Message::Pong)) => {}
+                Some(Ok(Message::Text(text))) => {
+                    return match said::text(text) {
+                        Ok(Said::Start(start)) => {
+                            self.form = start.audio;
+                            First::Start(start)
+                        }
+                        Ok(_) => First::Other("The first message must be `start`.".into()),
+                        Err(fault) => First::Other(fault),
+                    };
+                }
+                Some(Ok(Message::Binary(_))) => {
+                    return First::Other(
+                        "The first message must be `start`, and audio comes after it.".into(),
+                    );
+                }
+                Some(Ok(Message::Close(..)) | Err(_)) => return First::Gone,
+                None => {
+                    self.settle();
+                    if self.gone.is_some() || self.socket.fill().await.is_err() {
+                        return First::Gone;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S> {
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        self.settle();
+        if let Some(gone) = &self.gone {
+            // What it is told goes out if it can; nobody waits for a page that has been sent away.
+            let _ = self.socket.poll_flush(context);
+            return Poll::Ready(Err(gone.clone()));
+        }
+        ready!(self.socket.poll_fill(context)).map_err(|_| self.gone.insert(Gone::Lost).clone()).into()
+    }
+
+    fn next(&mut self) -> Option<Asked<'_>> {
+        self.settle();
+        if self.gone.is_some() {
+            return None;
+        }
+        let said = match self.socket.next()? {
+            Ok(Message::Binary(bytes)) => said::pcm(bytes),
+            Ok(Message::Text(text)) => said::text(text),
+            Ok(Message::Ping(_) | Message::Pong) => Ok(Said::Nothing),
+            Ok(Message::Close(..)) => {
+                self.gone = Some(Gone::Closed);
+                return None;
+            }
+            Err(violation) => {
+                self.gone = Some(Gone::Expelled(violation.what));
+                return None;
+            }
+        };
+        Some(match said {
+            Ok(Said::Audio(audio)) => {
+                if !self.audio.take(audio.samples_len() as f64) {
+                    self.due = Some(Due::TooFast);
+                }
+                Asked::Audio(audio)
+            }
+            Ok(Said::Text(text)) => Asked::Text(kept(text, &mut self.words)),
+            Ok(Said::Confirm { token, approve }) => {
+                Asked::Confirm { token: kept(token, &mut self.words), is_approved: approve }
+            }
+            Ok(Said::Drained) => Asked::Drained,
+            Ok(Said::Interrupt) => Asked::Interrupt,
+            Ok(Said::Stop) => Asked::Stop,
+            Ok(Said::Nothing) => Asked::Alive,
+            Ok(Said::Ping) => {
+                self.due = Some(Due::Pong);
+                Asked::Alive
+            }
+            Ok(Said::Start(_)) => {
+                self.due = Some(Due::Fault("The call has begun already; `start` is said once.".into()));
+                Asked::Alive
+            }
+            Err(fault) => {
+                self.due = Some(Due::Fault(fault));
+                Asked::Alive
+            }
+        })
+    }
+
+    fn send(&mut self, told: Told<'_>) {
+        if self.gone.is_some() {
+            return;
+        }
+        match &told {
+            Told::Audio(audio) => told::audio(&mut self.socket, self.form, audio),
+            told => self.control(&told::json(told, &self.ties).to_string()),
+        }
+    }
+
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        let flushed = ready!(self.socket.poll_flush(context));
+        Poll::Ready(flushed.map_err(|_| self.gone.get_or_insert(Gone::Lost).clone()))
+    }
+
+    fn waiting(&self) -> usize {
+        self.socket.waiting()
+    }
+
+    fn drop_audio(&mut self, keep: usize) -> usize {
+        self.socket.drop_audio(keep)
+    }
+
+    fn ping(&mut self) {
+        self.socket.ping();
+    }
+
+    fn hang_up(mut self: Box<Self>, why: HangUp) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let (code, reason) = match why {
+            HangUp::Over => (CloseCode::NORMAL, "the call is over"),
+            HangUp::Stopping => (CloseCode::AWAY, "the server is about to stop"),
+            HangUp::TakenOver => (CloseCode(4001), "the call goes on elsewhere"),
+            HangUp::Refused => (CloseCode::POLICY, "not allowed"),
+            HangUp::Full => (CloseCode::TRY_AGAIN, "no room for another call"),
+            HangUp::Idle => (CloseCode(4002), "nothing was said for too long"),
+            HangUp::Failed => (CloseCode::INTERNAL, "the model cannot be reached"),
+        };
+        Box::pin(async move {
+            // Whoever does not take it in time does not get it.
+            let _ = tokio::time::timeout(PATIENCE, self.socket.finish(code, reason)).await;
+        })
+    }
+}
+
+/// A text where it lies, or where it is kept.
+fn kept<'a>(text: Cow<'a, str>, words: &'a mut String) -> &'a str {
+    match text {
+        Cow::Borrowed(text) => text,
+        Cow::Owned(text) => {
+            *words = text;
+            words
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

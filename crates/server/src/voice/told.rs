@@ -1,0 +1,125 @@
+//! What a page is told, in JSON.
+
+use jiff::Timestamp;
+use quarterdeck_agents::voice::Told;
+use quarterdeck_contracts::{Audio, ErrorType, Outcome, Speaker, ToolError, ToolResponse};
+use quarterdeck_runtime::Block;
+use quarterdeck_websocket::{Class, Opcode, Violation, WebSocket};
+use serde_json::{Value, json};
+
+use super::line::Ties;
+use super::said::Form;
+
+const AUDIO_HEAD: &[u8] = br#"{"type":"audio","data":""#;
+const AUDIO_TAIL: &[u8] = br#""}"#;
+
+/// Puts audio in line, in the form that the page takes. What is in that form already is copied once, into the frame.
+pub(super) fn audio<S>(socket: &mut WebSocket<S>, form: Form, audio: &Audio<'_>) {
+    let codec = base64_simd::STANDARD;
+    let around = AUDIO_HEAD.len() + AUDIO_TAIL.len();
+    match (form, audio) {
+        (Form::Binary, Audio::Pcm(pcm)) => {
+            socket.send(Opcode::Binary, Class::Audio, pcm.len(), |out| out.extend_from_slice(pcm));
+        }
+        (Form::Binary, Audio::Base64(text)) => {
+            let Ok(length) = codec.decoded_length(text.as_bytes()) else { return };
+            socket.send(Opcode::Binary, Class::Audio, length, |out| {
+                let begin = out.len();
+                if codec.decode_append(text.as_bytes(), out).is_err() {
+                    // Whoever handed it on has not looked at it. Silence is better than noise.
+                    out.resize(begin + length, 0);
+                }
+            });
+        }
+        (Form::Base64, Audio::Base64(text)) => {
+            socket.send(Opcode::Text, Class::Audio, around + text.len(), |out| {
+                out.extend_from_slice(AUDIO_HEAD);
+                out.extend_from_slice(text.as_bytes());
+                out.extend_from_slice(AUDIO_TAIL);
+            });
+        }
+        (Form::Base64, Audio::Pcm(pcm)) => {
+            socket.send(Opcode::Text, Class::Audio, around + codec.encoded_length(pcm.len()), |out| {
+                out.extend_from_slice(AUDIO_HEAD);
+                codec.encode_append(pcm, out);
+                out.extend_from_slice(AUDIO_TAIL);
+            });
+        }
+    }
+}
+
+/// Everything but audio.
+pub(super) fn json(told: &Told<'_>, ties: &Ties) -> Value {
+    match told {
+        Told::Ready { session_id, is_resumed, tools_version, provider } => json!({
+            "type": "ready", "sessionId": session_id, "resumeToken": (ties.resume_token)(session_id),
+            "resumed": is_resumed, "toolsVersion": tools_version, "provider": provider,
+            "audio": { "input": pcm16(16_000), "output": pcm16(24_000) },
+        }),
+        Told::Audio(_) => Value::Null,
+        Told::Transcript { by, text, is_final } => {
+            let role = match by {
+                Speaker::Person => "user",
+                Speaker::Model => "assistant",
+            };
+            json!({ "type": "transcript", "role": role, "text": text, "final": is_final })
+        }
+        Told::Call { id, name, args } => {
+            json!({ "type": "tool_call", "callId": id, "name": name, "args": args })
+        }
+        Told::Result { id, response } => result(id, response),
+        Told::Confirmation { id, request } => json!({
+            "type": "confirmation_request", "callId": id,
+            "token": request.token.as_ref().map(|token| token.expose()),
+            "tool": request.tool, "args": request.args, "preview": request.preview, "expires": request.expires,
+        }),
+        Told::Progress { id, text } => json!({ "type": "progress", "callId": id, "text": text }),
+        Told::Interrupted => json!({ "type": "interrupted" }),
+        Told::TurnComplete => json!({ "type": "turn_complete" }),
+        Told::Blocked(block) => timeout(block, (ties.now_ms)()),
+        Told::End(end) => json!({
+            "type": "session_end", "reason": end.reason, "closingMessage": end.closing_message,
+            "textResponse": end.text_response,
+        }),
+        Told::Error(error) => fault(error),
+        Told::GoingAway { in_ms } => json!({ "type": "going_away", "inMs": in_ms }),
+        // It has a type of its own, which must not be taken for one of ours.
+        Told::Message(value) => json!({ "type": "message", "data": value }),
+    }
+}
+
+/// An error as a message of its own.
+pub(super) fn fault(error: &ToolError) -> Value {
+    json!({ "type": "error", "error": short(error) })
+}
+
+/// What a page that broke the protocol reads before the close frame.
+pub(super) fn last_words(violation: &Violation) -> String {
+    let message = format!("The connection is closed because of {}.", violation.what);
+    fault(&ToolError::new(ErrorType::Validation, message)).to_string()
+}
+
+fn pcm16(rate: u32) -> Value {
+    json!({ "encoding": "pcm16", "rate": rate, "channels": 1 })
+}
+
+fn result(id: &str, response: &ToolResponse) -> Value {
+    let (is_ok, duration) = (response.is_ok(), response.meta.duration);
+    let mut told = json!({ "type": "tool_result", "callId": id, "ok": is_ok, "duration": duration });
+    if let Outcome::Failure(error) = &response.outcome {
+        told["error"] = short(error);
+    }
+    told
+}
+
+fn short(error: &ToolError) -> Value {
+    json!({ "type": error.kind, "message": error.message, "retryable": error.retryable })
+}
+
+fn timeout(block: &Block, now_ms: u64) -> Value {
+    let until = Timestamp::from_millisecond(block.until_ms as i64).unwrap_or(Timestamp::MAX);
+    json!({
+        "type": "timeout", "durationSeconds": block.until_ms.saturating_sub(now_ms).div_ceil(1_000),
+        "timeoutUntil": until.to_string(), "farewellMessage": block.message,
+    })
+}
