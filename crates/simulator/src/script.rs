@@ -1,6 +1,5 @@
 //! Replies that somebody has written down beforehand, for tests and measurements.
 
-mod place;
 mod read;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,14 +4,12 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use quarterdeck_contracts::{CallArguments, ChatErrorKind, Finish, ModelCall, Usage};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::place::Place;
 use super::{AtEnd, Order, Script, ScriptError, ScriptedReply};
+use crate::fields::{Fault, Field, Place};
 use crate::play::Beat;
 
-/// The longest pause.
-const LONGEST_PAUSE: u64 = 3_600_000;
 /// The most text of one reply that is repeated, in bytes: it is in the reply as a whole, too.
 const MOST_REPEATED: u64 = 64 * 1024 * 1024;
 
@@ -28,11 +26,8 @@ pub(super) fn script(text: &str) -> Result<Script, ScriptError> {
     })
 }
 
-/// Where something is wrong, and what.
-type Fault = (Place, String);
-
 fn read(value: &Value) -> Result<Script, Fault> {
-    let root = Place::default();
+    let root = Place::of("the script");
     let (replies, order, at_end) = match value {
         Value::Array(_) => (Field { value, place: root.field("replies") }, Order::Process, AtEnd::Over),
         Value::Object(_) => {
@@ -136,88 +131,4 @@ fn used(field: &Field<'_>) -> Result<Usage, Fault> {
     let all = field.object(&["inputTokens", "outputTokens"])?;
     let tokens = |name: &str| all.find(name).map_or(Ok(0), |field| field.number());
     Ok(Usage { input_tokens: tokens("inputTokens")?, output_tokens: tokens("outputTokens")? })
-}
-
-/// A value and where it stands.
-#[derive(Clone)]
-struct Field<'a> {
-    value: &'a Value,
-    place: Place,
-}
-
-/// An object all of whose fields are known.
-struct Fields<'a> {
-    fields: &'a Map<String, Value>,
-    place: Place,
-}
-
-impl<'a> Field<'a> {
-    fn fault<T>(&self, wanted: &str) -> Result<T, Fault> {
-        let found = match self.value {
-            Value::Null => "null",
-            Value::Bool(_) => "true or false",
-            Value::Number(_) => "a number",
-            Value::String(_) => "a text",
-            Value::Array(_) => "a list",
-            Value::Object(_) => "an object",
-        };
-        Err((self.place.clone(), format!("must be {wanted}, is {found}")))
-    }
-
-    fn string(&self) -> Result<&'a str, Fault> {
-        self.value.as_str().map_or_else(|| self.fault("a text"), Ok)
-    }
-
-    fn number(&self) -> Result<u64, Fault> {
-        self.value.as_u64().map_or_else(|| self.fault("a whole number from 0 on"), Ok)
-    }
-
-    fn items(&self) -> Result<Vec<Field<'a>>, Fault> {
-        let Some(items) = self.value.as_array() else { return self.fault("a list") };
-        Ok(items
-            .iter()
-            .enumerate()
-            .map(|(nth, value)| Field { value, place: self.place.item(nth) })
-            .collect())
-    }
-
-    fn one_or_many(&self) -> Vec<Field<'a>> {
-        self.items().unwrap_or_else(|_| vec![self.clone()])
-    }
-
-    fn object(&self, known: &[&str]) -> Result<Fields<'a>, Fault> {
-        let Some(fields) = self.value.as_object() else { return self.fault("an object") };
-        match fields.keys().find(|name| !known.contains(&name.as_str())) {
-            Some(unknown) => {
-                Err((self.place.field(unknown), format!("is not known; known are {}", known.join(", "))))
-            }
-            None => Ok(Fields { fields, place: self.place.clone() }),
-        }
-    }
-}
-
-impl<'a> Fields<'a> {
-    fn find(&self, name: &str) -> Option<Field<'a>> {
-        self.fields.get(name).map(|value| Field { value, place: self.place.field(name) })
-    }
-
-    fn needed(&self, name: &str) -> Result<Field<'a>, Fault> {
-        self.find(name).ok_or_else(|| (self.place.field(name), "is missing".into()))
-    }
-
-    fn text(&self, name: &str) -> Result<Option<&'a str>, Fault> {
-        self.find(name).map(|field| field.string()).transpose()
-    }
-
-    fn pause(&self, name: &str) -> Result<Option<Duration>, Fault> {
-        let Some(field) = self.find(name) else { return Ok(None) };
-        match field.number()? {
-            millis if millis <= LONGEST_PAUSE => Ok(Some(Duration::from_millis(millis))),
-            _ => Err((field.place, "is over an hour".into())),
-        }
-    }
-
-    fn wrong(&self, name: &str, problem: &str) -> Fault {
-        (self.place.field(name), problem.to_owned())
-    }
 }

@@ -4,6 +4,7 @@
 
 mod always;
 mod answers;
+mod live;
 mod manners;
 mod outcomes;
 mod refusals;

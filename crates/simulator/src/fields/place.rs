@@ -1,11 +1,15 @@
-//! Where in a script something stands.
+//! Where in a file something stands.
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 
 /// The way to a value.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Place(Vec<Step>);
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// What the file is called.
+    file: &'static str,
+    steps: Vec<Step>,
+}
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -14,21 +18,28 @@ enum Step {
 }
 
 impl Place {
-    pub(super) fn field(&self, name: &str) -> Self {
-        let mut steps = self.0.clone();
-        steps.push(Step::Field(name.to_owned()));
-        Self(steps)
+    /// The file itself.
+    pub(crate) fn of(file: &'static str) -> Self {
+        Self { file, steps: Vec::new() }
     }
 
-    pub(super) fn item(&self, nth: usize) -> Self {
-        let mut steps = self.0.clone();
-        steps.push(Step::Item(nth));
-        Self(steps)
+    pub(crate) fn field(&self, name: &str) -> Self {
+        self.then(Step::Field(name.to_owned()))
+    }
+
+    pub(crate) fn item(&self, nth: usize) -> Self {
+        self.then(Step::Item(nth))
+    }
+
+    fn then(&self, step: Step) -> Self {
+        let mut steps = self.steps.clone();
+        steps.push(step);
+        Self { file: self.file, steps }
     }
 
     /// The line of the value, or of the innermost value around it when it is missing. The text must be JSON: whoever
     /// has parsed it knows that it does not nest too deeply.
-    pub(super) fn line(&self, text: &str) -> usize {
+    pub(crate) fn line(&self, text: &str) -> usize {
         let parsed = jsonc_parser::parse_to_ast(text, &Default::default(), &Default::default());
         let root = parsed.ok().and_then(|parsed| parsed.value);
         let mut start = 0;
@@ -36,9 +47,9 @@ impl Place {
         if let Some(value) = here {
             start = value.range().start;
         }
-        // A bare list stands for its replies.
+        // A bare list stands for the list that is all there is to say.
         let is_bare = matches!(here, Some(ast::Value::Array(_)));
-        for step in self.0.iter().skip(usize::from(is_bare)) {
+        for step in self.steps.iter().skip(usize::from(is_bare)) {
             here = match (step, here) {
                 (Step::Field(name), Some(ast::Value::Object(object))) => {
                     let property = object.properties.iter().find(|it| it.name.as_str() == name);
@@ -63,10 +74,10 @@ impl Place {
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("the script");
+        if self.steps.is_empty() {
+            return f.write_str(self.file);
         }
-        for (nth, step) in self.0.iter().enumerate() {
+        for (nth, step) in self.steps.iter().enumerate() {
             match step {
                 Step::Field(name) if nth == 0 => write!(f, "{name}")?,
                 Step::Field(name) => write!(f, ".{name}")?,

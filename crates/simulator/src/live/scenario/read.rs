@@ -1,0 +1,316 @@
+//! Reads a scenario from JSON.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::{
+    Begins, Behaviour, CallId, ConnectionRule, CutAfter, Ending, Form, Interruption, Pace, Refusal, Scenario,
+    ScenarioError, ScriptedCall, ScriptedTurn, Step, TurnEnd,
+};
+use crate::fields::{Fault, Field, Fields, Place};
+
+/// The steps, by the word that each begins with.
+const STEPS: [&str; 13] = [
+    "say",
+    "think",
+    "call",
+    "await",
+    "cancel",
+    "interrupt",
+    "expectInterruption",
+    "goAway",
+    "drop",
+    "wait",
+    "frame",
+    "malformed",
+    "resumable",
+];
+
+pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
+    let value: Value = serde_json::from_str(text).map_err(|error| ScenarioError {
+        line: error.line().max(1),
+        field: "the scenario".into(),
+        problem: format!("no JSON: {error}"),
+    })?;
+    read(&value).map_err(|(place, problem)| ScenarioError {
+        line: place.line(text),
+        field: place.to_string(),
+        problem,
+    })
+}
+
+fn read(value: &Value) -> Result<Scenario, Fault> {
+    let root = Place::of("the scenario");
+    if let Value::Array(_) = value {
+        let turns = Field { value, place: root.field("turns") };
+        return Ok(Scenario { turns: all_turns(&turns)?, ..empty() });
+    }
+    let known = ["about", "frames", "silenceMs", "audio", "turnEnds", "atEnd", "connections", "turns"];
+    let all = Field { value, place: root }.object(&known)?;
+    all.text("about")?;
+    let mut pace = all.find("audio").map(|audio| pace(&audio)).transpose()?.unwrap_or_default();
+    pace.is_heard = all.choice("turnEnds", &[("heard", true), ("said", false)])?;
+    let connections = all.find("connections").map(|list| list.items()).transpose()?.unwrap_or_default();
+    Ok(Scenario {
+        turns: all_turns(&all.needed("turns")?)?,
+        repeats: all.choice("atEnd", &[("silent", false), ("again", true)])?,
+        form: all.choice("frames", &[("binary", Form::Binary), ("text", Form::Text)])?,
+        silence: all.pause("silenceMs")?,
+        pace,
+        connections: connections.iter().map(connection).collect::<Result<_, _>>()?,
+        cuts: Vec::new(),
+    })
+}
+
+fn empty() -> Scenario {
+    Scenario {
+        turns: Vec::new(),
+        repeats: false,
+        form: Form::Binary,
+        silence: None,
+        pace: Pace::default(),
+        connections: Vec::new(),
+        cuts: Vec::new(),
+    }
+}
+
+fn pace(field: &Field<'_>) -> Result<Pace, Fault> {
+    let all = field.object(&["partMs", "partsPerFrame", "speed"])?;
+    let usual = Pace::default();
+    let within = |name: &str, usual: u64, most: u64| match all.find(name).map(|it| it.number()).transpose()? {
+        None => Ok(usual),
+        Some(number) if number <= most => Ok(number),
+        Some(_) => Err(all.wrong(name, &format!("must be at most {most}"))),
+    };
+    let part = within("partMs", 40, 1_000)?.max(1);
+    Ok(Pace {
+        part: Duration::from_millis(part),
+        parts_per_frame: within("partsPerFrame", usual.parts_per_frame as u64, 100)?.max(1) as usize,
+        speed: within("speed", u64::from(usual.speed), 1_000)? as u32,
+        is_heard: usual.is_heard,
+    })
+}
+
+fn connection(field: &Field<'_>) -> Result<ConnectionRule, Fault> {
+    let all = field.object(&["nth", "refuse", "setupDelayMs", "cut", "beginsAt"])?;
+    let counted = |name: &str| match all.find(name).map(|it| it.number()).transpose()? {
+        Some(0) => Err(all.wrong(name, "is counted from 1")),
+        number => Ok(number.map(|number| number as usize)),
+    };
+    Ok(ConnectionRule {
+        nth: counted("nth")?,
+        refusal: all.find("refuse").map(|it| refusal(&it)).transpose()?,
+        setup_delay: all.pause("setupDelayMs")?.unwrap_or_default(),
+        cut: all.find("cut").map(|it| cut(&it)).transpose()?,
+        begins_at: counted("beginsAt")?.map(|nth| nth - 1),
+    })
+}
+
+fn refusal(field: &Field<'_>) -> Result<Refusal, Fault> {
+    let all = field.object(&["status", "code", "reason"])?;
+    let reason = all.text("reason")?.unwrap_or("the scenario says so").to_owned();
+    match all.find("status") {
+        Some(status) => match status.number()? {
+            number @ 400..=599 => Ok(Refusal::Http(number as u16, reason)),
+            _ => Err((status.place, "must be an HTTP status from 400 to 599".into())),
+        },
+        None => Ok(Refusal::Close(code(&all)?.unwrap_or(1008), reason)),
+    }
+}
+
+fn cut(field: &Field<'_>) -> Result<CutAfter, Fault> {
+    let all = field.object(&["afterSent", "afterReceived"])?;
+    match (all.find("afterSent"), all.find("afterReceived")) {
+        (Some(sent), None) => Ok(CutAfter::Sent(sent.number()? as usize)),
+        (None, Some(received)) => Ok(CutAfter::Received(received.number()? as usize)),
+        _ => Err((field.place.clone(), "must have either “afterSent” or “afterReceived”".into())),
+    }
+}
+
+fn all_turns(field: &Field<'_>) -> Result<Vec<ScriptedTurn>, Fault> {
+    field.items()?.iter().map(turn).collect()
+}
+
+fn turn(field: &Field<'_>) -> Result<ScriptedTurn, Fault> {
+    let all = field.object(&["about", "begins", "containing", "heard", "steps", "interruption", "end"])?;
+    all.text("about")?;
+    let begins =
+        [Begins::Anything, Begins::Speech, Begins::Text, Begins::Content, Begins::Start, Begins::Answers];
+    let heard = all.find("heard").map(|it| it.one_or_many()).unwrap_or_default();
+    let steps = all.find("steps").map(|it| it.items()).transpose()?.unwrap_or_default();
+    let interruptions =
+        [("keep", Interruption::Keep), ("cancel", Interruption::Cancel), ("ignore", Interruption::Ignore)];
+    Ok(ScriptedTurn {
+        begins: all.choice("begins", &begins.map(|it| (it.word(), it)))?,
+        containing: all.text("containing")?.map(str::to_lowercase),
+        heard: heard.iter().map(|piece| piece.string().map(str::to_owned)).collect::<Result<_, _>>()?,
+        steps: steps.iter().map(step).collect::<Result<_, _>>()?,
+        interruption: all.choice("interruption", &interruptions)?,
+        end: match all.find("end") {
+            None => TurnEnd::Complete(Map::new()),
+            Some(Field { value: Value::Object(beside), .. }) => TurnEnd::Complete(beside.clone()),
+            Some(Field { value: Value::String(word), .. }) if word == "never" => TurnEnd::Never,
+            Some(other) => return other.fault("an object of what comes with “turnComplete”, or “never”"),
+        },
+    })
+}
+
+fn step(field: &Field<'_>) -> Result<Step, Fault> {
+    let Some(fields) = field.value.as_object() else { return field.fault("an object") };
+    let mut words = STEPS.iter().filter(|word| fields.contains_key(**word));
+    let (Some(word), None) = (words.next(), words.next()) else {
+        return Err((field.place.clone(), format!("must have exactly one of {}", STEPS.join(", "))));
+    };
+    let with = |more: &[&str]| field.object(&[&[*word, "on"], more].concat());
+    let what = Field { value: &fields[*word], place: field.place.field(word) };
+    let on = Field { value: fields.get("on").unwrap_or(&Value::Null), place: field.place.field("on") };
+    let step = plain_step(word, &what, &with)?;
+    Ok(match on.value {
+        Value::Null => step,
+        _ => Step::Only { on: on.number()? as usize, step: Box::new(step) },
+    })
+}
+
+fn plain_step<'a>(
+    word: &str,
+    what: &Field<'a>,
+    with: &dyn Fn(&[&str]) -> Result<Fields<'a>, Fault>,
+) -> Result<Step, Fault> {
+    Ok(match word {
+        "say" => {
+            let all = with(&["audio", "transcript"])?;
+            let text = what.string()?.to_owned();
+            Step::Say { text, audio: all.flag("audio")?, transcript: all.flag("transcript")? }
+        }
+        "think" => with(&[]).and(what.string()).map(|text| Step::Think(text.to_owned()))?,
+        "call" => calls(what, &with(&["behavior", "with"])?)?,
+        "await" => {
+            let all = with(&["withinMs"])?;
+            all.choice("await", &[("answers", ())])?;
+            Step::Await { within: all.pause("withinMs")? }
+        }
+        "cancel" => with(&[]).and(cancelled(what))?,
+        "interrupt" => with(&[]).and(what.yes()).map(|()| Step::Interrupt)?,
+        "expectInterruption" => {
+            let all = with(&["withinMs"])?;
+            what.yes()?;
+            Step::ExpectInterruption(all.pause("withinMs")?.unwrap_or(Duration::from_secs(10)))
+        }
+        "goAway" => with(&[]).and(going_away(what))?,
+        "drop" => with(&[]).and(ending(what)).map(Step::Drop)?,
+        "wait" => Step::Wait(with(&[])?.pause("wait")?.unwrap_or_default()),
+        "frame" => {
+            let after = with(&["afterMs"])?.pause("afterMs")?.unwrap_or_default();
+            Step::Send { bytes: what.value.to_string().into_bytes(), after }
+        }
+        "malformed" => with(&[]).and(malformed(what))?,
+        _ => match what.value {
+            Value::Bool(is_resumable) => with(&[]).map(|_| Step::Resumable(*is_resumable))?,
+            _ => return what.fault("true or false"),
+        },
+    })
+}
+
+fn calls(what: &Field<'_>, all: &Fields<'_>) -> Result<Step, Fault> {
+    let calls = what.one_or_many().iter().map(call).collect::<Result<Vec<_>, _>>()?;
+    let behaviours = [
+        ("declared", None),
+        ("blocking", Some(Behaviour::Blocking)),
+        ("nonBlocking", Some(Behaviour::NonBlocking)),
+    ];
+    let with = match all.find("with") {
+        None => Map::new(),
+        Some(Field { value: Value::Object(with), .. }) => with.clone(),
+        Some(other) => return other.fault("an object of what else is in the frame"),
+    };
+    Ok(Step::Call { calls, behaviour: all.choice("behavior", &behaviours)?, with })
+}
+
+fn call(field: &Field<'_>) -> Result<ScriptedCall, Fault> {
+    let all = field.object(&["name", "id", "args"])?;
+    Ok(ScriptedCall {
+        id: match all.find("id") {
+            None => CallId::Fresh,
+            Some(Field { value: Value::Null, .. }) => CallId::Missing,
+            Some(id) => CallId::Given(id.string()?.to_owned()),
+        },
+        name: all.needed("name")?.string()?.to_owned(),
+        args: all.find("args").map(|args| args.value.clone()),
+    })
+}
+
+fn cancelled(what: &Field<'_>) -> Result<Step, Fault> {
+    if what.value == "all" {
+        return Ok(Step::Cancel(None));
+    }
+    let ids = what.one_or_many();
+    let ids = ids.iter().map(|id| id.string().map(str::to_owned)).collect::<Result<_, _>>()?;
+    Ok(Step::Cancel(Some(ids)))
+}
+
+fn going_away(what: &Field<'_>) -> Result<Step, Fault> {
+    let all = what.object(&["leftMs", "closesAfterMs", "code", "reason"])?;
+    let left = all.pause("leftMs")?;
+    let closes_after = all.pause("closesAfterMs")?.or(left).unwrap_or(Duration::from_secs(10));
+    let reason = all.text("reason")?.unwrap_or("The session has reached its time limit.").to_owned();
+    let ending = Ending::Close(code(&all)?.unwrap_or(1001), reason);
+    Ok(Step::GoAway { left, closes_after, ending })
+}
+
+fn ending(what: &Field<'_>) -> Result<Ending, Fault> {
+    if what.value == &Value::Bool(true) {
+        return Ok(Ending::Abort);
+    }
+    let all = what.object(&["code", "reason"])?;
+    Ok(Ending::Close(code(&all)?.unwrap_or(1011), all.text("reason")?.unwrap_or_default().to_owned()))
+}
+
+fn malformed(what: &Field<'_>) -> Result<Step, Fault> {
+    let bytes = match what.value {
+        Value::Object(_) => {
+            let coded = what.object(&["base64"])?.needed("base64")?;
+            let bytes = base64_simd::STANDARD.decode_to_vec(coded.string()?);
+            bytes.map_err(|_| (coded.place, "is no base64".to_owned()))?
+        }
+        _ => what.string()?.as_bytes().to_vec(),
+    };
+    Ok(Step::Send { bytes, after: Duration::ZERO })
+}
+
+/// The code of a close frame.
+fn code(all: &Fields<'_>) -> Result<Option<u16>, Fault> {
+    match all.find("code").map(|code| code.number()).transpose()? {
+        None => Ok(None),
+        Some(code @ (1000..=1003 | 1007..=1014 | 3000..=4999)) => Ok(Some(code as u16)),
+        Some(_) => Err(all.wrong("code", "may not be sent; 1001, 1007, 1008, 1011 and 1013 are usual")),
+    }
+}
+
+impl Field<'_> {
+    /// A field that is there to be there.
+    fn yes(&self) -> Result<(), Fault> {
+        if self.value == &Value::Bool(true) { Ok(()) } else { self.fault("true") }
+    }
+}
+
+impl Fields<'_> {
+    /// One of several words; the first when there is none.
+    fn choice<T: Clone>(&self, name: &str, words: &[(&str, T)]) -> Result<T, Fault> {
+        let said = self.text(name)?;
+        let found = words.iter().find(|(word, _)| said.is_none_or(|said| said == *word));
+        found.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
+            let known: Vec<_> = words.iter().map(|(word, _)| format!("“{word}”")).collect();
+            self.wrong(name, &format!("must be one of {}", known.join(", ")))
+        })
+    }
+
+    /// Something that is so unless it is said not to be.
+    fn flag(&self, name: &str) -> Result<bool, Fault> {
+        match self.find(name) {
+            None => Ok(true),
+            Some(Field { value: Value::Bool(flag), .. }) => Ok(*flag),
+            Some(other) => other.fault("true or false"),
+        }
+    }
+}

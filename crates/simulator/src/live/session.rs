@@ -1,0 +1,335 @@
+//! One connection after its setup: what comes in, what goes out, and when.
+//!
+//! It does no I/O and reads no clock: it is told what has come and what time it is, and whoever owns it sends what it
+//! has put out.
+
+mod beginning;
+mod calls;
+mod saying;
+mod turn;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_contracts::ModelReply;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use self::beginning::Input;
+use self::calls::Calls;
+use self::turn::Turn;
+use super::client_frame::{ClientFrame, Realtime, Said, text_of};
+use super::conversation::Conversation;
+use super::desk::{Desk, Mind};
+use super::ears::{Ears, Sign};
+use super::scenario::{Ending, Pace};
+use super::server_frame;
+use super::setup::Setup;
+
+/// How many frames may wait for their time.
+const MOST_LATER: usize = 1_024;
+/// How many inputs may wait for a turn to end.
+const MOST_WAITING: usize = 64;
+
+/// What goes out.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Out {
+    /// A frame, usually of JSON.
+    Frame(Vec<u8>),
+    /// The end, with a close frame.
+    Close(u16, String),
+    /// The end, without a word.
+    Abort,
+}
+
+/// Something that takes time and is not ours to do.
+pub(super) enum Errand {
+    /// Ask the chat model.
+    Ask(quarterdeck_contracts::ChatRequest),
+    /// Make words heard.
+    Speak(String),
+}
+
+/// What came of it.
+pub(super) enum Done {
+    Reply(Result<ModelReply, String>),
+    Samples(Option<Vec<i16>>),
+}
+
+/// A connection's state.
+pub(super) struct Session {
+    desk: Arc<Desk>,
+    number: usize,
+    setup: Setup,
+    conversation: Conversation,
+    pace: Pace,
+    ears: Ears,
+    /// How long the person has spoken in the speech that was heard last.
+    spoke_for: Duration,
+    calls: Calls,
+    /// How many calls the last message with calls had.
+    calls_of_step: usize,
+    turn: Option<Turn>,
+    /// What came while nothing may be interrupted.
+    waiting: VecDeque<Input>,
+    /// Until when the setup takes.
+    opens_at: Option<Instant>,
+    out: VecDeque<Out>,
+    later: Vec<(Instant, Out)>,
+    errand: Option<Errand>,
+    is_over: bool,
+}
+
+impl Session {
+    pub(super) fn new(desk: Arc<Desk>, number: usize, setup: Setup, conversation: Conversation) -> Self {
+        let scenario = desk.scenario();
+        let pace = scenario.map(|it| it.pace).unwrap_or_default();
+        let silence = scenario.and_then(|it| it.silence).or(setup.silence);
+        Self {
+            number,
+            setup,
+            conversation,
+            pace,
+            ears: Ears::new(silence),
+            spoke_for: Duration::ZERO,
+            calls: Calls::default(),
+            calls_of_step: 0,
+            turn: None,
+            waiting: VecDeque::new(),
+            opens_at: None,
+            out: VecDeque::new(),
+            later: Vec::new(),
+            errand: None,
+            is_over: false,
+            desk,
+        }
+    }
+
+    /// Answers the setup, then or later.
+    pub(super) fn open_at(&mut self, at: Instant) {
+        self.opens_at = Some(at);
+    }
+
+    /// What is to be sent next.
+    pub(super) fn take_out(&mut self) -> Option<Out> {
+        self.out.pop_front()
+    }
+
+    /// What is to be done elsewhere. It is asked for once.
+    pub(super) fn take_errand(&mut self) -> Option<Errand> {
+        self.errand.take()
+    }
+
+    /// Takes what a client has sent.
+    pub(super) fn hear(&mut self, frame: Result<ClientFrame, String>, now: Instant) {
+        if self.is_over {
+            return;
+        }
+        if self.opens_at.is_some() {
+            self.fault("something was sent between setup and setupComplete");
+            return;
+        }
+        match frame {
+            Err(fault) => {
+                self.fault(&fault);
+                self.end(Out::Close(1007, fault));
+            }
+            Ok(ClientFrame::Setup(_)) => {
+                self.fault("there is a second setup");
+                self.end(Out::Close(1007, "setup must only be the first message".into()));
+            }
+            Ok(ClientFrame::Realtime(all)) => all.into_iter().for_each(|part| self.hear_part(part, now)),
+            Ok(ClientFrame::Content { turns, is_complete }) => self.hear_content(&turns, is_complete, now),
+            Ok(ClientFrame::Answers(answers)) => self.hear_answers(answers, now),
+            Ok(ClientFrame::Context { system, tools }) => self.change(system, tools.as_ref()),
+        }
+    }
+
+    /// Does everything that is due.
+    pub(super) fn advance(&mut self, now: Instant) {
+        if self.opens_at.is_some_and(|at| at <= now) {
+            self.opens_at = None;
+            self.send(&server_frame::setup_complete(self.number));
+            self.begin_by_itself(now);
+        }
+        self.later.sort_by_key(|(due, _)| *due);
+        while !self.is_over && self.later.first().is_some_and(|(due, _)| *due <= now) {
+            match self.later.remove(0).1 {
+                Out::Frame(bytes) => self.out.push_back(Out::Frame(bytes)),
+                end => self.end(end),
+            }
+        }
+        while !self.is_over && self.step(now) {}
+    }
+
+    /// When something is due next.
+    pub(super) fn wake_at(&self) -> Option<Instant> {
+        let later = self.later.iter().map(|(due, _)| *due);
+        later.chain(self.opens_at).chain(self.turn.as_ref().and_then(Turn::wake_at)).min()
+    }
+
+    /// The client has left, or is lost.
+    pub(super) fn was_left(&mut self) {
+        if !self.is_over {
+            self.is_over = true;
+            self.complain_about_open_calls();
+        }
+    }
+
+    fn hear_part(&mut self, part: Realtime, now: Instant) {
+        match part {
+            Realtime::Audio(samples, rate) => {
+                self.desk.books().report.audio_bytes += 2 * samples.len() as u64;
+                if self.setup.detects_speech {
+                    for sign in self.ears.listen(&samples, rate) {
+                        self.hear_sign(sign, now);
+                    }
+                } else {
+                    self.ears.pass(samples.len(), rate);
+                }
+            }
+            Realtime::Video => {}
+            Realtime::Text(text) => {
+                self.desk.books().report.heard(text.clone());
+                self.take(Input::Text(text), now);
+            }
+            Realtime::AudioEnded if self.setup.detects_speech => {
+                let sign = self.ears.stop();
+                sign.into_iter().for_each(|sign| self.hear_sign(sign, now));
+            }
+            Realtime::ActivityStart if !self.setup.detects_speech => {
+                let sign = self.ears.begin();
+                sign.into_iter().for_each(|sign| self.hear_sign(sign, now));
+            }
+            Realtime::ActivityEnd if !self.setup.detects_speech => {
+                let sign = self.ears.end_here();
+                sign.into_iter().for_each(|sign| self.hear_sign(sign, now));
+            }
+            Realtime::AudioEnded => self.refuse("audioStreamEnd is for automatic detection of speech"),
+            Realtime::ActivityStart | Realtime::ActivityEnd => {
+                self.refuse("activityStart and activityEnd are for detection of speech that is switched off");
+            }
+        }
+    }
+
+    fn hear_sign(&mut self, sign: Sign, now: Instant) {
+        match sign {
+            Sign::Begins(at) => {
+                if self.setup.signals_speech {
+                    self.send(&server_frame::voice_activity("ACTIVITY_START", at));
+                }
+                if self.may_interrupt() {
+                    self.interrupt(now);
+                }
+            }
+            Sign::Ends { at, length } => {
+                if self.setup.signals_speech {
+                    self.send(&server_frame::voice_activity("ACTIVITY_END", at));
+                }
+                self.spoke_for = length;
+                let spoken = format!("(speech, {:.1} s)", length.as_secs_f64());
+                self.desk.books().report.heard(spoken);
+                self.take(Input::Speech(length), now);
+            }
+        }
+    }
+
+    fn hear_content(&mut self, turns: &[Said], is_complete: bool, now: Instant) {
+        // Content interrupts what is being generated, whether it asks for something or not.
+        if self.turn.is_some() {
+            self.interrupt(now);
+        }
+        let last = turns.iter().rev().find(|said| !said.is_model).map(|said| said.text.clone());
+        for said in turns.iter().filter(|said| !said.is_model) {
+            self.desk.books().report.heard(said.text.clone());
+        }
+        // The last words of the person come back with the turn that they begin.
+        let asked =
+            turns.iter().rposition(|said| !said.is_model).filter(|at| is_complete && at + 1 == turns.len());
+        for (at, said) in turns.iter().enumerate() {
+            if Some(at) != asked {
+                self.conversation.add(said);
+            }
+        }
+        if is_complete {
+            let has_new = asked.is_some();
+            self.take(Input::Content { text: last.unwrap_or_default(), is_new: has_new }, now);
+        } else {
+            self.offer_handle(now);
+        }
+    }
+
+    fn change(&mut self, system: Option<Value>, tools: Option<&Value>) {
+        if let Some(system) = system {
+            self.setup.system = text_of(&system);
+        }
+        if let Some(tools) = tools
+            && let Err(fault) = self.setup.declare(Some(tools))
+        {
+            self.refuse(&fault);
+        }
+    }
+
+    fn may_interrupt(&self) -> bool {
+        use super::scenario::Interruption;
+        let allows = |turn: &Turn| turn.interruption != Interruption::Ignore;
+        self.setup.may_be_interrupted && self.turn.as_ref().is_some_and(allows)
+    }
+
+    /// Goes on with a handle from here, if the client wants that and nothing is going on.
+    fn offer_handle(&mut self, now: Instant) {
+        if self.setup.resumption.is_none() || self.turn.is_some() || self.calls.are_open() {
+            return;
+        }
+        let handle = self.desk.books().handle(self.conversation.clone(), now);
+        self.send(&server_frame::resumption(Some(&handle)));
+    }
+
+    fn plays(&self) -> bool {
+        matches!(self.desk.mind, Mind::Plays(_))
+    }
+
+    fn send(&mut self, frame: &Value) {
+        self.send_bytes(frame.to_string().into_bytes());
+    }
+
+    fn send_bytes(&mut self, bytes: Vec<u8>) {
+        if !self.is_over {
+            self.out.push_back(Out::Frame(bytes));
+        }
+    }
+
+    fn send_later(&mut self, due: Instant, out: Out) {
+        if self.later.len() < MOST_LATER {
+            self.later.push((due, out));
+        }
+    }
+
+    fn fault(&self, what: &str) {
+        self.desk.books().report.fault(self.number, what);
+    }
+
+    /// Closes the connection for something that the client must not do.
+    fn refuse(&mut self, why: &str) {
+        self.fault(why);
+        self.end(Out::Close(1007, why.to_owned()));
+    }
+
+    /// Ends the connection after what has been put out.
+    fn end(&mut self, out: Out) {
+        if !self.is_over {
+            self.is_over = true;
+            self.out.push_back(out);
+        }
+    }
+}
+
+impl From<Ending> for Out {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Abort => Self::Abort,
+            Ending::Close(code, reason) => Self::Close(code, reason),
+        }
+    }
+}

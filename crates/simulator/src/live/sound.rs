@@ -1,0 +1,123 @@
+//! How words sound.
+
+use std::f32::consts::TAU;
+use std::future::Future;
+use std::pin::Pin;
+
+/// Samples in a second of what the model says.
+pub(super) const RATE: usize = 24_000;
+/// The longest piece that is spoken, in samples: two minutes. The rest is in the transcript alone.
+const MOST_SAMPLES: usize = 120 * RATE;
+/// How loud tones are, of 32,768.
+const LOUDNESS: f32 = 6_000.0;
+/// How long a tone takes to begin and to end, so that it does not click.
+const FADE: usize = RATE / 100;
+
+/// Makes words heard. The simulator starts no program itself; whoever can, gives it a voice.
+pub trait Voice: Send + Sync {
+    /// The words as 16-bit mono samples at 24 kHz; nothing when that is not possible, and then tones stand in for
+    /// them.
+    fn speak(&self, text: &str) -> Speaking;
+}
+
+/// Words that are being made heard.
+pub type Speaking = Pin<Box<dyn Future<Output = Option<Vec<i16>>> + Send>>;
+
+/// Words as they are heard.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sound {
+    pub(super) samples: Vec<i16>,
+    /// The words, each with the sample at which it begins. Together they are the text.
+    pub(super) words: Vec<(usize, String)>,
+}
+
+impl Sound {
+    /// A tone for each word, as long as the word would take, and a pause after it.
+    pub(super) fn tones(text: &str) -> Self {
+        let mut samples = Vec::new();
+        let mut words = Vec::new();
+        for word in split(text) {
+            words.push((samples.len(), word.to_owned()));
+            if samples.len() < MOST_SAMPLES {
+                tone(&mut samples, word);
+            }
+        }
+        samples.truncate(MOST_SAMPLES);
+        Self { samples, words }
+    }
+
+    /// What a voice has made of it. Where each word begins is guessed from how long the words are.
+    pub(super) fn spoken(text: &str, mut samples: Vec<i16>) -> Self {
+        samples.truncate(MOST_SAMPLES);
+        let all = split(text);
+        let total: usize = all.iter().map(|word| weight(word)).sum();
+        let mut before = 0;
+        let words = all.into_iter().map(|word| {
+            let begins = samples.len() * before / total.max(1);
+            before += weight(word);
+            (begins, word.to_owned())
+        });
+        let words = words.collect();
+        Self { samples, words }
+    }
+}
+
+/// Words with the white space after them.
+fn split(text: &str) -> Vec<&str> {
+    text.split_inclusive(char::is_whitespace).collect()
+}
+
+/// How long a word takes, in pieces of 20 ms: about as fast as people speak.
+fn weight(word: &str) -> usize {
+    let letters = word.chars().filter(|letter| letter.is_alphanumeric()).count();
+    let stop = if word.trim_end().ends_with(['.', '!', '?', ':', ';']) { 10 } else { 0 };
+    5 + 3 * letters.min(20) + stop
+}
+
+fn tone(samples: &mut Vec<i16>, word: &str) {
+    let letters = word.chars().filter(|letter| letter.is_alphanumeric()).count().min(20);
+    let pause = (weight(word) - 3 * letters) * RATE / 50;
+    let length = 3 * letters * RATE / 50;
+    // Words sound different, and the same word always sounds the same.
+    let seed = word.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
+    let pitch = 160.0 + (seed % 120) as f32;
+    for nth in 0..length {
+        let fade = (nth.min(length - nth) as f32 / FADE as f32).min(1.0);
+        let angle = TAU * pitch * nth as f32 / RATE as f32;
+        let wave = angle.sin() + 0.3 * (2.0 * angle).sin();
+        samples.push((LOUDNESS * fade * wave / 1.3) as i16);
+    }
+    samples.resize(samples.len() + pause, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_sound_are_its_text() {
+        let text = "It is raining, in Oslo.  Take a coat!";
+        for sound in [Sound::tones(text), Sound::spoken(text, vec![1; 48_000])] {
+            let words: String = sound.words.iter().map(|(_, word)| word.as_str()).collect();
+            assert_eq!(words, text);
+            let begins: Vec<_> = sound.words.iter().map(|(begin, _)| *begin).collect();
+            assert!(begins.is_sorted() && begins.last().is_some_and(|last| *last < sound.samples.len()));
+        }
+        assert!(Sound::tones("").samples.is_empty());
+    }
+
+    #[test]
+    fn tones_are_loud_where_words_are_and_quiet_between_them() {
+        let sound = Sound::tones("hello there");
+        let loud = |samples: &[i16]| samples.iter().any(|sample| sample.unsigned_abs() > 2_000);
+        let second = sound.words[1].0;
+        assert!(loud(&sound.samples[..second / 2]));
+        assert!(!loud(&sound.samples[second - RATE / 20..second]));
+        assert!(loud(&sound.samples[second..]));
+    }
+
+    #[test]
+    fn a_book_is_not_read_out_to_the_end() {
+        assert_eq!(Sound::tones(&"word ".repeat(100_000)).samples.len(), MOST_SAMPLES);
+    }
+}
