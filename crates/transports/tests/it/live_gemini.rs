@@ -202,3 +202,73 @@ async fn a_provider_that_never_gets_ready_is_given_up() {
     assert_eq!(error.kind, LiveErrorKind::Silent);
     assert_eq!(begun.elapsed(), Duration::from_secs(10));
 }
+
+#[tokio::test]
+async fn a_family_that_blocks_gets_no_schedule_and_what_is_written_waits_for_the_results() {
+    let (mut connection, mut provider, _) = conversation("gemini-3.1-flash-live-preview").await;
+    let calls = json!([{"id": "f1", "name": "tide"}, {"id": "f2", "name": "tide"}]);
+    provider.say(&json!({"toolCall": {"functionCalls": calls}})).await;
+    assert!(matches!(event(&mut connection).await.unwrap(), LiveEvent::Calls(_)));
+    connection.send(LiveInput::Text("never mind"));
+    let response = envelope(HandlerAnswer::success(json!(2)));
+    let result =
+        LiveResult { id: Some("f1"), name: "tide", response: &response, is_silent: true, is_last: false };
+    connection.send(LiveInput::Result(result));
+    flush(&mut connection).await;
+    assert_eq!(
+        provider.hear().await.unwrap(),
+        json!({"toolResponse": {"functionResponses": [{"id": "f1", "name": "tide", "response": {"output": 2}}]}})
+    );
+    // The other one is taken back, so nothing is waited for any more.
+    provider.say(&json!({"toolCallCancellation": {"ids": ["f2"]}})).await;
+    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::CallsCancelled(vec!["f2".to_owned()]));
+    flush(&mut connection).await;
+    assert_eq!(provider.hear().await.unwrap(), json!({"realtimeInput": {"text": "never mind"}}));
+}
+
+#[tokio::test]
+async fn a_person_who_wants_silence_hears_no_more_of_this_answer_and_all_of_the_next() {
+    let (mut connection, mut provider, _) = conversation("gemini-3.8-live").await;
+    let audio = json!({"serverContent": {"modelTurn": {"parts": [
+        {"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AQI="}},
+    ]}}});
+    let heard = LiveEvent::Audio(Audio::Base64("AQI=".into()));
+    // There is nothing to be silent about yet.
+    connection.send(LiveInput::Interrupt { heard: None });
+    provider.say(&audio).await;
+    assert_eq!(event(&mut connection).await.unwrap(), heard);
+    connection.send(LiveInput::Interrupt { heard: None });
+    flush(&mut connection).await;
+    assert_eq!(provider.hear().await.unwrap(), json!({"clientContent": {"turnComplete": false}}));
+    provider.say(&audio).await;
+    provider.say(&json!({"serverContent": {"interrupted": true}})).await;
+    provider.say(&audio).await;
+    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::Interrupted);
+    assert_eq!(event(&mut connection).await.unwrap(), heard);
+}
+
+#[tokio::test]
+async fn a_provider_on_the_network_is_reached_over_tcp_and_never_in_the_clear_when_it_should_not() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let at = |base_url: String| {
+        GeminiLive::new(GeminiLiveConfig { base_url, ..GeminiLiveConfig::new("k") }).unwrap()
+    };
+    let provider = async {
+        let waiting = knock(listener.accept().await.unwrap().0).await.unwrap();
+        assert_eq!(waiting.request.header("host"), Some(format!("localhost:{port}").as_str()));
+        waiting.refuse("503 Service Unavailable", "").await.unwrap();
+        let mut first = [0];
+        let (mut stream, _) = listener.accept().await.unwrap();
+        tokio::io::AsyncReadExt::read_exact(&mut stream, &mut first).await.unwrap();
+        first[0]
+    };
+    let connecting = async {
+        let plain = at(format!("ws://localhost:{port}")).connect(opening()).await.err().unwrap();
+        let encrypted = at(format!("wss://localhost:{port}")).connect(opening()).await.err().unwrap();
+        (plain.kind, encrypted.kind)
+    };
+    let (kinds, first) = tokio::join!(connecting, provider);
+    assert_eq!(kinds, (LiveErrorKind::Busy, LiveErrorKind::Lost));
+    assert_eq!(first, 0x16, "a TLS handshake");
+}

@@ -66,7 +66,10 @@ impl Provider {
         loop {
             match self.socket.next() {
                 Some(Ok(Message::Text(text))) => return Some(serde_json::from_str(text).unwrap()),
-                Some(Ok(Message::Close(..))) => return None,
+                Some(Ok(Message::Close(..))) => {
+                    let _ = self.socket.flush().await;
+                    return None;
+                }
                 Some(other) => assert!(matches!(other, Ok(Message::Ping(_) | Message::Pong)), "{other:?}"),
                 None => self.socket.fill().await.ok()?,
             }
@@ -88,7 +91,7 @@ pub(crate) async fn event(connection: &mut Box<dyn LiveConnection>) -> Result<Li
     }
 }
 
-/// The events that have come when somebody stops looking.
+/// Sends what is in line.
 pub(crate) async fn flush(connection: &mut Box<dyn LiveConnection>) {
     poll_fn(|context| connection.poll_flush(context)).await.unwrap();
 }

@@ -82,9 +82,7 @@ impl ServerMessages {
 
     fn take_calls(&mut self, call: &mut Map<String, Value>, size: usize) {
         let Some(calls) = list(call, "functionCalls") else { return };
-        if calls.len() > MOST_CALLS {
-            self.trouble(format!("a message with more than {MOST_CALLS} calls"));
-        }
+        let too_many = calls.len() > MOST_CALLS;
         let calls = calls.into_iter().take(MOST_CALLS).filter_map(|call| match call {
             Value::Object(call) => read_call(call, size),
             _ => None,
@@ -92,6 +90,9 @@ impl ServerMessages {
         let calls: Vec<_> = calls.collect();
         if !calls.is_empty() {
             self.events.push_back(LiveEvent::Calls(calls));
+        }
+        if too_many {
+            self.trouble(format!("a message with more than {MOST_CALLS} calls"));
         }
     }
 

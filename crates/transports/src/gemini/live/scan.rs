@@ -82,3 +82,107 @@ fn skip_space(bytes: &[u8]) -> &[u8] {
     let length = bytes.iter().position(|byte| !is_space(byte)).unwrap_or(bytes.len());
     &bytes[length..]
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use quarterdeck_contracts::{Audio, LiveEvent};
+    use serde_json::json;
+
+    use super::super::ServerMessages;
+    use super::*;
+
+    /// Bytes that mean something in JSON or in base64, and some that nearly do.
+    const MEANINGFUL: &[u8] = b"{}[]\",:\\= \n/+_-\x0bu0A";
+
+    /// What the parser makes of a message.
+    fn parsed(message: &[u8]) -> Vec<LiveEvent<'static>> {
+        let mut messages = ServerMessages::default();
+        messages.take(message);
+        std::iter::from_fn(|| messages.next_event()).collect()
+    }
+
+    fn heard(data: &str) -> Vec<LiveEvent<'static>> {
+        vec![LiveEvent::Audio(Audio::Base64(data.to_owned().into()))]
+    }
+
+    /// Messages as a provider may write them, with the samples in them.
+    fn message() -> impl Strategy<Value = (String, String)> {
+        let samples = prop::collection::vec(any::<[u8; 2]>(), 1..40);
+        (samples, 0..3, any::<bool>(), any::<bool>()).prop_map(|(samples, role, data_first, is_pretty)| {
+            let data = STANDARD.encode_to_string(samples.concat());
+            let blob = if data_first {
+                json!({"data": data, "mimeType": "audio/pcm;rate=24000"})
+            } else {
+                json!({"mimeType": "audio/pcm;rate=24000", "data": data})
+            };
+            let parts = json!([{"inlineData": blob}]);
+            let turn = match role {
+                0 => json!({"parts": parts}),
+                1 => json!({"role": "model", "parts": parts}),
+                _ => json!({"parts": parts, "role": "model"}),
+            };
+            let message = json!({"serverContent": {"modelTurn": turn}});
+            let text = if is_pretty { format!("{message:#}\n") } else { message.to_string() };
+            (text, data)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn one_piece_of_audio_is_found_however_it_is_written((text, data) in message()) {
+            prop_assert_eq!(scan(text.as_bytes()), Some(data.as_str()));
+            prop_assert_eq!(parsed(text.as_bytes()), heard(&data));
+        }
+
+        #[test]
+        fn what_is_found_is_what_the_parser_finds(
+            (text, _) in message(),
+            edits in prop::collection::vec((any::<prop::sample::Index>(), 0..3, any::<u8>()), 1..4),
+        ) {
+            let mut bytes = text.into_bytes();
+            for (place, kind, byte) in edits {
+                let place = place.index(bytes.len());
+                // Of the bytes that mean something in JSON there should be enough.
+                let byte = if byte < 128 { MEANINGFUL[usize::from(byte) % MEANINGFUL.len()] } else { byte };
+                match kind {
+                    0 => bytes[place] = byte,
+                    1 => bytes.insert(place, byte),
+                    _ => {
+                        bytes.remove(place);
+                    }
+                }
+            }
+            if let Some(data) = scan(&bytes) {
+                prop_assert_eq!(parsed(&bytes), heard(data));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_only_nearly_one_piece_of_audio_is_left_to_the_parser() {
+        let frame = |part: &str| format!(r#"{{"serverContent":{{"modelTurn":{{"parts":[{part}]}}}}}}"#);
+        let audio = |data: &str, mime: &str| {
+            frame(&format!(r#"{{"inlineData":{{"mimeType":"{mime}","data":"{data}"}}}}"#))
+        };
+        assert!(scan(audio("AQI=", "audio/pcm;rate=24000").as_bytes()).is_some());
+        for nearly in [
+            audio("AQI=", "audio/pcm;rate=16000"),
+            audio("AQI=", "audio/pcm"),
+            audio("", "audio/pcm;rate=24000"),
+            // Half a sample.
+            audio("AQID", "audio/pcm;rate=24000"),
+            audio("AQI", "audio/pcm;rate=24000"),
+            audio("AQ_=", "audio/pcm;rate=24000"),
+            audio(r"AQ\/=", "audio/pcm;rate=24000"),
+            frame(""),
+            frame(r#"{"text":"x"}"#),
+            r#"{"serverContent":{"modelTurn":{"parts":[{"inlineData":{"mimeType":"audio/pcm;rate=24000","data":"AQI="}}]},"turnComplete":true}}"#.to_owned(),
+            r#"{"serverContent":{"modelTurn":{"role":"model","parts":[{"inlineData":{"mimeType":"audio/pcm;rate=24000","data":"AQI="}}],"role":"model"}}}"#.to_owned(),
+            format!("{}x", audio("AQI=", "audio/pcm;rate=24000")),
+            String::new(),
+        ] {
+            assert_eq!(scan(nearly.as_bytes()), None, "{nearly}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What is made of single messages of Gemini Live.
+
+use quarterdeck_contracts::{Audio, LiveEvent};
+use quarterdeck_transports::gemini::live::ServerMessages;
+use serde_json::{Value, json};
+
+/// What is made of one message.
+fn events(message: Value) -> Vec<LiveEvent<'static>> {
+    let mut messages = ServerMessages::default();
+    messages.take(message.to_string().as_bytes());
+    std::iter::from_fn(|| messages.next_event()).collect()
+}
+
+#[test]
+fn a_turn_says_how_it_ended_and_whether_more_follows() {
+    let content = |content: Value| events(json!({"serverContent": content}));
+    let over = |more_follows| LiveEvent::TurnComplete { more_follows };
+    assert_eq!(content(json!({"turnComplete": true, "interactionStatus": "IDLE"})), [over(false)]);
+    assert_eq!(content(json!({"turnComplete": true, "interactionStatus": "WORKING"})), [over(true)]);
+    assert_eq!(content(json!({"turnComplete": false})), []);
+    assert_eq!(
+        content(json!({"turnComplete": true, "turnCompleteReason": "MALFORMED_FUNCTION_CALL"})),
+        [LiveEvent::Trouble("the turn ended with MALFORMED_FUNCTION_CALL".to_owned()), over(false)]
+    );
+    assert_eq!(
+        content(json!({"interrupted": true, "turnComplete": true, "generationComplete": true})),
+        [LiveEvent::Interrupted, LiveEvent::GenerationComplete, over(false)]
+    );
+}
+
+#[test]
+fn audio_at_another_rate_or_in_another_dialect_is_made_ours() {
+    let audio = |mime: &str, data: &str| {
+        events(
+            json!({"serverContent": {"modelTurn": {"parts": [{"inlineData": {"mimeType": mime, "data": data}}]}}}),
+        )
+    };
+    let pcm = |bytes: &[u8]| vec![LiveEvent::Audio(Audio::Pcm(bytes.to_vec().into()))];
+    assert_eq!(audio("audio/pcm; rate=48000", "AQABAAEAAQA="), pcm(&[1, 0, 1, 0]));
+    assert_eq!(audio("audio/pcm;rate=24000", "__8"), pcm(&[255, 255]));
+    // Half a sample.
+    assert_eq!(audio("audio/pcm;rate=24000", "AQID"), pcm(&[1, 2]));
+    let unreadable = vec![LiveEvent::Trouble("audio that cannot be read".to_owned())];
+    assert_eq!(audio("audio/opus", "AQI="), unreadable);
+    assert_eq!(audio("audio/pcm;rate=1", "AQI="), unreadable);
+    assert_eq!(audio("audio/pcm;rate=24000", "AQ!="), unreadable);
+    assert_eq!(audio("audio/pcm;rate=24000", ""), []);
+}
+
+#[test]
+fn members_of_the_wrong_type_are_as_good_as_absent() {
+    for message in [
+        json!({"setupComplete": null, "toolCall": 1, "toolCallCancellation": "x", "goAway": []}),
+        json!({"toolCall": {"functionCalls": {}}, "toolCallCancellation": {"ids": 7}}),
+        json!({"toolCall": {"functionCalls": [1, {}, {"name": 3}]}, "usageMetadata": 3}),
+        json!({"serverContent": "x", "sessionResumptionUpdate": true, "voiceActivity": 1}),
+        json!({"serverContent": {"modelTurn": "x", "inputTranscription": 1, "turnComplete": "yes"}}),
+        json!({"serverContent": {"modelTurn": {"parts": [1, {"text": 2}, {"inlineData": 3}, {"inlineData": {"data": 4}}]}}}),
+    ] {
+        assert_eq!(events(message.clone()), [], "{message}");
+    }
+    let away = |left: Value| events(json!({"goAway": {"timeLeft": left}}));
+    for left in [json!("-1s"), json!("soon"), json!("NaNs"), json!("1e400s"), json!(5)] {
+        assert_eq!(away(left), [LiveEvent::GoingAway { left: None }]);
+    }
+}
+
+#[test]
+fn a_message_makes_128_calls_and_no_more() {
+    let calls: Vec<_> = (0..200).map(|n| json!({"id": n.to_string(), "name": "tide"})).collect();
+    let events = events(json!({"toolCall": {"functionCalls": calls}}));
+    let [LiveEvent::Calls(calls), LiveEvent::Trouble(_)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(calls.len(), 128);
+}
