@@ -6,6 +6,7 @@
 //! provider's handle and by what was said since.
 
 mod call;
+mod clock;
 mod echo;
 mod ending;
 mod flights;
@@ -14,7 +15,9 @@ mod from_person;
 mod from_session;
 mod journal;
 mod line;
+mod line_end;
 mod missed;
+mod model_end;
 mod open;
 mod prepared;
 mod speech;
