@@ -6,6 +6,7 @@ mod commands;
 #[allow(dead_code, unused_imports, reason = "most of it is for the server")]
 mod config;
 mod environment;
+mod live;
 mod logs;
 mod models;
 mod registry;

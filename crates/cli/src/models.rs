@@ -72,7 +72,7 @@ fn script(path: &Path) -> anyhow::Result<Script> {
     Script::parse(&text).with_context(|| format!("the script {} cannot be used", path.display()))
 }
 
-fn key(endpoint: &Endpoint) -> Secret {
+pub(crate) fn key(endpoint: &Endpoint) -> Secret {
     Secret::new(endpoint.api_key.as_ref().map_or("", config::Secret::expose))
 }
 

@@ -152,6 +152,7 @@ impl Call {
             if self.prepared.describes && call.name == describe::NAME {
                 let now = self.agent.orchestrator.now();
                 let response = describe::answer(&self.session, &call, &mut self.described, now);
+                self.tell(Told::Result { id: &of.shown, response: &response });
                 self.answer(&of, &response, false, place + 1 == count && submitted.is_empty());
             } else {
                 let made = quarterdeck_runtime::Call { id: call.id, name: call.name, args };

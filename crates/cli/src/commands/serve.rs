@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, TextAgent};
+use quarterdeck_agents::voice::{Parts as VoiceParts, Settings as VoiceSettings, VoiceAgent};
 use quarterdeck_agents::{Declare, Prompts};
 use quarterdeck_calendar::LocalCalendar;
 use quarterdeck_contracts::ChatModel;
@@ -19,7 +20,7 @@ use tokio::task::JoinSet;
 use crate::arguments::serving::ServeOptions;
 use crate::config::{self, Config, Folders, SecureCookie};
 use crate::terminal::{complain, say};
-use crate::{Verdict, data, logs, models, registry, wire};
+use crate::{Verdict, data, live, logs, models, registry, wire};
 
 /// How often sessions that were left are ended and rows that have had their time are forgotten.
 const TIDY: Duration = Duration::from_secs(60);
@@ -65,22 +66,30 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     let knowledge = knowledge(&config.folders)?;
     let orchestrator = orchestrator(&config, store, trail.clone(), knowledge.clone())?;
     let model = models::chat_model(&config.text)?;
+    let prompts = prompts(&config.folders.prompts)?;
     let text = TextAgent::new(TextParts {
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         model: model.clone(),
-        prompts: prompts(&config.folders.prompts)?,
+        prompts: prompts.clone(),
         settings: text_settings(&config.text),
+    });
+    let voice = VoiceAgent::new(VoiceParts {
+        orchestrator: orchestrator.clone(),
+        registry: registry.clone(),
+        model: live::live_model(&config.voice)?,
+        prompts,
+        settings: voice_settings(&config.voice),
     });
     let app = App::new(Deck {
         text: text.clone(),
-        voice: None,
+        voice: Some(voice.clone()),
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         identity: identity(&config)?,
         settings: settings(&config),
     });
-    banner(&listener, &registry, &*model)?;
+    banner(&listener, &registry, &*model, voice.model())?;
     if model.name().starts_with("rehearsal") {
         tokio::spawn(look_for_ollama());
     }
@@ -155,11 +164,23 @@ fn text_settings(text: &config::Text) -> TextSettings {
     TextSettings {
         rounds: text.rounds,
         guide_tokens: text.guide_tokens,
-        declare: match text.declare {
-            config::Declare::All => Declare::All,
-            config::Declare::Mode => Declare::Mode,
-        },
+        declare: declare(text.declare),
         ..TextSettings::default()
+    }
+}
+
+fn voice_settings(voice: &config::Voice) -> VoiceSettings {
+    VoiceSettings {
+        guide_tokens: voice.guide_tokens,
+        declare: declare(voice.declare),
+        ..VoiceSettings::default()
+    }
+}
+
+fn declare(declare: config::Declare) -> Declare {
+    match declare {
+        config::Declare::All => Declare::All,
+        config::Declare::Mode => Declare::Mode,
     }
 }
 
@@ -204,12 +225,17 @@ fn identity(config: &Config) -> anyhow::Result<Identity> {
 }
 
 /// One short text: where, what, who answers.
-fn banner(listener: &TcpListener, registry: &Registry, model: &dyn ChatModel) -> anyhow::Result<()> {
+fn banner(
+    listener: &TcpListener,
+    registry: &Registry,
+    model: &dyn ChatModel,
+    voice: &str,
+) -> anyhow::Result<()> {
     let snapshot = registry.snapshot();
     let commit = snapshot.commit().unwrap_or("none");
     let address = listener.local_addr()?;
     say(&format!(
-        "quarterdeck {} on http://{address}\n  tools     {} in registry {} (commit {commit})\n  text      {}",
+        "quarterdeck {} on http://{address}\n  tools     {} in registry {} (commit {commit})\n  text      {}\n  voice     {voice}",
         env!("CARGO_PKG_VERSION"),
         snapshot.len(),
         snapshot.version(),
@@ -219,6 +245,12 @@ fn banner(listener: &TcpListener, registry: &Registry, model: &dyn ChatModel) ->
         say(
             "            the built-in rehearsal answers: it is no language model. Set GEMINI_API_KEY, OPENAI_API_KEY,\n            \
              OPENAI_BASE_URL or ANTHROPIC_API_KEY and start again for a real one.",
+        );
+    }
+    if voice == "simulator" {
+        say(
+            "            the built-in simulator speaks: it understands what is typed, not what is said. Set GEMINI_API_KEY\n            \
+             and start again for a real one.",
         );
     }
     Ok(())
