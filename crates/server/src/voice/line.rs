@@ -45,6 +45,8 @@ pub(super) struct BrowserLine<S> {
     socket: WebSocket<S>,
     ties: Ties,
     form: Form,
+    /// Whether something may have arrived with what the page began with.
+    is_fresh: bool,
     /// Holds a text that had to be unescaped.
     words: String,
     /// What the last message is to be answered with, by the line itself.
@@ -68,6 +70,7 @@ impl<S> BrowserLine<S> {
             socket: socket.with_last_words(told::last_words),
             ties,
             form: Form::Binary,
+            is_fresh: true,
             words: String::new(),
             due: None,
             gone: None,
@@ -166,6 +169,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S>
             // What it is told goes out if it can; nobody waits for a page that has been sent away.
             let _ = self.socket.poll_flush(context);
             return Poll::Ready(Err(gone.clone()));
+        }
+        if std::mem::take(&mut self.is_fresh) {
+            return Poll::Ready(Ok(()));
         }
         ready!(self.socket.poll_fill(context)).map_err(|_| self.gone.insert(Gone::Lost).clone()).into()
     }

@@ -97,6 +97,9 @@ async fn what_the_server_says_is_as_it_is_described() {
     }
     let spoken = chat("hello").send().await;
     assert_eq!(not_described(&document, "post", "/api/chat", &spoken), None);
+    let ticket = world.ask("POST", "/api/voice/ticket").with("cookie", &cookie).send().await;
+    assert_eq!(not_described(&document, "post", "/api/voice/ticket", &ticket), None);
+    assert_eq!(ticket.status, 200);
     let gets = [
         ("/api/chat/{id}/stream", "c", 204),
         ("/api/sessions/{id}", "c", 200),
@@ -105,6 +108,7 @@ async fn what_the_server_says_is_as_it_is_described() {
         ("/api/tools/{id}", "probe", 200),
         ("/api/tools/{id}", "none", 404),
         ("/api/me", "", 200),
+        ("/voice", "", 426),
         ("/v1/models", "", 200),
         ("/v1/models/{id}", "quarterdeck", 200),
         ("/v1/models/{id}", "gpt", 404),

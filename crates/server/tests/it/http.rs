@@ -97,6 +97,11 @@ impl Open {
         }
     }
 
+    /// The head alone.
+    pub(crate) fn head(&self) -> Answer {
+        self.answer.clone()
+    }
+
     /// Reads the rest.
     pub(crate) async fn rest(&mut self) -> Answer {
         let mut answer = self.answer.clone();

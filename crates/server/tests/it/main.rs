@@ -11,4 +11,5 @@ mod limits;
 mod odd_requests;
 mod origins;
 mod sessions;
+mod voice;
 mod world;

@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, stream};
 use quarterdeck_agents::Prompts;
 use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, TextAgent};
+use quarterdeck_agents::voice::{Parts as VoiceParts, Settings as VoiceSettings, VoiceAgent};
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
 use quarterdeck_contracts::handler::{
     Context, Handler, HandlerHost, HandlerToLoad, HostError, NativeHandler,
@@ -16,7 +18,7 @@ use quarterdeck_contracts::{
     ModelMessage, ModelPart, ModelReply, PartContent, Provider, Store, Table, ToolError, Usage,
     native_source_hash,
 };
-use quarterdeck_runtime::{Hosts, NativeHost, Orchestrator, Parts, Registry};
+use quarterdeck_runtime::{Clock, Hosts, NativeHost, Orchestrator, Parts, Registry};
 use quarterdeck_server::{App, Deck, Identity, Settings, serve};
 use quarterdeck_store::MemoryStore;
 use quarterdeck_testkit::tree;
@@ -26,6 +28,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::http::Ask;
+use crate::voice::Parrot;
 
 /// What signs cookies in these tests.
 pub(crate) const COOKIE_SECRET: &[u8] = b"thirty-two bytes for a test only";
@@ -34,6 +37,8 @@ pub(crate) const COOKIE_SECRET: &[u8] = b"thirty-two bytes for a test only";
 pub(crate) struct World {
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<MemoryStore>,
+    pub(crate) orchestrator: Orchestrator,
+    clock: Arc<Shifted>,
     /// Lets the model go on that was told to wait, once for each permit.
     pub(crate) go_on: Arc<Semaphore>,
     stop: Option<oneshot::Sender<()>>,
@@ -50,10 +55,20 @@ impl World {
         Self::who(settings, Identity::new(COOKIE_SECRET, None, Vec::new())).await
     }
 
+    /// A server that nobody can speak with.
+    pub(crate) async fn mute() -> Self {
+        Self::built(Settings::default(), Identity::new(COOKIE_SECRET, None, Vec::new()), None).await
+    }
+
     /// A server that knows people in its own way.
     pub(crate) async fn who(settings: Settings, identity: Identity) -> Self {
+        Self::built(settings, identity, Some(Parrot)).await
+    }
+
+    async fn built(settings: Settings, identity: Identity, speaker: Option<Parrot>) -> Self {
         let store = Arc::new(MemoryStore::default());
-        let orchestrator = Orchestrator::new(Parts::new(store.clone()));
+        let clock = Arc::new(Shifted::default());
+        let orchestrator = Orchestrator::new(Parts { clock: clock.clone(), ..Parts::new(store.clone()) });
         let registry = Arc::new(registry());
         let go_on = Arc::new(Semaphore::new(0));
         let text = TextAgent::new(TextParts {
@@ -63,14 +78,24 @@ impl World {
             prompts: Prompts::default(),
             settings: TextSettings::default(),
         });
-        let app = App::new(Deck { text, voice: None, orchestrator, registry, identity, settings });
+        let voice = speaker.map(|parrot| {
+            VoiceAgent::new(VoiceParts {
+                orchestrator: orchestrator.clone(),
+                registry: registry.clone(),
+                model: Arc::new(parrot),
+                prompts: Prompts::default(),
+                settings: VoiceSettings::default(),
+            })
+        });
+        let deck = Deck { text, voice, orchestrator: orchestrator.clone(), registry, identity, settings };
+        let app = App::new(deck);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(serve(app, listener, async move {
             let _ = stopped.await;
         }));
-        Self { address, store, go_on, stop: Some(stop), served }
+        Self { address, store, orchestrator, clock, go_on, stop: Some(stop), served }
     }
 
     pub(crate) fn get(&self, target: &str) -> Ask {
@@ -103,6 +128,11 @@ impl World {
         self.store.commit(Commit::default().put(Table::Blocks, client, row)).await.unwrap();
     }
 
+    /// Puts the clock forward.
+    pub(crate) fn later(&self, by: Duration) {
+        self.clock.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
+    }
+
     /// Asks the server to stop.
     pub(crate) fn stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
@@ -111,6 +141,16 @@ impl World {
     /// Waits until it has stopped.
     pub(crate) async fn stopped(self) {
         self.served.await.unwrap();
+    }
+}
+
+/// The machine's clock, put forward by so many milliseconds.
+#[derive(Default)]
+struct Shifted(AtomicU64);
+
+impl Clock for Shifted {
+    fn now(&self) -> SystemTime {
+        SystemTime::now() + Duration::from_millis(self.0.load(Ordering::Relaxed))
     }
 }
 

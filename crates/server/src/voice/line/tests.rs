@@ -424,9 +424,11 @@ async fn the_first_message_is_start() {
     let (mut page, mut line) = line();
     page.ping();
     page.send_text(r#"{"type":"start","sessionId":"ses_1","audio":"base64"}"#);
+    page.send_text(r#"{"type":"stop"}"#);
     page.flush().await.unwrap();
     let First::Start(start) = line.first().await else { panic!() };
     assert_eq!((start.session_id.as_deref(), line.form), (Some("ses_1"), Form::Base64));
+    assert_eq!(drive(&mut line).await.0, ["Stop"], "what came with it is not waited for");
 
     for other in [r#"{"type":"ping"}"#, "hello", r#"{"type":"audio","data":"AAAAAAAA"}"#] {
         let (mut page, mut line) = self::line();

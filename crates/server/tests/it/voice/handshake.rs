@@ -1,0 +1,171 @@
+//! How a line begins, and whom it does not begin for.
+
+use quarterdeck_server::Settings;
+use quarterdeck_websocket::UpgradeError;
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::page::{Page, Read};
+use crate::http::{Ask, Open};
+use crate::world::World;
+
+const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+
+/// A proper request, but for the headers that a test leaves out or adds.
+fn asking(world: &World, without: &str, with: &[(&str, &str)]) -> Ask {
+    let proper = [("upgrade", "websocket"), ("sec-websocket-version", "13"), ("sec-websocket-key", KEY)];
+    let kept = proper.iter().filter(|(name, _)| *name != without);
+    kept.chain(with).fold(world.get("/voice"), |ask, (name, value)| ask.with(name, value))
+}
+
+/// The same with the header that asks for an upgrade; `Ask` says `close` by itself.
+fn upgrading(world: &World, without: &str, with: &[(&str, &str)]) -> Ask {
+    asking(world, without, with).with("connection", "Upgrade")
+}
+
+#[tokio::test]
+async fn what_asks_for_no_websocket_is_told_what_is_here() {
+    let world = World::new().await;
+    for ask in [
+        world.get("/voice"),
+        asking(&world, "", &[]),
+        upgrading(&world, "upgrade", &[]),
+        upgrading(&world, "upgrade", &[("upgrade", "h2c")]),
+        upgrading(&world, "sec-websocket-version", &[]),
+        upgrading(&world, "sec-websocket-version", &[("sec-websocket-version", "8")]),
+    ] {
+        let answer = ask.send().await;
+        assert_eq!((answer.refusal().0, answer.refusal().1), (426, "VALIDATION".into()));
+        assert_eq!(answer.header("upgrade"), Some("websocket"));
+        assert_eq!(answer.header("sec-websocket-version"), Some("13"));
+    }
+    assert_eq!(world.ask("HEAD", "/voice").send().await.status, 426);
+    assert_eq!(world.post("/voice", &json!({})).send().await.status, 405);
+    for key in ["", "short", "not base64 at all!!!!!!!"] {
+        let answer = upgrading(&world, "sec-websocket-key", &[("sec-websocket-key", key)]).send().await;
+        assert_eq!(answer.refusal().0, 400, "{key}");
+    }
+    assert_eq!(upgrading(&world, "sec-websocket-key", &[]).send().await.refusal().0, 400);
+    assert_eq!(world.get("/voice?ticket=a&ticket=b").send().await.refusal().0, 400);
+}
+
+#[tokio::test]
+async fn the_answer_fits_the_key_and_sets_a_newcomers_cookie() {
+    let world = World::new().await;
+    let open = |cookie: Option<String>| {
+        let ask = upgrading(&world, "", &[]);
+        let ask = if let Some(cookie) = cookie { ask.with("cookie", &cookie) } else { ask };
+        async { ask.open().await.head() }
+    };
+    let answer = open(None).await;
+    assert_eq!(answer.status, 101);
+    assert_eq!(answer.header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+    assert_eq!(answer.header("upgrade"), Some("websocket"));
+    let cookie = answer.cookie().unwrap();
+    let again = open(Some(cookie)).await;
+    assert_eq!((again.status, again.cookie()), (101, None));
+}
+
+#[tokio::test]
+async fn a_page_elsewhere_must_be_listed() {
+    let settings = Settings { origins: vec!["https://shop.example".into()], ..Settings::default() };
+    let world = World::with(settings).await;
+    let own = format!("http://{}", world.address);
+    for (origin, status) in
+        [(own.as_str(), 101), ("https://shop.example", 101), ("https://evil.example", 403), ("null", 403)]
+    {
+        let answer = upgrading(&world, "", &[("origin", origin)]).open().await.head();
+        assert_eq!(answer.status, status, "{origin}");
+    }
+    assert_eq!(upgrading(&world, "", &[("host", "evil.example")]).open().await.head().status, 403);
+    assert_eq!(upgrading(&world, "", &[]).open().await.head().status, 101, "no browser");
+}
+
+#[tokio::test]
+async fn lines_are_counted_and_given_back() {
+    let settings = Settings { voice_connections: 3, voice_per_client: 2, ..Settings::default() };
+    let world = World::with(settings).await;
+    let (ann, ben) = (world.newcomer().await, world.newcomer().await);
+    let open = |cookie: String| {
+        let world = &world;
+        async move { Page::try_open(world, "/voice", &[("cookie", &cookie)]).await }
+    };
+    let status = |refused: Result<Page, UpgradeError>| match refused {
+        Err(UpgradeError::Refused { status, .. }) => status,
+        Err(error) => panic!("{error}"),
+        Ok(_) => 101,
+    };
+    let first = open(ann.clone()).await.unwrap();
+    let _second = open(ann.clone()).await.unwrap();
+    assert_eq!(status(open(ann.clone()).await), 429);
+    let _third = open(ben.clone()).await.unwrap();
+    assert_eq!(status(open(ben.clone()).await), 503);
+    drop(first);
+    while status(open(ann.clone()).await) != 101 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn where_nobody_can_be_spoken_with_that_is_said() {
+    let world = World::mute().await;
+    let answer = upgrading(&world, "", &[]).send().await;
+    assert_eq!((answer.refusal().0, answer.refusal().1), (503, "UNAVAILABLE".into()));
+    assert_eq!(world.post("/api/voice/ticket", &json!({})).send().await.refusal().0, 503);
+}
+
+#[tokio::test]
+async fn a_server_that_stops_begins_no_call_and_closes_lines_that_wait() {
+    let mut world = World::new().await;
+    let cookie = world.newcomer().await;
+    let mut waiting = Page::open(&world, "/voice", &[]).await;
+    let (mut calling, _) = Page::calling(&world, &cookie).await;
+    let late = upgrading(&world, "", &[]).bytes();
+    let mut connection = TcpStream::connect(world.address).await.unwrap();
+    connection.write_all(&late[..20]).await.unwrap();
+    assert_eq!(world.get("/healthz").send().await.status, 200, "the server has the first part");
+    world.stop();
+    calling.until("going_away").await;
+    connection.write_all(&late[20..]).await.unwrap();
+    assert_eq!(Open::read(connection).await.rest().await.refusal().0, 503);
+    assert_eq!(waiting.read().await, Read::Closed(Some(1001)));
+    assert_eq!(calling.ending().await, (None, Some(1001)));
+    drop((waiting, calling));
+    world.stopped().await;
+}
+
+#[tokio::test]
+async fn the_first_message_must_be_start() {
+    let world = World::new().await;
+    let says = async |text: &str| {
+        let mut page = Page::open(&world, "/voice", &[]).await;
+        page.socket.send_text(text);
+        page.socket.flush().await.unwrap();
+        page.ending().await
+    };
+    let validation = |(error, code): (Option<serde_json::Value>, Option<u16>)| {
+        assert_eq!((&error.unwrap()["type"], code), (&json!("VALIDATION"), Some(1008)));
+    };
+    for wrong in [
+        r#"{"type":"ping"}"#.to_owned(),
+        r#"{"type":"text","text":"hello"}"#.to_owned(),
+        r#"{"type":"audio","data":"AAAAAAAA"}"#.to_owned(),
+        "hello".to_owned(),
+        json!({ "type": "start", "sessionId": "no id" }).to_string(),
+        json!({ "type": "start", "sessionId": "x".repeat(129) }).to_string(),
+        json!({ "type": "start", "pendingRequest": "x".repeat(501) }).to_string(),
+    ] {
+        validation(says(&wrong).await);
+    }
+    let mut page = Page::open(&world, "/voice", &[]).await;
+    page.speaks(&[0; 640]).await;
+    validation(page.ending().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_on_which_nothing_comes_is_closed() {
+    let world = World::new().await;
+    let mut silent = Page::open(&world, "/voice", &[]).await;
+    assert_eq!(silent.ending().await, (None, Some(4002)));
+}

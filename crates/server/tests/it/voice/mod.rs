@@ -1,0 +1,10 @@
+//! Calls on real sockets: how they begin, what they may send, and how they end.
+
+mod calls;
+mod floods;
+mod handshake;
+mod page;
+mod parrot;
+mod tickets;
+
+pub(crate) use parrot::Parrot;
