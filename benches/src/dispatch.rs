@@ -72,6 +72,7 @@ pub(crate) fn javascript(fixtures: &Fixtures, export: &str, calls: usize) -> Per
 
 pub(crate) struct World {
     pub(crate) runtime: Runtime,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) snapshot: Arc<Snapshot>,
     context: Arc<dyn Context>,
     host: Arc<JsHost>,
@@ -133,8 +134,10 @@ impl World {
         let host = Arc::new(JsHost::new(HostConfig::default()).expect("the engine starts"));
         let hosts = Hosts { js: host.clone(), native: Arc::new(NativeHost::new([native])) };
         let registry = Registry::from_artifact(artifact, files.path(), hosts).expect("the artifact is sound");
+        let snapshot = registry.snapshot();
+        let registry = Arc::new(registry);
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
-        Self { runtime, snapshot: registry.snapshot(), context: FakeContext::new(), host, _files: files }
+        Self { runtime, registry, snapshot, context: FakeContext::new(), host, _files: files }
     }
 }
 

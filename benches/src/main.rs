@@ -3,6 +3,7 @@
 //! usage: `quarterdeck-benches build|validate|obj|text|session|disk|idle|js|js-compute [FIXTURES] [CALLS]`
 //!
 //! `load PORT STREAMS TOKENS PID [PATH]` is the client of `scripts/bench-server`.
+//! `relay PORT UPSTREAM_PORT` is the voice agent for the load generator of `scripts/bench-voice`.
 //! `quarterdeck-benches knowledge [RECORDS]` measures the knowledge base with so many made-up records, and prints many
 //! figures at once.
 //!
@@ -16,6 +17,7 @@ mod dispatch;
 mod fixtures;
 mod knowledge;
 mod load;
+mod relay;
 mod rounds;
 mod sessions;
 
@@ -44,6 +46,14 @@ fn main() {
         _ => {}
     }
     let folder = arguments.get(1).map_or(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"), String::as_str);
+    if what == "relay" {
+        let port = |place: usize| {
+            arguments.get(place).and_then(|text| text.parse().ok()).expect("PORT UPSTREAM_PORT")
+        };
+        let fixtures = fixtures::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures")));
+        let registry = dispatch::World::native(&fixtures).registry;
+        return relay::run(registry, port(1), port(2));
+    }
     let calls = arguments.get(2).and_then(|calls| calls.parse().ok());
     let fixtures = fixtures::read(Path::new(folder));
     if what == "idle" {

@@ -21,3 +21,4 @@ pub use app::{App, Deck, Settings};
 pub use identity::{ApiKey, Identity, TokenError, TokenKey, TokenRules};
 pub use listen::serve;
 pub use routes::openapi::document as openapi_document;
+pub use voice::answer_call;

@@ -9,6 +9,7 @@ use quarterdeck_agents::text::Visitor;
 use quarterdeck_agents::voice::{HangUp, Line, Opening, Told, VoiceAgent};
 use quarterdeck_contracts::{ErrorType, ToolError};
 use quarterdeck_websocket::{Role, WebSocket};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::line::{BrowserLine, First, LIMITS, Ties};
@@ -36,7 +37,7 @@ pub(crate) struct Caught {
 }
 
 impl Caught {
-    /// Waits for the connection and for what the page begins with, and puts it through.
+    /// Waits for the connection, and answers it.
     pub(crate) async fn put_through(self, upgrade: OnUpgrade) {
         let upgraded = match upgrade.await {
             Ok(upgraded) => upgraded,
@@ -47,6 +48,14 @@ impl Caught {
             return tracing::error!("a connection is not what the listener made it from");
         };
         let socket = WebSocket::new(parts.io.into_inner(), Role::Server, LIMITS, &parts.read_buf);
+        self.answer(socket).await;
+    }
+
+    /// Waits for what the page begins with, and puts it through.
+    async fn answer<S>(self, socket: WebSocket<S>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let Self { app, agent, mut visitor, place } = self;
         let client = visitor.client.id.clone();
         let mut line = Box::new(BrowserLine::new(socket, ties(app.clone(), client.clone(), place)));
@@ -69,6 +78,20 @@ impl Caught {
             Err(fault) => refuse(line, fault).await,
         }
     }
+}
+
+/// Answers a call on a WebSocket that was made elsewhere, for programs that listen themselves. Everything that `/voice`
+/// holds a page to holds here, but for what is judged by its request.
+pub async fn answer_call<S>(app: Arc<App>, visitor: Visitor, stream: S, arrived: &[u8])
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let place = app.admit_call(&visitor.client.id);
+    let (Some(agent), Ok(place)) = (app.voice.clone(), place) else {
+        return tracing::warn!("a call was not answered: there is no room for it, or nobody to speak with");
+    };
+    let socket = WebSocket::new(stream, Role::Server, LIMITS, arrived);
+    Caught { app, agent, visitor, place }.answer(socket).await;
 }
 
 fn ties(app: Arc<App>, client: String, place: Place) -> Ties {

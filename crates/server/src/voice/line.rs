@@ -20,9 +20,11 @@ use crate::places::Place;
 pub(super) const LIMITS: Limits = Limits { message: 64 << 10 };
 /// Frames a second. Audio comes in fifty, and the rest is a person's.
 const FRAMES: (f64, f64) = (300.0, 1_000.0);
-/// Bytes of audio a second, and at once: twice as fast as anybody speaks, and what a page has kept while the network
-/// was gone.
-const AUDIO: (f64, f64) = (2.0 * 32_000.0, 10.0 * 32_000.0);
+/// Bytes a second, and at once: audio twice as fast as anybody speaks, and what a page has kept while the network was
+/// gone. Everything else is small beside it.
+const BYTES: (f64, f64) = (2.0 * 32_000.0, 10.0 * 32_000.0);
+/// Texts a second, and at once. The model has to answer each.
+const TEXTS: (f64, f64) = (1.0, 20.0);
 /// How many messages a minute may be wrong, and be answered. A page that is wrong more often does not read answers.
 const FAULTS: (f64, f64) = (20.0 / 60.0, 20.0);
 /// How much that must arrive may wait for a page that does not read.
@@ -54,14 +56,15 @@ pub(super) struct BrowserLine<S> {
     gone: Option<Gone>,
     frames: Pace,
     counted: u64,
-    audio: Pace,
+    bytes: Pace,
+    texts: Pace,
     faults: Pace,
 }
 
 enum Due {
     Pong,
-    Fault(String),
-    TooFast,
+    Fault(ErrorType, String),
+    Expulsion(&'static str),
 }
 
 impl<S> BrowserLine<S> {
@@ -76,7 +79,8 @@ impl<S> BrowserLine<S> {
             gone: None,
             frames: Pace::new(FRAMES.0, FRAMES.1),
             counted: 0,
-            audio: Pace::new(AUDIO.0, AUDIO.1),
+            bytes: Pace::new(BYTES.0, BYTES.1),
+            texts: Pace::new(TEXTS.0, TEXTS.1),
             faults: Pace::new(FAULTS.0, FAULTS.1),
         }
     }
@@ -92,10 +96,10 @@ impl<S> BrowserLine<S> {
         match self.due.take() {
             None => {}
             Some(Due::Pong) => self.control(r#"{"type":"pong"}"#),
-            Some(Due::TooFast) => self.expel("audio faster than anybody speaks"),
-            Some(Due::Fault(_)) if !self.faults.take(1.0) => self.expel("too many messages that are wrong"),
-            Some(Due::Fault(fault)) => {
-                let error = ToolError::new(ErrorType::Validation, fault);
+            Some(Due::Expulsion(why)) => self.expel(why),
+            Some(Due::Fault(..)) if !self.faults.take(1.0) => self.expel("too many messages that are wrong"),
+            Some(Due::Fault(kind, fault)) => {
+                let error = ToolError { retryable: kind == ErrorType::RateLimit, ..ToolError::new(kind, fault) };
                 self.control(&told::fault(&error).to_string());
             }
         }
@@ -113,10 +117,11 @@ impl<S> BrowserLine<S> {
     }
 
     fn control(&mut self, text: &str) {
-        self.socket.send_text(text);
+        // What waited before counts: one that is large by itself may still be read at once.
         if self.socket.waiting() > MOST_CONTROL && self.socket.waiting_control() > MOST_CONTROL {
-            self.expel("messages that are not read");
+            return self.expel("messages that are not read");
         }
+        self.socket.send_text(text);
     }
 }
 
@@ -181,10 +186,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S>
         if self.gone.is_some() {
             return None;
         }
-        let said = match self.socket.next()? {
-            Ok(Message::Binary(bytes)) => said::pcm(bytes),
-            Ok(Message::Text(text)) => said::text(text),
-            Ok(Message::Ping(_) | Message::Pong) => Ok(Said::Nothing),
+        let (said, length) = match self.socket.next()? {
+            Ok(Message::Binary(bytes)) => (said::pcm(bytes), bytes.len()),
+            Ok(Message::Text(text)) => (said::text(text), text.len()),
+            Ok(Message::Ping(_) | Message::Pong) => (Ok(Said::Nothing), 0),
             Ok(Message::Close(..)) => {
                 self.gone = Some(Gone::Closed);
                 return None;
@@ -194,12 +199,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S>
                 return None;
             }
         };
+        let (weight, too_much) = match &said {
+            Ok(Said::Audio(audio)) => (audio.samples_len(), "audio faster than anybody speaks"),
+            _ => (length, "too many bytes"),
+        };
+        if !self.bytes.take(weight as f64) {
+            self.due = Some(Due::Expulsion(too_much));
+            return Some(Asked::Alive);
+        }
         Some(match said {
-            Ok(Said::Audio(audio)) => {
-                if !self.audio.take(audio.samples_len() as f64) {
-                    self.due = Some(Due::TooFast);
-                }
-                Asked::Audio(audio)
+            Ok(Said::Audio(audio)) => Asked::Audio(audio),
+            Ok(Said::Text(_)) if !self.texts.take(1.0) => {
+                let fault = "You write faster than anybody can answer. Wait a moment.".into();
+                self.due = Some(Due::Fault(ErrorType::RateLimit, fault));
+                Asked::Alive
             }
             Ok(Said::Text(text)) => Asked::Text(kept(text, &mut self.words)),
             Ok(Said::Confirm { token, approve }) => {
@@ -214,11 +227,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S>
                 Asked::Alive
             }
             Ok(Said::Start(_)) => {
-                self.due = Some(Due::Fault("The call has begun already; `start` is said once.".into()));
+                let fault = "The call has begun already; `start` is said once.".into();
+                self.due = Some(Due::Fault(ErrorType::Validation, fault));
                 Asked::Alive
             }
             Err(fault) => {
-                self.due = Some(Due::Fault(fault));
+                self.due = Some(Due::Fault(ErrorType::Validation, fault));
                 Asked::Alive
             }
         })

@@ -11,4 +11,5 @@ mod ticket;
 mod told;
 
 pub(crate) use call::Caught;
+pub use call::answer_call;
 pub(crate) use ticket::{LIFE, Tickets};
