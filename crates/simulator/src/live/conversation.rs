@@ -31,7 +31,19 @@ impl Conversation {
     }
 
     pub(super) fn messages(&self) -> Vec<ChatMessage> {
-        self.messages.iter().map(|message| ChatMessage::clone(message)).collect()
+        // What is sent to a model begins with a person's message.
+        let from_person = self.messages.iter().skip_while(|message| !is_person(message));
+        from_person.map(|message| ChatMessage::clone(message)).collect()
+    }
+
+    /// Whether something waits for an answer.
+    pub(super) fn asks(&self) -> bool {
+        self.messages.last().is_some_and(|message| !matches!(**message, ChatMessage::Model(_)))
+    }
+
+    /// The person has said something.
+    pub(super) fn say(&mut self, text: &str) {
+        self.add(&Said { is_model: false, text: text.to_owned() });
     }
 
     /// Somebody has said something.
@@ -52,8 +64,6 @@ impl Conversation {
     pub(super) fn push(&mut self, message: ChatMessage) {
         self.messages.push(Arc::new(message));
         if self.messages.len() > MOST_MESSAGES {
-            // A conversation begins with a person's message.
-            let is_person = |message: &Arc<ChatMessage>| matches!(**message, ChatMessage::Person { .. });
             let first = self.messages.iter().skip(MOST_MESSAGES / 4).position(is_person);
             let from = first.map_or(self.messages.len() - 1, |first| first + MOST_MESSAGES / 4);
             self.messages.drain(..from);
@@ -69,6 +79,10 @@ impl Conversation {
             _ => Vec::new(),
         }
     }
+}
+
+fn is_person(message: &Arc<ChatMessage>) -> bool {
+    matches!(**message, ChatMessage::Person { .. })
 }
 
 /// An answer as the chat model sees it: `output` is what came of it, `error` why nothing did; otherwise the whole of it

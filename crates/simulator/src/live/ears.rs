@@ -46,10 +46,6 @@ impl Ears {
         Self { silence, time: Duration::ZERO, energy: 0, samples: 0, loud_pieces: 0, speech: None }
     }
 
-    pub(super) fn hears_speech(&self) -> bool {
-        self.speech.is_some()
-    }
-
     /// More audio. What is in it, in order.
     pub(super) fn listen(&mut self, samples: &[i16], rate: u32) -> Vec<Sign> {
         let piece = u64::from(rate) * WINDOW.as_millis() as u64 / 1000;

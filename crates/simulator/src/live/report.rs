@@ -8,7 +8,7 @@ const MOST: usize = 4_096;
 /// What has happened on all connections so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// Connections that got through the handshake.
+    /// Connections that asked for a path that is served, refused ones included.
     pub connections: usize,
     /// Turns that were completed without being interrupted.
     pub turns: usize,

@@ -107,6 +107,16 @@ pub(super) struct ScriptedTurn {
     pub(super) end: TurnEnd,
 }
 
+impl ScriptedTurn {
+    /// What it waits for, in words.
+    pub(super) fn wanted(&self) -> String {
+        match &self.containing {
+            Some(text) => format!("{} containing “{text}”", self.begins.word()),
+            None => self.begins.word().to_owned(),
+        }
+    }
+}
+
 /// What begins a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begins {

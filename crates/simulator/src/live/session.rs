@@ -70,6 +70,8 @@ pub(super) struct Session {
     calls: Calls,
     /// How many calls the last message with calls had.
     calls_of_step: usize,
+    /// Whether they were answered while the model was speaking of something else.
+    answers_are_due: bool,
     turn: Option<Turn>,
     /// What came while nothing may be interrupted.
     waiting: VecDeque<Input>,
@@ -95,6 +97,7 @@ impl Session {
             spoke_for: Duration::ZERO,
             calls: Calls::default(),
             calls_of_step: 0,
+            answers_are_due: false,
             turn: None,
             waiting: VecDeque::new(),
             opens_at: None,
@@ -220,7 +223,7 @@ impl Session {
                     self.send(&server_frame::voice_activity("ACTIVITY_START", at));
                 }
                 if self.may_interrupt() {
-                    self.interrupt(now);
+                    self.interrupt();
                 }
             }
             Sign::Ends { at, length } => {
@@ -238,7 +241,7 @@ impl Session {
     fn hear_content(&mut self, turns: &[Said], is_complete: bool, now: Instant) {
         // Content interrupts what is being generated, whether it asks for something or not.
         if self.turn.is_some() {
-            self.interrupt(now);
+            self.interrupt();
         }
         let last = turns.iter().rev().find(|said| !said.is_model).map(|said| said.text.clone());
         for said in turns.iter().filter(|said| !said.is_model) {

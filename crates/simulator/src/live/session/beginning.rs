@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use super::turn::Turn;
 use super::{Errand, MOST_WAITING, Session};
-use crate::live::client_frame::Said;
 use crate::live::declarations;
 use crate::live::desk::Mind;
 use crate::live::scenario::{Begins, Interruption, ScriptedTurn, Step, TurnEnd};
@@ -46,7 +45,7 @@ impl Session {
     /// Takes an input: it begins a turn, now or when the present one is over.
     pub(super) fn take(&mut self, input: Input, now: Instant) {
         if self.may_interrupt() {
-            self.interrupt(now);
+            self.interrupt();
         }
         if self.turn.is_none() {
             self.begin(input, now);
@@ -60,14 +59,14 @@ impl Session {
             Mind::Plays(scenario) => {
                 let Some(turn) = scenario.turn(self.conversation.position) else { return };
                 if !Self::is_meant(turn, &input) {
-                    let (kind, wanted) = (input.kind().word(), turn.begins.word());
+                    let (kind, wanted) = (input.kind().word(), turn.wanted());
                     let place = self.conversation.position + 1;
                     self.fault(&format!("{kind} begins no turn: turn {place} waits for {wanted}"));
                     return;
                 }
                 let heard = turn.heard.concat();
                 let text = if heard.is_empty() { input.text() } else { &heard };
-                self.conversation.add(&Said { is_model: false, text: text.to_owned() });
+                self.conversation.say(text);
                 self.play(turn, now);
                 if let Input::Speech(_) = input {
                     self.transcribe(&turn.heard);
@@ -100,12 +99,20 @@ impl Session {
 
     /// Calls that were left open have been answered, and nothing is going on.
     pub(super) fn answers_are_there(&mut self, now: Instant) {
-        let scenario = self.desk.scenario().cloned();
-        let turn = scenario.as_ref().and_then(|it| it.turn(self.conversation.position));
-        match turn.filter(|turn| turn.begins == Begins::Answers) {
-            Some(turn) => self.play(turn, now),
-            None => self.offer_handle(now),
+        self.answers_are_due = false;
+        if !self.begins_with_answers() {
+            return self.offer_handle(now);
         }
+        let scenario = self.desk.scenario().cloned();
+        if let Some(turn) = scenario.as_ref().and_then(|it| it.turn(self.conversation.position)) {
+            self.play(turn, now);
+        }
+    }
+
+    /// Whether the next turn waits for answers.
+    pub(super) fn begins_with_answers(&self) -> bool {
+        let turn = self.desk.scenario().and_then(|it| it.turn(self.conversation.position));
+        turn.is_some_and(|turn| turn.begins == Begins::Answers)
     }
 
     /// Begins what came while a turn was on.
@@ -148,11 +155,10 @@ impl Session {
 
     /// The chat model answers what was written. Speech it cannot understand, and it says so.
     fn answer(&mut self, input: Input, now: Instant) {
-        let mut said = |text: &str| self.conversation.add(&Said { is_model: false, text: text.to_owned() });
         let is_new = !matches!(input, Input::Content { is_new: false, .. });
         if let Input::Speech(length) = input {
             let heard = format!("(speech, {:.1} s)", length.as_secs_f64());
-            said(&heard);
+            self.conversation.say(&heard);
             let apology = declarations::cannot_listen(self.conversation.speeches == 0);
             self.conversation.speeches += 1;
             let steps = vec![
@@ -166,10 +172,10 @@ impl Session {
             return;
         }
         if is_new {
-            said(input.text());
+            self.conversation.say(input.text());
         }
-        if self.conversation.messages().is_empty() {
-            return;
+        if !self.conversation.asks() {
+            self.conversation.say("Go on.");
         }
         self.start(Turn::new(vec![Step::Ask], Interruption::Cancel, now));
     }

@@ -141,11 +141,21 @@ impl Session {
                 return;
             }
         }
-        if self.turn.is_none() && !self.calls.are_open() {
-            match self.calls.scheduling(self.calls_of_step) {
-                Scheduling::Silent => self.offer_handle(now),
-                _ => self.answers_are_there(now),
-            }
+        if !self.calls.are_open() && !self.waits_for_answers() {
+            self.take_note(self.calls.scheduling(self.calls_of_step), now);
+        }
+    }
+
+    /// Calls that nobody has waited for have been answered.
+    fn take_note(&mut self, scheduling: Scheduling, now: Instant) {
+        if scheduling == Scheduling::Interrupt && self.begins_with_answers() {
+            self.interrupt();
+        }
+        match (scheduling, &self.turn) {
+            (Scheduling::Silent, None) => self.offer_handle(now),
+            (Scheduling::Silent, Some(_)) => {}
+            (_, None) => self.answers_are_there(now),
+            (_, Some(_)) => self.answers_are_due = true,
         }
     }
 

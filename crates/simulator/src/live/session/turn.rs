@@ -139,7 +139,11 @@ impl Session {
             }
             Step::Await { within } => self.wait_for(Wait::Answers(within.map(|within| now + within))),
             Step::Cancel(ids) => self.cancel_calls(ids),
-            Step::Interrupt => self.interrupt(now),
+            Step::Interrupt => {
+                self.interrupt();
+                self.offer_handle(now);
+                self.begin_by_itself(now);
+            }
             Step::ExpectInterruption(within) => self.wait_for(Wait::Interruption(now + within)),
             Step::GoAway { left, closes_after, ending } => {
                 self.send(&server_frame::go_away(left));
@@ -241,6 +245,10 @@ impl Session {
         self.turn.as_ref().is_some_and(|turn| matches!(turn.wait, Wait::Errand(_)))
     }
 
+    pub(super) fn waits_for_answers(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| matches!(turn.wait, Wait::Answers(_) | Wait::Blocked))
+    }
+
     fn take_reply(&mut self, reply: ModelReply) {
         let mut message = reply.message;
         let mut calls = Vec::new();
@@ -277,6 +285,7 @@ impl Session {
     /// All answers are there: says something at once, when nothing else is being said, or nothing.
     fn mind_scheduling(&mut self, now: Instant) {
         let scheduling = self.calls.scheduling(self.calls_of_step);
+        self.answers_are_due = false;
         let Some(turn) = &mut self.turn else { return };
         let is_heard = turn.heard_until <= now;
         turn.is_muted = scheduling == Scheduling::Silent;
@@ -294,12 +303,15 @@ impl Session {
         self.send(&server_frame::turn_complete(&turn.beside, self.spoke_for, &turn.said));
         self.desk.books().report.turns += 1;
         self.note_played();
+        if self.answers_are_due && !self.calls.are_open() {
+            return self.answers_are_there(now);
+        }
         self.offer_handle(now);
         self.begin_by_itself(now);
     }
 
     /// The person has spoken into the turn.
-    pub(super) fn interrupt(&mut self, now: Instant) {
+    pub(super) fn interrupt(&mut self) {
         let Some(turn) = self.turn.take() else { return };
         self.errand = None;
         self.send(&server_frame::interrupted());
@@ -314,9 +326,6 @@ impl Session {
         self.send(&server_frame::turn_complete(&Map::new(), self.spoke_for, &turn.said));
         self.desk.books().report.interruptions += 1;
         self.note_played();
-        if !self.ears.hears_speech() {
-            self.offer_handle(now);
-        }
     }
 
     /// Takes note when that was the last turn of the scenario.

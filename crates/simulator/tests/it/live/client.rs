@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quarterdeck_simulator::live::{ConnectionEnd, LiveSimulator, Scenario};
-use quarterdeck_websocket::{CloseCode, Limits, Message, WebSocket, upgrade};
+use quarterdeck_websocket::{CloseCode, Limits, Message, UpgradeError, WebSocket, upgrade};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
@@ -53,11 +53,16 @@ pub(crate) fn setup_with(handle: &str) -> Value {
 impl Client {
     /// Connects, without a setup.
     pub(crate) async fn knock(simulator: &LiveSimulator, target: &str) -> Self {
+        Self::try_knock(simulator, target).await.unwrap()
+    }
+
+    /// Connects, without a setup, if it is let in.
+    pub(crate) async fn try_knock(simulator: &LiveSimulator, target: &str) -> Result<Self, UpgradeError> {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let simulator = simulator.clone();
         let server = tokio::spawn(async move { simulator.serve(theirs).await });
-        let socket = upgrade(ours, "localhost", target, &[], Limits { message: 4 << 20 }).await.unwrap();
-        Self { socket, server }
+        let socket = upgrade(ours, "localhost", target, &[], Limits { message: 4 << 20 }).await?;
+        Ok(Self { socket, server })
     }
 
     /// Connects and sets up.
@@ -71,7 +76,8 @@ impl Client {
 
     pub(crate) async fn send(&mut self, frame: &Value) {
         self.socket.send_text(&frame.to_string());
-        self.socket.flush().await.unwrap();
+        // A connection that was cut shows when it is read.
+        let _ = self.socket.flush().await;
     }
 
     pub(crate) async fn text(&mut self, text: &str) {
@@ -105,7 +111,12 @@ impl Client {
 
     /// The next frame, or how the connection has ended.
     pub(crate) async fn hear(&mut self) -> Result<Value, Over> {
-        timeout(LONG, self.hear_raw()).await.unwrap().map(|bytes| serde_json::from_slice(&bytes).unwrap())
+        self.hear_soon().await.map(|bytes| serde_json::from_slice(&bytes).unwrap())
+    }
+
+    /// The next frame as it came, within some time.
+    pub(crate) async fn hear_soon(&mut self) -> Result<Vec<u8>, Over> {
+        timeout(LONG, self.hear_raw()).await.unwrap()
     }
 
     pub(crate) async fn hear_raw(&mut self) -> Result<Vec<u8>, Over> {

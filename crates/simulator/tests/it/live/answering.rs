@@ -1,0 +1,144 @@
+//! A simulator without a scenario: the rehearsal answers.
+
+use std::sync::Arc;
+
+use quarterdeck_simulator::Rehearsal;
+use quarterdeck_simulator::live::{LiveSimulator, Speaking, Voice};
+use serde_json::{Value, json};
+
+use super::client::{Client, handle, samples, setup, setup_with, story};
+
+fn answering() -> LiveSimulator {
+    LiveSimulator::answering(Arc::new(Rehearsal::new()))
+}
+
+/// A setup with a knowledge base, declared in the provider's own dialect.
+fn with_base(mut setup: Value) -> Value {
+    setup["setup"]["tools"] = json!([{ "functionDeclarations": [{
+        "name": "kb_search", "description": "Searches the knowledge base.",
+        "parameters": { "type": "OBJECT", "properties": { "query": { "type": "STRING" } }, "required": ["query"] },
+    }] }]);
+    setup
+}
+
+fn said(frames: &[Value]) -> String {
+    story(frames).into_iter().find_map(|it| it.strip_prefix("said ").map(str::to_owned)).unwrap_or_default()
+}
+
+fn found(title: &str) -> Value {
+    json!({ "output": { "results": [
+        { "id": "fram", "title": title, "snippet": "Fram was built in Larvik by Colin Archer.", "score": 0.9 } ] } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_written_is_answered_with_real_calls() {
+    let simulator = answering();
+    let mut client = Client::open(&simulator, &with_base(setup())).await;
+    client.text("Where was the Fram built?").await;
+    let frames = client.until("/toolCall").await;
+    let call = &frames.last().unwrap()["toolCall"]["functionCalls"][0];
+    assert_eq!(call["name"], "kb_search");
+    assert!(call["args"]["query"].as_str().unwrap().to_lowercase().contains("fram"), "{call}");
+    client.answer(call["id"].as_str().unwrap(), "kb_search", found("Fram")).await;
+    let frames = client.turn().await;
+    assert!(said(&frames).contains("Larvik"), "{}", said(&frames));
+    assert!(!samples(&frames).is_empty());
+    client.leave().await;
+    let report = simulator.report();
+    assert_eq!((report.turns, report.calls.len(), report.faults), (1, 1, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn speech_is_not_understood_and_it_says_so() {
+    let simulator = answering();
+    let mut client = Client::open(&simulator, &setup()).await;
+    client.speak(1_500).await;
+    let first = client.turn().await;
+    assert!(story(&first).contains(&"heard (speech, 1.5 s)".to_owned()));
+    assert!(said(&first).contains("without speech recognition") && said(&first).contains("What can you do?"));
+    client.speak(500).await;
+    let second = client.turn().await;
+    assert!(
+        said(&second).contains("without speech recognition") && !said(&second).contains("What can you do?")
+    );
+    client.text("Who are you?").await;
+    assert!(said(&client.turn().await).contains("rehearsal"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_call_is_cancelled_and_the_conversation_goes_on() {
+    let simulator = answering();
+    let mut client = Client::open(&simulator, &with_base(setup())).await;
+    client.text("Where was the Fram built?").await;
+    client.until("/toolCall").await;
+    client.text("Hello").await;
+    let frames = client.until("/serverContent/turnComplete").await;
+    assert!(story(&frames).iter().any(|it| it.starts_with("cancel")));
+    assert!(!said(&client.turn().await).is_empty());
+    client.leave().await;
+    assert_eq!(simulator.report().faults, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_brings_back_what_was_said_and_content_is_history() {
+    let simulator = answering();
+    let mut client = Client::open(&simulator, &with_base(setup())).await;
+    client.text("Hello").await;
+    let hello = handle(&client.turn().await);
+    client.text("Where was the Fram built?").await;
+    client.until("/toolCall").await;
+    client.vanish().await;
+    let mut client = Client::open(&simulator, &with_base(setup_with(&hello))).await;
+    let turns = json!([
+        { "role": "user", "parts": [{ "text": "Never mind the weather." }] },
+        { "role": "model", "parts": [{ "text": "All right." }] },
+        { "role": "user", "parts": [{ "text": "Where was the Fram built?" }] },
+    ]);
+    client.send(&json!({ "clientContent": { "turns": turns, "turnComplete": true } })).await;
+    let frames = client.until("/toolCall").await;
+    let call = &frames.last().unwrap()["toolCall"]["functionCalls"][0];
+    client
+        .answer(
+            call["id"].as_str().unwrap(),
+            "kb_search",
+            json!({ "error": { "type": "TRANSIENT", "message": "The index is being built." } }),
+        )
+        .await;
+    assert!(!said(&client.turn().await).is_empty());
+    client.leave().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn instructions_and_tools_can_be_changed_in_the_middle() {
+    let simulator = answering();
+    let mut client = Client::open(&simulator, &setup()).await;
+    client.send(&json!({ "contextUpdate": { "tools": { "tools": [{ "functionDeclarations": [
+        { "name": "kb_search", "parametersJsonSchema": {
+            "type": "object", "properties": { "query": { "type": "string" } }, "required": ["query"] } } ] }] } } })).await;
+    client.text("Where was the Fram built?").await;
+    client.until("/toolCall").await;
+}
+
+struct Beep;
+
+impl Voice for Beep {
+    fn speak(&self, text: &str) -> Speaking {
+        let is_long = text.len() > 20;
+        Box::pin(async move { is_long.then(|| vec![1_234_i16; 24_000]) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_voice_is_heard_and_tones_where_it_fails() {
+    let simulator = super::client::playing(&json!([
+        { "begins": "start", "steps": [{ "say": "A sentence that is long enough." }] },
+        { "begins": "start", "steps": [{ "say": "Short." }] },
+    ]))
+    .with_voice(Arc::new(Beep));
+    let mut client = Client::open(&simulator, &setup()).await;
+    let frames = client.turn().await;
+    assert_eq!(samples(&frames), vec![1_234; 24_000]);
+    assert_eq!(said(&frames), "A sentence that is long enough.");
+    let frames = client.turn().await;
+    assert!(samples(&frames).iter().any(|sample| *sample < 0));
+}
