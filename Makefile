@@ -28,6 +28,7 @@ check: setup ## Format, lints, docs, dependency policy: what CI asks for before 
 bench: setup ## Measure; the results are in CPU time
 	scripts/bench
 	scripts/bench-server
+	scripts/bench-voice
 
 fuzz: setup ## Fuzz every parser of foreign bytes for a short while
 	scripts/fuzz
