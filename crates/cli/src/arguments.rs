@@ -3,6 +3,7 @@
 pub(crate) mod knowledge;
 pub(crate) mod operating;
 pub(crate) mod serving;
+pub(crate) mod simulating;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use operating::{
     AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder, SessionsOptions,
 };
 use serving::{ConfigOptions, ServeOptions};
+use simulating::SimulateCommand;
 
 /// A tool runtime for agents that people write to and speak to.
 #[derive(Debug, Parser)]
@@ -117,6 +119,12 @@ pub(crate) enum Command {
                       quarterdeck config --example > quarterdeck.toml"
     )]
     Config(ConfigOptions),
+    /// Stand in for a provider, for tests and demonstrations without a key
+    #[command(
+        subcommand,
+        after_help = "Example:\n  quarterdeck simulate live --scenario scenarios/tool-call.json"
+    )]
+    Simulate(SimulateCommand),
 }
 
 /// Where the tool folders are.

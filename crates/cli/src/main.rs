@@ -79,6 +79,7 @@ fn run(command: Command) -> anyhow::Result<Verdict> {
         Command::Calendar(command) => commands::calendar::run(&command),
         Command::Kb(command) => commands::kb::run(&command),
         Command::Config(options) => commands::config::run(&options),
+        Command::Simulate(command) => commands::simulate::run(&command),
     }
 }
 

@@ -20,5 +20,6 @@ pub(crate) mod clients;
 pub(crate) mod kb;
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod simulate;
 
 mod watch;

@@ -76,7 +76,7 @@ async fn what_the_provider_would_not_take_ends_the_connection() {
             "a piece of audio ends in the middle of a sample",
         ),
     ] {
-        let (faults, over) = complaints(&[frame.clone()]).await;
+        let (faults, over) = complaints(std::slice::from_ref(&frame)).await;
         assert_eq!(faults, [format!("connection 1: {fault}")], "{frame}");
         assert!(matches!(over, Some(Over::Closed(1007, _))), "{frame}: {over:?}");
     }

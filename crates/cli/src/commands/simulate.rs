@@ -1,0 +1,141 @@
+//! `quarterdeck simulate`: a provider that is not there.
+
+mod espeak;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use quarterdeck_simulator::Rehearsal;
+use quarterdeck_simulator::live::{ConnectionEnd, EndedBy, LiveSimulator, Report, Scenario};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use self::espeak::Espeak;
+use crate::Verdict;
+use crate::arguments::simulating::{SimulateCommand, SimulateLiveOptions, Speech};
+use crate::terminal::{count, plain, say};
+
+/// How many connections are served at a time.
+const MOST_CONNECTIONS: usize = 64;
+
+pub(crate) fn run(command: &SimulateCommand) -> anyhow::Result<Verdict> {
+    let SimulateCommand::Live(options) = command;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(live(options))
+}
+
+async fn live(options: &SimulateLiveOptions) -> anyhow::Result<Verdict> {
+    let (simulator, plays) = match &options.scenario {
+        Some(path) => {
+            let scenario = read(path)?;
+            let plays = format!("{} ({})", path.display(), count(scenario.turns(), "turn"));
+            (LiveSimulator::playing(scenario), plays)
+        }
+        None => {
+            let rehearsal = LiveSimulator::answering(Arc::new(Rehearsal::new()));
+            (rehearsal, "no scenario: the rehearsal answers what is written".to_owned())
+        }
+    };
+    let (simulator, speech) = with_speech(simulator, options.speech).await?;
+    let listener = TcpListener::bind(options.listen).await.with_context(|| {
+        format!(
+            "cannot listen on {}; stop what listens there, or choose another address with `--listen`",
+            options.listen
+        )
+    })?;
+    let address = listener.local_addr()?;
+    say(&format!("simulating Gemini Live on http://{address}\n  plays     {plays}\n  speech    {speech}"));
+    tokio::select! {
+        () = serve(&simulator, &listener, options.once) => {}
+        () = asked_to_stop() => {}
+    }
+    Ok(summary(&simulator.report()))
+}
+
+fn read(path: &Path) -> anyhow::Result<Scenario> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Scenario::parse(&text)
+        .with_context(|| format!("{} is no scenario (docs/SIMULATOR.md says what one is)", path.display()))
+}
+
+/// Gives it a voice, if there is one and it is wanted.
+async fn with_speech(
+    simulator: LiveSimulator,
+    wanted: Speech,
+) -> anyhow::Result<(LiveSimulator, &'static str)> {
+    if wanted == Speech::Tones {
+        return Ok((simulator, "tones"));
+    }
+    match (Espeak::find().await, wanted) {
+        (Some(espeak), _) => Ok((simulator.with_voice(Arc::new(espeak)), "espeak-ng")),
+        (None, Speech::Espeak) => {
+            anyhow::bail!("espeak-ng cannot be started; install it, or choose `--speech tones`")
+        }
+        (None, _) => Ok((simulator, "tones (install espeak-ng to hear speech)")),
+    }
+}
+
+/// Takes connections until there is nothing more to play.
+async fn serve(simulator: &LiveSimulator, listener: &TcpListener, once: bool) {
+    let mut connections = JoinSet::new();
+    while !(once && connections.is_empty() && simulator.is_done()) {
+        tokio::select! {
+            Some(ended) = connections.join_next() => {
+                if let Ok(end) = ended {
+                    tell(&end);
+                }
+            }
+            accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
+                Ok((stream, _)) => {
+                    // Audio in small pieces must not wait for company.
+                    let _ = stream.set_nodelay(true);
+                    let simulator = simulator.clone();
+                    connections.spawn(async move { simulator.serve(stream).await });
+                }
+                // Too many open files, most likely: some will be closed.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            },
+        }
+    }
+}
+
+fn tell(end: &ConnectionEnd) {
+    let by = match end.by {
+        EndedBy::Client => "client",
+        EndedBy::Simulator => "simulator",
+    };
+    let (received, sent) = (count(end.received, "frame"), end.sent);
+    let name = match end.connection {
+        0 => "no connection".to_owned(),
+        number => format!("connection {number}"),
+    };
+    say(&format!("{name}: {} (by the {by}; {received} in, {sent} out)", plain(&end.how)));
+}
+
+fn summary(report: &Report) -> Verdict {
+    let turns = count(report.turns, "turn");
+    let calls = count(report.calls.len(), "call");
+    say(&format!("{}: {turns}, {calls}", count(report.connections, "connection")));
+    for fault in &report.faults {
+        say(&format!("fault: {}", plain(fault)));
+    }
+    if report.faults.is_empty() { Verdict::Fine } else { Verdict::Problems }
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+async fn asked_to_stop() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
