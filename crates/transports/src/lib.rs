@@ -27,6 +27,7 @@ pub use config::{ConfigError, Limits};
 pub use fault::Fault;
 pub use gemini::live::{GeminiLive, GeminiLiveConfig};
 pub use gemini::{Gemini, GeminiConfig};
+pub use openai::realtime::{OpenAiRealtime, OpenAiRealtimeConfig};
 pub use openai::{OpenAi, OpenAiConfig};
 pub use reply::{Accumulator, Progress, Reader};
 pub use secret::Secret;

@@ -78,7 +78,15 @@ impl Line {
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Err(broken)) => Poll::Ready(Err(self.fail(self.troubles.broken(&broken)))),
-            Poll::Pending => self.poll_silence(context),
+            Poll::Pending => {
+                // Answers to pings wait for nobody else to send something.
+                if self.socket.waiting() > 0
+                    && let Poll::Ready(Err(broken)) = self.socket.poll_flush(context)
+                {
+                    return Poll::Ready(Err(self.fail(self.troubles.broken(&broken))));
+                }
+                self.poll_silence(context)
+            }
         }
     }
 

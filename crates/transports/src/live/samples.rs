@@ -1,6 +1,18 @@
 //! Audio as samples, whatever it travels as.
 
+use std::borrow::Cow;
+
 use base64_simd::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use quarterdeck_contracts::Audio;
+
+/// The bytes of a piece of audio. Whoever made it has looked at its base64, so one that is broken is a mistake of ours,
+/// and silence.
+pub(crate) fn samples<'a>(audio: &'a Audio<'_>) -> Cow<'a, [u8]> {
+    match audio {
+        Audio::Pcm(bytes) => Cow::Borrowed(bytes),
+        Audio::Base64(text) => Cow::Owned(STANDARD.decode_to_vec(text.as_bytes()).unwrap_or_default()),
+    }
+}
 
 /// Whole samples of base64 in any of its dialects. Half a sample at the end is dropped.
 pub(crate) fn pcm(text: &str) -> Option<Vec<u8>> {

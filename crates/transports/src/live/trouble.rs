@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::{LiveError, LiveErrorKind};
+use quarterdeck_contracts::{LiveError, LiveErrorKind, LiveEvent};
 use quarterdeck_websocket::{Broken, UpgradeError, Violation};
 
 use crate::Secret;
@@ -44,6 +44,25 @@ impl Troubles {
             _ => LiveErrorKind::Lost,
         };
         self.error(kind, None, &error.to_string())
+    }
+
+    /// The provider does not take our settings, and says so in a message.
+    pub(crate) fn refused(&self, why: &str) -> LiveError {
+        let kind = match why {
+            _ if is_about_key(why) => LiveErrorKind::Auth,
+            _ if is_about_room(why) => LiveErrorKind::Busy,
+            _ if why.starts_with("server_error") => LiveErrorKind::Lost,
+            _ => LiveErrorKind::Refused,
+        };
+        self.error(kind, None, &format!("the provider refuses the session: {why}"))
+    }
+
+    /// The same event without the key, should the provider have repeated it.
+    pub(crate) fn blotted<'a>(&self, event: LiveEvent<'a>) -> LiveEvent<'a> {
+        match event {
+            LiveEvent::Trouble(what) => LiveEvent::Trouble(self.key.blot(what)),
+            event => event,
+        }
     }
 
     pub(crate) fn closed(&self, code: Option<u16>, reason: &str) -> LiveError {
@@ -92,7 +111,7 @@ fn is_about_key(reason: &str) -> bool {
 
 fn is_about_room(reason: &str) -> bool {
     let reason = reason.to_ascii_lowercase();
-    ["quota", "resource_exhausted", "resource exhausted", "rate limit"]
+    ["quota", "resource_exhausted", "resource exhausted", "rate limit", "rate_limit"]
         .iter()
         .any(|words| reason.contains(words))
 }

@@ -1,7 +1,8 @@
 //! OpenAI's chat completions, and every server that speaks the same: Ollama, vLLM, llama.cpp, Gemini's compatible
-//! endpoint.
+//! endpoint. [`realtime`] is OpenAI's own.
 
 mod calls;
+pub mod realtime;
 mod request;
 mod stream;
 

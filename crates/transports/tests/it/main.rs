@@ -14,6 +14,8 @@ mod live_gemini_messages;
 mod live_gemini_recorded;
 mod live_gemini_setup;
 mod live_line;
+mod live_openai;
+mod live_openai_recorded;
 mod live_pipe;
 mod mutations;
 mod recorded_requests;

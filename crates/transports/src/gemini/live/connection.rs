@@ -149,6 +149,7 @@ impl LiveConnection for Connection {
         if !self.talk.messages.is_empty() {
             return Poll::Ready(Ok(()));
         }
+        self.send_held();
         self.line.poll_fill(context)
     }
 

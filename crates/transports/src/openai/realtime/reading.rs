@@ -1,0 +1,202 @@
+//! What OpenAI Realtime sends.
+//!
+//! Nearly every field is optional, so what is absent or of the wrong type says nothing.
+
+use std::collections::VecDeque;
+
+use base64_simd::STANDARD;
+use quarterdeck_contracts::{Audio, LiveEvent, ModelCall, Stage, Usage, Words};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::calls::Calls;
+use super::exchange::Exchange;
+use super::transcript::Transcript;
+use crate::fault::trimmed;
+use crate::live::{holds_whole_samples, pcm};
+
+/// Makes events of a connection's messages, and keeps what has to be known to take part in the conversation. It does no
+/// I/O and is told the time, so that any connection can be replayed.
+#[derive(Debug, Default)]
+pub struct ServerEvents {
+    events: VecDeque<LiveEvent<'static>>,
+    pub(super) exchange: Exchange,
+    pub(super) opened: Opened,
+    heard: Transcript,
+    said: Transcript,
+    calls: Calls,
+    /// Whether the turn that was completed last goes on.
+    more_follows: bool,
+    has_complained: bool,
+}
+
+/// How far the opening has come.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum Opened {
+    #[default]
+    Not,
+    /// There is a session, with the provider's settings.
+    Created,
+    /// It has ours.
+    Updated,
+    /// It does not take them.
+    Refused(String),
+}
+
+impl ServerEvents {
+    /// The next event of what was taken.
+    pub fn next_event(&mut self) -> Option<LiveEvent<'static>> {
+        self.events.pop_front()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    pub(super) fn push(&mut self, event: LiveEvent<'static>) {
+        self.events.push_back(event);
+    }
+
+    /// Takes a message.
+    pub fn take(&mut self, message: &[u8], now: Instant) {
+        let parsed: Value = match serde_json::from_slice(message) {
+            Ok(parsed @ Value::Object(_)) => parsed,
+            _ => return self.push(LiveEvent::Trouble("a message that is no JSON object".to_owned())),
+        };
+        match text(&parsed, "type") {
+            "session.created" if self.opened == Opened::Not => self.opened = Opened::Created,
+            "session.updated" => self.opened = Opened::Updated,
+            "input_audio_buffer.speech_started" => self.person_speaks(now),
+            "input_audio_buffer.speech_stopped" | "input_audio_buffer.committed" => {
+                self.exchange.person_is_silent();
+            }
+            "conversation.item.input_audio_transcription.delta" => self.heard_more(&parsed),
+            "conversation.item.input_audio_transcription.completed" => self.heard_all(&parsed),
+            "conversation.item.input_audio_transcription.failed" => {
+                self.push(LiveEvent::Trouble("what the person said could not be written down".to_owned()));
+            }
+            "response.created" => {
+                let id = parsed.pointer("/response/id").and_then(Value::as_str).unwrap_or_default();
+                self.exchange.response_began(id, !self.more_follows);
+                self.calls.clear();
+            }
+            "response.output_audio.delta" => self.audio(&parsed, now),
+            "response.output_audio_transcript.delta" | "response.output_text.delta" => {
+                let said = self.said.add(text(&parsed, "item_id"), text(&parsed, "delta"));
+                self.say(said, Stage::Piece);
+            }
+            "response.output_audio_transcript.done" => {
+                let rest = self.said.rest(text(&parsed, "item_id"), text(&parsed, "transcript"));
+                self.say(rest, Stage::Last);
+            }
+            "response.output_item.done" => self.calls.take(&parsed["item"], true),
+            "response.done" => self.response_done(&parsed["response"]),
+            "error" => self.error(&parsed["error"]),
+            _ => {}
+        }
+    }
+
+    fn person_speaks(&mut self, now: Instant) {
+        self.push(LiveEvent::PersonSpeaks);
+        if self.exchange.person_speaks(now) {
+            self.push(LiveEvent::Interrupted);
+        }
+    }
+
+    /// Pieces are guesses, since what comes in the end may read otherwise.
+    fn heard_more(&mut self, event: &Value) {
+        self.heard.add(text(event, "item_id"), text(event, "delta"));
+        let words = Words { text: self.heard.whole().to_owned().into(), stage: Stage::Guess };
+        self.push(LiveEvent::Heard(words));
+    }
+
+    fn heard_all(&mut self, event: &Value) {
+        self.heard = Transcript::default();
+        let words = Words { text: text(event, "transcript").to_owned().into(), stage: Stage::Last };
+        self.push(LiveEvent::Heard(words));
+    }
+
+    fn say(&mut self, words: String, stage: Stage) {
+        if stage == Stage::Last || !words.is_empty() {
+            self.push(LiveEvent::Said(Words { text: words.into(), stage }));
+        }
+    }
+
+    fn audio(&mut self, event: &Value, now: Instant) {
+        let data = text(event, "delta");
+        if data.is_empty() || !self.exchange.is_audible() {
+            return;
+        }
+        let audio = if STANDARD.check(data.as_bytes()).is_ok() && holds_whole_samples(data) {
+            Some(Audio::Base64(data.to_owned().into()))
+        } else {
+            pcm(data).map(|bytes| Audio::Pcm(bytes.into()))
+        };
+        match audio {
+            Some(audio) => {
+                let content = event["content_index"].as_u64().unwrap_or(0);
+                self.exchange.spoken.add(text(event, "item_id"), content, data.len() / 4 * 3, now);
+                self.push(LiveEvent::Audio(audio));
+            }
+            None if self.has_complained => {}
+            None => {
+                self.has_complained = true;
+                self.push(LiveEvent::Trouble("audio that cannot be read".to_owned()));
+            }
+        }
+    }
+
+    fn response_done(&mut self, response: &Value) {
+        let status = text(response, "status");
+        for item in response["output"].as_array().into_iter().flatten() {
+            self.calls.take(item, status == "completed");
+        }
+        let calls: Vec<ModelCall> = self.calls.finish();
+        let has_calls = !calls.is_empty();
+        if has_calls {
+            self.push(LiveEvent::Calls(calls));
+        }
+        match status {
+            "completed" if !has_calls => self.push(LiveEvent::GenerationComplete),
+            "failed" | "incomplete" => {
+                let why = explain(&response["status_details"]);
+                self.push(LiveEvent::Trouble(format!("a response ended as {status}{why}")));
+            }
+            _ => {}
+        }
+        self.exchange.response_ended();
+        self.more_follows = has_calls || self.exchange.is_asked();
+        self.push(LiveEvent::TurnComplete { more_follows: self.more_follows });
+        if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
+            let count = |member: &str| usage[member].as_u64().unwrap_or(0);
+            let usage = Usage { input_tokens: count("input_tokens"), output_tokens: count("output_tokens") };
+            self.push(LiveEvent::Usage(usage));
+        }
+    }
+
+    fn error(&mut self, error: &Value) {
+        let code = match text(error, "code") {
+            "" => text(error, "type"),
+            code => code,
+        };
+        let what = trimmed(&format!("{code}: {}", text(error, "message")));
+        if self.opened != Opened::Updated {
+            self.opened = Opened::Refused(what);
+            return;
+        }
+        self.exchange.refused(code);
+        self.push(LiveEvent::Trouble(what));
+    }
+}
+
+fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Why a response has no proper end, in the provider's words.
+fn explain(details: &Value) -> String {
+    let words = [&details["reason"], &details["error"]["code"], &details["error"]["message"]];
+    let words: Vec<_> = words.into_iter().filter_map(Value::as_str).collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", trimmed(&words.join(", "))) }
+}
