@@ -13,6 +13,7 @@
 mod fields;
 pub mod live;
 mod play;
+pub mod realtime;
 mod rehearsal;
 mod script;
 

@@ -1,25 +1,26 @@
 //! One connection: handshake, setup, and then frames both ways until somebody has had enough.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+mod errand;
+mod handshake;
+
+use std::future::poll_fn;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use quarterdeck_contracts::{ChatEvent, ChatStream, ModelReply};
-use quarterdeck_websocket::{Broken, Class, CloseCode, Limits, Message, Opcode, WebSocket, knock};
+use quarterdeck_websocket::{Broken, Class, CloseCode, Message, Opcode, WebSocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
+use self::errand::Running;
 use super::client_frame::ClientFrame;
 use super::conversation::Conversation;
-use super::desk::{Desk, Mind};
+use super::desk::Desk;
 use super::scenario::{CutAfter, Form, Refusal};
-use super::session::{Done, Errand, Out, Session};
+use super::session::{Done, Out, Session};
 use super::setup::Setup;
 
-/// The largest frame.
-const MOST_BYTES: usize = 4 << 20;
 /// How much may wait for a client that does not read.
 const MOST_WAITING: usize = 16 << 20;
 /// How long the handshake may take, and then the setup.
@@ -58,7 +59,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
 ) -> ConnectionEnd {
     let mut end =
         ConnectionEnd { connection: 0, by: EndedBy::Client, how: String::new(), received: 0, sent: 0 };
-    match timeout(PATIENCE, welcome(&desk, stream, &mut end)).await {
+    match timeout(PATIENCE, handshake::welcome(&desk, stream, &mut end)).await {
         Err(_) => end.how = "the handshake took too long".into(),
         Ok(Err(why)) => end.how = why,
         Ok(Ok(socket)) => {
@@ -73,48 +74,6 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
     }
     end
 }
-
-/// The handshake.
-async fn welcome<S: AsyncRead + AsyncWrite + Unpin>(
-    desk: &Desk,
-    stream: S,
-    end: &mut ConnectionEnd,
-) -> Result<WebSocket<S>, String> {
-    let waiting = knock(stream).await.map_err(|error| error.to_string())?;
-    if !is_served(waiting.request.path()) {
-        let known = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
-        let _ = waiting.refuse("404 Not Found", &format!("only {known} is served here\n")).await;
-        return Err("it asked for a path that is not served".into());
-    }
-    let number = {
-        let mut books = desk.books();
-        books.report.connections += 1;
-        books.report.connections
-    };
-    end.connection = number;
-    let refusal = desk.scenario().and_then(|it| it.rules(number).find_map(|rule| rule.refusal.clone()));
-    if let Some(Refusal::Http(status, reason)) = refusal {
-        let _ = waiting.refuse(&format!("{status} Refused"), &reason).await;
-        end.by = EndedBy::Simulator;
-        return Err(format!("refused with status {status}"));
-    }
-    waiting.accept(Limits { message: MOST_BYTES }).await.map_err(|error| error.to_string())
-}
-
-/// Whether it is one of the provider's paths. The JavaScript SDK begins them with two slashes.
-fn is_served(path: &str) -> bool {
-    let path = path.strip_prefix('/').filter(|path| path.starts_with('/')).unwrap_or(path);
-    let Some(rest) = path.strip_prefix("/ws/google.ai.generativelanguage.") else { return false };
-    let Some((version, method)) = rest.split_once('.') else { return false };
-    matches!(version, "v1alpha" | "v1beta" | "v1")
-        && matches!(
-            method,
-            "GenerativeService.BidiGenerateContent" | "GenerativeService.BidiGenerateContentConstrained"
-        )
-}
-
-/// What a connection waits for.
-type Errands = Option<Pin<Box<dyn Future<Output = Done> + Send>>>;
 
 /// A connection after its handshake.
 struct Line<S> {
@@ -137,24 +96,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
             return self.cut().await;
         }
         let Some(mut session) = self.set_up(desk).await else { return };
-        let mut errand: Errands = None;
+        let mut running: Option<Running> = None;
         loop {
             if self.hear(&mut session).await.is_break() {
                 return;
             }
             session.advance(Instant::now());
             if let Some(new) = session.take_errand() {
-                errand = Some(run(new, desk));
+                running = Some(errand::run(new, desk));
             } else if !session.waits_for_errand() {
-                errand = None;
+                running = None;
             }
             if self.send(&mut session).await.is_break() {
                 return;
             }
-            match self.wait(&session, &mut errand).await {
+            match self.wait(&session, &mut running).await {
                 Event::Arrived(Ok(())) | Event::Time => {}
                 Event::Done(done) => {
-                    errand = None;
+                    running = None;
                     session.done(done, Instant::now());
                 }
                 Event::Arrived(Err(broken)) => {
@@ -252,8 +211,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     }
 
     /// Hands on what has arrived.
-    async fn hear(&mut self, session: &mut Session) -> std::ops::ControlFlow<()> {
-        use std::ops::ControlFlow::{Break, Continue};
+    async fn hear(&mut self, session: &mut Session) -> ControlFlow<()> {
         loop {
             let frame = match self.socket.next() {
                 None => return Continue(()),
@@ -284,8 +242,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     }
 
     /// Puts in line what the session has put out.
-    async fn send(&mut self, session: &mut Session) -> std::ops::ControlFlow<()> {
-        use std::ops::ControlFlow::{Break, Continue};
+    async fn send(&mut self, session: &mut Session) -> ControlFlow<()> {
         while let Some(out) = session.take_out() {
             match out {
                 Out::Frame(bytes) => {
@@ -319,7 +276,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     }
 
     /// Waits for the client, for somebody who does something for us, or for the time.
-    async fn wait(&mut self, session: &Session, errand: &mut Errands) -> Event {
+    async fn wait(&mut self, session: &Session, running: &mut Option<Running>) -> Event {
         let socket = &mut self.socket;
         let arrives = poll_fn(|context| {
             if socket.waiting() > 0
@@ -329,8 +286,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
             }
             socket.poll_fill(context)
         });
-        let done = poll_fn(|context| match errand {
-            Some(errand) => errand.as_mut().poll(context),
+        let done = poll_fn(|context| match running {
+            Some(running) => running.as_mut().poll(context),
             None => Poll::Pending,
         });
         let time = async {
@@ -362,34 +319,4 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
         self.end.by = by;
         how.clone_into(&mut self.end.how);
     }
-}
-
-/// Does what a session cannot do itself.
-fn run(errand: Errand, desk: &Desk) -> Pin<Box<dyn Future<Output = Done> + Send>> {
-    match (errand, &desk.mind, &desk.voice) {
-        (Errand::Ask(request), Mind::Answers(model), _) => {
-            let stream = model.ask(request);
-            Box::pin(async move { Done::Reply(reply(stream).await) })
-        }
-        (Errand::Ask(_), Mind::Plays(_), _) => {
-            Box::pin(async { Done::Reply(Err("there is no chat model".into())) })
-        }
-        (Errand::Speak(text), _, Some(voice)) => {
-            let speaking = voice.speak(&text);
-            Box::pin(async move { Done::Samples(speaking.await) })
-        }
-        (Errand::Speak(_), _, None) => Box::pin(async { Done::Samples(None) }),
-    }
-}
-
-/// A reply as a whole.
-async fn reply(mut stream: ChatStream) -> Result<ModelReply, String> {
-    while let Some(event) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
-        match event {
-            Ok(ChatEvent::Done(reply)) => return Ok(reply),
-            Ok(_) => {}
-            Err(error) => return Err(error.to_string()),
-        }
-    }
-    Err("the chat model ended without an answer".into())
 }

@@ -1,6 +1,7 @@
 //! What the simulator plays, turn by turn.
 
 mod read;
+mod read_step;
 mod step;
 
 use std::time::Duration;

@@ -3,21 +3,20 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use quarterdeck_contracts::{CallArguments, ChatMessage, ModelCall, ModelReply};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::saying::Saying;
 use super::{Done, Errand, Out, Session};
-use crate::live::client_frame::{Said, Scheduling};
-use crate::live::scenario::{CallId, Interruption, ScriptedCall, Step};
+use crate::live::client_frame::Scheduling;
+use crate::live::scenario::{Interruption, Step};
 use crate::live::server_frame;
 use crate::live::sound::Sound;
 
 /// What the model is doing.
 #[derive(Debug)]
 pub(super) struct Turn {
-    steps: VecDeque<Step>,
+    pub(super) steps: VecDeque<Step>,
     wait: Wait,
     pub(super) interruption: Interruption,
     /// What comes with `turnComplete`.
@@ -25,7 +24,7 @@ pub(super) struct Turn {
     /// When everything that was sent has been heard.
     heard_until: Instant,
     /// What has been said so far.
-    said: String,
+    pub(super) said: String,
     /// Whether nothing is said because the answers do not want it.
     is_muted: bool,
 }
@@ -249,34 +248,7 @@ impl Session {
         self.turn.as_ref().is_some_and(|turn| matches!(turn.wait, Wait::Answers(_) | Wait::Blocked))
     }
 
-    fn take_reply(&mut self, reply: ModelReply) {
-        let mut message = reply.message;
-        let mut calls = Vec::new();
-        for part in &mut message.parts {
-            if let quarterdeck_contracts::PartContent::Call(call) = &mut part.content {
-                // The chat model's ids start anew with each conversation; on this wire they may not.
-                let id = self.desk.books().call_id();
-                call.id = Some(id.clone());
-                calls.push(scripted(id, call));
-            }
-        }
-        let text = message.text();
-        self.conversation.push(ChatMessage::Model(message));
-        let Some(turn) = &mut self.turn else { return };
-        if !text.trim().is_empty() {
-            turn.steps.push_back(Step::Say { text, audio: true, transcript: true });
-        }
-        if calls.is_empty() {
-            turn.said.clear();
-            self.finish();
-        } else {
-            turn.steps.push_back(Step::Call { calls, behaviour: None, with: Map::new() });
-            turn.steps.push_back(Step::Await { within: None });
-            turn.steps.push_back(Step::Ask);
-        }
-    }
-
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.steps.extend([Step::Generated, Step::Heard, Step::Complete]);
         }
@@ -296,57 +268,4 @@ impl Session {
             turn.steps.push_front(Step::Heard);
         }
     }
-
-    fn complete(&mut self, now: Instant) {
-        let Some(turn) = self.turn.take() else { return };
-        self.remember(&turn);
-        self.send(&server_frame::turn_complete(&turn.beside, self.spoke_for, &turn.said));
-        self.desk.books().report.turns += 1;
-        self.note_played();
-        if self.answers_are_due && !self.calls.are_open() {
-            return self.answers_are_there(now);
-        }
-        self.offer_handle(now);
-        self.begin_by_itself(now);
-    }
-
-    /// The person has spoken into the turn.
-    pub(super) fn interrupt(&mut self) {
-        let Some(turn) = self.turn.take() else { return };
-        self.errand = None;
-        self.send(&server_frame::interrupted());
-        if turn.interruption == Interruption::Cancel {
-            self.cancel_calls(None);
-        }
-        let results = self.results();
-        if !results.is_empty() && !self.plays() {
-            self.conversation.push(ChatMessage::Tools { results });
-        }
-        self.remember(&turn);
-        self.send(&server_frame::turn_complete(&Map::new(), self.spoke_for, &turn.said));
-        self.desk.books().report.interruptions += 1;
-        self.note_played();
-    }
-
-    /// Takes note when that was the last turn of the scenario.
-    fn note_played(&self) {
-        if self.desk.scenario().is_some_and(|scenario| self.conversation.position >= scenario.turns()) {
-            self.desk.books().is_played = true;
-        }
-    }
-
-    /// What was said becomes part of the conversation. The chat model's own words are there already.
-    fn remember(&mut self, turn: &Turn) {
-        if self.plays() {
-            self.conversation.add(&Said { is_model: true, text: turn.said.clone() });
-        }
-    }
-}
-
-fn scripted(id: String, call: &ModelCall) -> ScriptedCall {
-    let args = match &call.arguments {
-        CallArguments::Json(args) => Some(args.clone()),
-        CallArguments::Broken(_) => None,
-    };
-    ScriptedCall { id: CallId::Given(id), name: call.name.clone(), args }
 }

@@ -1,0 +1,265 @@
+//! Who may speak, what was called, and what a client may not do. It does no I/O: what is to be sent is put at the end of
+//! `out`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::ears::{Change, Ears};
+use super::events::error;
+use super::report::{CallReport, MOST};
+use super::response::Response;
+use super::{Answer, Books};
+
+/// Samples in a millisecond.
+const PER_MILLISECOND: usize = 24;
+
+/// One conversation.
+pub(super) struct Conversation {
+    answers: Arc<[Answer]>,
+    given: usize,
+    books: Books,
+    ears: Ears,
+    is_configured: bool,
+    response: Option<Response>,
+    /// The last item that was spoken, and how many samples it has.
+    spoken: Option<(String, usize)>,
+    calls: Vec<Call>,
+    made: usize,
+    pub(super) out: VecDeque<Value>,
+}
+
+struct Call {
+    id: String,
+    then: String,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Waits,
+    Answered,
+    SpokenOf,
+}
+
+impl Conversation {
+    pub(super) fn new(answers: Arc<[Answer]>, books: Books) -> Self {
+        let created = json!({ "type": "session.created", "session": { "type": "realtime", "tools": [] } });
+        Self {
+            answers,
+            given: 0,
+            books,
+            ears: Ears::default(),
+            is_configured: false,
+            response: None,
+            spoken: None,
+            calls: Vec::new(),
+            made: 0,
+            out: VecDeque::from([created]),
+        }
+    }
+
+    /// Whether something is being said.
+    pub(super) fn is_speaking(&self) -> bool {
+        self.response.is_some()
+    }
+
+    /// The next event of what is being said.
+    pub(super) fn go_on(&mut self) {
+        let Some(response) = &mut self.response else { return };
+        match response.next_event() {
+            Some(event) => {
+                if response.samples > 0 {
+                    self.spoken = Some((response.item.clone(), response.samples));
+                }
+                let is_last = event["type"] == "response.done";
+                self.out.push_back(event);
+                if is_last {
+                    self.response = None;
+                }
+            }
+            None => self.response = None,
+        }
+    }
+
+    /// Takes a client's event.
+    pub(super) fn take(&mut self, event: &Value) {
+        let kind = event["type"].as_str().unwrap_or_default();
+        if !self.is_configured && kind != "session.update" {
+            self.books.fault(format!("{kind} before the session was configured"));
+        }
+        match kind {
+            "session.update" => self.configure(&event["session"]),
+            "input_audio_buffer.append" => self.listen(event["audio"].as_str().unwrap_or_default()),
+            "input_audio_buffer.commit" if self.ears.waiting > 0 => self.commit(),
+            "input_audio_buffer.commit" => self.refuse("input_audio_buffer_commit_empty", "nothing was said"),
+            "conversation.item.create" => self.add(&event["item"]),
+            "conversation.item.truncate" => self.truncate(event),
+            "response.create" => self.respond(),
+            "response.cancel" => match self.response.is_some() {
+                true => self.cancel("client_cancelled"),
+                // It may have ended on its way.
+                false => self.out.push_back(error("response_cancel_not_active", "no response is running")),
+            },
+            other => self.refuse("invalid_event", &format!("an event that is not known: {other}")),
+        }
+    }
+
+    fn refuse(&mut self, code: &str, what: &str) {
+        self.books.fault(format!("{code}: {what}"));
+        self.out.push_back(error(code, what));
+    }
+
+    fn configure(&mut self, session: &Value) {
+        let tools = session["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let is_flat = |tool: &Value| tool["type"] == "function" && tool["name"].is_string();
+        let formats = ["/audio/input/format/rate", "/audio/output/format/rate"];
+        if session["type"] != "realtime" {
+            self.refuse("missing_required_parameter", "a session has a type");
+        } else if !tools.iter().all(is_flat) {
+            self.refuse("invalid_value", "a tool has its name beside its type");
+        } else if formats.iter().any(|at| session.pointer(at).is_some_and(|rate| *rate != 24_000)) {
+            self.refuse("invalid_value", "audio has 24000 samples in a second");
+        } else {
+            self.is_configured = true;
+            self.out.push_back(json!({ "type": "session.updated", "session": session }));
+        }
+    }
+
+    fn listen(&mut self, audio: &str) {
+        let Ok(pcm) = base64_simd::STANDARD.decode_to_vec(audio) else {
+            return self.refuse("invalid_value", "audio is base64");
+        };
+        match self.ears.take(&pcm) {
+            Some(Change::Started) => {
+                self.books.open().heard += 1;
+                self.out
+                    .push_back(json!({ "type": "input_audio_buffer.speech_started", "audio_start_ms": 0 }));
+                if self.response.is_some() {
+                    self.cancel("turn_detected");
+                }
+            }
+            Some(Change::Stopped) => {
+                self.out.push_back(json!({ "type": "input_audio_buffer.speech_stopped", "audio_end_ms": 0 }));
+                self.commit();
+                self.answer();
+            }
+            None => {}
+        }
+    }
+
+    fn commit(&mut self) {
+        self.ears.stop();
+        let item = self.id("item");
+        self.out.push_back(json!({ "type": "input_audio_buffer.committed", "item_id": item }));
+        let transcript = json!({
+            "type": "conversation.item.input_audio_transcription.completed", "item_id": item,
+            "content_index": 0, "transcript": "(something was said)",
+        });
+        self.out.push_back(transcript);
+    }
+
+    fn add(&mut self, item: &Value) {
+        match item["type"].as_str().unwrap_or_default() {
+            "message" => {
+                let texts = item["content"].as_array().into_iter().flatten();
+                let texts: String = texts.filter_map(|part| part["text"].as_str()).collect();
+                let mut report = self.books.open();
+                if report.read.len() < MOST {
+                    report.read.push(texts);
+                }
+            }
+            "function_call_output" => self.take_output(item),
+            other => self.refuse("invalid_value", &format!("an item that is not known: {other}")),
+        }
+    }
+
+    /// A result answers a call that was made, once, and is a text.
+    fn take_output(&mut self, item: &Value) {
+        let id = item["call_id"].as_str().unwrap_or_default();
+        let Some(output) = item["output"].as_str() else {
+            return self.refuse("invalid_type", "an output is a text");
+        };
+        let Some(call) = self.calls.iter_mut().find(|call| call.id == id) else {
+            return self.refuse("invalid_tool_call_id", "a result of a call that was not made");
+        };
+        let is_first = call.stage == Stage::Waits;
+        if is_first {
+            call.stage = Stage::Answered;
+        } else {
+            self.books.fault(format!("a second result of {id}"));
+        }
+        let mut report = self.books.open();
+        let call = report.calls.iter_mut().find(|call| call.id == id);
+        if let Some(call) = call.filter(|call| call.outputs.len() < MOST) {
+            call.outputs.push(output.to_owned());
+        }
+    }
+
+    fn truncate(&mut self, event: &Value) {
+        let end = event["audio_end_ms"].as_u64().unwrap_or(u64::MAX);
+        let is_within = self.spoken.as_ref().is_some_and(|(item, samples)| {
+            event["item_id"] == **item && end <= (samples / PER_MILLISECOND) as u64
+        });
+        if !is_within {
+            return self.refuse("invalid_value", "an answer is cut where it is not");
+        }
+        let mut report = self.books.open();
+        if report.truncated.len() < MOST {
+            report.truncated.push(end);
+        }
+        drop(report);
+        self.out.push_back(json!({ "type": "conversation.item.truncated", "audio_end_ms": end }));
+    }
+
+    fn respond(&mut self) {
+        if self.response.is_some() {
+            let what = "Conversation already has an active response";
+            self.out.push_back(error("conversation_already_has_active_response", what));
+            return;
+        }
+        if self.calls.iter().any(|call| call.stage == Stage::Waits) {
+            self.books.fault("a response was asked for while a call waits for its result");
+        }
+        self.answer();
+    }
+
+    /// Speaks of a result that nobody has spoken of, or gives the next answer.
+    fn answer(&mut self) {
+        let (id, item) = (self.id("resp"), self.id("item"));
+        let open = self.calls.iter_mut().find(|call| call.stage == Stage::Answered);
+        let response = if let Some(call) = open {
+            call.stage = Stage::SpokenOf;
+            Response::say(id, item, &call.then)
+        } else {
+            self.given += 1;
+            match self.answers.clone().get(self.given - 1) {
+                None => Response::say(id, item, "I have nothing more to say."),
+                Some(Answer::Say(text)) => Response::say(id, item, text),
+                Some(Answer::Call { name, arguments, then }) => {
+                    let call = self.id("call");
+                    let report = CallReport { id: call.clone(), name: name.clone(), outputs: Vec::new() };
+                    self.books.open().calls.push(report);
+                    self.calls.push(Call { id: call.clone(), then: then.clone(), stage: Stage::Waits });
+                    Response::call(id, item, &call, name, &arguments.to_string())
+                }
+            }
+        };
+        let created = json!({ "id": response.id, "object": "realtime.response", "status": "in_progress" });
+        self.out.push_back(json!({ "type": "response.created", "response": created }));
+        self.response = Some(response);
+    }
+
+    fn cancel(&mut self, reason: &str) {
+        if let Some(response) = self.response.take() {
+            self.books.open().cancelled += 1;
+            self.out.push_back(response.cancelled(reason));
+        }
+    }
+
+    fn id(&mut self, kind: &str) -> String {
+        self.made += 1;
+        format!("{kind}_{}", self.made)
+    }
+}
