@@ -65,6 +65,19 @@ test(`${title}a call that fails tells why, and the model goes on`, async () => {
   assert.equal(chat.status, 'ready');
 });
 
+test(`${title}what the gates said stays in the message, after the call`, async () => {
+  const { say } = visit(deck);
+  const answer = await say('call format_datetime {"datetime":"yesterday"}');
+  const at = answer.parts.findIndex((part) => part.type === 'dynamic-tool');
+  const [gates] = answer.parts.slice(at).filter((part) => part.type === 'data-gates');
+  assert.equal(gates.data.toolCallId, answer.parts[at].toolCallId);
+  assert.equal(gates.data.gates.length, 11);
+  assert.deepEqual(gates.data.gates.find(({ gate }) => gate === 'arguments'), {
+    gate: 'arguments', verdict: 'refused', note: 'VALIDATION',
+  });
+  assert.equal(textOf(await say('say still here')), 'still here', 'a page may send the part back');
+});
+
 test(`${title}a call that is approved runs, and the same message goes on`, async () => {
   const { chat, data, say } = visit(deck);
   const asked = await say(booking(1));

@@ -153,7 +153,9 @@ impl Talk {
                 Told::Round => Event::RoundStarted,
                 Told::Text(text) => Event::Text(text.into()),
                 Told::Call(call) => Event::Call(Arc::new(call)),
-                Told::Answer(id, response) => Event::Answered { id: id.into(), response: response.clone() },
+                Told::Answer(id, response) => {
+                    Event::Answered { id: id.into(), response: response.clone(), gates: None }
+                }
             });
         }
         let undecided: Vec<&str> = record.turn.undecided().collect();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Outcome, ToolError, ToolResponse, Usage};
+use quarterdeck_runtime::gates::Trace;
 use quarterdeck_runtime::{Answer, Asking, Session, TurnStart, random_hex};
 
 use super::begin::{started, with_notes};
@@ -14,6 +15,13 @@ use super::live::Reader;
 use super::prepared::Prepared;
 use super::{Address, Decision, Inner, Refusal, TextAgent, Visitor};
 use crate::turn::Ending;
+
+/// What a person's word has come to.
+pub(super) struct Decided {
+    call_id: Arc<str>,
+    response: Arc<ToolResponse>,
+    gates: Option<Arc<Trace>>,
+}
 
 impl TextAgent {
     /// A person's word about calls that wait for it. The turn goes on where it was suspended.
@@ -56,21 +64,21 @@ impl TextAgent {
         // The session may be spoken or written; the question is the same.
         let session = orchestrator.resume(&id, client, agent.registry.snapshot()).await?;
         let conversation = agent.find(visitor, Address::Session(&id)).await?;
-        let (_, response) = agent.carry_out(&session, conversation.as_deref(), decision).await;
-        Ok(response)
+        Ok(agent.carry_out(&session, conversation.as_deref(), decision).await.response)
     }
 }
 
 impl Inner {
-    /// Carries out one decision: the call it was about, and what that came to.
+    /// Carries out one decision.
     pub(super) async fn carry_out(
         &self,
         session: &Session,
         conversation: Option<&Conversation>,
         decision: &Decision,
-    ) -> (Arc<str>, Arc<ToolResponse>) {
+    ) -> Decided {
         let answer = session.answer_confirmation(&decision.token, decision.answer()).await;
         let (call_id, response) = (answer.call_id.clone(), answer.response.clone());
+        let gates = answer.trace.clone().map(Arc::new);
         // A question that is still open, or that somebody else is answering, has no outcome yet.
         let is_open = session.question_of(&decision.token).await.is_ok_and(|open| open.is_some());
         if let Some(conversation) = conversation
@@ -81,7 +89,7 @@ impl Inner {
             self.keep(conversation, &record).await;
         }
         answer.delivered();
-        (call_id, response)
+        Decided { call_id, response, gates }
     }
 
     /// Calls that waited for a person who has now said something else are answered, and their turn is over.
@@ -119,14 +127,15 @@ impl Inner {
         let _ = seat.live.push(started(&seat, &message_id));
         // What was decided apart from the conversation is news to the page that follows it.
         for (id, response) in waiting.iter().flat_map(|record| record.turn.last_answers()) {
-            let _ = seat.live.push(Event::Answered { id: id.into(), response });
+            let _ = seat.live.push(Event::Answered { id: id.into(), response, gates: None });
         }
         let mut is_news = waiting.is_some();
         for decision in decisions {
-            let (id, response) = self.carry_out(session, Some(&conversation), &decision).await;
+            let Decided { call_id: id, response, gates } =
+                self.carry_out(session, Some(&conversation), &decision).await;
             if !is_invalid(&response) {
                 is_news = true;
-                let _ = seat.live.push(Event::Answered { id, response });
+                let _ = seat.live.push(Event::Answered { id, response, gates });
             }
         }
         if !is_news {

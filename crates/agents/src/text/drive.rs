@@ -8,6 +8,7 @@ use quarterdeck_contracts::{
     CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatRequest, ErrorType,
     ModelCall, ToolError, ToolResponse, ToolUse,
 };
+use quarterdeck_runtime::gates::Trace;
 use quarterdeck_runtime::{Call, ClientEvent, Connection, Reply, Why, block_of};
 use serde_json::Value;
 
@@ -128,7 +129,7 @@ impl Drive {
                 let now = self.agent.orchestrator.now();
                 let response =
                     describe::answer(&self.seat.conversation.session, &shown.call, &mut self.described, now);
-                self.answered(place, &shown.id, response);
+                self.answered(place, &shown.id, response, None);
             } else {
                 places.push(place);
                 submitted.push(as_call(shown));
@@ -153,8 +154,8 @@ impl Drive {
             let (Some(reply), Some(place)) = (reply, places.next()) else { break };
             match reply {
                 Reply::Answer(answer) => {
-                    let response = answer.response.clone();
-                    self.answered(place, &calls[place].id, response);
+                    let (response, trace) = (answer.response.clone(), answer.trace.clone());
+                    self.answered(place, &calls[place].id, response, trace);
                     answer.delivered();
                 }
                 Reply::Waits { .. } => self.record.turn.asked(place),
@@ -165,8 +166,9 @@ impl Drive {
         self.closed_by(&calls).await.map_or(Ok(()), |farewell| Err(Stop::Closed(farewell)))
     }
 
-    fn answered(&mut self, place: usize, id: &str, response: Arc<ToolResponse>) {
-        self.tell(Event::Answered { id: id.into(), response: response.clone() });
+    fn answered(&mut self, place: usize, id: &str, response: Arc<ToolResponse>, trace: Option<Trace>) {
+        let gates = trace.map(Arc::new);
+        self.tell(Event::Answered { id: id.into(), response: response.clone(), gates });
         self.record.turn.answered(place, response);
     }
 
@@ -328,12 +330,13 @@ fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, ev
         }
         ClientEvent::Answer { why, answer } => {
             let (id, name, response) = (answer.call_id.clone(), answer.name.clone(), answer.response.clone());
+            let gates = answer.trace.clone().map(Arc::new);
             // The orchestrator has notes of its own for what was decided or abandoned.
             if why == Why::Late {
                 notes.push(late(&name, &response));
             }
             answer.delivered();
-            Event::LateAnswer { id, name, response }
+            Event::LateAnswer { id, name, response, gates }
         }
         ClientEvent::End(end) => Event::Data {
             name: "session-end".into(),

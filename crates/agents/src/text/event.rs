@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{ChatErrorKind, ConfirmationRequest, ErrorType, ToolResponse, Usage};
+use quarterdeck_runtime::gates::Trace;
 use serde_json::Value;
 
 use crate::turn::{Ending, ShownCall};
@@ -38,6 +39,8 @@ pub enum Event {
         id: Arc<str>,
         /// The envelope.
         response: Arc<ToolResponse>,
+        /// What the gates said, if they were asked just now.
+        gates: Option<Arc<Trace>>,
     },
     /// A note while a slow tool runs.
     Progress {
@@ -54,6 +57,8 @@ pub enum Event {
         name: Arc<str>,
         /// The envelope.
         response: Arc<ToolResponse>,
+        /// What the gates said, if somebody remembers.
+        gates: Option<Arc<Trace>>,
     },
     /// Something for the page: a tool's message, or a note of ours.
     Data {

@@ -152,7 +152,7 @@ impl Call {
             if self.prepared.describes && call.name == describe::NAME {
                 let now = self.agent.orchestrator.now();
                 let response = describe::answer(&self.session, &call, &mut self.described, now);
-                self.tell(Told::Result { id: &of.shown, response: &response });
+                self.tell(Told::Result { id: &of.shown, response: &response, gates: None });
                 self.answer(&of, &response, false, place + 1 == count && submitted.is_empty());
             } else {
                 let made = quarterdeck_runtime::Call { id: call.id, name: call.name, args };
@@ -184,7 +184,8 @@ impl Call {
         if state.pending_end_voice_session.is_some() && !self.awaits_farewell() {
             self.end_is_asked();
         }
-        self.tell(Told::Result { id: &call.shown, response: &answer.response });
+        let gates = answer.trace.as_ref();
+        self.tell(Told::Result { id: &call.shown, response: &answer.response, gates });
         let is_asked_here = generation == self.upstream.generation() && self.upstream.is_connected();
         if !is_asked_here || self.flights.was_cancelled(&call) {
             // Dropping it hands it back: what the model should know of it comes as a note.

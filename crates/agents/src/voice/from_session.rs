@@ -21,7 +21,8 @@ impl Call {
             }
             ClientEvent::Answer { why, answer } => {
                 self.questions.retain(|(id, _)| *id != answer.call_id);
-                self.tell(Told::Result { id: &answer.call_id, response: &answer.response });
+                let gates = answer.trace.as_ref();
+                self.tell(Told::Result { id: &answer.call_id, response: &answer.response, gates });
                 match why {
                     // The model that asked has not heard of it.
                     Why::Late => self.notes.push(late(&answer.name, &answer.response)),

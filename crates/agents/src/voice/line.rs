@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use quarterdeck_contracts::{Audio, ConfirmationRequest, Speaker, ToolError, ToolResponse};
+use quarterdeck_runtime::gates::Trace;
 use quarterdeck_runtime::{Block, PendingEnd};
 use serde_json::Value;
 
@@ -134,6 +135,8 @@ pub enum Told<'a> {
         id: &'a str,
         /// To what.
         response: &'a ToolResponse,
+        /// What the gates said, if they were asked.
+        gates: Option<&'a Trace>,
     },
     /// The person is asked.
     Confirmation {

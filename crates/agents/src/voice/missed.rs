@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quarterdeck_contracts::{Speaker, ToolResponse};
+use quarterdeck_runtime::gates::Trace;
 use serde_json::Value;
 
 use super::line::{Line, Told};
@@ -20,7 +21,7 @@ pub(super) struct Missed {
 #[derive(Debug)]
 enum Kept {
     Transcript(Speaker, String),
-    Result(String, Arc<ToolResponse>),
+    Result(String, Arc<ToolResponse>, Option<Trace>),
     Message(Value),
 }
 
@@ -29,7 +30,9 @@ impl Missed {
     pub(super) fn keep(&mut self, told: &Told<'_>) {
         let kept = match told {
             Told::Transcript { by, text, is_final: true } => Kept::Transcript(*by, (*text).to_owned()),
-            Told::Result { id, response } => Kept::Result((*id).to_owned(), Arc::new((*response).clone())),
+            Told::Result { id, response, gates } => {
+                Kept::Result((*id).to_owned(), Arc::new((*response).clone()), gates.cloned())
+            }
             Told::Message(value) => Kept::Message((*value).clone()),
             _ => return,
         };
@@ -44,7 +47,9 @@ impl Missed {
         for kept in self.kept.drain(..) {
             match &kept {
                 Kept::Transcript(by, text) => line.send(Told::Transcript { by: *by, text, is_final: true }),
-                Kept::Result(id, response) => line.send(Told::Result { id, response }),
+                Kept::Result(id, response, gates) => {
+                    line.send(Told::Result { id, response, gates: gates.as_ref() });
+                }
                 Kept::Message(value) => line.send(Told::Message(value)),
             }
         }

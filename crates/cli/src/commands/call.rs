@@ -5,7 +5,7 @@ use std::io::Read;
 use anyhow::{Context, bail};
 use quarterdeck_compiler::nearest;
 use quarterdeck_contracts::{ConfirmationAnswer, Mode};
-use quarterdeck_runtime::gates::{self, Step, Trace};
+use quarterdeck_runtime::gates::{Explained, Trace};
 use quarterdeck_runtime::{Call, parse_arguments};
 use serde_json::{Value, json};
 
@@ -50,17 +50,9 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
 /// What each gate said, in their order.
 fn explain(gates: &Value) {
     let trace: Trace = serde_json::from_value(gates.clone()).unwrap_or_default();
-    let mut is_decided = false;
-    for (number, gate) in gates::names().into_iter().enumerate() {
-        let said = trace.steps.iter().find(|step| step.gate == gate);
-        let word = match said {
-            _ if is_decided => "not reached".to_owned(),
-            None => "passed".to_owned(),
-            Some(Step { decision, detail: None, .. }) => decision.to_string(),
-            Some(Step { decision, detail: Some(detail), .. }) => format!("{decision}: {detail}"),
-        };
-        is_decided |= trace.answered_by() == Some(gate);
-        say(&format!("{:>2}  {gate:<13}{word}", number + 1));
+    for (number, Explained { gate, verdict, note }) in trace.explained().into_iter().enumerate() {
+        let note = note.map_or_else(String::new, |note| format!(": {note}"));
+        say(&format!("{:>2}  {gate:<13}{verdict}{note}", number + 1));
     }
 }
 

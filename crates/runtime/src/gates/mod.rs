@@ -23,7 +23,7 @@ use serde_json::Value;
 
 pub(crate) use availability::missing as missing_condition;
 pub use facts::{ClientFacts, Duplicate, Facts, Redelivery};
-pub use trace::{Decided, Step, Trace};
+pub use trace::{Decided, Explained, Step, Trace};
 
 /// One rule that stands between a model's call and its handler.
 ///

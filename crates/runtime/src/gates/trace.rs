@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Decision, Recorded};
+use super::{Decision, Recorded, names};
 
 /// The decisions of one call, in order. A gate that passed a call on unchanged leaves no step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,24 @@ pub enum Decided {
     Replayed,
     Refused,
     Asked,
+    Approved,
+    /// It had nothing to say, which leaves no step.
+    Passed,
+    /// Another had answered before it, which leaves no step either.
+    NotReached,
+}
+
+/// What one gate had to say about a call, be it nothing. It holds no argument of the call but those that a gate has
+/// lowered, so that anybody may be shown it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Explained<'a> {
+    /// The gate.
+    pub gate: &'static str,
+    /// What it said.
+    pub verdict: Decided,
+    /// What exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'a Value>,
 }
 
 impl Trace {
@@ -59,6 +77,32 @@ impl Trace {
     pub(crate) fn refused_by_store(&mut self, gate: &str, detail: Value) {
         let decision = Decided::Refused;
         self.steps.push(Step { gate: gate.to_owned(), decision, detail: Some(detail) });
+    }
+
+    /// The trace of the same call after a person has approved it.
+    pub(crate) fn approved(mut self) -> Self {
+        self.steps.retain(|step| step.decision != Decided::Asked);
+        let gate = super::Gate::name(&super::confirmation::PersonsWord).to_owned();
+        self.steps.push(Step { gate, decision: Decided::Approved, detail: None });
+        self
+    }
+
+    /// Every gate in its order, those that said nothing included.
+    pub fn explained(&self) -> Vec<Explained<'_>> {
+        let answered_by = self.answered_by();
+        let mut is_over = false;
+        let each = names().map(|gate| {
+            // The store has the last word, after the gate's own.
+            let step = self.steps.iter().rev().find(|step| step.gate == gate);
+            let verdict = match step {
+                Some(step) => step.decision,
+                None if is_over => Decided::NotReached,
+                None => Decided::Passed,
+            };
+            is_over |= answered_by == Some(gate);
+            Explained { gate, verdict, note: step.and_then(|step| step.detail.as_ref()) }
+        });
+        each.to_vec()
     }
 
     /// The gate that answered instead of the handler.
@@ -87,6 +131,51 @@ impl fmt::Display for Decided {
             Self::Replayed => "answered from the record",
             Self::Refused => "refused",
             Self::Asked => "asks a person",
+            Self::Approved => "approved by a person",
+            Self::Passed => "passed",
+            Self::NotReached => "not reached",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(gate: &str, decision: Decided, detail: Option<Value>) -> Step {
+        Step { gate: gate.into(), decision, detail }
+    }
+
+    fn words(trace: &Trace) -> String {
+        let each = trace.explained();
+        each.iter().map(|said| format!("{}: {}\n", said.gate, said.verdict)).collect()
+    }
+
+    #[test]
+    fn every_gate_is_explained_those_that_passed_and_those_that_were_not_asked() {
+        let refused = step("budget", Decided::Refused, Some(json!("BUDGET_EXCEEDED")));
+        let trace = Trace { steps: vec![refused] };
+        let said = words(&trace);
+        assert!(said.contains("duplicate: passed\nbudget: refused\nclamp: not reached\n"), "{said}");
+        let shown = json!(trace.explained());
+        assert_eq!(shown[0], json!({ "gate": "well_formed", "verdict": "passed" }));
+        assert_eq!(shown[6], json!({ "gate": "budget", "verdict": "refused", "note": "BUDGET_EXCEEDED" }));
+        assert_eq!(shown[10], json!({ "gate": "confirmation", "verdict": "not_reached" }));
+    }
+
+    #[test]
+    fn what_a_person_approved_was_asked_before() {
+        let asked = Trace { steps: vec![step("confirmation", Decided::Asked, None)] };
+        assert_eq!(asked.answered_by(), Some("confirmation"));
+        let approved = asked.approved();
+        assert_eq!(approved.steps, [step("confirmation", Decided::Approved, None)]);
+        assert_eq!(approved.answered_by(), None);
+    }
+
+    #[test]
+    fn the_store_has_the_last_word() {
+        let mut trace = Trace { steps: vec![step("availability", Decided::Reserved, None)] };
+        trace.refused_by_store("availability", json!("RATE_LIMIT"));
+        assert!(words(&trace).contains("availability: refused\n"));
     }
 }

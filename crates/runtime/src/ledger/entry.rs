@@ -1,12 +1,13 @@
 //! One admitted call, from its admission to the moment it was heard.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 use tokio::sync::Notify;
 
 use super::hash_key;
+use crate::gates::Trace;
 
 /// How far a call has come. It only ever moves forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +52,8 @@ pub(crate) struct Entry {
     cancel: Notify,
     question: OnceLock<Arc<ConfirmationRequest>>,
     answer: OnceLock<Arc<ToolResponse>>,
+    /// What the gates said, for whoever is shown the answer. Not kept over a restart.
+    trace: Mutex<Option<Trace>>,
     /// Wakes those who wait for an answer or a question.
     news: Notify,
 }
@@ -96,6 +99,7 @@ impl Entry {
             cancel: Notify::new(),
             question: OnceLock::new(),
             answer: OnceLock::new(),
+            trace: Mutex::default(),
             news: Notify::new(),
         })
     }
@@ -164,6 +168,16 @@ impl Entry {
             self.news.notify_waiters();
         }
         first
+    }
+
+    /// Remembers what the gates said, with the last word of the store. Before the answer, so that both are seen together.
+    pub(crate) fn judged(&self, trace: &Trace) {
+        *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = Some(trace.clone());
+    }
+
+    /// What the gates said, if this process has seen it.
+    pub(crate) fn trace(&self) -> Option<Trace> {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Suspends the call until a person has answered.

@@ -54,6 +54,8 @@ pub(super) struct Planned {
     pub(super) call_id: Arc<str>,
     pub(super) name: Arc<str>,
     pub(super) plan: Plan,
+    /// What the gates said of a call that has no entry of its own.
+    pub(super) trace: Option<Trace>,
 }
 
 impl Inner {
@@ -70,7 +72,7 @@ impl Inner {
         if !desk.controller.state().is_active {
             let refusal = before_the_handler(ErrorType::SessionInactive, "The session has ended.".into());
             let plan = self.refuse(desk, &call, &call_id, &asked, refusal, &Trace::default());
-            return Planned { call_id, name, plan };
+            return Planned { call_id, name, plan, trace: None };
         }
 
         let facts = self.gather(desk, &call, &asked, !ancestors.is_empty());
@@ -89,6 +91,7 @@ impl Inner {
         let (verdict, trace) = judge(&mut subject, &facts);
         call.args = args;
 
+        let told = trace.answered_by().is_some().then(|| trace.clone());
         self.count(desk, &asked, tool.map(|tool| tool.metadata().category), &facts, &trace);
         let plan = match (verdict, tool) {
             (Verdict::Refuse(error), _) => self.refuse(desk, &call, &call_id, &asked, *error, &trace),
@@ -120,7 +123,7 @@ impl Inner {
                 Plan::Run(work)
             }
         };
-        Planned { call_id, name, plan }
+        Planned { call_id, name, plan, trace: told }
     }
 
     fn gather(&self, desk: &mut Desk, call: &Call, asked: &str, is_nested: bool) -> Facts {
@@ -263,6 +266,7 @@ impl Inner {
             turn,
             writes,
         });
+        entry.judged(&trace);
         Work {
             entry,
             args: call.args,

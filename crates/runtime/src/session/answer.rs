@@ -6,6 +6,7 @@ use quarterdeck_contracts::{ConfirmationRequest, ErrorType, Outcome, ToolRespons
 
 use super::Inner;
 use super::events::{ClientEvent, Why};
+use crate::gates::Trace;
 use crate::ledger::Entry;
 
 /// How many undelivered answers of calls that did not write are kept for the next connection.
@@ -49,6 +50,8 @@ pub struct Answer {
     pub name: Arc<str>,
     /// The envelope. It holds no token, so any of it may be shown to a model.
     pub response: Arc<ToolResponse>,
+    /// What the gates said about the call; `None` when none was asked, or nobody remembers.
+    pub trace: Option<Trace>,
     /// Whether whoever asked still wants to know. A model that has cancelled a call must not be answered.
     pub is_wanted: bool,
     pub(super) receipt: Receipt,
@@ -63,12 +66,13 @@ impl Answer {
             what: OrphanOf::Asked(entry.clone()),
         };
         let receipt = Receipt::new(inner, orphan);
-        Self { receipt, ..Self::unowed(entry.call_id.clone(), entry.tool.clone(), response) }
+        let trace = entry.trace();
+        Self { receipt, trace, ..Self::unowed(entry.call_id.clone(), entry.tool.clone(), response) }
     }
 
     /// An answer that is lost without harm.
     pub(super) fn unowed(call_id: Arc<str>, name: Arc<str>, response: Arc<ToolResponse>) -> Self {
-        Self { call_id, name, response, is_wanted: true, receipt: Receipt { open: None } }
+        Self { call_id, name, response, trace: None, is_wanted: true, receipt: Receipt { open: None } }
     }
 
     /// The answer has been sent.
@@ -179,6 +183,7 @@ impl Inner {
                         call_id: orphan.call_id.clone(),
                         name: orphan.name.clone(),
                         response,
+                        trace: orphan.trace(),
                         is_wanted: true,
                         receipt: Receipt::new(self, orphan),
                     };
@@ -214,6 +219,13 @@ impl Orphan {
     /// Whether the person's word will bring the answer, and not the message that made the call.
     fn is_answered_elsewhere(&self) -> bool {
         matches!(&self.what, OrphanOf::Call(entry) if entry.is_asked())
+    }
+
+    fn trace(&self) -> Option<Trace> {
+        match &self.what {
+            OrphanOf::Call(entry) | OrphanOf::Asked(entry) => entry.trace(),
+            OrphanOf::Replay(_) | OrphanOf::Refusal(_) => None,
+        }
     }
 
     fn response(&self) -> Option<Arc<ToolResponse>> {

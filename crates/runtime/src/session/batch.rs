@@ -29,6 +29,8 @@ struct Slot {
     call_id: Arc<str>,
     name: Arc<str>,
     from: From,
+    /// What the gates said, where they answered.
+    trace: Option<Trace>,
 }
 
 enum From {
@@ -53,7 +55,7 @@ impl Inner {
                 slots.push_back(self.too_many(&mut desk, call));
                 continue;
             }
-            let Planned { call_id, name, plan } = self.admit(&mut desk, call, Vec::new());
+            let Planned { call_id, name, plan, trace } = self.admit(&mut desk, call, Vec::new());
             let from = match plan {
                 Plan::Refused(response) => From::Refusal(response),
                 Plan::Joined(entry) => From::Entry { entry, is_replay: true },
@@ -68,7 +70,7 @@ impl Inner {
                     From::Entry { entry, is_replay: false }
                 }
             };
-            slots.push_back(Slot { call_id, name, from });
+            slots.push_back(Slot { call_id, name, from, trace });
         }
         self.save_soon(&mut desk);
         drop(desk);
@@ -113,7 +115,7 @@ impl Inner {
         let response = Arc::new(self.snapshot.refuse(&call.name, error, self.now()));
         let call_id = desk.id_of(&call);
         self.tell_call(desk, &call, &call_id, None, &response, &Trace::default(), Some("refused"));
-        Slot { call_id, name: call.name.into(), from: From::Refusal(response) }
+        Slot { call_id, name: call.name.into(), from: From::Refusal(response), trace: None }
     }
 }
 
@@ -157,8 +159,12 @@ impl Batch {
             _ => response,
         };
         let (call_id, name) = (slot.call_id.clone(), slot.name.clone());
+        let trace = match &slot.from {
+            From::Entry { entry, is_replay: false } => entry.trace(),
+            From::Entry { .. } | From::Refusal(_) => slot.trace.clone(),
+        };
         let receipt = Receipt::new(&self.inner, slot.orphan());
-        Answer { call_id, name, response, is_wanted, receipt }
+        Answer { call_id, name, response, trace, is_wanted, receipt }
     }
 }
 

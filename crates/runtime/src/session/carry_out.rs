@@ -262,6 +262,7 @@ impl Inner {
             desk.ledger.forget(entry);
         }
         desk.unsaved.session |= !transitions.is_empty();
+        entry.judged(trace);
         entry.answer(response.clone());
         if entry.is_cancelled() {
             desk.orphans.retain(|orphan| !orphan.is_of(entry));
@@ -343,6 +344,7 @@ impl Inner {
         desk.unsaved.session = true;
         let answer = Answer {
             is_wanted: false,
+            trace: entry.trace(),
             ..Answer::unowed(entry.call_id.clone(), entry.tool.clone(), response.clone())
         };
         self.tell(desk, ClientEvent::Answer { why: Why::Abandoned, answer });

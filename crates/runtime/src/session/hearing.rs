@@ -22,7 +22,6 @@ use super::events::{ClientEvent, Why};
 use super::{Inner, Session};
 use crate::confirmation::hash;
 use crate::envelope::before_the_handler;
-use crate::gates::Trace;
 use crate::ledger::{Entry, Identity};
 
 /// What the begin of an approved call uses up.
@@ -158,12 +157,13 @@ impl Inner {
 
     fn approved_work(&self, row: &ConfirmationRow, entry: Arc<Entry>, redeem: Commit) -> Work {
         let rate_limit = self.snapshot.find(&row.tool).and_then(|tool| tool.metadata().rate_limit.clone());
+        let trace = entry.trace().unwrap_or_default().approved();
         Work {
             entry,
             args: row.args.clone(),
             clamped: Vec::new(),
             rate_limit,
-            trace: Trace::default(),
+            trace,
             ancestors: Vec::new(),
             redeems: Some(Redemption { commit: redeem }),
         }
@@ -304,6 +304,7 @@ impl Inner {
         // The person may have answered in another tab than the one that speaks.
         let told = Answer {
             is_wanted: false,
+            trace: answer.trace.clone(),
             ..Answer::unowed(answer.call_id.clone(), answer.name.clone(), answer.response.clone())
         };
         self.tell(&mut desk, ClientEvent::Answer { why: Why::Confirmed, answer: told });

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use quarterdeck_agents::text::{Event, Failure};
 use quarterdeck_agents::turn::{Ending, ShownCall};
 use quarterdeck_contracts::{CallArguments, ConfirmationRequest, ErrorType, Outcome, ToolResponse, Usage};
+use quarterdeck_runtime::gates::Trace;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -65,17 +66,19 @@ impl Words for UiMessage {
             Event::Thought(text) => self.delta(Open::Reasoning, text, out),
             Event::Call(call) => self.call(call, out),
             Event::Asked { id, request } => asked(id, request, out),
-            Event::Answered { id, response } => {
+            Event::Answered { id, response, gates } => {
                 self.close(out);
                 if !self.broken.contains(&**id) {
                     answered(id, response, out);
                 }
+                went_through(id, gates.as_deref(), out);
             }
             Event::Progress { id, text } => {
                 data("progress", Some(id), json!({ "callId": id, "text": text }), out)
             }
-            Event::LateAnswer { id, name, response } => {
+            Event::LateAnswer { id, name, response, gates } => {
                 data("outcome", Some(id), json!({ "callId": id, "tool": name, "response": response }), out);
+                went_through(id, gates.as_deref(), out);
             }
             Event::Data { name, value } => data(name, None, value.clone(), out),
             Event::Failed(failure) => {
@@ -209,6 +212,13 @@ fn answered(id: &str, response: &ToolResponse, out: &mut Vec<u8>) {
         }
     };
     write_json(out, &part);
+}
+
+/// What the gates said about a call: a part of its own, because the envelope is the same for whoever called.
+fn went_through(id: &str, gates: Option<&Trace>, out: &mut Vec<u8>) {
+    if let Some(gates) = gates {
+        data("gates", Some(id), json!({ "toolCallId": id, "gates": gates.explained() }), out);
+    }
 }
 
 /// The error part has one text, so what a program wants to know is JSON in it.

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use quarterdeck_agents::voice::Told;
 use quarterdeck_contracts::{Audio, ErrorType, Outcome, Speaker, ToolError, ToolResponse};
 use quarterdeck_runtime::Block;
+use quarterdeck_runtime::gates::Trace;
 use quarterdeck_websocket::{Class, Opcode, Violation, WebSocket};
 use serde_json::{Value, json};
 
@@ -67,7 +68,7 @@ pub(super) fn json(told: &Told<'_>, ties: &Ties) -> Value {
         Told::Call { id, name, args } => {
             json!({ "type": "tool_call", "callId": id, "name": name, "args": args })
         }
-        Told::Result { id, response } => result(id, response),
+        Told::Result { id, response, gates } => result(id, response, *gates),
         Told::Confirmation { id, request } => json!({
             "type": "confirmation_request", "callId": id,
             "token": request.token.as_ref().map(|token| token.expose()),
@@ -103,11 +104,14 @@ fn pcm16(rate: u32) -> Value {
     json!({ "encoding": "pcm16", "rate": rate, "channels": 1 })
 }
 
-fn result(id: &str, response: &ToolResponse) -> Value {
+fn result(id: &str, response: &ToolResponse, gates: Option<&Trace>) -> Value {
     let (is_ok, duration) = (response.is_ok(), response.meta.duration);
     let mut told = json!({ "type": "tool_result", "callId": id, "ok": is_ok, "duration": duration });
     if let Outcome::Failure(error) = &response.outcome {
         told["error"] = short(error);
+    }
+    if let Some(gates) = gates {
+        told["gates"] = json!(gates.explained());
     }
     told
 }

@@ -23,6 +23,22 @@ async fn a_call_that_waits_is_approved_once_and_by_whoever_was_asked() {
 }
 
 #[tokio::test]
+async fn a_page_sees_what_the_gates_said_right_after_the_outcome() {
+    let world = World::new().await;
+    let refused = world.post("/api/chat", &json!({ "message": "call bad" })).send().await;
+    let events = refused.events();
+    let at = events.iter().position(|event| event["type"] == "tool-output-error").unwrap();
+    let gates = &events[at + 1];
+    assert_eq!((&gates["type"], &gates["id"]), (&json!("data-gates"), &json!("1")));
+    assert_eq!(gates["data"]["toolCallId"], "1");
+    let said = gates["data"]["gates"].as_array().unwrap();
+    assert_eq!(said[0], json!({ "gate": "well_formed", "verdict": "passed" }));
+    assert_eq!(said[8], json!({ "gate": "arguments", "verdict": "refused", "note": "VALIDATION" }));
+    assert_eq!(said[10], json!({ "gate": "confirmation", "verdict": "not_reached" }));
+    assert!(gates.get("transient").is_none(), "a page that keeps its messages keeps the gates");
+}
+
+#[tokio::test]
 async fn a_call_that_is_denied_is_an_answer_too() {
     let world = World::new().await;
     let cookie = world.newcomer().await;

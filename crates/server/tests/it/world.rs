@@ -205,7 +205,7 @@ impl HandlerHost for NoJs {
     }
 }
 
-/// A model that calls the tool when told `call …`, waits in the middle of its answer when told `wait`, and says back
+/// A model that calls the tool when told `call …` (with arguments that will not do when told `call bad`), waits in the middle of its answer when told `wait`, and says back
 /// everything else.
 struct Obedient {
     go_on: Arc<Semaphore>,
@@ -230,6 +230,7 @@ impl ChatModel for Obedient {
             _ => "I was answered.".to_owned(),
         };
         if let Some(what) = told.strip_prefix("call ") {
+            let what = if what == "bad" { json!(7) } else { json!(what) };
             let arguments = CallArguments::Json(json!({ "do": what }));
             let call = ModelCall { id: Some("1".into()), name: "probe".into(), arguments };
             return Box::pin(stream::iter([done(PartContent::Call(call))]));

@@ -145,7 +145,7 @@ impl Line for PageLine {
                 format!("{by}{}: {text}", if is_final { "" } else { " (guess)" })
             }
             Told::Call { id, name, args } => format!("call {id} {name} {args}"),
-            Told::Result { id, response } => format!("result {id} {}", outcome(&response.outcome)),
+            Told::Result { id, response, .. } => format!("result {id} {}", outcome(&response.outcome)),
             Told::Confirmation { id, request } => {
                 let token = request.token.as_ref().expect("a page gets the token");
                 self.tokens.lock().unwrap().push(token.expose().to_owned());

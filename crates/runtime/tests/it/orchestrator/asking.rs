@@ -166,6 +166,23 @@ async fn someone_who_says_something_else_lets_the_call_go_on_unapproved() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn whoever_is_answered_sees_what_the_gates_said() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let token = suspended(&session, &connection).await;
+    let said = |answer: &quarterdeck_runtime::Answer| -> Vec<String> {
+        let trace = answer.trace.as_ref().unwrap();
+        trace.steps.iter().map(|step| format!("{} {}", step.gate, step.decision)).collect()
+    };
+    let approved = session.answer_confirmation(&token, ConfirmationAnswer::Approve).await;
+    assert_eq!(said(&approved), ["confirmation approved by a person"]);
+    approved.delivered();
+    let calls = vec![Call::new("no_such_tool", json!({}))];
+    let refused = connection.submit(calls).all().await.remove(0).answer().unwrap();
+    assert_eq!(said(&refused), ["known_tool refused"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_does_not_wait_for_a_person_for_ever() {
     let deck = Deck::new();
     let (session, connection) = deck.open("ann", Mode::Text).await;

@@ -354,11 +354,11 @@ async fn everything_that_is_told_has_its_message() {
             json!({ "type": "tool_call", "callId": "c1", "name": "probe", "args": args }),
         ),
         (
-            Told::Result { id: "c1", response: &good },
+            Told::Result { id: "c1", response: &good, gates: None },
             json!({ "type": "tool_result", "callId": "c1", "ok": true, "duration": 12 }),
         ),
         (
-            Told::Result { id: "c1", response: &bad },
+            Told::Result { id: "c1", response: &bad, gates: None },
             json!({ "type": "tool_result", "callId": "c1", "ok": false, "duration": 12, "error": shown }),
         ),
         (
