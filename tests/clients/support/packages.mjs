@@ -11,7 +11,12 @@ if (!folder) throw new Error('DECK_PACKAGES is not set: run scripts/test-clients
 export async function load(name) {
   const at = join(folder, 'node_modules', name);
   const { version, exports } = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'));
-  const found = exports['.'].import ?? exports['.'];
-  const entry = found.default ?? found;
-  return { version, ...(await import(pathToFileURL(join(at, entry)))) };
+  return { version, ...(await import(pathToFileURL(join(at, entry(exports['.']))))) };
+}
+
+/** The file that Node would load: of the conditions that it knows, the first one counts. */
+function entry(found) {
+  if (typeof found === 'string') return found;
+  const known = Object.keys(found).find((name) => ['node', 'import', 'default'].includes(name));
+  return entry(found[known]);
 }

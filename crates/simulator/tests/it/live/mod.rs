@@ -7,6 +7,8 @@ mod examples;
 mod faults;
 mod frames;
 mod interrupting;
+mod reading;
+mod recorded;
 mod resuming;
 mod setting_up;
 mod waiting;
