@@ -21,6 +21,7 @@ use super::flights::{Flights, Landed};
 use super::journal::{self, Journal};
 use super::line::{Gone, Line, Told};
 use super::missed::Missed;
+use super::notes::Notes;
 use super::open::Opened;
 use super::prepared::Prepared;
 use super::speech::Speech;
@@ -48,7 +49,7 @@ pub(super) struct Call {
     pub(super) errands: FuturesUnordered<Errand>,
     pub(super) speech: Speech,
     /// What the model must be told as soon as it can listen.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Notes,
     /// How many of them the connection that is being opened is told.
     pub(super) retold: usize,
     /// Whether it is told what the person waits for.
@@ -105,7 +106,7 @@ impl Call {
             unsent: Vec::new(),
             errands: FuturesUnordered::new(),
             speech: Speech::default(),
-            notes: Vec::new(),
+            notes: Notes::default(),
             retold: 0,
             retold_open: false,
             with_handle: false,

@@ -119,7 +119,7 @@ impl Call {
         self.speech.awaits_cut_end = true;
     }
 
-    fn turn_complete(&mut self, more_follows: bool) {
+    pub(super) fn turn_complete(&mut self, more_follows: bool) {
         // What was cut off is over already; by now the person may have begun another turn.
         if std::mem::take(&mut self.speech.awaits_cut_end) {
             return;
@@ -197,20 +197,18 @@ impl Call {
 
     fn answer(&mut self, call: &AskedCall, response: &ToolResponse, is_silent: bool, is_last: bool) {
         let (id, name) = (call.id.as_deref(), call.name.as_str());
+        self.notes.answered(name, response);
         self.upstream.send(LiveInput::Result(LiveResult { id, name, response, is_silent, is_last }));
     }
 
-    /// Tells the model what it must know, once it can listen.
+    /// Tells the model what it must know, in a pause: in the middle of a turn it would be cut off by it.
     pub(super) fn send_notes(&mut self) {
         let can_listen = self.upstream.is_connected() && !self.upstream.is_connecting();
-        if self.notes.is_empty() || !can_listen || self.speech.is_answering || !self.flights.is_empty() {
+        if self.notes.is_empty() || !can_listen || !self.speech.is_quiet() || !self.flights.is_empty() {
             return;
         }
-        let notes = std::mem::take(&mut self.notes);
-        let text = crate::note::as_note(&notes);
-        // While the person speaks, what they say asks for an answer by itself.
-        let asks = !self.speech.is_turn_open;
-        self.upstream.send(LiveInput::Note { text: &text, asks });
+        let text = self.notes.take();
+        self.upstream.send(LiveInput::Note { text: &text, asks: true });
         self.journal.noted(&text);
     }
 }

@@ -8,6 +8,7 @@ use quarterdeck_runtime::{Answer, PendingEnd};
 use super::call::Call;
 use super::ending::Over;
 use super::line::{Asked, Told};
+use crate::note::as_note;
 
 /// How soon a call ends whose farewell was cut off.
 const AFTER_CUT: Duration = Duration::from_secs(1);
@@ -114,7 +115,12 @@ impl Call {
         self.speech.is_turn_open = true;
         self.described.clear();
         let start = self.session.begin_turn(None);
-        self.notes.extend(start.notes);
+        // These belong in front of what the person is about to say. Nobody is cut off: the model waits for them.
+        if !start.notes.is_empty() {
+            let text = as_note(&start.notes);
+            self.journal.noted(&text);
+            self.upstream.send(LiveInput::Note { text: &text, asks: false });
+        }
     }
 
     /// The person's word about a call, which only the page can bring.

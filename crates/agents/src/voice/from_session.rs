@@ -5,7 +5,6 @@ use quarterdeck_runtime::{ClientEvent, Why};
 use super::call::Call;
 use super::ending::Over;
 use super::line::Told;
-use crate::note::late;
 
 impl Call {
     pub(super) fn session_says(&mut self, event: ClientEvent) {
@@ -25,9 +24,9 @@ impl Call {
                 self.tell(Told::Result { id: &answer.call_id, response: &answer.response, gates });
                 match why {
                     // The model that asked has not heard of it.
-                    Why::Late => self.notes.push(late(&answer.name, &answer.response)),
+                    Why::Late => self.notes.add_late(&answer.name, &answer.response),
                     // The session has a note of its own for these.
-                    Why::Confirmed | Why::Abandoned => self.notes.extend(self.session.take_notes()),
+                    Why::Confirmed | Why::Abandoned => self.notes.add(self.session.take_notes()),
                 }
                 answer.delivered();
             }

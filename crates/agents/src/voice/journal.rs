@@ -121,6 +121,11 @@ impl Journal {
         !self.heard.trim().is_empty() && !self.is_answered
     }
 
+    /// Whether the model has said everything that it had to say in the present turn.
+    pub(super) fn is_answered(&self) -> bool {
+        self.is_answered
+    }
+
     /// What a new connection has to be told, with notes that nobody has told yet.
     pub(super) fn retell(&self, by: &str, notes: &[String]) -> Retold {
         let handle = self.handle.as_ref().filter(|handle| handle.by == by);

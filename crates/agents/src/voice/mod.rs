@@ -18,6 +18,7 @@ mod line;
 mod line_end;
 mod missed;
 mod model_end;
+mod notes;
 mod open;
 mod prepared;
 mod speech;

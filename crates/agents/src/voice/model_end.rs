@@ -10,8 +10,9 @@ use super::upstream::Next;
 impl Call {
     /// Opens a connection to the model that knows what was said.
     pub(super) fn connect_model(&mut self) {
-        let retold = self.journal.retell(self.upstream.name(), &self.notes);
-        (self.retold, self.retold_open) = (self.notes.len(), self.journal.is_open());
+        let notes = self.notes.texts();
+        let retold = self.journal.retell(self.upstream.name(), &notes);
+        (self.retold, self.retold_open) = (notes.len(), self.journal.is_open());
         self.with_handle = retold.handle.is_some();
         self.upstream.connect(LiveOpening {
             system: self.prepared.system.clone(),
@@ -24,9 +25,8 @@ impl Call {
     }
 
     pub(super) fn model_opened(&mut self) {
-        let told: Vec<String> = self.notes.drain(..self.retold.min(self.notes.len())).collect();
-        for note in &told {
-            self.journal.noted(&crate::note::as_note(std::slice::from_ref(note)));
+        if let Some(told) = self.notes.told(self.retold) {
+            self.journal.noted(&told);
         }
         self.flights.forget_cancelled();
         // Somebody may have spoken to the old connection while this one was opened.
@@ -59,6 +59,10 @@ impl Call {
         );
         // What may not have arrived comes back as undelivered, and is told to the next connection.
         self.unsent.clear();
+        // Everything was said; only the word that it was all is missing.
+        if self.journal.is_answered() {
+            self.turn_complete(false);
+        }
         self.speech.is_answering = false;
         self.keep_journal();
         if !self.upstream.is_connecting() {

@@ -3,5 +3,6 @@
 mod calling;
 mod ending;
 mod losing;
+mod simulated;
 mod stage;
 mod talking;

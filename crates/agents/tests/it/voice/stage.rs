@@ -17,7 +17,7 @@ use quarterdeck_contracts::{
     LiveEvent, LiveInput, LiveModel, LiveOpening, ModelCall, Outcome, Provider, Speaker, Stage, Store, Table,
     Words,
 };
-use quarterdeck_runtime::{Client, Orchestrator};
+use quarterdeck_runtime::{Client, Orchestrator, Registry};
 use quarterdeck_store::MemoryStore;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -28,7 +28,7 @@ use crate::world::{HandClock, registry_of};
 #[derive(Debug, Clone)]
 pub(crate) enum Says {
     Audio(Vec<u8>),
-    Text(&'static str),
+    Text(String),
     Confirm(String, bool),
     Drained,
     Interrupt,
@@ -83,6 +83,10 @@ impl Page {
         settle().await;
     }
 
+    pub(crate) async fn writes(&self, text: &str) {
+        self.says(Says::Text(text.to_owned())).await;
+    }
+
     /// Its network is gone.
     pub(crate) async fn vanishes(&mut self) {
         self.says = None;
@@ -125,7 +129,7 @@ impl Line for PageLine {
         self.lent = Some(self.arrived.pop_front()?);
         Some(match self.lent.as_ref()? {
             Says::Audio(bytes) => Asked::Audio(Audio::Pcm(bytes.as_slice().into())),
-            Says::Text(text) => Asked::Text(text),
+            Says::Text(text) => Asked::Text(text.as_str()),
             Says::Confirm(token, is_approved) => Asked::Confirm { token, is_approved: *is_approved },
             Says::Drained => Asked::Drained,
             Says::Interrupt => Asked::Interrupt,
@@ -335,6 +339,7 @@ pub(crate) struct Studio {
     pub(crate) model: Arc<Actor>,
     pub(crate) agent: VoiceAgent,
     pub(crate) orchestrator: Orchestrator,
+    registry: Arc<Registry>,
     store: Arc<dyn Store>,
     clock: Arc<HandClock>,
     runs: Arc<Mutex<BTreeMap<String, u32>>>,
@@ -351,6 +356,13 @@ impl Studio {
         Self::on(self.store.clone(), self.clock.clone(), self.runs.clone())
     }
 
+    /// With another model than the actor.
+    pub(crate) fn spoken_with(model: Arc<dyn LiveModel>) -> Self {
+        let mut studio = Self::new();
+        studio.agent = studio.agent_of(model);
+        studio
+    }
+
     fn on(store: Arc<dyn Store>, clock: Arc<HandClock>, runs: Arc<Mutex<BTreeMap<String, u32>>>) -> Self {
         let model = Arc::new(Actor::default());
         let parts = quarterdeck_runtime::Parts {
@@ -358,15 +370,20 @@ impl Studio {
             ..quarterdeck_runtime::Parts::new(store.clone())
         };
         let orchestrator = Orchestrator::new(parts);
-        let registry = registry_of(&tools(), Arc::new(Host { runs: runs.clone() }));
-        let agent = VoiceAgent::new(Parts {
-            orchestrator: orchestrator.clone(),
-            registry: Arc::new(registry),
-            model: model.clone(),
-            prompts: Prompts::default(),
-            settings: Settings::default(),
-        });
-        Self { model, agent, orchestrator, store, clock, runs }
+        let registry = Arc::new(registry_of(&tools(), Arc::new(Host { runs: runs.clone() })));
+        let agent = agent(&orchestrator, &registry, model.clone());
+        Self { model, agent, orchestrator, registry, store, clock, runs }
+    }
+
+    /// Another process on the same store, spoken with by a model that has lived on.
+    pub(crate) fn restarted_with(&self, model: Arc<dyn LiveModel>) -> Self {
+        let mut studio = self.restarted();
+        studio.agent = studio.agent_of(model);
+        studio
+    }
+
+    fn agent_of(&self, model: Arc<dyn LiveModel>) -> VoiceAgent {
+        agent(&self.orchestrator, &self.registry, model)
     }
 
     pub(crate) fn runs(&self, tool: &str) -> u32 {
@@ -400,6 +417,16 @@ impl Studio {
         let id = sessions.first().expect("a session").id.as_str().into();
         Opening { session_id: Some(id), may_resume: true, pending_request: None }
     }
+}
+
+fn agent(orchestrator: &Orchestrator, registry: &Arc<Registry>, model: Arc<dyn LiveModel>) -> VoiceAgent {
+    VoiceAgent::new(Parts {
+        orchestrator: orchestrator.clone(),
+        registry: registry.clone(),
+        model,
+        prompts: Prompts::default(),
+        settings: Settings::default(),
+    })
 }
 
 pub(crate) fn ann() -> Visitor {

@@ -22,7 +22,7 @@ async fn what_is_said_goes_through_both_ways() {
 async fn what_is_written_is_shown_and_answered() {
     let studio = Studio::new();
     let page = studio.on_the_line().await;
-    page.says(Says::Text("Who built the Fram?")).await;
+    page.writes("Who built the Fram?").await;
     assert_eq!(studio.model.got(), "1 text Who built the Fram?\n");
     assert_eq!(page.told(), "person: Who built the Fram?\n");
 }

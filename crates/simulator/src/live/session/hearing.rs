@@ -49,7 +49,7 @@ impl Session {
             }
             Realtime::Video => {}
             Realtime::Text(text) => {
-                self.desk.books().report.heard(text.clone());
+                self.desk.books().report.heard(&text);
                 self.take(Input::Text(text), now);
             }
             Realtime::AudioEnded if self.setup.detects_speech => {
@@ -87,7 +87,7 @@ impl Session {
                 }
                 self.spoke_for = length;
                 let spoken = format!("(speech, {:.1} s)", length.as_secs_f64());
-                self.desk.books().report.heard(spoken);
+                self.desk.books().report.heard(&spoken);
                 self.take(Input::Speech(length), now);
             }
         }
@@ -100,7 +100,7 @@ impl Session {
         }
         let last = turns.iter().rev().find(|said| !said.is_model).map(|said| said.text.clone());
         for said in turns.iter().filter(|said| !said.is_model) {
-            self.desk.books().report.heard(said.text.clone());
+            self.desk.books().report.heard(&said.text);
         }
         // The last words of the person come back with the turn that they begin.
         let asked =
@@ -114,6 +114,8 @@ impl Session {
             let has_new = asked.is_some();
             self.take(Input::Content { text: last.unwrap_or_default(), is_new: has_new }, now);
         } else {
+            // What is told again and asks for nothing are turns that are over.
+            self.conversation.position += turns.iter().filter(|said| said.is_model).count();
             self.offer_handle(now);
         }
     }
