@@ -1,7 +1,7 @@
 //! `GET /docs`: a page that shows the description and tries it out. It is all here: nothing is loaded from elsewhere.
 
 use axum::http::header;
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{Html, IntoResponse, Response};
 use quarterdeck_runtime::random_hex;
 use serde_json::json;
 
@@ -27,15 +27,6 @@ pub(super) async fn get() -> Result<Response, ApiError> {
     ];
     let page = PAGE.replace("NONCE", &nonce).replace("/* STYLE */", STYLE).replace("/* SCRIPT */", SCRIPT);
     Ok((headers, Html(page)).into_response())
-}
-
-/// `GET /`: whoever opens the address in a browser sees what there is.
-pub(super) async fn home() -> Redirect {
-    Redirect::temporary("/docs")
-}
-
-pub(super) fn home_described() -> Operation {
-    Operation::new("getHome", "description", "Leads to this description").gives(307, "To `/docs`.", json!({}))
 }
 
 pub(super) fn described() -> Operation {

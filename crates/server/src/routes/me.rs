@@ -28,10 +28,19 @@ pub(super) async fn get(
             "secondsLeft": block.until_ms.saturating_sub(now).div_ceil(1_000),
         })
     });
+    let model = app.text.model();
+    let voice = app.voice.as_ref().map(|voice| voice.model());
     Ok(Json(json!({
         "clientId": caller.client.id, "authenticated": caller.client.facts.authenticated, "block": block,
-        "model": app.text.model(),
+        "model": model, "isRehearsal": is_rehearsal(model),
+        "voice": voice.map(|model| json!({ "model": model, "isRehearsal": is_rehearsal(model) })),
     })))
+}
+
+/// Whether it is what is built in, which is no language model and must not be taken for one.
+fn is_rehearsal(model: &str) -> bool {
+    let provider = model.split('/').next();
+    matches!(provider, Some("rehearsal" | "simulator"))
 }
 
 pub(super) fn described() -> Operation {
@@ -43,18 +52,28 @@ pub(super) fn described() -> Operation {
             "secondsLeft": { "type": "integer", "minimum": 0 },
         },
     });
+    let rehearsal = json!({
+        "type": "boolean", "description": "Whether it is the rehearsal that is built in, which is no language model.",
+    });
     let schema = json!({
-        "type": "object", "required": ["clientId", "authenticated", "block", "model"],
+        "type": "object",
+        "required": ["clientId", "authenticated", "block", "model", "isRehearsal", "voice"],
         "properties": {
             "clientId": { "type": "string" },
             "authenticated": { "type": "boolean", "description": "Whether a verified token says who it is." },
             "block": block,
             "model": { "type": "string", "description": "Who answers, provider and model." },
+            "isRehearsal": rehearsal.clone(),
+            "voice": {
+                "type": ["object", "null"], "required": ["model", "isRehearsal"],
+                "description": "Who is spoken with, if anybody is.",
+                "properties": { "model": { "type": "string" }, "isRehearsal": rehearsal },
+            },
         },
     });
     let example = json!({
         "clientId": "c_4fd1a7c09be2235ac1a0b6b5f3c1f8a2", "authenticated": false, "block": null,
-        "model": "rehearsal/built-in",
+        "model": "rehearsal/built-in", "isRehearsal": true, "voice": null,
     });
     Operation::new("getMe", "client", "Who the server takes the caller for")
         .about("Also for blocked clients, who learn here how long it takes.")

@@ -9,6 +9,7 @@ mod me;
 mod metrics;
 mod models;
 pub(crate) mod openapi;
+mod page;
 mod route;
 mod sessions;
 mod ticket;
@@ -49,7 +50,7 @@ fn table() -> Vec<Route> {
         Route::at("/healthz").get(health::alive, health::alive_described()),
         Route::at("/readyz").get(health::ready, health::ready_described()),
         Route::at("/openapi.json").get(openapi::get, openapi::described()),
-        Route::at("/").get(docs::home, docs::home_described()),
+        Route::at("/").get(page::get, page::described()),
         Route::at("/docs").get(docs::get, docs::described()),
     ]
 }
@@ -60,6 +61,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let router =
         routes.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.answers));
     router
+        // The files of the pages are no part of the API, and are not described.
+        .route(page::FILES_PATH, axum::routing::get(page::file))
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
         .layer(from_fn_with_state(app.clone(), guard))

@@ -1,0 +1,229 @@
+// The written conversation: what was said, and the requests that carry it on.
+//
+// Events: `message` (detail: the message that is new or has changed), `reset`, `state`, `blocked`, `lost`, `back`.
+
+import { Refused, ask, getJson, newId, post, untilReady } from '../shared/api.js';
+import { events } from '../shared/sse.js';
+import { grow, newMessage, outcome, remembered, toolOf } from './model.js';
+
+/** @typedef {import('./model.js').Message} Message */
+/** @typedef {import('./model.js').ToolPart} ToolPart */
+
+const KEY = 'quarterdeck.chat';
+/** How often a message is delivered again before the person has to do it. */
+const ATTEMPTS = 8;
+
+export class Chat extends EventTarget {
+  /** @type {Message[]} */
+  messages = [];
+  isBusy = false;
+  /** Our own name for the conversation; none before the first word. */
+  #id = localStorage.getItem(KEY) ?? '';
+  #stopping = new AbortController();
+
+  /** Brings back what was said before the page was loaded. @returns {Promise<void>} */
+  async load() {
+    if (!this.#id) return;
+    let kept;
+    try {
+      kept = await getJson(`/api/sessions/${encodeURIComponent(this.#id)}`);
+    } catch (error) {
+      // The conversation has ended: the next one has another name.
+      if (error instanceof Refused && error.status === 404) this.#name('');
+      if (error instanceof Refused) return;
+      await this.#reconnect();
+      return this.load();
+    }
+    const spoken = this.messages.filter((message) => message.isSpoken);
+    this.messages = [...kept.messages.map(remembered), ...spoken];
+    this.#tell('reset');
+    if (kept.isRunning) await this.#run(() => this.#follow(), null);
+    else await this.#askAgain();
+  }
+
+  /** Says something. @param {string} text */
+  async say(text) {
+    if (!this.#id) this.#name(newId());
+    const said = newMessage(newId(), 'user', text);
+    this.add(said);
+    await this.#deliver(said);
+  }
+
+  /** A person's word about a call that waits for it. @param {Message} message @param {ToolPart} tool @param {boolean} isApproved */
+  async decide(message, tool, isApproved) {
+    const approval = { id: tool.question?.token, approved: isApproved };
+    const part = { type: 'dynamic-tool', toolName: tool.name, toolCallId: tool.id, input: tool.input, state: 'approval-responded', approval };
+    const body = { messages: [{ id: message.id, role: 'assistant', parts: [part] }], trigger: 'submit-message', messageId: message.id };
+    await this.#run(() => this.#post(body), message);
+  }
+
+  /** Has the last message answered anew. */
+  async again() {
+    const said = this.messages.findLast((message) => message.role === 'user');
+    if (!said) return;
+    this.messages = this.messages.slice(0, this.messages.indexOf(said) + 1);
+    this.#tell('reset');
+    await this.#run(() => this.#post({ messages: [wire(said)], trigger: 'regenerate-message' }), null);
+  }
+
+  /** Stops the answer that is being written. */
+  stop() {
+    this.#stopping.abort();
+  }
+
+  /** Leaves this conversation for a new one. */
+  async leave() {
+    this.stop();
+    const old = this.#id;
+    this.#name('');
+    this.messages = [];
+    this.#tell('reset');
+    if (old) await ask(`/api/sessions/${encodeURIComponent(old)}`, { method: 'DELETE' }).catch(() => {});
+  }
+
+  /** Adds a message, or tells that one has changed. @param {Message} message */
+  add(message) {
+    if (!this.messages.includes(message)) this.messages.push(message);
+    this.#tell('message', message);
+  }
+
+  /** @param {string} id */
+  #name(id) {
+    this.#id = id;
+    localStorage.setItem(KEY, id);
+  }
+
+  /** Delivers a message until it is answered. The server knows it by its id, so that twice is once. @param {Message} said */
+  async #deliver(said) {
+    await this.#run(() => this.#post({ messages: [wire(said)], trigger: 'submit-message' }), null, true);
+  }
+
+  /**
+   * Opens a stream and follows it to its end. What is lost on the way is asked for again.
+   *
+   * @param {() => Promise<Response | null>} open
+   * @param {Message | null} goesOn the message that the answer continues
+   * @param {boolean} [mayRepeat] whether the same request can be made twice
+   */
+  async #run(open, goesOn, mayRepeat = false) {
+    if (this.isBusy) return;
+    this.#stopping = new AbortController();
+    this.#busy(true);
+    const answer = goesOn ?? newMessage('', 'assistant');
+    answer.isOpen = true;
+    this.add(answer);
+    try {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await this.#read(await open(), answer, goesOn === null);
+        } catch (error) {
+          if (!isLoss(error) || attempt === ATTEMPTS) throw error;
+          await this.#reconnect(error instanceof Refused ? error.retryAfter : 0);
+          if (!mayRepeat) return void queueMicrotask(() => void this.load());
+        }
+      }
+    } catch (error) {
+      this.#failed(answer, error);
+    } finally {
+      answer.isOpen = false;
+      if (answer.parts.length === 0) this.messages = this.messages.filter((message) => message !== answer);
+      this.#tell('message', answer);
+      this.#busy(false);
+    }
+  }
+
+  /** @param {Response | null} response @param {Message} answer @param {boolean} isNew */
+  async #read(response, answer, isNew) {
+    if (!response) return;
+    for await (const part of events(response)) {
+      if (part.type === 'start') {
+        answer.id = part.messageId ?? answer.id;
+        // Whoever asks a second time is told everything from the start.
+        if (isNew) answer.parts = [];
+      } else if (part.type === 'data-timeout') {
+        this.#tell('blocked', { timeoutUntil: part.data.timeoutUntil, message: part.data.farewellMessage });
+      } else if (part.type === 'data-outcome' && !toolOf(answer, part.data.callId)) {
+        this.#late(part.data);
+      } else {
+        grow(answer, part);
+      }
+      this.#tell('message', answer);
+    }
+  }
+
+  /** The outcome of a call of an earlier message. @param {any} data */
+  #late(data) {
+    for (const message of this.messages) {
+      const tool = toolOf(message, data.callId);
+      if (!tool) continue;
+      outcome(tool, data.response);
+      this.#tell('message', message);
+    }
+  }
+
+  /** A question that was open when the page was left is put again. */
+  async #askAgain() {
+    const last = this.messages.at(-1);
+    const said = this.messages.at(-2);
+    const waits = last?.parts.some((part) => part.kind === 'tool' && part.state === 'running');
+    if (!waits || said?.role !== 'user') return;
+    this.messages.pop();
+    this.#tell('reset');
+    await this.#deliver(said);
+  }
+
+  #follow() {
+    return ask(`/api/chat/${encodeURIComponent(this.#id)}/stream`, { signal: this.#stopping.signal }).then(
+      (response) => (response.status === 204 ? null : response),
+    );
+  }
+
+  /** @param {object} body */
+  #post(body) {
+    const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    return post('/api/chat', { id: this.#id, timeZone, locale: navigator.language, ...body }, this.#stopping.signal);
+  }
+
+  /** Waits for the server to come back. @param {number} [pause] seconds that it has asked for */
+  async #reconnect(pause = 0) {
+    this.#tell('lost');
+    await new Promise((resolve) => setTimeout(resolve, Math.min(pause, 5) * 1_000));
+    await untilReady(this.#stopping.signal);
+    this.#tell('back');
+  }
+
+  /** @param {Message} answer @param {unknown} error */
+  #failed(answer, error) {
+    if (error instanceof DOMException && error.name === 'AbortError') {
+      answer.parts.push({ kind: 'note', text: 'Stopped.' });
+    } else if (error instanceof Refused && error.timeoutUntil) {
+      this.#tell('blocked', { timeoutUntil: error.timeoutUntil, message: '' });
+    } else if (error instanceof Refused) {
+      answer.parts.push({ kind: 'trouble', type: error.type, message: error.message, retryable: error.retryable });
+    } else {
+      answer.parts.push({ kind: 'trouble', type: 'TRANSIENT', message: 'The connection was lost.', retryable: true });
+    }
+  }
+
+  /** @param {boolean} isBusy */
+  #busy(isBusy) {
+    this.isBusy = isBusy;
+    this.#tell('state');
+  }
+
+  /** @param {string} name @param {unknown} [detail] */
+  #tell(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+}
+
+/** A message as the AI SDK sends it. @param {Message} message */
+function wire(message) {
+  const parts = message.parts.flatMap((part) => (part.kind === 'text' ? [{ type: 'text', text: part.text }] : []));
+  return { id: message.id, role: message.role, parts };
+}
+
+/** Whether the server, or the way to it, is gone for now. @param {unknown} error */
+function isLoss(error) {
+  return error instanceof TypeError || (error instanceof Refused && error.status === 503);
+}

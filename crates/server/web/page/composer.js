@@ -1,0 +1,85 @@
+// <qd-composer>: where a person writes. Enter sends, Shift with Enter begins a line.
+
+import { fill, find } from '../shared/dom.js';
+import { icon } from '../shared/icons.js';
+
+export class Composer extends HTMLElement {
+  #isBusy = false;
+  #isCall = false;
+
+  connectedCallback() {
+    const form = find('form', HTMLFormElement, this);
+    const text = this.#text;
+    fill(this.#voice, icon('microphone'));
+    this.#draw();
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#send();
+    });
+    text.addEventListener('keydown', (event) => {
+      // Whoever composes a character with Enter is not done with the word.
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      if (!this.#isBusy) this.#send();
+    });
+    text.addEventListener('input', () => this.#draw());
+    this.#voice.addEventListener('click', () => this.dispatchEvent(new CustomEvent('voice', { bubbles: true })));
+  }
+
+  /** Whether an answer is being written, and whether a call is on. @param {boolean} isBusy @param {boolean} isCall */
+  update(isBusy, isCall) {
+    this.#isBusy = isBusy && !isCall;
+    this.#isCall = isCall;
+    this.#draw();
+  }
+
+  /** Whether the server takes calls. @param {boolean} mayCall */
+  offerVoice(mayCall) {
+    this.#voice.dataset.off = String(!mayCall);
+    this.#draw();
+  }
+
+  focus() {
+    this.#text.focus();
+  }
+
+  get #text() {
+    return find('textarea', HTMLTextAreaElement, this);
+  }
+
+  get #voice() {
+    return find('[data-testid=voice-start]', HTMLButtonElement, this);
+  }
+
+  #send() {
+    if (this.#isBusy) return void this.dispatchEvent(new CustomEvent('stop', { bubbles: true }));
+    const text = this.#text.value.trim();
+    if (!text) return;
+    this.#text.value = '';
+    this.#draw();
+    this.dispatchEvent(new CustomEvent('say', { bubbles: true, detail: text }));
+  }
+
+  #draw() {
+    const send = find('[data-testid=send]', HTMLButtonElement, this);
+    const text = this.#text;
+    const label = this.#isBusy ? 'Stop' : 'Send';
+    if (send.getAttribute('aria-label') !== label || !send.firstChild) {
+      fill(send, icon(this.#isBusy ? 'stop' : 'send'));
+      send.setAttribute('aria-label', label);
+      send.title = label;
+    }
+    send.disabled = !this.#isBusy && !text.value.trim();
+    this.#voice.hidden = this.#isCall || this.#voice.dataset.off === 'true';
+    text.placeholder = this.#isCall ? 'Write into the call' : 'Ask something';
+    grow(text);
+  }
+}
+
+/** As high as what is in it. @param {HTMLTextAreaElement} text */
+function grow(text) {
+  text.style.height = 'auto';
+  text.style.height = `${Math.min(text.scrollHeight, 200)}px`;
+}
+
+customElements.define('qd-composer', Composer);

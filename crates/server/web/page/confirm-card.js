@@ -1,0 +1,92 @@
+// <qd-confirm>: a call that waits for a person's word. It shows exactly what would be done, and until when one can say.
+
+import { h, setText } from '../shared/dom.js';
+import { icon } from '../shared/icons.js';
+import { clock, everySecond, serverNow } from '../shared/time.js';
+import { fields } from '../shared/values.js';
+
+/** @typedef {import('./model.js').ToolPart} ToolPart */
+
+export class ConfirmCard extends HTMLElement {
+  #approve = h('button', { type: 'button', class: 'primary', 'data-testid': 'confirm-approve' }, icon('check'), 'Approve');
+  #deny = h('button', { type: 'button', 'data-testid': 'confirm-deny' }, 'Deny');
+  #left = h('span', { class: 'countdown', 'data-testid': 'confirm-countdown' });
+  #title = h('span', { 'data-testid': 'confirm-title' }, 'May I do this?');
+  #buttons = h('div', { class: 'confirm-buttons' }, this.#approve, this.#deny, this.#left);
+  #isAnswered = false;
+  /** @type {ToolPart | null} */
+  #tool = null;
+  #stop = () => {};
+
+  disconnectedCallback() {
+    this.#stop();
+  }
+
+  connectedCallback() {
+    if (this.#tool) this.#count(this.#tool);
+  }
+
+  /** @param {ToolPart} tool */
+  update(tool) {
+    if (!this.#tool) this.#draw(tool);
+    this.#tool = tool;
+    if (tool.state !== 'asked') this.#close(outcomes[tool.state] ?? '');
+  }
+
+  /** @param {ToolPart} tool */
+  #draw(tool) {
+    const question = tool.question;
+    this.#tool = tool;
+    const id = `confirm-${tool.id}`;
+    const section = h(
+      'section',
+      { class: 'confirm', 'data-testid': 'confirm-card', 'aria-labelledby': id, 'data-state': 'asked' },
+      h('h3', { id }, icon('shield'), this.#title),
+      h('p', { class: 'confirm-preview' }, question?.preview ?? tool.name),
+      h('details', {}, h('summary', {}, 'Exactly this, and nothing else'), h('p', { class: 'quiet' }, h('code', {}, tool.name)), fields(question?.args ?? tool.input)),
+      this.#buttons,
+    );
+    this.append(section);
+    this.#approve.addEventListener('click', () => this.#answer(true));
+    this.#deny.addEventListener('click', () => this.#answer(false));
+    if (this.isConnected) this.#count(tool);
+  }
+
+  /** @param {ToolPart} tool */
+  #count(tool) {
+    this.#stop();
+    this.#stop = everySecond(() => {
+      if (this.#isAnswered) return false;
+      const left = (tool.question?.expires ?? 0) - serverNow();
+      setText(this.#left, `${clock(left / 1_000)} left`);
+      if (left <= 0) this.#close('Expired. Nothing was done; ask again if you still want it.', 'expired');
+      return left > 0;
+    });
+  }
+
+  /** Acts once, however often it is clicked. @param {boolean} isApproved */
+  #answer(isApproved) {
+    if (this.#isAnswered) return;
+    this.#close(isApproved ? 'Approved. Doing it…' : 'Denied.', isApproved ? 'approved' : 'denied');
+    this.dispatchEvent(new CustomEvent('decide', { bubbles: true, detail: { tool: this.#tool, isApproved } }));
+  }
+
+  /** @param {string} words @param {string} [state] */
+  #close(words, state) {
+    this.#isAnswered = true;
+    this.#stop();
+    const had = this.contains(document.activeElement);
+    this.#buttons.hidden = true;
+    setText(this.#title, words);
+    const section = this.querySelector('section');
+    if (section) section.dataset.state = state ?? this.#tool?.state ?? 'done';
+    for (const details of this.querySelectorAll('details')) details.open = false;
+    // Whoever has pressed a button that is gone goes on where the next thing is written.
+    if (had) this.dispatchEvent(new CustomEvent('leave', { bubbles: true }));
+  }
+}
+
+/** @type {Record<string, string>} */
+const outcomes = { done: 'Approved and done.', denied: 'Denied. Nothing was done.', failed: 'Nothing was done.' };
+
+customElements.define('qd-confirm', ConfirmCard);

@@ -1,0 +1,115 @@
+// <qd-message>: something that was said, with the calls and questions that belong to it, as it grows.
+
+import { fill, h, setText } from '../shared/dom.js';
+import { icon } from '../shared/icons.js';
+import { showMarkdown } from '../shared/markdown.js';
+import { ConfirmCard } from './confirm-card.js';
+import { explain } from './explain.js';
+import { Sources } from './sources.js';
+import { ToolCard } from './tool-card.js';
+
+/** @typedef {import('./model.js').Message} Message */
+/** @typedef {import('./model.js').Part} Part */
+/** @typedef {import('./records.js').Records} Records */
+
+export class MessageView extends HTMLElement {
+  /** @type {Message | null} */
+  message = null;
+  /** The view of each part. @type {Map<Part, HTMLElement>} */
+  #views = new Map();
+  #waiting = h('p', { class: 'waiting' }, h('span'), h('span'), h('span'), h('span', { class: 'hidden' }, 'Thinking'));
+  #sources = new Sources();
+
+  /** @param {Message} message @param {Records} records */
+  update(message, records) {
+    this.message = message;
+    this.dataset.testid = 'message';
+    this.dataset.role = message.role;
+    this.dataset.state = message.isOpen ? 'open' : 'done';
+    this.classList.toggle('spoken', message.isSpoken === true);
+    const parts = new Set(message.parts);
+    for (const [part, view] of this.#views) {
+      if (parts.has(part)) continue;
+      view.remove();
+      this.#views.delete(part);
+    }
+    this.#sources.begin(records);
+    for (const part of message.parts) this.#show(part);
+    const last = message.parts.at(-1);
+    const isSilent = message.isOpen && !message.isSpoken && last?.kind !== 'text';
+    if (isSilent) this.append(this.#waiting);
+    else this.#waiting.remove();
+    this.#sources.show(this, !message.isOpen);
+  }
+
+  /** @param {Part} part */
+  #show(part) {
+    const old = this.#views.get(part);
+    const view = old ?? make(part);
+    if (!old) {
+      this.#views.set(part, view);
+      this.append(view);
+    }
+    switch (part.kind) {
+      case 'text':
+        if (this.message?.role === 'user') setText(view, part.text);
+        else showMarkdown(view, part.text, this.#sources.cite);
+        break;
+      case 'thought':
+        setText(view.lastElementChild ?? view, part.text);
+        break;
+      case 'tool':
+        if (view.firstElementChild instanceof ToolCard) view.firstElementChild.update(part);
+        if (part.question && !(view.lastElementChild instanceof ConfirmCard)) view.append(new ConfirmCard());
+        if (view.lastElementChild instanceof ConfirmCard) view.lastElementChild.update(part);
+        break;
+    }
+  }
+}
+
+/** @param {Part} part @returns {HTMLElement} */
+function make(part) {
+  switch (part.kind) {
+    case 'text':
+      return h('div', { class: 'words' });
+    case 'thought':
+      return h('details', { class: 'thought' }, h('summary', {}, 'Thoughts'), h('p'));
+    case 'tool':
+      return h('div', { class: 'call' }, new ToolCard());
+    case 'note':
+      return h('p', { class: 'note' }, part.text);
+    case 'trouble':
+      return trouble(part);
+    case 'offer':
+      return offer(part);
+  }
+}
+
+/** @param {import('./model.js').TroublePart} part */
+function trouble(part) {
+  const view = h('div', { class: 'trouble', role: 'alert', 'data-testid': 'trouble', 'data-type': part.type });
+  const why = explain(part.type);
+  fill(view, h('p', {}, h('strong', {}, why ?? part.message)), why && why !== part.message && h('p', {}, part.message));
+  if (part.retryable) {
+    const again = () => view.dispatchEvent(new CustomEvent('again', { bubbles: true }));
+    view.append(h('button', { type: 'button', 'data-testid': 'again', onclick: again }, 'Ask again'));
+  }
+  return view;
+}
+
+/** The agent proposes to talk. @param {import('./model.js').OfferPart} part */
+function offer(part) {
+  const accept = (/** @type {Event} */ event) => {
+    const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
+    button.disabled = true;
+    button.dispatchEvent(new CustomEvent('accept', { bubbles: true, detail: part }));
+  };
+  return h(
+    'div',
+    { class: 'offer', 'data-testid': 'voice-offer' },
+    h('p', {}, part.pendingRequest ? `The agent is ready to talk: ${part.pendingRequest}` : 'The agent is ready to talk.'),
+    h('button', { type: 'button', class: 'primary', 'data-testid': 'voice-accept', onclick: accept }, icon('microphone'), 'Talk now'),
+  );
+}
+
+customElements.define('qd-message', MessageView);

@@ -1,0 +1,104 @@
+// <qd-tool>: one call. Folded it says what, how it went and how long; unfolded with what, past which gates, to what end.
+
+import { fill, h, setText } from '../shared/dom.js';
+import { icon } from '../shared/icons.js';
+import { duration } from '../shared/time.js';
+import { fields, json } from '../shared/values.js';
+import { explainCall, verdict } from './explain.js';
+
+/** @typedef {import('./model.js').ToolPart} ToolPart */
+
+/** @type {Record<import('./model.js').ToolState, string>} */
+const states = { running: 'running', asked: 'waits for you', done: 'done', failed: 'refused', denied: 'denied' };
+
+export class ToolCard extends HTMLElement {
+  #name = h('code', { class: 'tool-name' });
+  #gist = h('span', { class: 'tool-gist' });
+  #state = h('span', { class: 'tool-state' });
+  #body = h('div', { class: 'tool-body' });
+  #details = h('details', { 'data-testid': 'tool-card' });
+  /** @type {ToolPart | null} */
+  #tool = null;
+  #drawn = '';
+
+  connectedCallback() {
+    if (this.#details.isConnected) return;
+    const mark = h('span', { class: 'tool-mark' });
+    this.#details.append(h('summary', {}, mark, this.#name, this.#gist, this.#state), this.#body);
+    // What nobody looks at is not drawn: outcomes can be long.
+    this.#details.addEventListener('toggle', () => this.#draw());
+    this.append(this.#details);
+  }
+
+  /** @param {ToolPart} tool */
+  update(tool) {
+    this.#tool = tool;
+    this.#details.dataset.state = tool.state;
+    this.#details.dataset.tool = tool.name;
+    setText(this.#name, tool.name);
+    setText(this.#gist, gist(tool));
+    const took = tool.took === undefined ? '' : ` · ${duration(tool.took)}`;
+    setText(this.#state, `${stateOf(tool)}${took}`);
+    this.#draw();
+  }
+
+  #draw() {
+    const tool = this.#tool;
+    if (!tool || !this.#details.open) return;
+    const drawn = `${tool.state}${tool.took}${tool.gates?.length}`;
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
+    fill(this.#body, h('h4', {}, 'Arguments'), fields(tool.input), ...gates(tool), ...result(tool));
+  }
+}
+
+/** @param {ToolPart} tool */
+function stateOf(tool) {
+  if (tool.state === 'running') return tool.progress ?? states.running;
+  if (tool.state === 'failed' && !explainCall(tool)) return 'failed';
+  return states[tool.state];
+}
+
+/** What a call is about: the first thing that it was told in words. @param {ToolPart} tool */
+function gist(tool) {
+  if (typeof tool.input !== 'object' || tool.input === null) return '';
+  const words = Object.values(tool.input).find((value) => typeof value === 'string' && value !== '');
+  return typeof words === 'string' ? words : '';
+}
+
+/** @param {ToolPart} tool @returns {Node[]} */
+function gates(tool) {
+  if (!tool.gates) return [];
+  const steps = tool.gates.map((step) => {
+    const word = step.decision ?? step.verdict ?? 'passed';
+    const detail = step.detail === undefined || step.detail === null ? '' : JSON.stringify(step.detail);
+    return h(
+      'li',
+      { class: 'gate', 'data-verdict': word, title: detail },
+      icon(word === 'refused' ? 'cross' : word === 'asked' ? 'clock' : 'check'),
+      h('span', { class: 'gate-name' }, step.gate.replaceAll('_', ' ')),
+      ' ',
+      h('span', { class: 'quiet' }, verdict(step)),
+    );
+  });
+  const list = steps.length > 0 ? h('ul', { class: 'gates' }, ...steps) : h('p', { class: 'quiet' }, 'All passed it unchanged.');
+  return [h('h4', {}, 'Gates'), list];
+}
+
+/** @param {ToolPart} tool @returns {Node[]} */
+function result(tool) {
+  const heading = h('h4', {}, 'Outcome');
+  const why = explainCall(tool);
+  switch (tool.state) {
+    case 'done':
+      return [heading, json(tool.output === undefined ? 'It was carried out.' : (tool.output.data ?? tool.output))];
+    case 'failed':
+      return [heading, ...(why ? [h('p', {}, why)] : []), h('p', { class: 'bad' }, tool.error ?? 'It failed.')];
+    case 'denied':
+      return [heading, h('p', {}, why)];
+    default:
+      return [];
+  }
+}
+
+customElements.define('qd-tool', ToolCard);

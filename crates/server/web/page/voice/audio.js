@@ -1,0 +1,107 @@
+// The microphone and the loudspeaker, each with a level for the eye.
+
+/** What one hears in the browser's audio graph, from 0 to 1. */
+class Level {
+  /** @param {AudioContext} context */
+  constructor(context) {
+    this.node = new AnalyserNode(context, { fftSize: 512 });
+    this.samples = new Float32Array(this.node.fftSize);
+  }
+
+  now() {
+    this.node.getFloatTimeDomainData(this.samples);
+    let sum = 0;
+    for (const sample of this.samples) sum += sample * sample;
+    return Math.min(1, Math.sqrt(sum / this.samples.length) * 4);
+  }
+}
+
+/** Hears the person: frames of 20 ms, PCM of 16 bits at 16 kHz. */
+export class Microphone {
+  /** @type {AudioContext | null} */
+  #context = null;
+  /** @type {MediaStream | null} */
+  #stream = null;
+  /** @type {Level | null} */
+  #level = null;
+
+  /** @param {(frame: ArrayBuffer) => void} heard */
+  async open(heard) {
+    if (!navigator.mediaDevices) throw new DOMException('a page without HTTPS has no microphone', 'SecurityError');
+    const audio = { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true };
+    this.#stream = await navigator.mediaDevices.getUserMedia({ audio });
+    await this.#connect(heard, 16_000).catch(async () => {
+      // Some browsers do not connect a microphone of another rate: then the worklet resamples.
+      await this.#context?.close();
+      await this.#connect(heard);
+    });
+  }
+
+  level() {
+    return this.#level?.now() ?? 0;
+  }
+
+  close() {
+    for (const track of this.#stream?.getTracks() ?? []) track.stop();
+    if (this.#context?.state !== 'closed') void this.#context?.close();
+    this.#level = null;
+  }
+
+  /** @param {(frame: ArrayBuffer) => void} heard @param {number} [sampleRate] */
+  async #connect(heard, sampleRate) {
+    const context = new AudioContext({ sampleRate });
+    this.#context = context;
+    await context.audioWorklet.addModule(new URL('./capture-worklet.js', import.meta.url));
+    if (!this.#stream) return;
+    const source = new MediaStreamAudioSourceNode(context, { mediaStream: this.#stream });
+    const node = new AudioWorkletNode(context, 'capture', { numberOfOutputs: 0, channelCount: 1, channelCountMode: 'explicit' });
+    node.port.onmessage = ({ data }) => heard(data);
+    this.#level = new Level(context);
+    source.connect(this.#level.node);
+    source.connect(node);
+    await context.resume();
+  }
+}
+
+/** Lets the agent be heard: PCM of 16 bits at 24 kHz, in order, until it is flushed. */
+export class Loudspeaker {
+  /** @type {AudioContext | null} */
+  #context = null;
+  /** @type {AudioWorkletNode | null} */
+  #node = null;
+  /** @type {Level | null} */
+  #level = null;
+
+  /** Must be called from a click, or browsers keep it silent. @param {(state: 'playing' | 'empty') => void} changed */
+  async open(changed) {
+    const context = new AudioContext({ sampleRate: 24_000, latencyHint: 'interactive' });
+    this.#context = context;
+    const resumed = context.resume();
+    await context.audioWorklet.addModule(new URL('./playback-worklet.js', import.meta.url));
+    this.#node = new AudioWorkletNode(context, 'playback', { numberOfInputs: 0, outputChannelCount: [1] });
+    this.#node.port.onmessage = ({ data }) => changed(data);
+    this.#level = new Level(context);
+    this.#node.connect(this.#level.node).connect(context.destination);
+    await resumed;
+  }
+
+  /** @param {ArrayBuffer} samples */
+  play(samples) {
+    this.#node?.port.postMessage(samples, [samples]);
+  }
+
+  /** Silence, at once. */
+  flush() {
+    this.#node?.port.postMessage('flush');
+  }
+
+  level() {
+    return this.#level?.now() ?? 0;
+  }
+
+  close() {
+    if (this.#context?.state !== 'closed') void this.#context?.close();
+    this.#node = null;
+    this.#level = null;
+  }
+}

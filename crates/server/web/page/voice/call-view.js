@@ -1,0 +1,75 @@
+// <qd-call>: the call that is on. What the agent does right now, how loud it is, and what one can do about it.
+
+import { fill, h, setText } from '../../shared/dom.js';
+import { icon } from '../../shared/icons.js';
+
+/** @typedef {import('./call.js').Call} Call */
+
+/** @type {Record<import('./call.js').State, string>} */
+const words = {
+  connecting: 'Connecting…', reconnecting: 'Connection lost, calling again…', listening: 'Listening', thinking: 'Thinking…',
+  looking: 'Looking something up…', speaking: 'Speaking', muted: 'You are muted',
+};
+
+export class CallView extends HTMLElement {
+  #state = h('strong', { class: 'call-state', 'data-testid': 'voice-state', role: 'status' });
+  #who = h('span', { class: 'quiet' });
+  #mute = h('button', { type: 'button', class: 'round', 'data-testid': 'voice-mute', 'aria-pressed': 'false', 'aria-label': 'Mute me', title: 'Mute me' });
+  #quiet = h('button', { type: 'button', class: 'round', 'data-testid': 'voice-interrupt', 'aria-label': 'Stop speaking', title: 'Stop speaking' }, icon('quiet'));
+  #stop = h('button', { type: 'button', class: 'round danger', 'data-testid': 'voice-stop', 'aria-label': 'Hang up', title: 'Hang up' }, icon('hangUp'));
+  #half = h('input', { type: 'checkbox', id: 'half-duplex', 'data-testid': 'voice-half-duplex' });
+  #orb = h('span', { class: 'orb', 'aria-hidden': 'true' });
+  /** @type {Call | null} */
+  #call = null;
+  #frame = 0;
+
+  connectedCallback() {
+    const option = h('label', { class: 'call-option' }, this.#half, 'Mute me while it speaks');
+    const text = h('div', { class: 'call-words' }, this.#state, this.#who, option);
+    const buttons = h('div', { class: 'call-buttons' }, this.#quiet, this.#mute, this.#stop);
+    fill(this, h('section', { class: 'call-bar', 'aria-label': 'Call' }, this.#orb, text, buttons));
+    this.#mute.addEventListener('click', () => this.#call?.mute(!this.#call.isMuted));
+    this.#quiet.addEventListener('click', () => this.#call?.interrupt());
+    this.#half.addEventListener('change', () => this.#call?.setHalfDuplex(this.#half.checked));
+    this.#stop.addEventListener('click', () => this.dispatchEvent(new CustomEvent('stop-call')));
+  }
+
+  /** @param {Call} call */
+  show(call) {
+    this.#call = call;
+    this.#half.checked = call.isHalfDuplex;
+    this.hidden = false;
+    call.addEventListener('state', () => this.#draw(call));
+    this.#draw(call);
+    this.#stop.focus();
+    this.#measure();
+  }
+
+  hide() {
+    this.#call = null;
+    cancelAnimationFrame(this.#frame);
+    this.hidden = true;
+  }
+
+  /** @param {Call} call */
+  #draw(call) {
+    if (call !== this.#call) return;
+    this.dataset.state = call.state;
+    setText(this.#state, words[call.state]);
+    setText(this.#who, call.provider);
+    this.#quiet.disabled = call.state !== 'speaking';
+    const pressed = String(call.isMuted);
+    if (this.#mute.getAttribute('aria-pressed') !== pressed || !this.#mute.firstChild) {
+      this.#mute.setAttribute('aria-pressed', pressed);
+      fill(this.#mute, icon(call.isMuted ? 'muted' : 'microphone'));
+    }
+  }
+
+  #measure() {
+    if (!this.#call) return;
+    this.#orb.style.setProperty('--level', this.#call.level().toFixed(3));
+    this.#frame = requestAnimationFrame(() => this.#measure());
+  }
+}
+
+customElements.define('qd-call', CallView);

@@ -1,0 +1,64 @@
+// Makes elements. Whatever a model, a tool or a person has written goes in as text: nothing here reads HTML.
+
+/** @typedef {Node | string | null | undefined | false} Child */
+/** @typedef {string | number | boolean | null | undefined | ((event: any) => void)} Prop */
+
+/**
+ * An element with attributes and children. `onclick` and the like are listeners; `false` and `null` leave one out.
+ *
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Record<string, Prop>} [props]
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (typeof value === 'function') element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, '');
+    else if (value !== false && value != null) element.setAttribute(name, String(value));
+  }
+  element.append(...present(children));
+  return element;
+}
+
+/**
+ * Replaces what is in an element.
+ *
+ * @param {Element} element
+ * @param {...Child} children
+ */
+export function fill(element, ...children) {
+  element.replaceChildren(...present(children));
+}
+
+/**
+ * Sets a text only where it differs, so that nothing flickers and no reader repeats itself.
+ *
+ * @param {Element} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
+ * The one element that a page cannot be without.
+ *
+ * @template {Element} T
+ * @param {string} selector
+ * @param {new () => T} kind
+ * @param {ParentNode} [within]
+ * @returns {T}
+ */
+export function find(selector, kind, within = document) {
+  const found = within.querySelector(selector);
+  if (!(found instanceof kind)) throw new Error(`the page has no ${selector}`);
+  return found;
+}
+
+/** @param {Child[]} children */
+function present(children) {
+  return children.filter((child) => child !== null && child !== undefined && child !== false);
+}

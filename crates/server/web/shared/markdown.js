@@ -1,0 +1,137 @@
+// Light Markdown into nodes: paragraphs, headings, lists, quotes, code. Never through HTML, whatever a model writes.
+
+import { fill, h } from './dom.js';
+import { inline } from './inline.js';
+
+/** @typedef {import('./inline.js').Cite} Cite */
+/** @typedef {{ kind: 'paragraph' | 'heading' | 'list' | 'numbers' | 'quote' | 'code' | 'rule', lines: string[], first?: number, level?: number }} Block */
+
+/**
+ * Shows a text that may still be growing. Blocks that have not changed stay as they are, with whatever is selected or
+ * focused in them.
+ *
+ * @param {Element} element
+ * @param {string} text
+ * @param {Cite} cite
+ */
+export function showMarkdown(element, text, cite) {
+  const sources = new Array();
+  for (const [place, block] of blocks(text).entries()) {
+    const source = JSON.stringify(block);
+    const old = element.children[place];
+    sources.push(source);
+    if (old && shown.get(old) === source) continue;
+    const made = render(block, cite);
+    shown.set(made, source);
+    if (old) old.replaceWith(made);
+    else element.append(made);
+  }
+  while (element.children.length > sources.length) element.lastElementChild?.remove();
+}
+
+/** What each block was made from. @type {WeakMap<Element, string>} */
+const shown = new WeakMap();
+
+/**
+ * The blocks of a text.
+ *
+ * @param {string} text
+ * @returns {Block[]}
+ */
+export function blocks(text) {
+  /** @type {Block[]} */
+  const found = [];
+  /** @type {Block | null} */
+  let open = null;
+  let fence = '';
+  const begin = (/** @type {Block} */ block) => {
+    found.push(block);
+    return block;
+  };
+  for (const line of text.split(/\r?\n/)) {
+    if (fence && open) {
+      if (line.trim() === fence) [fence, open] = ['', null];
+      else open.lines.push(line);
+      continue;
+    }
+    const fenced = /^\s*(```+|~~~+)/.exec(line);
+    if (fenced) {
+      fence = fenced[1];
+      open = begin({ kind: 'code', lines: [] });
+      continue;
+    }
+    open = more(open, line, begin);
+  }
+  return found;
+}
+
+/**
+ * Takes one line: into the open block, or into one that it begins.
+ *
+ * @param {Block | null} open
+ * @param {string} line
+ * @param {(block: Block) => Block} begin
+ * @returns {Block | null}
+ */
+function more(open, line, begin) {
+  if (!line.trim()) return open?.kind === 'list' || open?.kind === 'numbers' ? open : null;
+  const heading = /^(#{1,6})\s+(.*)$/.exec(line);
+  if (heading) {
+    begin({ kind: 'heading', level: heading[1].length, lines: [heading[2]] });
+    return null;
+  }
+  if (/^\s*([-*_])(\s*\1){2,}\s*$/.test(line)) {
+    begin({ kind: 'rule', lines: [] });
+    return null;
+  }
+  const item = /^\s*(?:[-*+•]|(\d{1,9})[.)])\s+(.*)$/.exec(line);
+  if (item) {
+    const kind = item[1] ? 'numbers' : 'list';
+    const list = open?.kind === kind ? open : begin({ kind, lines: [], first: Number(item[1] ?? 1) });
+    list.lines.push(item[2]);
+    return list;
+  }
+  const quote = /^\s*>\s?(.*)$/.exec(line);
+  if (quote) {
+    const block = open?.kind === 'quote' ? open : begin({ kind: 'quote', lines: [] });
+    block.lines.push(quote[1]);
+    return block;
+  }
+  const isList = open?.kind === 'list' || open?.kind === 'numbers';
+  if (open && isList && /^\s{2,}/.test(line)) {
+    open.lines.push(`${open.lines.pop() ?? ''} ${line.trim()}`);
+    return open;
+  }
+  const block = open && !isList && open.kind === 'paragraph' ? open : begin({ kind: 'paragraph', lines: [] });
+  block.lines.push(line);
+  return block;
+}
+
+/**
+ * @param {Block} block
+ * @param {Cite} cite
+ * @returns {HTMLElement}
+ */
+function render(block, cite) {
+  const items = () => block.lines.map((line) => h('li', {}, ...inline(line, cite)));
+  switch (block.kind) {
+    case 'code':
+      return h('pre', { tabindex: 0 }, h('code', {}, block.lines.join('\n')));
+    case 'rule':
+      return h('hr');
+    case 'list':
+      return h('ul', {}, ...items());
+    case 'numbers':
+      return h('ol', { start: block.first === 1 ? null : block.first }, ...items());
+    case 'heading': {
+      // The page has headings of its own above those of an answer.
+      const heading = h((block.level ?? 1) <= 2 ? 'h3' : 'h4');
+      fill(heading, ...inline(block.lines[0], cite));
+      return heading;
+    }
+    case 'quote':
+      return h('blockquote', {}, ...inline(block.lines.join('\n'), cite));
+    default:
+      return h('p', {}, ...inline(block.lines.join('\n'), cite));
+  }
+}

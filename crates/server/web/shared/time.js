@@ -1,0 +1,76 @@
+// Times for people.
+
+/** How far the server's clock is ahead of ours, in milliseconds. */
+let ahead = 0;
+
+/**
+ * Learns the server's time from an answer, since what expires does so by the server's clock.
+ *
+ * @param {Response} response
+ */
+export function learnTime(response) {
+  const date = Date.parse(response.headers.get('date') ?? '');
+  // The header has whole seconds; less than that is no difference.
+  if (!Number.isNaN(date) && Math.abs(date - Date.now()) > 2_000) ahead = date - Date.now();
+}
+
+/** The server's time in milliseconds, as well as we know it. */
+export function serverNow() {
+  return Date.now() + ahead;
+}
+
+/**
+ * How long something took: `38 ms`, `1.4 s`.
+ *
+ * @param {number} milliseconds
+ */
+export function duration(milliseconds) {
+  if (milliseconds < 1) return 'under 1 ms';
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
+  return clock(milliseconds / 1_000);
+}
+
+/**
+ * What is left of a time: `4:09`, `23:04:09`.
+ *
+ * @param {number} seconds
+ */
+export function clock(seconds) {
+  const whole = Math.max(0, Math.ceil(seconds));
+  const two = (/** @type {number} */ number) => String(number).padStart(2, '0');
+  const hours = Math.floor(whole / 3_600);
+  const minutes = Math.floor(whole / 60) % 60;
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
+}
+
+const moment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/**
+ * A moment as the reader's own clock and language have it, if it is one.
+ *
+ * @param {unknown} value
+ * @returns {string | null}
+ */
+export function localTime(value) {
+  if (typeof value !== 'string' || !moment.test(value)) return null;
+  const date = new Date(value);
+  if (Number.isNaN(date.getTime())) return null;
+  return date.toLocaleString(undefined, {
+    weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit',
+  });
+}
+
+/**
+ * Calls something every second until it returns `false`, at once for the first time.
+ *
+ * @param {() => boolean} tick
+ * @returns {() => void} what stops it
+ */
+export function everySecond(tick) {
+  if (!tick()) return () => {};
+  const timer = setInterval(() => {
+    if (!tick()) clearInterval(timer);
+  }, 250);
+  return () => clearInterval(timer);
+}
