@@ -59,7 +59,7 @@ impl ClientFrame {
         let Value::Object(fields) = &value else { return Err("a frame is no object".into()) };
         let mut names = fields.keys();
         let (Some(name), None) = (names.next(), names.next()) else {
-            let names: Vec<_> = fields.keys().take(8).map(String::as_str).collect();
+            let names: Vec<_> = fields.keys().take(8).map(|name| shown(name)).collect();
             return Err(format!(
                 "a frame has {} top-level keys instead of one ({})",
                 fields.len(),

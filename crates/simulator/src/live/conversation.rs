@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use super::client_frame::Said;
 
-/// How many messages are remembered.
+/// How many messages are remembered, and how many bytes of them, roughly. The present turn always is.
 const MOST_MESSAGES: usize = 200;
+const MOST_BYTES: usize = 1 << 20;
 /// How much of a text is remembered, in bytes.
 const MOST_TEXT: usize = 16 << 10;
 
@@ -23,6 +24,8 @@ pub(super) struct Conversation {
     /// How often the person has spoken.
     pub(super) speeches: usize,
     messages: Vec<Arc<ChatMessage>>,
+    /// How large each of them is.
+    sizes: Vec<usize>,
 }
 
 impl Conversation {
@@ -62,11 +65,14 @@ impl Conversation {
     }
 
     pub(super) fn push(&mut self, message: ChatMessage) {
+        self.sizes.push(serde_json::to_string(&message).map_or(0, |text| text.len()));
         self.messages.push(Arc::new(message));
-        if self.messages.len() > MOST_MESSAGES {
-            let first = self.messages.iter().skip(MOST_MESSAGES / 4).position(is_person);
-            let from = first.map_or(self.messages.len() - 1, |first| first + MOST_MESSAGES / 4);
-            self.messages.drain(..from);
+        while self.messages.len() > MOST_MESSAGES || self.sizes.iter().sum::<usize>() > MOST_BYTES {
+            // A conversation begins with a person's message, so whole turns are forgotten.
+            let next = self.messages.iter().skip(1).position(is_person);
+            let Some(next) = next else { break };
+            self.messages.drain(..=next);
+            self.sizes.drain(..=next);
         }
     }
 
@@ -118,4 +124,29 @@ fn failure(error: &Value) -> ToolError {
         let message = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
         ToolError::new(ErrorType::Permanent, message)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_turns_are_forgotten_and_never_the_present_one() {
+        let mut conversation = Conversation::default();
+        for nth in 0..300 {
+            conversation.say(&format!("question {nth}"));
+            conversation.add(&Said { is_model: true, text: "answer".into() });
+        }
+        let messages = conversation.messages();
+        assert_eq!(messages.len(), MOST_MESSAGES);
+        assert!(matches!(&messages[0], ChatMessage::Person { text } if text == "question 200"));
+
+        conversation.say("and now something large");
+        let large = result(None, "look_up", Some(&Value::String("x".repeat(2 * MOST_BYTES))));
+        conversation.push(ChatMessage::Tools { results: vec![large] });
+        let messages = conversation.messages();
+        assert!(
+            matches!(&messages[..], [ChatMessage::Person { text }, ChatMessage::Tools { .. }] if text.ends_with("large"))
+        );
+    }
 }

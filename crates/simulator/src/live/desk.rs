@@ -13,7 +13,7 @@ use super::scenario::Scenario;
 use super::sound::Voice;
 
 /// How many handles are remembered, over all conversations.
-const MOST_HANDLES: usize = 4_096;
+const MOST_HANDLES: usize = 1_024;
 /// How long a handle is good for.
 const HANDLE_LIFE: Duration = Duration::from_secs(2 * 60 * 60);
 

@@ -2,8 +2,14 @@
 
 use serde_json::Value;
 
-/// How much of each kind is written down. A simulator that runs for months must not grow.
+/// How many entries of each kind are written down, and how many bytes in all. A simulator that runs for months must not
+/// grow.
 const MOST: usize = 4_096;
+const MOST_BYTES: usize = 8 << 20;
+/// How much of one text is written down.
+const LONGEST: usize = 2_000;
+/// How many answers to one call are written down.
+const MOST_ANSWERS: usize = 16;
 
 /// What has happened on all connections so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,6 +32,8 @@ pub struct Report {
     pub audio_bytes: u64,
     /// How many entries were left out of the lists because they were full.
     pub left_out: usize,
+    /// How many bytes of other people's words are in it.
+    written: usize,
 }
 
 /// A call that the simulator has made.
@@ -51,22 +59,77 @@ impl Report {
         keep(&mut self.faults, line, &mut self.left_out);
     }
 
-    pub(super) fn heard(&mut self, text: String) {
-        keep(&mut self.heard, text, &mut self.left_out);
+    pub(super) fn heard(&mut self, text: &str) {
+        let text = &text[..text.floor_char_boundary(LONGEST)];
+        if self.has_room(text.len()) {
+            keep(&mut self.heard, text.to_owned(), &mut self.left_out);
+        }
     }
 
     /// Where the call stands, unless there was no more room.
     pub(super) fn call(&mut self, call: CallReport) -> Option<usize> {
-        keep(&mut self.calls, call, &mut self.left_out).then(|| self.calls.len() - 1)
+        let has_room = self.has_room(call.name.len() + call.args.to_string().len());
+        (has_room && keep(&mut self.calls, call, &mut self.left_out)).then(|| self.calls.len() - 1)
+    }
+
+    /// What a call came to, or one more thing that it came to.
+    pub(super) fn answer(&mut self, place: usize, response: Value) {
+        let has_room = self.has_room(response.to_string().len());
+        match self.calls.get_mut(place) {
+            Some(call) if has_room && call.answers.len() < MOST_ANSWERS => call.answers.push(response),
+            _ => self.left_out += 1,
+        }
+    }
+
+    pub(super) fn cancel(&mut self, place: usize) {
+        if let Some(call) = self.calls.get_mut(place) {
+            call.was_cancelled = true;
+        }
+    }
+
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let has_room = self.written + bytes <= MOST_BYTES;
+        match has_room {
+            true => self.written += bytes,
+            false => self.left_out += 1,
+        }
+        has_room
     }
 }
 
 fn keep<T>(list: &mut Vec<T>, entry: T, left_out: &mut usize) -> bool {
     let has_room = list.len() < MOST;
-    if has_room {
-        list.push(entry);
-    } else {
-        *left_out += 1;
+    match has_room {
+        true => list.push(entry),
+        false => *left_out += 1,
     }
     has_room
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_does_not_grow_for_ever() {
+        let mut report = Report::default();
+        let call = CallReport {
+            id: None,
+            name: "a".into(),
+            args: Value::Null,
+            answers: Vec::new(),
+            was_cancelled: false,
+            connection: 1,
+        };
+        let place = report.call(call).unwrap();
+        for _ in 0..10_000 {
+            report.fault(1, "something");
+            report.heard(&"é".repeat(4_000));
+            report.answer(place, Value::String("x".repeat(1_000)));
+        }
+        assert_eq!((report.faults.len(), report.calls[0].answers.len()), (MOST, MOST_ANSWERS));
+        let heard: usize = report.heard.iter().map(String::len).sum();
+        assert!(report.heard[0].len() == LONGEST && heard <= MOST_BYTES);
+        assert!(report.left_out > 20_000);
+    }
 }

@@ -80,12 +80,11 @@ impl Session {
     /// whatever it was at first, so content begins any turn.
     fn is_meant(turn: &ScriptedTurn, input: &Input) -> bool {
         let kind = input.kind();
-        if turn.begins != kind && turn.begins != Begins::Anything {
-            return kind == Begins::Content;
-        }
+        let fits = [kind, Begins::Anything].contains(&turn.begins) || kind == Begins::Content;
+        let is_written = matches!(turn.begins, Begins::Anything | Begins::Text | Begins::Content);
         let text = input.text().to_lowercase();
         let contains = turn.containing.as_ref().is_none_or(|wanted| text.contains(wanted));
-        contains || kind == Begins::Speech
+        fits && (contains || !is_written || kind == Begins::Speech)
     }
 
     /// Begins a turn that needs nobody to say anything.

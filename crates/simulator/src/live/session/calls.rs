@@ -122,7 +122,7 @@ impl Session {
             call.state = State::Cancelled;
             cancelled.extend(call.id.clone());
             if let Some(place) = call.place {
-                self.desk.books().report.calls[place].was_cancelled = true;
+                self.desk.books().report.cancel(place);
             }
         }
         // Ids that are not open are sent too: a client must bear that.
@@ -196,7 +196,7 @@ impl Session {
         call.answer = Some(response.clone());
         let mut books = self.desk.books();
         if let Some(place) = call.place {
-            books.report.calls[place].answers.push(response);
+            books.report.answer(place, response);
         }
         for fault in faults {
             books.report.fault(self.number, &fault);

@@ -105,18 +105,28 @@ async fn every_example_is_played_to_its_end_and_there_is_nothing_to_complain_abo
     names.sort();
     assert!(names.len() >= 12);
     for path in names {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let scenario = Scenario::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let value: Value = serde_json::from_str(&text).unwrap();
-        assert!(value["about"].as_str().is_some_and(|about| about.ends_with('.')), "{}", path.display());
-        let turns = value["turns"].as_array().unwrap().clone();
-        let count = turns.len();
-        let simulator = LiveSimulator::playing(scenario);
-        let player = Player { turns, simulator, handle: None, done: 0, connections: 0 };
-        let simulator = tokio::time::timeout(Duration::from_secs(600), player.play()).await.unwrap();
-        let report = simulator.report();
-        assert_eq!(report.faults, Vec::<String>::new(), "{}", path.display());
-        assert!(report.turns + report.interruptions >= count, "{}: {report:?}", path.display());
-        assert!(simulator.is_done(), "{}", path.display());
+        play(&path.display().to_string(), &std::fs::read_to_string(&path).unwrap()).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_example_of_the_documentation_is_one() {
+    let text = include_str!("../../../../../docs/SIMULATOR.md");
+    let (_, text) = text.split_once("```json\n").unwrap();
+    play("docs/SIMULATOR.md", text.split_once("```").unwrap().0).await;
+}
+
+async fn play(name: &str, text: &str) {
+    let scenario = Scenario::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let value: Value = serde_json::from_str(text).unwrap();
+    assert!(value["about"].as_str().is_some_and(|about| about.ends_with('.')), "{name}");
+    let turns = value["turns"].as_array().unwrap().clone();
+    let count = turns.len();
+    let simulator = LiveSimulator::playing(scenario);
+    let player = Player { turns, simulator, handle: None, done: 0, connections: 0 };
+    let simulator = tokio::time::timeout(Duration::from_secs(600), player.play()).await.unwrap();
+    let report = simulator.report();
+    assert_eq!(report.faults, Vec::<String>::new(), "{name}");
+    assert!(report.turns + report.interruptions >= count, "{name}: {report:?}");
+    assert!(simulator.is_done(), "{name}");
 }

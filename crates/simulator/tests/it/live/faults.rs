@@ -62,7 +62,7 @@ async fn what_the_provider_would_not_take_ends_the_connection() {
         (json!({}), "a frame has 0 top-level keys instead of one ()"),
         (
             json!({ "realtimeInput": {}, "clientContent": {} }),
-            "a frame has 2 top-level keys instead of one (realtimeInput, clientContent)",
+            "a frame has 2 top-level keys instead of one (“realtimeInput”, “clientContent”)",
         ),
         (json!({ "audio": {} }), "a frame has the unknown key “audio”"),
         (json!({ "realtimeInput": { "sound": {} } }), "realtimeInput has the unknown key “sound”"),
@@ -101,4 +101,12 @@ async fn what_no_turn_waits_for_is_complained_about() {
             "connection 1: text begins no turn: turn 1 waits for text containing “weather”",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_is_too_large_is_not_read() {
+    let simulator = playing(&json!([{ "begins": "start", "steps": [{ "say": "Hello." }] }]));
+    let mut client = Client::open(&simulator, &setup()).await;
+    client.text(&"x".repeat(5 << 20)).await;
+    assert!(matches!(client.end().await, Over::Closed(1009, _)));
 }

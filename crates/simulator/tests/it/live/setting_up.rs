@@ -52,7 +52,7 @@ async fn a_setup_that_the_provider_would_not_take_is_refused_with_a_close_frame(
         (json!({ "realtimeInput": { "text": "hi" } }), "setup must be the first message"),
         (
             json!({ "setup": { "model": "models/m" }, "more": {} }),
-            "a frame has 2 top-level keys instead of one (setup, more)",
+            "a frame has 2 top-level keys instead of one (“setup”, “more”)",
         ),
         (json!({ "set_up": {} }), "a frame has the unknown key “set_up”"),
         (json!([]), "a frame is no object"),
