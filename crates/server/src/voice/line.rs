@@ -99,7 +99,8 @@ impl<S> BrowserLine<S> {
             Some(Due::Expulsion(why)) => self.expel(why),
             Some(Due::Fault(..)) if !self.faults.take(1.0) => self.expel("too many messages that are wrong"),
             Some(Due::Fault(kind, fault)) => {
-                let error = ToolError { retryable: kind == ErrorType::RateLimit, ..ToolError::new(kind, fault) };
+                let error =
+                    ToolError { retryable: kind == ErrorType::RateLimit, ..ToolError::new(kind, fault) };
                 self.control(&told::fault(&error).to_string());
             }
         }

@@ -16,13 +16,17 @@ impl Pace {
         Self { per_second, most, left: most, at: Instant::now() }
     }
 
-    /// Takes as much as this, or says that it is too much.
+    /// Takes as much as this, or nothing if it is too much.
     pub(super) fn take(&mut self, amount: f64) -> bool {
         let now = Instant::now();
         let since = now.saturating_duration_since(self.at).as_secs_f64();
         self.at = now;
-        self.left = (self.left + since * self.per_second).min(self.most) - amount;
-        self.left >= 0.0
+        self.left = (self.left + since * self.per_second).min(self.most);
+        if self.left < amount {
+            return false;
+        }
+        self.left -= amount;
+        true
     }
 }
 
@@ -38,7 +42,7 @@ mod tests {
         assert!(pace.take(30.0));
         assert!(!pace.take(1.0));
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(pace.take(9.0), "what was too much has been taken too");
+        assert!(pace.take(10.0), "what was too much has not been taken");
         assert!(!pace.take(1.0));
         tokio::time::advance(Duration::from_secs(60)).await;
         assert!(pace.take(30.0));

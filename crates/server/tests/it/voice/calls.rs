@@ -1,6 +1,9 @@
 //! A call from its beginning to its end, and what the chat does meanwhile.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::page::{Page, Read};
 use crate::world::World;
@@ -114,4 +117,23 @@ async fn a_blocked_client_is_told_for_how_long() {
     assert_eq!(blocked["farewellMessage"], "Please calm down.");
     assert!((3_590..=3_600).contains(&blocked["durationSeconds"].as_u64().unwrap()), "{blocked}");
     assert_eq!(page.ending().await, (None, Some(1008)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_whose_other_end_is_gone_without_a_word_is_given_up() {
+    let world = World::new().await;
+    let ann = world.newcomer().await;
+    let client = world.client_of(&ann).await;
+    let mut page = Page::open(&world, "/voice", &[("cookie", &ann)]).await;
+    page.start(json!({})).await;
+    let began = Instant::now();
+    // It is asked whether it is there, and does not answer.
+    while page.socket.fill().await.is_ok() {}
+    let after = began.elapsed().as_secs();
+    assert!((45..50).contains(&after), "{after}");
+    assert!(world.orchestrator.is_speaking(&client), "the person may come back");
+    while world.orchestrator.is_speaking(&client) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(began.elapsed().as_secs() < 75, "and is not waited for without end");
 }

@@ -1,0 +1,161 @@
+use quarterdeck_contracts::{Meta, Outcome, Speaker, ToolResponse};
+use quarterdeck_runtime::{Block, PendingEnd};
+
+use super::*;
+
+/// What a page that takes audio in this form reads.
+async fn heard(form: Form, audio: Audio<'_>) -> Value {
+    let (mut page, mut line) = line();
+    line.form = form;
+    line.send(Told::Audio(audio));
+    drive(&mut line).await;
+    page.fill().await.unwrap();
+    match page.next().unwrap().unwrap() {
+        Message::Text(text) => serde_json::from_str(text).unwrap(),
+        Message::Binary(bytes) => json!(bytes),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn audio_goes_out_in_the_form_that_the_page_takes() {
+    let samples: Vec<u8> = (0..=255).collect();
+    let encoded = base64_simd::STANDARD.encode_to_string(&samples);
+    let as_json = json!({ "type": "audio", "data": encoded });
+    let pcm = || Audio::Pcm((&samples).into());
+    let base64 = || Audio::Base64((&encoded).into());
+    assert_eq!(heard(Form::Binary, pcm()).await, json!(samples));
+    assert_eq!(heard(Form::Binary, base64()).await, json!(samples));
+    assert_eq!(heard(Form::Base64, pcm()).await, as_json);
+    assert_eq!(heard(Form::Base64, base64()).await, as_json);
+    let broken = Audio::Base64("AAAA!AAA".into());
+    assert_eq!(heard(Form::Binary, broken).await, json!(vec![0; 6]), "silence, and no panic");
+}
+
+fn response(outcome: Outcome) -> ToolResponse {
+    let meta = Meta {
+        tool_id: "probe".into(),
+        tool_version: "1.0.0".into(),
+        registry_version: "r".into(),
+        response_schema_version: "1".into(),
+        duration: 12,
+        timestamp: String::new(),
+        retry_count: None,
+        parent_call_id: None,
+        background_task_id: None,
+        idempotent_cache_hit: None,
+        original_turn: None,
+    };
+    ToolResponse { outcome, intents: Vec::new(), meta }
+}
+
+#[tokio::test]
+async fn everything_that_is_told_has_its_message() {
+    let (mut page, mut line) = line();
+    let args = json!({ "day": "today" });
+    let failed = ToolError { details: Some(json!("inside")), ..ToolError::new(ErrorType::NotFound, "No.") };
+    let end = PendingEnd { closing_message: Some("Bye.".into()), ..PendingEnd::because("goal_achieved") };
+    let block: Block =
+        serde_json::from_value(json!({ "untilMs": 1_059_001, "message": "Please calm down." })).unwrap();
+    let request = serde_json::from_value(json!({
+        "token": "cnf_1", "expires": 5, "tool": "probe", "args": args, "preview": "Do it?",
+    }));
+    let (good, bad) =
+        (response(Outcome::Success(json!({ "a": 1 }))), response(Outcome::Failure(failed.clone())));
+    let pcm16 = |rate: u32| json!({ "encoding": "pcm16", "rate": rate, "channels": 1 });
+    let shown = json!({ "type": "NOT_FOUND", "message": "No.", "retryable": false });
+    let gates = quarterdeck_runtime::gates::Trace::default();
+    let all = [
+        (
+            Told::Ready {
+                session_id: "ses_1",
+                is_resumed: true,
+                tools_version: "r",
+                provider: "gemini/live",
+            },
+            json!({
+                "type": "ready", "sessionId": "ses_1", "resumeToken": "seal of ses_1", "resumed": true,
+                "toolsVersion": "r", "provider": "gemini/live",
+                "audio": { "input": pcm16(16_000), "output": pcm16(24_000) },
+            }),
+        ),
+        (
+            Told::Transcript { by: Speaker::Person, text: "Hi", is_final: false },
+            json!({ "type": "transcript", "role": "user", "text": "Hi", "final": false }),
+        ),
+        (
+            Told::Transcript { by: Speaker::Model, text: "Yes?", is_final: true },
+            json!({ "type": "transcript", "role": "assistant", "text": "Yes?", "final": true }),
+        ),
+        (
+            Told::Call { id: "c1", name: "probe", args: &args },
+            json!({ "type": "tool_call", "callId": "c1", "name": "probe", "args": args }),
+        ),
+        (
+            Told::Result { id: "c1", response: &good, gates: None },
+            json!({ "type": "tool_result", "callId": "c1", "ok": true, "duration": 12 }),
+        ),
+        (
+            Told::Result { id: "c1", response: &bad, gates: Some(&gates) },
+            json!({
+                "type": "tool_result", "callId": "c1", "ok": false, "duration": 12, "error": shown,
+                "gates": gates.explained(),
+            }),
+        ),
+        (
+            Told::Confirmation { id: "c1", request: &request.unwrap() },
+            json!({
+                "type": "confirmation_request", "callId": "c1", "token": "cnf_1", "tool": "probe", "args": args,
+                "preview": "Do it?", "expires": 5,
+            }),
+        ),
+        (
+            Told::Progress { id: "c1", text: "Looking." },
+            json!({ "type": "progress", "callId": "c1", "text": "Looking." }),
+        ),
+        (Told::Interrupted, json!({ "type": "interrupted" })),
+        (Told::TurnComplete, json!({ "type": "turn_complete" })),
+        (
+            Told::Blocked(&block),
+            json!({
+                "type": "timeout", "durationSeconds": 60, "timeoutUntil": "1970-01-01T00:17:39.001Z",
+                "farewellMessage": "Please calm down.",
+            }),
+        ),
+        (
+            Told::End(&end),
+            json!({
+                "type": "session_end", "reason": "goal_achieved", "closingMessage": "Bye.", "textResponse": null,
+            }),
+        ),
+        (Told::Error(&failed), json!({ "type": "error", "error": shown })),
+        (Told::GoingAway { in_ms: 900 }, json!({ "type": "going_away", "inMs": 900 })),
+        (Told::Message(&args), json!({ "type": "message", "data": args })),
+    ];
+    for (told, json) in all {
+        line.send(told.clone());
+        drive(&mut line).await;
+        assert_eq!(read(&mut page).await, (vec![json], None), "{told:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hanging_up_says_why_and_does_not_wait_for_ever() {
+    for (why, code) in [
+        (HangUp::Over, 1000),
+        (HangUp::Stopping, 1001),
+        (HangUp::TakenOver, 4001),
+        (HangUp::Refused, 1008),
+        (HangUp::Full, 1013),
+        (HangUp::Idle, 4002),
+        (HangUp::Failed, 1011),
+    ] {
+        let (mut page, mut line) = line();
+        line.send(Told::TurnComplete);
+        let began = tokio::time::Instant::now();
+        // The page reads, and never closes its end.
+        Box::new(line).hang_up(why).await;
+        assert_eq!(began.elapsed(), PATIENCE);
+        assert_eq!(read(&mut page).await, (vec![json!({ "type": "turn_complete" })], Some(code)));
+    }
+}
