@@ -263,3 +263,6 @@ impl Conversation {
         format!("{kind}_{}", self.made)
     }
 }
+
+#[cfg(test)]
+mod tests;
