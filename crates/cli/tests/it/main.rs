@@ -15,5 +15,6 @@ mod permissions;
 mod readme;
 mod scaffold;
 mod serving;
+mod simulating;
 mod terminal;
 mod watch;
