@@ -1,5 +1,7 @@
 //! How a line begins, and whom it does not begin for.
 
+use std::time::Duration;
+
 use quarterdeck_server::Settings;
 use quarterdeck_websocket::UpgradeError;
 use serde_json::json;
@@ -102,9 +104,12 @@ async fn lines_are_counted_and_given_back() {
     let _third = open(ben.clone()).await.unwrap();
     assert_eq!(status(open(ben.clone()).await), 503);
     drop(first);
-    while status(open(ann.clone()).await) != 101 {
-        tokio::task::yield_now().await;
-    }
+    let given_back = async {
+        while status(open(ann.clone()).await) != 101 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), given_back).await.unwrap();
 }
 
 #[tokio::test]
