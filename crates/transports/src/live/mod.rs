@@ -12,5 +12,5 @@ pub use resample::Resampler;
 
 pub(crate) use line::{Arrived, Line};
 pub(crate) use place::{Place, Settings as PlaceSettings, within};
-pub(crate) use samples::{holds_whole_samples, pcm, samples};
+pub(crate) use samples::{holds_whole_samples, is_empty, pcm, samples};
 pub(crate) use trouble::Troubles;

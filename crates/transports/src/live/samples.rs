@@ -14,6 +14,14 @@ pub(crate) fn samples<'a>(audio: &'a Audio<'_>) -> Cow<'a, [u8]> {
     }
 }
 
+/// Whether there is nothing in it.
+pub(crate) fn is_empty(audio: &Audio<'_>) -> bool {
+    match audio {
+        Audio::Pcm(bytes) => bytes.is_empty(),
+        Audio::Base64(text) => text.is_empty(),
+    }
+}
+
 /// Whole samples of base64 in any of its dialects. Half a sample at the end is dropped.
 pub(crate) fn pcm(text: &str) -> Option<Vec<u8>> {
     let dialects = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD];

@@ -45,6 +45,7 @@ fn audio_at_another_rate_or_in_another_dialect_is_made_ours() {
     assert_eq!(audio("audio/pcm;rate=1", "AQI="), unreadable);
     assert_eq!(audio("audio/pcm;rate=24000", "AQ!="), unreadable);
     assert_eq!(audio("audio/pcm;rate=24000", ""), []);
+    assert_eq!(audio("audio/pcm;rate=24000", "AQ=="), []);
 }
 
 #[test]

@@ -178,3 +178,19 @@ async fn gemini_goes_on_with_a_handle() {
     let report = simulator.report();
     assert_eq!((report.resumptions, report.faults), (1, Vec::<String>::new()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn gemini_is_silenced_by_hand() {
+    let simulator = example("hello");
+    let mut person = Person::calls(&gemini(&simulator, "gemini-3.8-live"), None).await;
+    person.listen(Duration::from_secs(5), |event| matches!(event, LiveEvent::Audio(_))).await;
+    person.connection.send(LiveInput::Interrupt { heard: None });
+    person.turns(1).await;
+    // The next answer is heard again.
+    person.connection.send(LiveInput::Text("Are you there?"));
+    person.turns(2).await;
+    let story = person.says_goodbye().await;
+    let report = simulator.report();
+    assert_eq!((report.interruptions, report.faults), (1, Vec::<String>::new()), "{story:?}");
+    assert_eq!(story[story.len() - 3..], ["audio", "said All right. I am here.", "over"], "{story:?}");
+}

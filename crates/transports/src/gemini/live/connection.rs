@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::profile::{Profile, WhileCalling};
 use super::reading::ServerMessages;
 use super::{frames, scan};
-use crate::live::{Arrived, Line, Place};
+use crate::live::{Arrived, Line, Place, is_empty};
 
 /// How many calls are remembered that wait for their results.
 const MOST_PENDING: usize = 256;
@@ -168,6 +168,7 @@ impl LiveConnection for Connection {
 
     fn send(&mut self, input: LiveInput<'_>) {
         match input {
+            LiveInput::Audio(audio) if is_empty(&audio) => {}
             LiveInput::Audio(audio) => {
                 self.set_speaking(true);
                 frames::send_audio(&mut self.line, &audio);

@@ -11,7 +11,7 @@ use quarterdeck_contracts::{Audio, LiveEvent, ModelCall, Stage, Usage, Words};
 use serde_json::{Map, Value};
 
 use crate::arguments;
-use crate::live::{Resampler, holds_whole_samples, pcm};
+use crate::live::{Resampler, holds_whole_samples, is_empty, pcm};
 use crate::reply::{MOST_CALLS, MOST_PARTS, model_call};
 
 /// Samples in a second of what we hand on.
@@ -146,6 +146,7 @@ impl ServerMessages {
             return;
         }
         match self.read_audio(blob.get("mimeType").and_then(Value::as_str), data) {
+            Some(audio) if is_empty(&audio) => {}
             Some(audio) => self.events.push_back(LiveEvent::Audio(audio)),
             None if self.has_complained => {}
             None => {

@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::messages;
 use super::reading::{Opened, ServerEvents};
-use crate::live::{Arrived, Line, Place, Resampler, Troubles, holds_whole_samples, samples};
+use crate::live::{Arrived, Line, Place, Resampler, Troubles, holds_whole_samples, is_empty, samples};
 
 /// A session ends after an hour, without a warning, so we give one.
 const WARN_AFTER: Duration = Duration::from_secs(55 * 60);
@@ -128,6 +128,7 @@ impl LiveConnection for Connection {
 
     fn send(&mut self, input: LiveInput<'_>) {
         match &input {
+            LiveInput::Audio(audio) if is_empty(audio) => {}
             LiveInput::Audio(audio) => {
                 let pcm = self.resampler.take(&samples(audio));
                 messages::send_audio(&mut self.line, &pcm);

@@ -65,7 +65,8 @@ impl LiveModel for OpenAiRealtime {
     fn connect(&self, opening: LiveOpening) -> LiveConnecting {
         let update = session_update(&self.config, &opening);
         let history = messages::history(&opening);
-        let connecting = Connection::open(self.place.clone(), update, history, opening.asks);
+        let asks = opening.asks && !history.is_empty();
+        let connecting = Connection::open(self.place.clone(), update, history, asks);
         within(self.config.connect, self.place.troubles.clone(), connecting)
     }
 }

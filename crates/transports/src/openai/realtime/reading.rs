@@ -13,7 +13,7 @@ use super::calls::Calls;
 use super::exchange::Exchange;
 use super::transcript::Transcript;
 use crate::fault::trimmed;
-use crate::live::{holds_whole_samples, pcm};
+use crate::live::{holds_whole_samples, is_empty, pcm};
 
 /// Makes events of a connection's messages, and keeps what has to be known to take part in the conversation. It does no
 /// I/O and is told the time, so that any connection can be replayed.
@@ -134,6 +134,7 @@ impl ServerEvents {
             pcm(data).map(|bytes| Audio::Pcm(bytes.into()))
         };
         match audio {
+            Some(audio) if is_empty(&audio) => {}
             Some(audio) => {
                 let content = event["content_index"].as_u64().unwrap_or(0);
                 self.exchange.spoken.add(text(event, "item_id"), content, data.len() / 4 * 3, now);
