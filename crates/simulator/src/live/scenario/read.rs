@@ -36,9 +36,14 @@ fn read(value: &Value) -> Result<Scenario, Fault> {
     let mut pace = all.find("audio").map(|audio| pace(&audio)).transpose()?.unwrap_or_default();
     pace.is_heard = all.choice("turnEnds", &[("heard", true), ("said", false)])?;
     let connections = all.find("connections").map(|list| list.items()).transpose()?.unwrap_or_default();
+    let turns = all_turns(&all.needed("turns")?)?;
+    let repeats = all.choice("atEnd", &[("silent", false), ("again", true)])?;
+    if repeats && turns.iter().all(|turn| turn.begins == Begins::Start) {
+        return Err(all.wrong("atEnd", "“again” needs a turn that waits for somebody"));
+    }
     Ok(Scenario {
-        turns: all_turns(&all.needed("turns")?)?,
-        repeats: all.choice("atEnd", &[("silent", false), ("again", true)])?,
+        turns,
+        repeats,
         form: all.choice("frames", &[("binary", Form::Binary), ("text", Form::Text)])?,
         silence: all.pause("silenceMs")?,
         pace,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_contracts::{ChatMessage, ChatRequest, ToolUse};
+use quarterdeck_contracts::{ChatRequest, ToolUse};
 use tokio::time::Instant;
 
 use super::turn::Turn;
@@ -182,10 +182,6 @@ impl Session {
     /// What the chat model is asked, and that it is to be asked.
     pub(super) fn ask(&mut self) {
         let Mind::Answers(model) = &self.desk.mind else { return };
-        let results = self.results();
-        if !results.is_empty() {
-            self.conversation.push(ChatMessage::Tools { results });
-        }
         self.errand = Some(Errand::Ask(ChatRequest {
             system: self.setup.system.as_str().into(),
             messages: self.conversation.messages(),

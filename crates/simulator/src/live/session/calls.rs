@@ -1,5 +1,6 @@
 //! The calls of one connection, and what became of them.
 
+use quarterdeck_contracts::ChatMessage;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -204,8 +205,8 @@ impl Session {
         Ok(())
     }
 
-    /// What the last calls came to, for the chat model: those of its last message, in their order.
-    pub(super) fn results(&self) -> Vec<quarterdeck_contracts::CallResult> {
+    /// Tells the chat model what its last calls have come to: all of them, in their order.
+    pub(super) fn note_results(&mut self) {
         let asked = self.conversation.unanswered();
         let result = |(id, name): (Option<String>, String)| {
             let made = self.calls.made.iter().rev().find(|call| call.id == id && call.name == name);
@@ -214,7 +215,10 @@ impl Session {
                 .and_then(|call| call.answer.as_ref());
             conversation::result(id, &name, answer)
         };
-        asked.into_iter().map(result).collect()
+        let results: Vec<_> = asked.into_iter().map(result).collect();
+        if !results.is_empty() {
+            self.conversation.push(ChatMessage::Tools { results });
+        }
     }
 
     /// The connection is over, and not because of us.

@@ -1,6 +1,5 @@
 //! How turns end.
 
-use quarterdeck_contracts::ChatMessage;
 use serde_json::Map;
 use tokio::time::Instant;
 
@@ -32,10 +31,7 @@ impl Session {
         if turn.interruption == Interruption::Cancel {
             self.cancel_calls(None);
         }
-        let results = self.results();
-        if !results.is_empty() && !self.plays() {
-            self.conversation.push(ChatMessage::Tools { results });
-        }
+        self.note_results();
         self.remember(&turn);
         self.send(&server_frame::turn_complete(&Map::new(), self.spoke_for, &turn.said));
         self.desk.books().report.interruptions += 1;

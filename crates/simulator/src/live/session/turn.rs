@@ -182,10 +182,15 @@ impl Session {
                 self.turn = None;
                 self.note_played();
             }
-            Step::Ask if self.turn.as_ref().is_some_and(|turn| turn.is_muted) => self.finish(),
             Step::Ask => {
-                self.ask();
-                self.wait_for(Wait::Errand(None));
+                self.note_results();
+                match self.turn.as_ref().is_some_and(|turn| turn.is_muted) {
+                    true => self.finish(),
+                    false => {
+                        self.ask();
+                        self.wait_for(Wait::Errand(None));
+                    }
+                }
             }
         }
     }

@@ -119,6 +119,21 @@ async fn instructions_and_tools_can_be_changed_in_the_middle() {
     client.until("/toolCall").await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_wants_no_words_gets_none() {
+    let simulator = answering();
+    let mut silent = with_base(setup());
+    silent["setup"]["tools"][0]["functionDeclarations"][0]["behavior"] = json!("NON_BLOCKING");
+    let mut client = Client::open(&simulator, &silent).await;
+    client.text("Where was the Fram built?").await;
+    let id = client.until("/toolCall").await.pop().unwrap()["toolCall"]["functionCalls"][0]["id"].clone();
+    let answer = json!({ "id": id, "name": "kb_search", "response": found("Fram"), "scheduling": "SILENT" });
+    client.send(&json!({ "toolResponse": { "functionResponses": [answer] } })).await;
+    assert_eq!(story(&client.turn().await), ["generationComplete", "turnComplete", "handle"]);
+    client.text("Thanks").await;
+    assert_eq!(said(&client.turn().await), "You are welcome.");
+}
+
 struct Beep;
 
 impl Voice for Beep {

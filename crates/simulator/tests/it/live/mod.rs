@@ -1,6 +1,7 @@
 //! Conversations with the Live simulator, on a stream in memory and a clock that waits for nobody.
 
 mod answering;
+mod anything;
 mod client;
 mod conversations;
 mod examples;

@@ -61,6 +61,10 @@ fn a_mistake_is_named_with_its_line_its_field_and_the_way_out() {
         expect!["line 1: connections[0].cut: must have either “afterSent” or “afterReceived”"],
     );
     check(
+        "{ \"atEnd\": \"again\", \"turns\": [{ \"begins\": \"start\" }] }",
+        expect!["line 1: atEnd: “again” needs a turn that waits for somebody"],
+    );
+    check(
         "[{ \"end\": true }]",
         expect![
             "line 1: turns[0].end: must be an object of what comes with “turnComplete”, or “never”, is true or false"
