@@ -63,16 +63,31 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
         Err(_) => end.how = "the handshake took too long".into(),
         Ok(Err(why)) => end.how = why,
         Ok(Ok(socket)) => {
-            desk.books().open += 1;
+            let _open = Open::new(desk.clone());
             let form = desk.scenario().map_or(Form::Binary, |scenario| scenario.form);
             let cuts = desk.scenario().map(|scenario| scenario.cuts(end.connection)).unwrap_or_default();
             let mut line = Line { socket, form, cuts, end };
             line.serve(&desk).await;
-            desk.books().open -= 1;
             return line.end;
         }
     }
     end
+}
+
+/// Counts a connection for as long as it is served, even if it is given up in the middle.
+struct Open(Arc<Desk>);
+
+impl Open {
+    fn new(desk: Arc<Desk>) -> Self {
+        desk.books().open += 1;
+        Self(desk)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.books().open -= 1;
+    }
 }
 
 /// A connection after its handshake.

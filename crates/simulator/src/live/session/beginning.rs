@@ -21,6 +21,8 @@ pub(super) enum Input {
     Content {
         text: String,
         is_new: bool,
+        /// Everything that the person says in it: what was asked may be followed by notes.
+        all: String,
     },
 }
 
@@ -30,6 +32,14 @@ impl Input {
             Self::Speech(_) => Begins::Speech,
             Self::Text(_) => Begins::Text,
             Self::Content { .. } => Begins::Content,
+        }
+    }
+
+    /// Where the words are looked for by which a turn is known.
+    fn all(&self) -> &str {
+        match self {
+            Self::Content { all, .. } => all,
+            other => other.text(),
         }
     }
 
@@ -82,7 +92,7 @@ impl Session {
         let kind = input.kind();
         let fits = [kind, Begins::Anything].contains(&turn.begins) || kind == Begins::Content;
         let is_written = matches!(turn.begins, Begins::Anything | Begins::Text | Begins::Content);
-        let text = input.text().to_lowercase();
+        let text = input.all().to_lowercase();
         let contains = turn.containing.as_ref().is_none_or(|wanted| text.contains(wanted));
         fits && (contains || !is_written || kind == Begins::Speech)
     }

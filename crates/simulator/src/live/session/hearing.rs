@@ -112,7 +112,9 @@ impl Session {
         }
         if is_complete {
             let has_new = asked.is_some();
-            self.take(Input::Content { text: last.unwrap_or_default(), is_new: has_new }, now);
+            let said = turns.iter().filter(|said| !said.is_model).map(|said| said.text.as_str());
+            let all = said.collect::<Vec<_>>().join("\n");
+            self.take(Input::Content { text: last.unwrap_or_default(), is_new: has_new, all }, now);
         } else {
             // What is told again and asks for nothing are turns that are over.
             self.conversation.position += turns.iter().filter(|said| said.is_model).count();

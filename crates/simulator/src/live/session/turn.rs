@@ -134,6 +134,7 @@ impl Session {
             Step::Think(text) => self.send(&server_frame::thought(&text)),
             Step::Call { calls, behaviour, with } => {
                 self.make_calls(calls, behaviour, &with);
+                self.unmute();
                 self.wait_for(Wait::Blocked);
             }
             Step::Await { within } => self.wait_for(Wait::Answers(within.map(|within| now + within))),
@@ -192,6 +193,13 @@ impl Session {
                     }
                 }
             }
+        }
+    }
+
+    /// Only what follows the answers of one message is kept unsaid.
+    fn unmute(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.is_muted = false;
         }
     }
 

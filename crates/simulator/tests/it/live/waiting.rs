@@ -118,3 +118,17 @@ async fn an_answer_that_takes_too_long_is_complained_about() {
     client.until("/serverContent/turnComplete").await;
     assert_eq!(simulator.report().faults, ["connection 1: calls were not answered in time"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn silence_lasts_until_the_next_call() {
+    let simulator = playing(&json!([{ "begins": "start", "steps": [
+        { "call": { "name": "slow", "id": "a" } }, { "await": "answers" }, { "say": "Never said." },
+        { "call": { "name": "slow", "id": "b" }, "behavior": "blocking" }, { "say": "Said." } ] }]));
+    let mut client = Client::open(&simulator, &setup()).await;
+    client.until("/toolCall").await;
+    answered(&mut client, "a", "SILENT").await;
+    client.until("/toolCall").await;
+    answered(&mut client, "b", "WHEN_IDLE").await;
+    let told = story(&client.turn().await);
+    assert_eq!(told, ["audio", "said Said.", "generationComplete", "turnComplete", "handle"]);
+}
