@@ -4,6 +4,7 @@
 //! and tells whoever follows. What the model may do is decided by the runtime's gates; nothing here decides it, speaks
 //! HTTP, or knows one provider from another.
 
+mod briefing;
 mod describe;
 mod note;
 mod prompt;

@@ -27,6 +27,7 @@ pub use event::{Event, Failure};
 pub use live::Reader;
 pub use view::{Part, SessionView, TurnView};
 
+use crate::briefing::Briefing;
 use crate::prompt::{Declare, Prompts, Situation};
 use conversation::Conversation;
 
@@ -81,7 +82,7 @@ pub(crate) struct Inner {
     orchestrator: Orchestrator,
     registry: Arc<Registry>,
     model: Arc<dyn ChatModel>,
-    prompts: Prompts,
+    briefing: Briefing,
     settings: Settings,
     conversations: Mutex<HashMap<String, Arc<Conversation>>>,
 }
@@ -180,8 +181,9 @@ impl TextAgent {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
+        let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
         let conversations = Mutex::default();
-        Self { inner: Arc::new(Inner { orchestrator, registry, model, prompts, settings, conversations }) }
+        Self { inner: Arc::new(Inner { orchestrator, registry, model, briefing, settings, conversations }) }
     }
 
     /// The model that answers, `gemini/gemini-3.8-flash`.

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{ChatMessage, Mode};
-use quarterdeck_runtime::LoadedTool;
+use quarterdeck_contracts::ChatMessage;
 use serde_json::Value;
 
 use super::Inner;
 use super::conversation::Conversation;
 use super::history::{message_tokens, surplus};
-use crate::describe;
-use crate::prompt::{Guides, Situation, tokens};
+use crate::briefing::Brief;
+use crate::prompt::Situation;
 
 /// The instruction, the tools, and how much of the history fits beside them.
 pub(super) struct Prepared {
@@ -33,37 +32,11 @@ impl Prepared {
         situation: &Situation,
         transcript: Option<Vec<ChatMessage>>,
     ) -> Self {
-        let session = &conversation.session;
-        let orchestrator = &agent.orchestrator;
-        let budgets = orchestrator.policy().of(Mode::Text);
-        let told: Vec<&LoadedTool> = agent.settings.declare.tools(session).collect();
-        let system = agent.prompts.system(
-            session,
-            &told,
-            situation,
-            budgets,
-            agent.settings.guide_tokens,
-            orchestrator.now(),
-        );
-        let form = agent.model.declarations();
-        let declared = told.iter().filter_map(|tool| tool.compiled().provider_schemas.get(&form).cloned());
-        let mut tools: Vec<Value> = declared.collect();
-        let describes = system.guides == Guides::Summaries;
-        if describes {
-            tools.push(describe::declaration(form));
-        }
-        let system_tokens = tokens(system.text.chars().count());
-        let tool_tokens = tools.iter().map(|tool| tokens(tool.to_string().len())).sum();
+        let brief = agent.briefing.brief(&agent.orchestrator, &conversation.session, situation);
+        let Brief { system, tools, describes, system_tokens, tool_tokens } = brief;
         let room = (agent.model.window() * 9 / 10).saturating_sub(system_tokens + tool_tokens);
-        let mut prepared = Self {
-            system: system.text.into(),
-            tools: tools.into(),
-            describes,
-            left_out: 0,
-            transcript,
-            system_tokens,
-            tool_tokens,
-        };
+        let mut prepared =
+            Self { system, tools, describes, left_out: 0, transcript, system_tokens, tool_tokens };
         prepared.make_room(conversation, room);
         prepared.measure(agent, 0);
         prepared

@@ -23,9 +23,9 @@ use super::line::{Gone, Line, Told};
 use super::missed::Missed;
 use super::notes::Notes;
 use super::open::Opened;
-use super::prepared::Prepared;
 use super::speech::Speech;
 use super::upstream::{News, Upstream};
+use crate::briefing::Brief;
 use crate::text::Visitor;
 
 /// Waits for a person's word to be carried out.
@@ -40,7 +40,7 @@ pub(super) struct Call {
     pub(super) lines: mpsc::Receiver<Box<dyn Line>>,
     pub(super) has_line: Arc<AtomicBool>,
     pub(super) upstream: Upstream,
-    pub(super) prepared: Prepared,
+    pub(super) brief: Brief,
     pub(super) journal: Journal,
     pub(super) echo: Echo,
     pub(super) flights: Flights,
@@ -90,8 +90,13 @@ impl Call {
         has_line: Arc<AtomicBool>,
     ) -> Self {
         let Opened { session, journal, is_resumed, pending_request } = opened;
+        let brief = agent.briefing.brief(&agent.orchestrator, &session, &visitor.situation);
+        let (system_tokens, tool_tokens) = (brief.system_tokens, brief.tool_tokens);
+        tracing::info!(session = session.id(), system_tokens, tool_tokens, "session started");
+        let (system, tools) = (system_tokens as u64, tool_tokens as u64);
+        agent.orchestrator.metrics().context(system, tools, system + tools, 0);
         let mut call = Self {
-            prepared: Prepared::new(&agent, &session, &visitor.situation),
+            brief,
             connection: session.connect(),
             upstream: Upstream::new(agent.model.clone()),
             leaving: agent.leaving.subscribe(),

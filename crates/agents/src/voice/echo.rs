@@ -1,11 +1,11 @@
-//! The last seconds of what the person said, for a provider that has not heard them.
+//! The last moments of what the person said, for a provider that has not heard them.
 
 use std::collections::VecDeque;
 
 use quarterdeck_contracts::Audio;
 
-/// How much is kept: three seconds of samples, in the longer of the two encodings.
-const MOST: usize = 3 * 32_000 * 4 / 3;
+/// How much is kept: two seconds of samples, or one and a half in base64. Every call has this much, so it is not more.
+const MOST: usize = 64_000;
 
 /// Audio that no provider has understood yet, the oldest first.
 #[derive(Debug, Default)]
@@ -30,6 +30,9 @@ impl Echo {
         };
         if bytes.len() > MOST {
             return;
+        }
+        if self.bytes.capacity() < MOST {
+            self.bytes.reserve_exact(MOST);
         }
         while self.bytes.len() + bytes.len() > MOST
             && let Some((length, _)) = self.pieces.pop_front()
@@ -64,14 +67,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_seconds_are_kept_in_order() {
+    fn the_last_moments_are_kept_in_order() {
         let mut echo = Echo::default();
         for number in 0..1_000_u32 {
             let piece = vec![number as u8; 640];
             echo.push(&Audio::Pcm(piece.into()));
         }
         echo.push(&Audio::Base64("QUJD".into()));
-        assert!(echo.bytes.len() <= MOST);
+        assert!(echo.bytes.len() <= MOST && echo.bytes.capacity() == MOST);
         let mut given = Vec::new();
         echo.drain(|audio| {
             given.push(match audio {
@@ -79,7 +82,7 @@ mod tests {
                 Audio::Base64(text) => text.len() as u32,
             })
         });
-        assert_eq!(given.len(), MOST / 640, "200 pieces of 20 ms, of which the last is in base64");
+        assert_eq!(given.len(), MOST / 640, "a hundred pieces of 20 ms, of which the last is in base64");
         assert_eq!(given.last(), Some(&4));
         assert_eq!(given[given.len() - 2], u32::from(999_u32 as u8));
         assert!(echo.pieces.is_empty() && echo.bytes.is_empty());

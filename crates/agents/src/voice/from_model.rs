@@ -149,7 +149,7 @@ impl Call {
             };
             self.tell(Told::Call { id: &shown, name: &call.name, args: &args });
             let of = Arc::new(AskedCall { id: call.id.clone(), name: call.name.clone(), shown });
-            if self.prepared.describes && call.name == describe::NAME {
+            if self.brief.describes && call.name == describe::NAME {
                 let now = self.agent.orchestrator.now();
                 let response = describe::answer(&self.session, &call, &mut self.described, now);
                 self.tell(Told::Result { id: &of.shown, response: &response, gates: None });

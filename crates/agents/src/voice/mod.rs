@@ -20,7 +20,6 @@ mod missed;
 mod model_end;
 mod notes;
 mod open;
-mod prepared;
 mod speech;
 mod upstream;
 
@@ -36,6 +35,7 @@ use tokio::time::Instant;
 
 pub use line::{Asked, Gone, HangUp, Line, Opening, Told};
 
+use crate::briefing::Briefing;
 use crate::prompt::{Declare, Prompts};
 use crate::text::Visitor;
 use call::Call;
@@ -99,7 +99,7 @@ pub(crate) struct Inner {
     orchestrator: Orchestrator,
     registry: Arc<Registry>,
     model: Arc<dyn LiveModel>,
-    prompts: Prompts,
+    briefing: Briefing,
     settings: Settings,
     /// The one call of each client.
     calls: Mutex<HashMap<String, Known>>,
@@ -119,9 +119,10 @@ impl VoiceAgent {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
+        let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
         let (leaving, _) = watch::channel(None);
         let calls = Mutex::default();
-        Self { inner: Arc::new(Inner { orchestrator, registry, model, prompts, settings, calls, leaving }) }
+        Self { inner: Arc::new(Inner { orchestrator, registry, model, briefing, settings, calls, leaving }) }
     }
 
     /// The model that speaks, `gemini/gemini-3.8-live`.

@@ -15,8 +15,8 @@ impl Call {
         (self.retold, self.retold_open) = (notes.len(), self.journal.is_open());
         self.with_handle = retold.handle.is_some();
         self.upstream.connect(LiveOpening {
-            system: self.prepared.system.clone(),
-            tools: self.prepared.tools.clone(),
+            system: self.brief.system.clone(),
+            tools: self.brief.tools.clone(),
             resume: retold.handle,
             history: retold.history,
             asks: retold.asks,
