@@ -6,38 +6,50 @@ use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveOpening, Provider};
 use quarterdeck_simulator::Rehearsal;
 use quarterdeck_simulator::live::LiveSimulator;
 use quarterdeck_transports::live::{Dial, Dialling};
-use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
+use quarterdeck_transports::{GeminiLive, GeminiLiveConfig, OpenAiRealtime, OpenAiRealtimeConfig, Secret};
 use url::Url;
 
-use crate::config::{LiveProvider, Voice};
+use crate::arguments::simulating::Speech;
+use crate::commands::simulate::with_speech;
+use crate::config::{Endpoint, LiveProvider, Voice};
 use crate::models::key;
 
 /// How much of a conversation with the built-in simulator is on its way at a time.
 const PIPE: usize = 64 << 10;
 
 /// Builds the client of the provider.
-pub(crate) fn live_model(voice: &Voice) -> anyhow::Result<Arc<dyn LiveModel>> {
+pub(crate) async fn live_model(voice: &Voice) -> anyhow::Result<Arc<dyn LiveModel>> {
     Ok(match &voice.provider {
         LiveProvider::Gemini(endpoint) => Arc::new(GeminiLive::new(GeminiLiveConfig {
             base_url: endpoint.base_url.clone(),
             model: endpoint.model.clone(),
             voice: voice.voice.clone(),
-            ..GeminiLiveConfig::new(key(endpoint))
+            ..GeminiLiveConfig::new(spoken_key(endpoint))
         })?),
-        LiveProvider::OpenAi(_) => anyhow::bail!("`voice.provider = \"openai\"` is not there yet"),
-        LiveProvider::Simulator => Arc::new(built_in()?),
+        LiveProvider::OpenAi(endpoint) => Arc::new(OpenAiRealtime::new(OpenAiRealtimeConfig {
+            base_url: endpoint.base_url.clone(),
+            model: endpoint.model.clone(),
+            voice: voice.voice.clone(),
+            ..OpenAiRealtimeConfig::new(spoken_key(endpoint))
+        })?),
+        LiveProvider::Simulator => Arc::new(built_in().await?),
     })
+}
+
+/// A simulator on another address takes any key, and the protocol wants one.
+fn spoken_key(endpoint: &Endpoint) -> Secret {
+    if endpoint.api_key.is_some() { key(endpoint) } else { Secret::new("simulator") }
 }
 
 /// The simulator, spoken to in the provider's own protocol but without a network. The rehearsal answers.
 struct Simulated(GeminiLive);
 
-fn built_in() -> anyhow::Result<Simulated> {
-    let simulator = LiveSimulator::answering(Arc::new(Rehearsal::new()));
+async fn built_in() -> anyhow::Result<Simulated> {
+    let rehearsal = LiveSimulator::answering(Arc::new(Rehearsal::new()));
+    let (simulator, _) = with_speech(rehearsal, Speech::Auto).await?;
     let config = GeminiLiveConfig {
         base_url: "wss://simulator".into(),
         model: "simulator".into(),
-        // The simulator takes any key, and the protocol wants one.
         ..GeminiLiveConfig::new("simulator")
     };
     Ok(Simulated(GeminiLive::new(config)?.with_dialer(Arc::new(BuiltIn(simulator)))))

@@ -77,7 +77,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     let voice = VoiceAgent::new(VoiceParts {
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
-        model: live::live_model(&config.voice)?,
+        model: live::live_model(&config.voice).await?,
         prompts,
         settings: voice_settings(&config.voice),
     });

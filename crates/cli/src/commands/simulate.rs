@@ -61,7 +61,7 @@ fn read(path: &Path) -> anyhow::Result<Scenario> {
 }
 
 /// Gives it a voice, if there is one and it is wanted.
-async fn with_speech(
+pub(crate) async fn with_speech(
     simulator: LiveSimulator,
     wanted: Speech,
 ) -> anyhow::Result<(LiveSimulator, &'static str)> {
