@@ -80,7 +80,7 @@ async fn a_call_comes_before_the_audio_of_its_message_and_is_answered_by_its_id(
     assert_eq!(
         provider.hear().await.unwrap(),
         json!({"toolResponse": {"functionResponses": [{
-            "id": "clock", "name": "clock", "scheduling": "SILENT",
+            "name": "clock", "scheduling": "SILENT",
             "response": {"error": {"type": "NOT_FOUND", "message": "no such clock", "retryable": false}},
         }]}})
     );

@@ -77,8 +77,11 @@ pub(super) fn result(profile: &Profile, result: &LiveResult<'_>) -> Value {
         Outcome::Success(data) => json!({ "output": data }),
         Outcome::Failure(error) => json!({ "error": error.for_model() }),
     };
-    let id = result.id.unwrap_or(result.name);
-    let mut answer = json!({ "id": id, "name": result.name, "response": response });
+    let mut answer = json!({ "name": result.name, "response": response });
+    // A call that came without an id is known by its name; an id that was never given would be nobody's.
+    if let Some(id) = result.id {
+        answer["id"] = id.into();
+    }
     if let Some(scheduling) = profile.scheduling(result.is_silent) {
         answer["scheduling"] = scheduling.into();
     }
