@@ -10,9 +10,10 @@ use quarterdeck_agents::{Declare, Prompts};
 use quarterdeck_calendar::LocalCalendar;
 use quarterdeck_contracts::ChatModel;
 use quarterdeck_knowledge::KnowledgeBase;
-use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{Orchestrator, Parts, Registry};
-use quarterdeck_server::{ApiKey, App, Deck, Identity, Settings, TokenKey, TokenRules, serve};
+use quarterdeck_server::{
+    ApiKey, App, Deck, Feed, Identity, Operations, Settings, TokenKey, TokenRules, Trail, serve,
+};
 use quarterdeck_store::SqliteStore;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -20,7 +21,7 @@ use tokio::task::JoinSet;
 use crate::arguments::serving::ServeOptions;
 use crate::config::{self, Config, Folders, SecureCookie};
 use crate::terminal::{complain, say};
-use crate::{Verdict, data, live, logs, models, registry, wire};
+use crate::{Verdict, data, live, logs, models, previous, registry, wire};
 
 /// How often sessions that were left are ended and rows that have had their time are forgotten.
 const TIDY: Duration = Duration::from_secs(60);
@@ -63,8 +64,9 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     })?;
     let store = wire::open_store(&config.folders.data)?;
     let trail = Arc::new(wire::open_trail(&config.folders.data, store.clone()).await?);
+    let feed = Arc::new(Feed::new(trail.clone()));
     let knowledge = knowledge(&config.folders)?;
-    let orchestrator = orchestrator(&config, store, trail.clone(), knowledge.clone())?;
+    let orchestrator = orchestrator(&config, store, feed.clone(), knowledge.clone())?;
     let model = models::chat_model(&config.text)?;
     let prompts = prompts(&config.folders.prompts)?;
     let text = TextAgent::new(TextParts {
@@ -87,6 +89,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         identity: identity(&config)?,
+        operations: operations(&config.folders, feed, &registry),
         settings: settings(&config),
     });
     banner(&listener, &registry, &*model, voice.model())?;
@@ -109,17 +112,23 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
 fn orchestrator(
     config: &Config,
     store: Arc<SqliteStore>,
-    trail: Arc<AuditLog>,
+    feed: Arc<Feed>,
     knowledge: Option<KnowledgeBase>,
 ) -> anyhow::Result<Orchestrator> {
     Ok(Orchestrator::new(Parts {
         policy: config.policy.clone(),
-        audit: trail,
+        audit: feed,
         calendar: Some(Arc::new(LocalCalendar::from_config(config.calendar.clone())?)),
         knowledge: knowledge.map(|base| Arc::new(base) as _),
         present: config.present.clone(),
         ..Parts::new(store)
     }))
+}
+
+/// What operators look at.
+fn operations(folders: &Folders, feed: Arc<Feed>, registry: &Registry) -> Operations {
+    let trail = Trail { feed, path: data::trail_file(&folders.data), node: data::NODE.to_owned() };
+    Operations { trail: Some(trail), change: previous::change(&folders.tools, &folders.data, registry) }
 }
 
 /// What was built last, searched by words for now.
@@ -204,6 +213,7 @@ fn settings(config: &Config) -> Settings {
         requests_per_minute: config.limits.requests_per_minute_address,
         streams_per_client: config.limits.streams_per_client,
         streams: config.limits.streams,
+        voice_connections: config.limits.calls,
         ..Settings::default()
     }
 }

@@ -65,6 +65,7 @@ pub(crate) struct Limits {
     pub(crate) requests_per_minute_address: u32,
     pub(crate) streams_per_client: usize,
     pub(crate) streams: usize,
+    pub(crate) calls: usize,
 }
 
 /// Reads `[server]`.
@@ -186,6 +187,12 @@ pub(super) fn limits(from: &mut Reader) -> Limits {
             whole(1, 1_000_000),
             1_000_u64,
             "Answers that may be under way at once, for everybody together",
+        ),
+        calls: from.read(
+            "limits.calls",
+            whole(1, 100_000),
+            500_u64,
+            "Calls that may be on at once, for everybody together",
         ),
     }
 }
