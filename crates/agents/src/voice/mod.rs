@@ -130,6 +130,11 @@ impl VoiceAgent {
         self.inner.model.name()
     }
 
+    /// Whether a client is on the line. A call that waits for its line to come back does not count.
+    pub fn is_calling(&self, client: &str) -> bool {
+        self.inner.lock().get(client).is_some_and(|known| known.has_line.load(Ordering::Acquire))
+    }
+
     /// How many calls are on.
     pub fn calls(&self) -> usize {
         self.inner.lock().len()
