@@ -15,7 +15,7 @@ use quarterdeck_agents::voice::{self, VoiceAgent};
 use quarterdeck_agents::{Prompts, Situation};
 use quarterdeck_contracts::Store;
 use quarterdeck_runtime::{Client, Orchestrator, Parts, Registry};
-use quarterdeck_server::{App, Deck, Identity, Settings, answer_call};
+use quarterdeck_server::{App, Deck, Identity, Operations, Settings, answer_call};
 use quarterdeck_simulator::Rehearsal;
 use quarterdeck_store::MemoryStore;
 use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
@@ -99,7 +99,8 @@ fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
     });
     let settings = Settings { voice_connections: MOST, max_connections: MOST, ..Settings::default() };
     let identity = Identity::new(b"nothing is signed that anybody keeps", None, Vec::new());
-    App::new(Deck { text, voice: Some(voice), orchestrator, registry, identity, settings })
+    let operations = Operations::default();
+    App::new(Deck { text, voice: Some(voice), orchestrator, registry, identity, operations, settings })
 }
 
 /// A stream with something in front of it.

@@ -18,6 +18,7 @@ mod world;
 mod data;
 mod operator;
 mod output;
+mod previous;
 mod times;
 
 use std::io;

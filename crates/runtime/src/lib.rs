@@ -31,9 +31,12 @@ pub use blocks::{Block, block_of, blocks, lift_block};
 pub use call::Call;
 pub use clock::{Clock, SystemClock};
 pub use ledger::Phase;
-pub use metrics::Metrics;
+pub use metrics::{Figures, Metrics, ToolFigures};
 pub use native::NativeHost;
-pub use operate::{ClientSummary, SessionSummary, clients, end_stored_session, erase_client, sessions};
+pub use operate::{
+    ClientSummary, Recent, SessionSummary, clients, end_stored_session, erase_client, recent_sessions, session,
+    session_ids, sessions,
+};
 pub use orchestrator::{Client, Orchestrator, Parts, SessionError, Watch, random_hex};
 pub use policy::{Budgets, Policy};
 pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quarterdeck_contracts::{Commit, CommitError, Mode, Store, StoreError, Table};
+use quarterdeck_contracts::{Commit, CommitError, Mode, Scan, Store, StoreError, Table};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::orchestrator::{all_rows, index_key};
 use crate::policy::Policy;
 use crate::session::{SessionRow, session_key};
 
-/// How many rows are erased in one commit.
+/// How many rows are erased in one commit, or read at once.
 const PORTION: usize = 500;
 
 /// A session, in a few words.
@@ -53,26 +53,55 @@ pub struct ClientSummary {
 
 /// Every session that is stored, the latest first.
 pub async fn sessions(store: &dyn Store) -> Result<Vec<SessionSummary>, StoreError> {
-    let mut found: Vec<_> = all_rows(store, Table::Sessions, "s/")
-        .await?
-        .into_iter()
-        .filter_map(|(key, value)| {
-            let row: SessionRow = serde_json::from_value(value).ok()?;
-            Some(SessionSummary {
-                id: key.strip_prefix("s/")?.to_owned(),
-                client_id: row.client_id,
-                mode: row.mode,
-                is_active: row.state.is_active,
-                turns: row.turn,
-                calls: row.calls_made,
-                registry_version: row.registry_version,
-                created_ms: row.created_ms,
-                seen_ms: row.seen_ms,
-            })
-        })
-        .collect();
+    let rows = all_rows(store, Table::Sessions, "s/").await?;
+    let mut found: Vec<_> =
+        rows.into_iter().filter_map(|(key, value)| SessionSummary::of(&key, value)).collect();
     found.sort_by_key(|session| std::cmp::Reverse(session.seen_ms));
     Ok(found)
+}
+
+/// The sessions that somebody was in last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recent {
+    /// The latest first.
+    pub sessions: Vec<SessionSummary>,
+    /// How many there are, as far as was looked.
+    pub seen: usize,
+    /// Whether every session was looked at.
+    pub is_complete: bool,
+}
+
+/// The latest `most` sessions that are wanted, of at most `look_at` that are looked at: a store may hold very many, and
+/// they stand in it by their ids.
+pub async fn recent_sessions(
+    store: &dyn Store,
+    most: usize,
+    look_at: usize,
+    wanted: impl Fn(&SessionSummary) -> bool,
+) -> Result<Recent, StoreError> {
+    let mut recent = Recent { sessions: Vec::new(), seen: 0, is_complete: false };
+    let mut scan = Scan::prefix("s/", PORTION);
+    while recent.seen < look_at {
+        let page = store.scan(Table::Sessions, scan.clone()).await?;
+        let Some((last, _)) = page.last() else {
+            recent.is_complete = true;
+            break;
+        };
+        scan.after = Some(last.clone());
+        recent.seen += page.len();
+        let found = page.into_iter().filter_map(|(key, row)| SessionSummary::of(&key, row.value));
+        recent.sessions.extend(found.filter(&wanted));
+        recent.sessions.sort_by_key(|session| std::cmp::Reverse(session.seen_ms));
+        recent.sessions.truncate(most);
+    }
+    Ok(recent)
+}
+
+/// One session that is stored.
+pub async fn session(store: &dyn Store, id: &str) -> Result<Option<SessionSummary>, StoreError> {
+    let key = session_key(id);
+    let row = store.get(Table::Sessions, &key).await?;
+    Ok(row.and_then(|row| SessionSummary::of(&key, row.value)))
 }
 
 /// Every client that has a session stored, the latest first.
@@ -154,8 +183,25 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
     Ok(count)
 }
 
+impl SessionSummary {
+    fn of(key: &str, row: Value) -> Option<Self> {
+        let row: SessionRow = serde_json::from_value(row).ok()?;
+        Some(Self {
+            id: key.strip_prefix("s/")?.to_owned(),
+            client_id: row.client_id,
+            mode: row.mode,
+            is_active: row.state.is_active,
+            turns: row.turn,
+            calls: row.calls_made,
+            registry_version: row.registry_version,
+            created_ms: row.created_ms,
+            seen_ms: row.seen_ms,
+        })
+    }
+}
+
 /// Every session of a client. One that lives longer than the retention time outlives its place in the index.
-async fn session_ids(store: &dyn Store, client: &str) -> Result<BTreeSet<String>, StoreError> {
+pub async fn session_ids(store: &dyn Store, client: &str) -> Result<BTreeSet<String>, StoreError> {
     let index = index_key(client, "");
     let indexed = all_rows(store, Table::Sessions, &index).await?;
     let mut ids: BTreeSet<_> = indexed.iter().map(|(key, _)| key[index.len()..].to_owned()).collect();

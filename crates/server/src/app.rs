@@ -10,11 +10,15 @@ use quarterdeck_contracts::ErrorType;
 use quarterdeck_runtime::{Orchestrator, Registry};
 use tokio::sync::watch;
 
+use crate::deck::{self, Operations, Series};
 use crate::error::ApiError;
 use crate::identity::Identity;
 use crate::places::{Full, Place, Places};
 use crate::rates::Rates;
 use crate::voice::Tickets;
+
+/// How many operators may follow what happens at the same time.
+const WATCHERS: usize = 16;
 
 /// What the server is made of.
 pub struct Deck {
@@ -28,6 +32,8 @@ pub struct Deck {
     pub registry: Arc<Registry>,
     /// Knows who asks.
     pub identity: Identity,
+    /// What operators look at.
+    pub operations: Operations,
     /// The numbers.
     pub settings: Settings,
 }
@@ -101,21 +107,31 @@ pub struct App {
     pub(crate) addresses: Rates,
     pub(crate) requests: AtomicU64,
     pub(crate) tickets: Tickets,
+    pub(crate) operations: Operations,
+    /// The figures over time.
+    pub(crate) series: Series,
+    /// Held by whoever verifies the trail.
+    pub(crate) verifying: tokio::sync::Mutex<()>,
     draining: watch::Sender<bool>,
     streams: Places,
     calls: Places,
+    watchers: Places,
 }
 
 impl App {
     /// Puts the parts together.
     pub fn new(deck: Deck) -> Arc<Self> {
-        let Deck { text, voice, orchestrator, registry, identity, settings } = deck;
+        let Deck { text, voice, orchestrator, registry, identity, operations, settings } = deck;
         Arc::new(Self {
             clients: Rates::per_minute(settings.messages_per_minute),
             addresses: Rates::per_minute(settings.requests_per_minute),
             streams: Places::new(settings.streams, settings.streams_per_client),
             calls: Places::new(settings.voice_connections, settings.voice_per_client),
+            watchers: Places::new(WATCHERS, WATCHERS),
             tickets: Tickets::default(),
+            series: Series::default(),
+            verifying: tokio::sync::Mutex::default(),
+            operations,
             requests: AtomicU64::new(0),
             draining: watch::Sender::new(false),
             text,
@@ -173,6 +189,29 @@ impl App {
         })
     }
 
+    /// Room for one more operator who follows what happens, or why there is none.
+    pub(crate) fn admit_watcher(&self) -> Result<Place, ApiError> {
+        self.admit_anything()?;
+        self.watchers.admit("operator").map_err(|_| {
+            ApiError::rate_limited("Too many pages follow what happens. Close one of them.", 5)
+        })
+    }
+
+    /// Keeps the figures, again and again.
+    pub(crate) async fn watch_figures(&self) {
+        let mut ticks = tokio::time::interval(deck::EVERY);
+        // The first one is now, and whoever starts us has taken it.
+        ticks.tick().await;
+        loop {
+            ticks.tick().await;
+            self.take_figures();
+        }
+    }
+
+    pub(crate) fn take_figures(&self) {
+        self.series.take(self.orchestrator.now_ms(), self.orchestrator.metrics().figures());
+    }
+
     fn admit_anything(&self) -> Result<(), ApiError> {
         if self.is_draining() {
             return Err(ApiError::transient("The server is about to stop. Please try again in a moment.", 5));
@@ -182,7 +221,8 @@ impl App {
 
     /// Whoever speaks does not write at the same time: two conversations would act past each other.
     pub(crate) fn admit_writing(&self, client: &str) -> Result<(), ApiError> {
-        if self.orchestrator.is_speaking(client) {
+        // A call whose line was lost does not keep its person from writing.
+        if self.voice.as_ref().is_some_and(|voice| voice.is_calling(client)) {
             let message = "You are in a call, and the chat is paused until it ends. Hang up to write.";
             let error = ApiError::new(ErrorType::Conflict, message);
             return Err(ApiError { retryable: true, retry_after: Some(5), ..error });

@@ -5,6 +5,7 @@
 
 mod app;
 mod caller;
+mod deck;
 mod error;
 mod guard;
 mod identity;
@@ -18,6 +19,7 @@ mod stream;
 mod voice;
 
 pub use app::{App, Deck, Settings};
+pub use deck::{Change, Feed, Operations, RegistryChange, Trail};
 pub use identity::{ApiKey, Identity, TokenError, TokenKey, TokenRules};
 pub use listen::serve;
 pub use routes::openapi::document as openapi_document;

@@ -32,10 +32,13 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     let room = Arc::new(Semaphore::new(app.settings.max_connections));
     let (draining, drain) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
+    app.take_figures();
+    let mut figures = std::pin::pin!(app.watch_figures());
     loop {
         // Whoever comes when there is no room waits in the operating system's queue.
         let accepted = tokio::select! {
             () = &mut stop => break,
+            () = &mut figures => continue,
             accepted = accept(&listener, &room) => accepted,
         };
         let (stream, peer, permit) = match accepted {

@@ -200,6 +200,12 @@ impl TextAgent {
         });
     }
 
+    /// Whether an answer is being written for a client.
+    pub fn is_answering(&self, client: &str) -> bool {
+        let theirs = |conversation: &&Arc<Conversation>| conversation.session.client() == client;
+        self.inner.lock().values().filter(theirs).any(|conversation| conversation.is_running())
+    }
+
     /// How many turns run at the moment.
     pub fn running(&self) -> usize {
         self.inner.lock().values().filter(|conversation| conversation.is_running()).count()

@@ -22,7 +22,7 @@ pub(crate) fn run(options: &DiffOptions) -> anyhow::Result<Verdict> {
     Ok(if difference.is_breaking() { Verdict::Problems } else { Verdict::Fine })
 }
 
-fn read(path: &Path) -> anyhow::Result<Artifact> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Artifact> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let value: Value = serde_json::from_str(&text)
         .with_context(|| format!("{} is not a registry artifact", path.display()))?;

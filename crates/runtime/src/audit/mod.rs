@@ -6,6 +6,7 @@
 mod chain;
 mod log;
 mod query;
+mod search;
 mod verify;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 pub use chain::GENESIS;
 pub use log::{AuditLog, AuditLogError};
 pub use query::{Filter, matches_filter};
+pub use search::{Found, Search, search};
 pub use verify::{Verification, verify};
 
 /// One thing that happened.

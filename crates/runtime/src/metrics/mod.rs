@@ -1,5 +1,6 @@
 //! What tools cost in time and in tokens, over their last thousand responses.
 
+mod figures;
 mod prometheus;
 mod tool;
 mod window;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{ErrorType, Mode};
 use serde_json::{Map, Value, json};
 
+pub use figures::{Figures, ToolFigures};
 use tool::ToolMetrics;
 
 /// Counts. Cheap enough for every call, and bounded: one window per tool that exists.

@@ -103,3 +103,33 @@ fn prometheus_reads_its_own_format() {
     let fits = |line: &str| line.starts_with("# ") || line.starts_with("quarterdeck_");
     assert!(text.lines().all(fits));
 }
+
+#[test]
+fn figures_are_the_same_for_programs() {
+    let metrics = Metrics::default();
+    let tool: Arc<str> = "kb_search".into();
+    for ms in 1..=100 {
+        let error = (ms % 10 == 0).then_some(ErrorType::Transient);
+        let took = Duration::from_millis(ms);
+        metrics.executed(&tool, Sample { size: 400, took, error, slow: ms > 90 });
+    }
+    metrics.refused(&tool, "budget");
+    metrics.replayed(&tool);
+    metrics.session_began(Mode::Voice);
+    let figures = metrics.figures();
+    assert_eq!((figures.text, figures.voice, figures.total), (0, 1, 1));
+    let expected = ToolFigures {
+        calls: 100,
+        errors: 10,
+        refused: 1,
+        cache_hits: 1,
+        over_budget: 10,
+        average: 50.5,
+        p50: 50.0,
+        p95: 95.0,
+        p99: 99.0,
+        tokens_average: 100,
+        tokens_p95: 100,
+    };
+    assert_eq!(figures.tools, [(tool, expected)]);
+}

@@ -80,11 +80,11 @@ impl ToolMetrics {
 }
 
 /// Characters divided by four, rounded up.
-fn tokens(characters: f64) -> u64 {
+pub(super) fn tokens(characters: f64) -> u64 {
     (characters / 4.0).ceil() as u64
 }
 
 /// Milliseconds to three places.
-fn ms(value: f64) -> f64 {
+pub(super) fn ms(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0
 }

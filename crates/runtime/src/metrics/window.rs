@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 const SAMPLES: usize = 1_000;
 
 /// The last samples.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Window {
     samples: VecDeque<f64>,
 }

@@ -3,6 +3,7 @@
 mod chat;
 mod completions;
 mod confirmations;
+mod deck;
 mod docs;
 mod health;
 mod me;
@@ -31,7 +32,7 @@ use route::Route;
 
 /// Every path, with what answers and how that is described.
 fn table() -> Vec<Route> {
-    vec![
+    let mut routes = vec![
         Route::at("/api/chat").post(chat::post, chat::described()),
         Route::at("/api/chat/{id}/stream").get(chat::resume, chat::resume_described()),
         Route::at("/api/confirmations").post(confirmations::post, confirmations::described()),
@@ -52,7 +53,9 @@ fn table() -> Vec<Route> {
         Route::at("/openapi.json").get(openapi::get, openapi::described()),
         Route::at("/").get(page::get, page::described()),
         Route::at("/docs").get(docs::get, docs::described()),
-    ]
+    ];
+    routes.extend(deck::routes());
+    routes
 }
 
 /// The whole API behind its guard.

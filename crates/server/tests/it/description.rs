@@ -77,7 +77,7 @@ async fn every_example_of_a_body_works() {
             sent += 1;
         }
     }
-    assert_eq!(sent, 5);
+    assert_eq!(sent, 7);
 }
 
 #[tokio::test]
@@ -117,6 +117,13 @@ async fn what_the_server_says_is_as_it_is_described() {
         ("/readyz", "", 200),
         ("/openapi.json", "", 200),
         ("/docs", "", 200),
+        ("/api/deck/overview", "", 200),
+        ("/api/deck/series", "", 200),
+        ("/api/deck/sessions", "", 200),
+        ("/api/deck/sessions/{id}", "none", 404),
+        ("/api/deck/audit", "", 200),
+        ("/api/deck/registry", "", 200),
+        ("/api/deck/blocks", "", 200),
     ];
     for (path, id, status) in gets {
         let answer = world.get(&path.replace("{id}", id)).with("cookie", &cookie).send().await;

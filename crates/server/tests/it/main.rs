@@ -3,6 +3,7 @@
 
 mod blocked;
 mod confirmations;
+mod deck;
 mod description;
 mod draining;
 mod http;

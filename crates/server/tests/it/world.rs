@@ -1,6 +1,7 @@
 //! A server with one tool and a model that does what it is told.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -18,10 +19,13 @@ use quarterdeck_contracts::{
     ModelMessage, ModelPart, ModelReply, PartContent, Provider, Store, Table, ToolError, Usage,
     native_source_hash,
 };
+use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{Clock, Hosts, NativeHost, Orchestrator, Parts, Registry};
-use quarterdeck_server::{App, Deck, Identity, Settings, serve};
+use quarterdeck_server::{
+    App, Change, Deck, Feed, Identity, Operations, RegistryChange, Settings, Trail, serve,
+};
 use quarterdeck_store::MemoryStore;
-use quarterdeck_testkit::tree;
+use quarterdeck_testkit::{Tree as Files, tree};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
@@ -38,11 +42,15 @@ pub(crate) struct World {
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) orchestrator: Orchestrator,
+    /// The audit trail's file.
+    pub(crate) trail: PathBuf,
+    pub(crate) feed: Arc<Feed>,
     clock: Arc<Shifted>,
     /// Lets the model go on that was told to wait, once for each permit.
     pub(crate) go_on: Arc<Semaphore>,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<()>,
+    _folder: Files,
 }
 
 impl World {
@@ -68,7 +76,15 @@ impl World {
     async fn built(settings: Settings, identity: Identity, speaker: Option<Parrot>) -> Self {
         let store = Arc::new(MemoryStore::default());
         let clock = Arc::new(Shifted::default());
-        let orchestrator = Orchestrator::new(Parts { clock: clock.clone(), ..Parts::new(store.clone()) });
+        let folder = tree("");
+        let path = folder.join("audit.jsonl");
+        let log = Arc::new(AuditLog::open(&path, "test", store.clone()).await.unwrap());
+        let feed = Arc::new(Feed::new(log));
+        let orchestrator = Orchestrator::new(Parts {
+            clock: clock.clone(),
+            audit: feed.clone(),
+            ..Parts::new(store.clone())
+        });
         let registry = Arc::new(registry());
         let go_on = Arc::new(Semaphore::new(0));
         let text = TextAgent::new(TextParts {
@@ -87,7 +103,11 @@ impl World {
                 settings: VoiceSettings::default(),
             })
         });
-        let deck = Deck { text, voice, orchestrator: orchestrator.clone(), registry, identity, settings };
+        let trail = Some(Trail { feed: feed.clone(), path: path.clone(), node: "test".into() });
+        let operations = Operations { trail, change: Some(change()) };
+        let orchestrator_of_app = orchestrator.clone();
+        let deck =
+            Deck { text, voice, orchestrator: orchestrator_of_app, registry, identity, operations, settings };
         let app = App::new(deck);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -95,7 +115,8 @@ impl World {
         let served = tokio::spawn(serve(app, listener, async move {
             let _ = stopped.await;
         }));
-        Self { address, store, orchestrator, clock, go_on, stop: Some(stop), served }
+        let stop = Some(stop);
+        Self { address, store, orchestrator, trail: path, feed, clock, go_on, stop, served, _folder: folder }
     }
 
     pub(crate) fn get(&self, target: &str) -> Ask {
@@ -142,6 +163,13 @@ impl World {
     pub(crate) async fn stopped(self) {
         self.served.await.unwrap();
     }
+}
+
+/// How the registry differs from one that there might have been.
+fn change() -> RegistryChange {
+    let what = "`do` is required".to_owned();
+    let change = Change { tool: "probe".into(), effect: "breaks".into(), what, example: Some(json!({})) };
+    RegistryChange { previous: "1.0.0badcafe".into(), is_breaking: true, changes: vec![change] }
 }
 
 /// The machine's clock, put forward by so many milliseconds.

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 pub(super) use operation::{Operation, event_stream, reference};
 
-use super::{confirmations, table, tools};
+use super::{confirmations, deck, table, tools};
 
 const ABOUT: &str = "\
 A tool runtime for agents that people write to and speak to.
@@ -95,7 +95,9 @@ pub fn document() -> Value {
 
 fn schemas() -> Map<String, Value> {
     let of_routes = vec![("ConfirmationAnswer", confirmations::body_schema()), ("Tool", tools::schema())];
-    let all = [envelope::schemas(), refusals::schemas(), ui::schemas(), completions::schemas(), of_routes];
+    let of_deck = deck::schemas();
+    let all =
+        [envelope::schemas(), refusals::schemas(), ui::schemas(), completions::schemas(), of_routes, of_deck];
     all.into_iter().flatten().map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 

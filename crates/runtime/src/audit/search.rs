@@ -1,0 +1,241 @@
+//! Finding the latest lines of a trail, however long it is: it is read from its end, and no further than somebody wants.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::query::{Filter, matches_filter};
+
+/// How much is read at once.
+const CHUNK: u64 = 256 << 10;
+/// The longest line that is looked at. Ours are far shorter; a longer one is damage.
+const LONGEST: usize = 1 << 20;
+/// How much is found at once.
+const MOST_FOUND: usize = 4 << 20;
+/// Lines of several sessions may be a moment out of order; after so many that are too old, all further ones are.
+const TOO_OLD: usize = 256;
+
+/// Which lines are wanted, and how far to look for them.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    /// What they must match.
+    pub filter: Filter,
+    /// What they must hold, in whatever case.
+    pub text: Option<String>,
+    /// Where to begin: where an earlier search ended, or at the end of the trail.
+    pub before: Option<u64>,
+    /// How many lines to find.
+    pub most: usize,
+    /// How many bytes to look at.
+    pub most_bytes: u64,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// The lines, the newest first.
+    pub lines: Vec<Value>,
+    /// Where to go on; `None` when there is nothing older.
+    pub next: Option<u64>,
+    /// How many bytes were looked at.
+    pub looked_at: u64,
+}
+
+/// Searches a trail from its end. It blocks.
+pub fn search(path: &Path, wanted: &Search) -> io::Result<Found> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::default()),
+        Err(error) => return Err(error),
+    };
+    let length = file.seek(SeekFrom::End(0))?;
+    let begin = wanted.before.unwrap_or(length).min(length);
+    let mut lines =
+        Backwards { file, position: begin, pending: Vec::new(), is_too_long: false, has_end: false };
+    let mut found = Found::default();
+    let needle = wanted.text.as_deref().map(str::to_lowercase);
+    let (mut bytes, mut too_old) = (0, 0);
+    while let Some((start, line)) = lines.previous()? {
+        found.looked_at = begin - start;
+        if may_match(&line, &wanted.filter, needle.as_deref())
+            && let Ok(value) = serde_json::from_str::<Value>(&line)
+            && value.is_object()
+            && matches_filter(&value, &wanted.filter)
+        {
+            bytes += line.len();
+            found.lines.push(value);
+        }
+        too_old = if is_before(&line, wanted.filter.since.as_deref()) { too_old + 1 } else { 0 };
+        if too_old >= TOO_OLD {
+            return Ok(found);
+        }
+        let is_enough = found.lines.len() >= wanted.most || bytes >= MOST_FOUND;
+        if is_enough || found.looked_at >= wanted.most_bytes {
+            found.next = (start > 0).then_some(start);
+            return Ok(found);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a line is worth parsing: what must be in it is there.
+fn may_match(line: &str, filter: &Filter, needle: Option<&str>) -> bool {
+    let Filter { event, client, session, tool, error, .. } = filter;
+    let is_plain =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte));
+    // What JSON may write in another way is left to the parser.
+    let holds = |wanted: &Option<String>| {
+        wanted.as_deref().is_none_or(|wanted| !is_plain(wanted) || line.contains(wanted))
+    };
+    [session, client, tool, event, error].into_iter().all(holds)
+        && needle.is_none_or(|needle| line.to_lowercase().contains(needle))
+}
+
+/// Whether a line is from before a time. Times are compared as text, as the lines are written.
+fn is_before(line: &str, since: Option<&str>) -> bool {
+    let Some(since) = since else { return false };
+    let time = line.split_once("\"time\":\"").and_then(|(_, rest)| rest.split('"').next());
+    time.is_some_and(|time| time < since)
+}
+
+/// The lines of a file, the last one first.
+struct Backwards {
+    file: File,
+    /// Everything before this has not been read.
+    position: u64,
+    /// What was read after it and has not been given.
+    pending: Vec<u8>,
+    /// Whether more than is kept of a line was read.
+    is_too_long: bool,
+    /// Whether the end of the last line was seen. What comes after it is still being written.
+    has_end: bool,
+}
+
+impl Backwards {
+    /// The line before, and where it begins. What is no text is passed.
+    fn previous(&mut self) -> io::Result<Option<(u64, String)>> {
+        loop {
+            let end = self.pending.iter().rposition(|byte| *byte == b'\n');
+            if end.is_none() && self.position > 0 {
+                self.read_more()?;
+                continue;
+            }
+            let start = end.map_or(0, |end| end + 1);
+            let line = self.pending.split_off(start);
+            if end.is_none() && line.is_empty() {
+                return Ok(None);
+            }
+            self.pending.truncate(end.unwrap_or(0));
+            let is_whole = std::mem::replace(&mut self.has_end, true);
+            let is_too_long = std::mem::take(&mut self.is_too_long);
+            if let Ok(line) = String::from_utf8(line)
+                && is_whole
+                && !is_too_long
+            {
+                return Ok(Some((self.position + start as u64, line)));
+            }
+        }
+    }
+
+    fn read_more(&mut self) -> io::Result<()> {
+        if self.pending.len() > LONGEST {
+            self.pending.clear();
+            self.is_too_long = true;
+        }
+        let size = CHUNK.min(self.position);
+        self.position -= size;
+        self.file.seek(SeekFrom::Start(self.position))?;
+        let mut chunk = Vec::with_capacity(size as usize + self.pending.len());
+        (&mut self.file).take(size).read_to_end(&mut chunk)?;
+        chunk.append(&mut self.pending);
+        self.pending = chunk;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn trail(text: &str) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    fn line(number: u64, session: &str) -> String {
+        let time = format!("2026-01-01T00:{:02}:{:02}.000Z", number / 60 % 60, number % 60);
+        format!("{}\n", json!({ "seq": number, "event": "e", "time": time, "sessionId": session }))
+    }
+
+    fn numbers(found: &Found) -> Vec<u64> {
+        found.lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect()
+    }
+
+    fn wanted() -> Search {
+        Search { most: 100, most_bytes: u64::MAX, ..Search::default() }
+    }
+
+    #[test]
+    fn pages_follow_each_other_without_a_gap() {
+        let text: String =
+            (1..=2_500).map(|number| line(number, &"x".repeat(number as usize % 300))).collect();
+        let file = trail(&text);
+        let (mut seen, mut before) = (Vec::new(), None);
+        loop {
+            let found = search(file.path(), &Search { before, most: 7, ..wanted() }).unwrap();
+            seen.extend(numbers(&found));
+            before = found.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, (1..=2_500).rev().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn only_what_matches_is_found_and_what_is_being_written_is_not() {
+        let text = format!("{}{}[]\nno json\n{}{{\"seq\":9", line(1, "ann"), line(2, "ben"), line(3, "Ann"));
+        let file = trail(&text);
+        let by = |change: fn(&mut Search)| {
+            let mut search_for = wanted();
+            change(&mut search_for);
+            numbers(&search(file.path(), &search_for).unwrap())
+        };
+        assert_eq!(by(|_| {}), [3, 2, 1]);
+        assert_eq!(by(|wanted| wanted.filter.session = Some("ann".into())), [1]);
+        assert_eq!(by(|wanted| wanted.text = Some("ANN".into())), [3, 1]);
+        assert_eq!(by(|wanted| wanted.filter.since = Some("2026-01-01T00:00:02".into())), [3, 2]);
+        assert_eq!(by(|wanted| wanted.filter.session = Some("\"".into())), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn it_looks_no_further_than_it_may_and_says_where_it_stopped() {
+        let text: String = (1..=1_000).map(|number| line(number, "ann")).collect();
+        let file = trail(&text);
+        let filter = Filter { session: Some("nobody".into()), ..Filter::default() };
+        let found = search(file.path(), &Search { filter, most_bytes: 10_000, ..wanted() }).unwrap();
+        assert!((10_000..10_200).contains(&found.looked_at), "{}", found.looked_at);
+        assert_eq!(found.next, Some(text.len() as u64 - found.looked_at));
+        let since = Some("2026-01-01T00:16:39".to_owned());
+        let filter = Filter { since, ..Filter::default() };
+        let found = search(file.path(), &Search { filter, ..wanted() }).unwrap();
+        assert_eq!((numbers(&found), found.next), (vec![1_000, 999], None));
+        assert!(found.looked_at < text.len() as u64 / 2, "what is too old is not looked at");
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed() {
+        let text =
+            format!("{}{{\"seq\":7,\"x\":\"{}\"}}\n{}", line(1, "a"), "x".repeat(3 << 20), line(2, "a"));
+        let found = search(trail(&text).path(), &wanted()).unwrap();
+        assert_eq!(numbers(&found), [2, 1]);
+        assert_eq!(search(Path::new("/nowhere/at/all"), &wanted()).unwrap(), Found::default());
+    }
+}

@@ -1,0 +1,220 @@
+//! The figures over time: samples in two rings, one for the last hour and one for the last two days.
+//!
+//! What is counted since the start becomes what was counted between two samples, so that a chart shows how it goes and
+//! not how long the server has run.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use quarterdeck_runtime::{Figures, ToolFigures};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// How often the figures are looked at.
+pub(crate) const EVERY: Duration = Duration::from_secs(10);
+/// How many samples the last hour has.
+const HOUR: usize = 360;
+/// How many samples make one of the longer ring: five minutes.
+const COARSE: u64 = 30;
+/// How many samples two days have.
+const DAYS: usize = 576;
+/// Of how many tools figures are kept. The busiest count.
+const TOOLS: usize = 200;
+
+/// Which stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Range {
+    /// The last hour, every ten seconds.
+    Hour,
+    /// The last two days, every five minutes.
+    Days,
+}
+
+/// Samples of the figures.
+#[derive(Default)]
+pub(crate) struct Series {
+    rings: Mutex<Rings>,
+}
+
+#[derive(Default)]
+struct Rings {
+    taken: u64,
+    hour: VecDeque<Sample>,
+    days: VecDeque<Sample>,
+}
+
+struct Sample {
+    at_ms: u64,
+    text: u64,
+    voice: u64,
+    /// By tool, in order.
+    tools: Vec<(Arc<str>, ToolFigures)>,
+}
+
+/// What a tool has done lately.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Lately {
+    pub(crate) calls: u64,
+    pub(crate) errors: u64,
+}
+
+impl Series {
+    /// Keeps the figures of a moment.
+    pub(crate) fn take(&self, at_ms: u64, figures: Figures) {
+        let Figures { text, voice, mut tools, .. } = figures;
+        if tools.len() > TOOLS {
+            tools.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.calls));
+            tools.truncate(TOOLS);
+            tools.sort_by(|one, other| one.0.cmp(&other.0));
+        }
+        let mut rings = self.lock();
+        if rings.taken.is_multiple_of(COARSE) {
+            push(&mut rings.days, Sample { at_ms, text, voice, tools: tools.clone() }, DAYS);
+        }
+        push(&mut rings.hour, Sample { at_ms, text, voice, tools }, HOUR);
+        rings.taken += 1;
+    }
+
+    /// What every tool has done within the last hour, as far as anybody has looked.
+    pub(crate) fn lately(&self) -> BTreeMap<Arc<str>, Lately> {
+        let rings = self.lock();
+        let (Some(first), Some(last)) = (rings.hour.front(), rings.hour.back()) else {
+            return BTreeMap::new();
+        };
+        let each = last.tools.iter().map(|(tool, figures)| {
+            // At the first sample of all nothing had been called; a full ring begins in the middle.
+            let before = if rings.hour.len() == HOUR { first.of(tool) } else { ToolFigures::default() };
+            let calls = figures.calls.saturating_sub(before.calls);
+            (tool.clone(), Lately { calls, errors: figures.errors.saturating_sub(before.errors) })
+        });
+        each.collect()
+    }
+
+    /// The samples of a range after a moment, in columns.
+    pub(crate) fn columns(&self, range: Range, after_ms: u64) -> Value {
+        let rings = self.lock();
+        let (ring, every) = match range {
+            Range::Hour => (&rings.hour, EVERY),
+            Range::Days => (&rings.days, EVERY * COARSE as u32),
+        };
+        let skipped = ring.iter().take_while(|sample| sample.at_ms <= after_ms).count();
+        // What lies before the first is needed to tell what has been added to it.
+        let wanted: Vec<(&Sample, Option<&Sample>)> = (skipped..ring.len())
+            .map(|place| (&ring[place], place.checked_sub(1).map(|before| &ring[before])))
+            .collect();
+        let mut names: Vec<&Arc<str>> =
+            wanted.iter().flat_map(|(sample, _)| sample.tools.iter().map(|(tool, _)| tool)).collect();
+        names.sort_unstable();
+        names.dedup();
+        let tools: BTreeMap<&str, Value> =
+            names.into_iter().map(|tool| (&**tool, of_tool(tool, &wanted))).collect();
+        let column =
+            |of: fn(&Sample) -> u64| -> Vec<u64> { wanted.iter().map(|(sample, _)| of(sample)).collect() };
+        json!({
+            "everyMs": every.as_millis() as u64,
+            "at": column(|sample| sample.at_ms),
+            "text": column(|sample| sample.text),
+            "voice": column(|sample| sample.voice),
+            "tools": tools,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rings> {
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sample {
+    fn of(&self, tool: &str) -> ToolFigures {
+        let place = self.tools.binary_search_by(|(known, _)| (**known).cmp(tool));
+        place.map_or_else(|_| ToolFigures::default(), |place| self.tools[place].1)
+    }
+}
+
+fn of_tool(tool: &str, wanted: &[(&Sample, Option<&Sample>)]) -> Value {
+    let pairs: Vec<(ToolFigures, Option<ToolFigures>)> = wanted
+        .iter()
+        .map(|(sample, before)| (sample.of(tool), before.map(|before| before.of(tool))))
+        .collect();
+    // Nobody knows what came before the first sample of all.
+    let added = |of: fn(&ToolFigures) -> u64| -> Vec<u64> {
+        pairs
+            .iter()
+            .map(|(now, before)| before.map_or(0, |before| of(now).saturating_sub(of(&before))))
+            .collect()
+    };
+    let is = |of: fn(&ToolFigures) -> f64| -> Vec<f64> { pairs.iter().map(|(now, _)| of(now)).collect() };
+    json!({
+        "calls": added(|figures| figures.calls),
+        "errors": added(|figures| figures.errors),
+        "refused": added(|figures| figures.refused),
+        "p50": is(|figures| figures.p50),
+        "p95": is(|figures| figures.p95),
+        "tokens": is(|figures| figures.tokens_average as f64),
+        "tokensP95": is(|figures| figures.tokens_p95 as f64),
+    })
+}
+
+fn push(ring: &mut VecDeque<Sample>, sample: Sample, most: usize) {
+    if ring.len() == most {
+        ring.pop_front();
+    }
+    ring.push_back(sample);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(calls: u64, errors: u64) -> Figures {
+        let tool = ToolFigures { calls, errors, p50: 1.5, ..ToolFigures::default() };
+        Figures { text: 1, tools: vec![("probe".into(), tool)], ..Figures::default() }
+    }
+
+    #[test]
+    fn columns_hold_what_was_added_between_two_samples() {
+        let series = Series::default();
+        series.take(10, Figures::default());
+        series.take(20, figures(3, 1));
+        series.take(30, figures(5, 1));
+        let columns = series.columns(Range::Hour, 0);
+        assert_eq!(columns["at"], json!([10, 20, 30]));
+        assert_eq!(columns["text"], json!([0, 1, 1]));
+        assert_eq!(columns["tools"]["probe"]["calls"], json!([0, 3, 2]));
+        assert_eq!(columns["tools"]["probe"]["errors"], json!([0, 1, 0]));
+        assert_eq!(columns["tools"]["probe"]["p50"], json!([0.0, 1.5, 1.5]));
+        let newer = series.columns(Range::Hour, 20);
+        assert_eq!((&newer["at"], &newer["tools"]["probe"]["calls"]), (&json!([30]), &json!([2])));
+        assert_eq!(series.columns(Range::Days, 0)["at"], json!([10]));
+        assert_eq!(series.lately()["probe"], Lately { calls: 5, errors: 1 });
+    }
+
+    #[test]
+    fn rings_are_bounded_and_an_hour_is_forgotten_after_an_hour() {
+        let series = Series::default();
+        for sample in 0..20_000 {
+            series.take(sample * 10, figures(sample, 0));
+        }
+        let (hour, days) = (series.columns(Range::Hour, 0), series.columns(Range::Days, 0));
+        assert_eq!(hour["at"].as_array().unwrap().len(), HOUR);
+        assert_eq!(days["at"].as_array().unwrap().len(), DAYS);
+        assert_eq!(days["tools"]["probe"]["calls"][1], COARSE);
+        assert_eq!(series.lately()["probe"].calls, HOUR as u64 - 1);
+    }
+
+    #[test]
+    fn of_very_many_tools_the_busiest_are_kept() {
+        let series = Series::default();
+        let tool = |number: u64| {
+            let figures = ToolFigures { calls: number, ..ToolFigures::default() };
+            (format!("t{number:04}").into(), figures)
+        };
+        let tools = (0..1_000).map(tool).collect();
+        series.take(1, Figures { tools, ..Figures::default() });
+        let lately = series.lately();
+        assert_eq!(lately.len(), TOOLS);
+        assert_eq!(lately["t0999"].calls, 999);
+    }
+}

@@ -1,0 +1,31 @@
+//! What operators see and do.
+
+mod access;
+mod acting;
+mod following;
+mod looking;
+mod playing;
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// Somebody who has called the tool and approved it: their cookie, who they are, and their session.
+async fn somebody(world: &World) -> (String, String, String) {
+    let cookie = world.newcomer().await;
+    let asked =
+        world.post("/api/chat", &json!({ "message": "call it" })).with("cookie", &cookie).send().await;
+    let session = asked.event("start")["messageMetadata"]["sessionId"].as_str().unwrap().to_owned();
+    let token = &asked.event("data-confirmation")["data"]["token"];
+    let body = json!({ "token": token, "approve": true });
+    let approved = world.post("/api/confirmations", &body).with("cookie", &cookie).send().await;
+    assert_eq!(approved.status, 200);
+    let client = world.client_of(&cookie).await;
+    (cookie, client, session)
+}
+
+async fn get(world: &World, path: &str) -> Value {
+    let answer = world.get(&format!("/api/deck/{path}")).send().await;
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    answer.json()
+}
