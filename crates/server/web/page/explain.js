@@ -27,7 +27,7 @@ const byType = {
 /** @type {Record<string, string>} */
 const byGate = {
   arguments: 'VALIDATION', well_formed: 'VALIDATION', known_tool: 'NOT_FOUND', mode: 'MODE_RESTRICTED', budget: 'BUDGET_EXCEEDED',
-  repetition: 'LOOP_DETECTED', availability: 'UNAVAILABLE', confirmation: 'CONFIRMATION_REQUIRED',
+  loop: 'LOOP_DETECTED', availability: 'UNAVAILABLE', confirmation: 'CONFIRMATION_REQUIRED',
 };
 
 /** What a type of refusal means. @param {string | undefined} type */

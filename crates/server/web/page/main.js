@@ -39,7 +39,7 @@ function draw() {
 
 /** @param {import('./model.js').Block} pause */
 function pause(pause) {
-  telephone.hangUp();
+  // A call is ended by the server, after its last words.
   block.show(pause);
   composer.hidden = true;
 }

@@ -23,7 +23,7 @@ export class MessageView extends HTMLElement {
   /** @param {Message} message @param {Records} records */
   update(message, records) {
     this.message = message;
-    this.dataset.testid = 'message';
+    this.dataset.testid = message.isSpoken ? 'caption' : 'message';
     this.dataset.role = message.role;
     this.dataset.state = message.isOpen ? 'open' : 'done';
     this.classList.toggle('spoken', message.isSpoken === true);

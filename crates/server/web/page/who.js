@@ -15,6 +15,7 @@ export function showWho(chip, more, me) {
     h('h2', {}, 'Who answers'),
     h('dl', { class: 'fields' }, h('dt', {}, 'in writing'), h('dd', {}, me.model), h('dt', {}, 'in speech'), h('dd', {}, me.voice?.model ?? 'nobody: voice is off')),
     isRehearsal && h('p', {}, 'No key is set, so the built-in rehearsal answers. It is no language model: it searches, quotes, books, asks and explains refusals by rule, and everything around it is real.'),
+    me.voice?.isRehearsal && h('p', {}, 'Calls are held with the built-in simulator. It hears that you speak, but it understands only what is typed.'),
     isRehearsal && h('p', {}, 'Set ', h('code', {}, 'GEMINI_API_KEY'), ', ', h('code', {}, 'OPENAI_API_KEY'), ', ', h('code', {}, 'OPENAI_BASE_URL'), ' or ', h('code', {}, 'ANTHROPIC_API_KEY'), ' and start again for a real model.'),
   );
 }

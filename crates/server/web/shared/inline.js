@@ -10,11 +10,11 @@ import { h } from './dom.js';
 
 const patterns = [
   { name: 'code', at: /(`+)(.+?)\1(?!`)/ },
-  { name: 'link', at: /\[([^\]\n]+)\]\(([^)\s]+)\)/ },
+  { name: 'link', at: /\[([^\]\n]+)\]\(((?:[^()\s]|\([^()\s]*\))+)\)/ },
   { name: 'cite', at: /\[([a-z][a-z0-9_-]*:[\w./-]+(?:\s*[,;]\s*[a-z][a-z0-9_-]*:[\w./-]+)*)\]/ },
   { name: 'strong', at: /\*\*(?=\S)(.+?)(?<=\S)\*\*/ },
   { name: 'emphasis', at: /(?<![\w*])\*(?=[^\s*])([^*]+?)(?<=\S)\*(?!\w)|(?<!\w)_(?=\S)([^_]+?)(?<=\S)_(?!\w)/ },
-  { name: 'address', at: /\bhttps?:\/\/[^\s<>()]+[^\s<>().,;:!?'"]/ },
+  { name: 'address', at: /\bhttps?:\/\/(?:[^\s<>()]|\([^\s<>()]*\))*(?:[^\s<>().,;:!?'"]|\([^\s<>()]*\))/ },
 ];
 
 /**
@@ -70,7 +70,7 @@ function made(name, match, cite) {
     case 'emphasis':
       return [h('em', {}, ...inline(match[1] ?? match[2], cite))];
     case 'cite':
-      return match[1].split(/\s*[,;]\s*/).map((id) => cite(id, null) ?? document.createTextNode(`[${id}]`));
+      return match[1].split(/\s*[,;]\s*/).map((id) => cite(id, null) ?? h('code', {}, id));
     case 'link':
       return linked(match[1], match[2], cite);
     default:

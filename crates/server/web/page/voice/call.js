@@ -199,8 +199,12 @@ export class Call extends EventTarget {
       case 'timeout':
         this.#tell('blocked', { timeoutUntil: told.timeoutUntil, message: told.farewellMessage ?? '' });
         break;
+      case 'message':
+        // What a tool says to the page is in its own words, and of those we know one.
+        if (told.data?.type === 'timeout') this.#told(told.data);
+        break;
       case 'session_end':
-        this.#end({ text: told.textResponse || told.closingMessage || '', notice: 'The call has ended.' });
+        this.#end({ text: told.textResponse || unsaid(told.closingMessage, captions), notice: 'The call has ended.' });
         break;
       case 'going_away':
         this.#tell('notice', 'The server is about to restart. The call goes on when it is back.');
@@ -259,6 +263,11 @@ export class Call extends EventTarget {
   #tell(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
+}
+
+/** Words for the end, unless they were heard already. @param {string | null} words @param {Captions} captions */
+function unsaid(words, captions) {
+  return words && !captions.includes(words) ? words : '';
 }
 
 /** @param {unknown} error */

@@ -1,7 +1,7 @@
 // What is said in a call, as messages: pieces that stand follow each other, a guess is replaced by what comes next.
 
 import { newId } from '../../shared/api.js';
-import { newMessage, outcome, settle, toolOf } from '../model.js';
+import { newMessage, outcome, settle, textOf, toolOf } from '../model.js';
 
 /** @typedef {import('../model.js').Message} Message */
 /** @typedef {import('../model.js').TextPart} TextPart */
@@ -63,6 +63,11 @@ export class Captions {
   /** Whether a call of the agent is under way. */
   get isLooking() {
     return this.#all.some((message) => message.parts.some((part) => part.kind === 'tool' && part.state === 'running'));
+  }
+
+  /** Whether the agent has said this. @param {string} words */
+  includes(words) {
+    return this.#all.some((message) => message.role === 'assistant' && textOf(message).includes(words));
   }
 
   /** Whatever comes next is another utterance. */

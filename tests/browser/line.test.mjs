@@ -1,0 +1,202 @@
+// The page's end of a call, against a server that is played here: what a server may do that ours does rarely.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startBrowser, visit } from './support/browser.mjs';
+import { startDeck } from './support/deck.mjs';
+import { speak } from './support/microphone.mjs';
+
+let deck;
+let browser;
+let microphone;
+
+before(async () => {
+  microphone = speak([1, 'Hello there, can you hear me?']);
+  [deck, browser] = await Promise.all([startDeck(), startBrowser({ microphone: microphone.file })]);
+});
+
+after(async () => {
+  await browser?.close();
+  await deck?.remove();
+  microphone?.remove();
+});
+
+const ready = { type: 'ready', sessionId: 'ses_1', resumeToken: 'token-1', resumed: false, toolsVersion: '1', provider: 'played' };
+/** So many seconds of a tone, as the server sends them. */
+const tone = (seconds) => Buffer.from(Int16Array.from({ length: 24_000 * seconds }, (_, at) => 8_000 * Math.sin(at / 12)).buffer);
+
+/** A visitor who is in a call with us. */
+async function inCall(options = {}) {
+  const visitor = await visit(browser, deck, options);
+  const calls = [];
+  await visitor.page.routeWebSocket(/\/voice$/, (socket) => {
+    const call = { socket, heard: [], audio: 0, tell: (message) => socket.send(JSON.stringify(message)) };
+    calls.push(call);
+    socket.onMessage((message) => {
+      if (typeof message !== 'string') return void (call.audio += message.length);
+      call.heard.push(JSON.parse(message));
+      if (call.heard.at(-1).type === 'start') call.tell({ ...ready, resumed: call.heard.at(-1).resumeToken === 'token-1' });
+    });
+  });
+  await visitor.by('voice-start').click();
+  const state = (text) => visitor.by('voice-state').filter({ hasText: text }).waitFor();
+  await state('Listening');
+  const until = async (holds, what) => {
+    for (const end = Date.now() + 10_000; !holds(); ) {
+      assert.ok(Date.now() < end, `in vain: ${what}`);
+      await visitor.page.waitForTimeout(20);
+    }
+  };
+  return { ...visitor, calls, state, until };
+}
+
+test('audio is played to its end, and then reported as heard', async () => {
+  const { calls: [call], state, until, leave } = await inCall();
+  call.socket.send(tone(0.6));
+  await state('Speaking');
+  assert.equal(call.heard.some((message) => message.type === 'playback'), false, 'not before it was heard');
+  await until(() => call.heard.some((message) => message.state === 'drained'), 'drained');
+  await state('Listening');
+  await leave();
+});
+
+test('a word shorter than what is gathered before playing is heard too', async () => {
+  const { calls: [call], until, leave } = await inCall();
+  call.socket.send(tone(0.04));
+  await until(() => call.heard.some((message) => message.state === 'drained'), 'drained');
+  await leave();
+});
+
+test('an interruption silences at once', async () => {
+  const { page, by, calls: [call], state, leave } = await inCall();
+  call.tell({ type: 'transcript', role: 'assistant', text: 'A long story', final: true });
+  call.socket.send(tone(20));
+  await state('Speaking');
+  call.tell({ type: 'interrupted' });
+  const began = Date.now();
+  await state('Listening');
+  assert.ok(Date.now() - began < 1_000, `${Date.now() - began} ms`);
+  await page.waitForTimeout(300);
+  assert.equal(await by('voice-state').innerText(), 'Listening', 'and nothing of it comes back');
+  await leave();
+});
+
+test('who silences the agent does not hear what was on its way', async () => {
+  const { page, by, calls: [call], state, until, leave } = await inCall();
+  call.socket.send(tone(5));
+  await state('Speaking');
+  await by('voice-interrupt').click();
+  await until(() => call.heard.some((message) => message.type === 'interrupt'), 'interrupt');
+  call.socket.send(tone(5));
+  await page.waitForTimeout(400);
+  assert.equal(await by('voice-state').innerText(), 'Listening');
+  call.tell({ type: 'interrupted' });
+  call.socket.send(tone(1));
+  await state('Speaking');
+  await leave();
+});
+
+test('captions grow by what stands, and guesses are replaced', async () => {
+  const { by, calls: [call], leave } = await inCall();
+  const says = (role, text, final) => call.tell({ type: 'transcript', role, text, final });
+  says('user', 'Who design', false);
+  says('user', 'Who designed', false);
+  await by('caption').filter({ hasText: /^Who designed$/ }).waitFor();
+  says('user', 'Who designed the ', true);
+  says('user', 'From', false);
+  says('user', 'Fram?', true);
+  await by('caption').filter({ hasText: /^Who designed the Fram\?$/ }).waitFor();
+  says('assistant', 'Colin ', true);
+  says('assistant', 'Archer.', true);
+  await by('caption').filter({ hasText: /^Colin Archer\.$/ }).waitFor();
+  call.tell({ type: 'turn_complete' });
+  says('assistant', 'Anything else?', true);
+  await by('caption').nth(2).waitFor();
+  assert.equal(await by('caption').count(), 3);
+  await leave();
+});
+
+test('calls are shown as they go, and a question is answered on the line', async () => {
+  const { by, calls: [call], state, until, leave } = await inCall();
+  call.tell({ type: 'tool_call', callId: 'c1', name: 'calendar_create_event', args: { title: 'Tea' } });
+  await state('Looking something up');
+  call.tell({ type: 'progress', callId: 'c1', text: 'still looking' });
+  await by('tool-card').filter({ hasText: 'still looking' }).waitFor();
+  const question = { callId: 'c1', token: 'qdc_1', tool: 'calendar_create_event', args: { title: 'Tea' }, preview: 'Book “Tea”', expires: Date.now() + 60_000 };
+  call.tell({ type: 'confirmation_request', ...question });
+  await by('confirm-approve').click();
+  await until(() => call.heard.some((message) => message.type === 'confirm'), 'confirm');
+  assert.deepEqual(call.heard.find((message) => message.type === 'confirm'), { type: 'confirm', token: 'qdc_1', approve: true });
+  call.tell({ type: 'tool_result', callId: 'c1', ok: true, duration: 12 });
+  await by('confirm-title').filter({ hasText: 'Approved and done.' }).waitFor();
+  await by('tool-card').filter({ hasText: 'done · 12 ms' }).waitFor();
+  call.tell({ type: 'tool_call', callId: 'c2', name: 'kb_search', args: { query: 'x' } });
+  call.tell({ type: 'tool_result', callId: 'c2', ok: false, duration: 0, error: { type: 'BUDGET_EXCEEDED', message: 'No more.', retryable: false } });
+  await by('tool-card').filter({ hasText: 'refused' }).waitFor();
+  await leave();
+});
+
+test('the microphone is not sent while the agent speaks, for whoever wants that', async () => {
+  const { page, by, calls: [call], state, until, leave } = await inCall();
+  await until(() => call.audio > 640 * 5, 'the microphone');
+  await by('voice-half-duplex').check();
+  call.socket.send(tone(3));
+  await state('Speaking');
+  const sent = call.audio;
+  await page.waitForTimeout(400);
+  assert.ok(call.audio - sent <= 640 * 3, `${call.audio - sent} bytes`);
+  call.tell({ type: 'interrupted' });
+  await until(() => call.audio - sent > 640 * 10, 'the microphone again');
+  await leave();
+});
+
+test('a server that goes away is called again with what it gave us', async () => {
+  const { page, calls, until, leave } = await inCall();
+  calls[0].tell({ type: 'going_away', inMs: 100 });
+  await page.getByText('The server is about to restart.').waitFor();
+  await calls[0].socket.close({ code: 1001 });
+  await until(() => calls[1]?.heard.length > 0, 'another call');
+  const [start] = calls[1].heard;
+  assert.equal(start.sessionId, 'ses_1');
+  assert.equal(start.resumeToken, 'token-1');
+  await page.getByText('The call goes on.').waitFor();
+  await leave();
+});
+
+test('a call that goes on elsewhere is left alone', async () => {
+  const { page, by, calls, leave } = await inCall();
+  await calls[0].socket.close({ code: 4001 });
+  await page.getByText('The call goes on in another window.').waitFor();
+  await by('voice-start').waitFor();
+  await page.waitForTimeout(500);
+  assert.equal(calls.length, 1);
+  await leave();
+});
+
+test('the end of a call brings its words back to the chat', async () => {
+  const { by, calls: [call], leave } = await inCall();
+  call.tell({ type: 'error', error: { type: 'TRANSIENT', message: 'The model hesitates.', retryable: true } });
+  await by('notice').filter({ hasText: 'The model hesitates.' }).waitFor();
+  call.tell({ type: 'session_end', reason: 'user_requested', closingMessage: 'Bye', textResponse: 'Here is the **list** that you asked for.' });
+  await by('caption').filter({ hasText: 'Here is the list that you asked for.' }).waitFor();
+  await by('voice-start').waitFor();
+  await leave();
+});
+
+test('no microphone, and nobody at the other end, are told in words', async () => {
+  const deaf = await startBrowser();
+  try {
+    const { by, leave } = await visit(deaf, deck);
+    await by('voice-start').click();
+    await by('notice').filter({ hasText: /microphone/i }).waitFor();
+    await by('voice-start').waitFor();
+    await leave();
+  } finally {
+    await deaf.close();
+  }
+  const { page, by, leave } = await visit(browser, deck, { expects: [/WebSocket/] });
+  await page.routeWebSocket(/\/voice$/, (socket) => void socket.close({ code: 1013 }));
+  await by('voice-start').click();
+  await by('notice').filter({ hasText: 'no room for another call' }).waitFor();
+  await leave();
+});

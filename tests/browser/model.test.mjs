@@ -1,0 +1,122 @@
+// The page with a model that does what it is told: what models do that rehearsal never does.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { booking } from '../clients/support/calendar.mjs';
+import { behind } from '../clients/support/deck.mjs';
+import { startPuppet } from '../clients/support/puppet.mjs';
+import { startBrowser, visit } from './support/browser.mjs';
+import { startDeck } from './support/deck.mjs';
+
+let deck;
+let browser;
+let puppet;
+
+before(async () => {
+  puppet = await startPuppet({ refuse: (response) => response.writeHead(400).end('{"error":{"message":"no such model"}}') });
+  const settings = behind(puppet.url, { QUARTERDECK_POLICY__CONFIRMATION_SECONDS: '3' });
+  [deck, browser] = await Promise.all([startDeck(settings), startBrowser()]);
+});
+
+after(async () => {
+  await browser?.close();
+  await deck?.remove();
+  await puppet?.stop();
+});
+
+test('who answers is named', async () => {
+  const { by, leave } = await visit(browser, deck);
+  assert.match(await by('provider').innerText(), /openai\/puppet/);
+  await leave();
+});
+
+test('what a model writes is text, whatever it looks like', async () => {
+  const { page, ask, leave } = await visit(browser, deck);
+  const said = await ask('say <img src=x onerror=alert(1)> **bold** `code` [out](https://example.com/a_(b)) [in](javascript:alert(1)) [no:record]');
+  assert.equal(await said.locator('img, script').count(), 0);
+  assert.match(await said.innerText(), /<img src=x onerror=alert\(1\)> bold code out in no:record/);
+  assert.equal(await said.locator('strong').innerText(), 'bold');
+  const links = said.locator('a');
+  assert.equal(await links.count(), 1, 'only what leads to the web is a link');
+  assert.equal(await links.getAttribute('href'), 'https://example.com/a_(b)');
+  assert.equal(await links.getAttribute('rel'), 'noopener noreferrer');
+  assert.equal(await page.evaluate(() => document.querySelectorAll('[onerror]').length), 0);
+  await leave();
+});
+
+test('a question that nobody answers expires, and does nothing', async () => {
+  const { by, say, ask, leave } = await visit(browser, deck);
+  await say(booking(1));
+  await by('confirm-approve').waitFor();
+  await by('confirm-approve').waitFor({ state: 'hidden' });
+  assert.match(await by('confirm-title').innerText(), /^Expired. Nothing was done/);
+  assert.match(await (await ask('say on we go')).innerText(), /on we go/);
+  await leave();
+});
+
+test('refusals are explained in plain words', async () => {
+  const { by, ask, leave } = await visit(browser, deck);
+  const searches = ['a', 'b', 'c', 'd', 'e', 'f'].map((query) => `call kb_search {"query":"${query}"}`);
+  await ask(searches.join('\n'));
+  const last = by('tool-card').nth(5);
+  assert.match(await last.locator('.tool-state').innerText(), /^refused/);
+  await last.locator('summary').click();
+  assert.match(await last.locator('.tool-body').innerText(), /used up what it may look up/);
+  assert.match(await last.locator('.gate[data-verdict=refused]').innerText(), /budget/);
+  await leave();
+});
+
+test('a model that fails is explained, and can be asked again', async () => {
+  const { by, ask, answer, leave } = await visit(browser, deck);
+  await ask('refuse');
+  assert.match(await by('trouble').innerText(), /does not accept our request/);
+  assert.equal(await by('again').count(), 0, 'what will not help is not offered');
+  assert.match(await (await ask('say better now')).innerText(), /better now/);
+  await answer();
+  await leave();
+});
+
+test('whoever reads further up is left there, and whoever reads the end follows it', async () => {
+  const { page, by, ask, say, leave } = await visit(browser, deck, { viewport: { width: 700, height: 420 } });
+  for (let line = 0; line < 8; line += 1) await ask(`say line ${line}`);
+  await say('slowly');
+  await page.locator('qd-message[data-state=open] .words').waitFor();
+  const scroll = () => page.evaluate(() => {
+    const { scrollTop, scrollHeight, clientHeight } = document.querySelector('#scroll');
+    return { top: scrollTop, left: scrollHeight - scrollTop - clientHeight };
+  });
+  assert.ok((await scroll()).left < 2, 'at the end');
+  await page.evaluate(() => document.querySelector('#scroll').scrollTo(0, 60));
+  await page.getByRole('button', { name: 'Latest' }).waitFor();
+  const before = await page.locator('qd-message').last().innerText();
+  await page.waitForFunction((text) => document.querySelector('qd-message:last-child').innerText.length > text.length + 60, before);
+  assert.equal((await scroll()).top, 60, 'nothing has moved');
+  await page.getByRole('button', { name: 'Latest' }).click();
+  await page.waitForTimeout(300);
+  assert.ok((await scroll()).left < 30, 'and at the end again');
+  await by('send').click();
+  await page.getByText('Stopped.').waitFor();
+  await leave();
+});
+
+test('the keyboard is enough', async () => {
+  const { page, answer, leave } = await visit(browser, deck);
+  await page.keyboard.type('say typed');
+  await page.keyboard.press('Shift+Enter');
+  await page.keyboard.type('say a second line');
+  await page.keyboard.press('Enter');
+  assert.match(await (await answer()).innerText(), /a second line/);
+  await page.keyboard.type(booking(2));
+  await page.keyboard.press('Enter');
+  const deny = page.getByTestId('confirm-deny');
+  await deny.waitFor();
+  // Backwards from the composer stands what came last.
+  for (let step = 0; step < 6 && !(await deny.evaluate((button) => button === document.activeElement)); step += 1) {
+    await page.keyboard.press('Shift+Tab');
+  }
+  await page.keyboard.press('Enter');
+  await answer();
+  assert.match(await page.getByTestId('confirm-title').innerText(), /Denied/);
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'composer', 'the focus goes on where one writes');
+  await leave();
+});

@@ -1,0 +1,99 @@
+// The page's files: how heavy they are, how soon something is seen, and what they may do.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startBrowser, visit } from './support/browser.mjs';
+import { startDeck } from './support/deck.mjs';
+
+/** The most that the page may weigh. */
+const MOST_BYTES = 200_000;
+/** The latest moment at which something is seen, on a machine that does nothing else. */
+const FIRST_PAINT_MS = 100;
+
+let deck;
+let browser;
+
+before(async () => {
+  [deck, browser] = await Promise.all([startDeck(), startBrowser()]);
+});
+
+after(async () => {
+  await browser?.close();
+  await deck?.remove();
+});
+
+test('the page is light, comes from here alone, and is seen at once', async (test) => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const responses = [];
+  page.on('response', (response) => responses.push(response));
+  await page.goto(deck.url, { waitUntil: 'networkidle' });
+  const sizes = await Promise.all(responses.map(async (response) => (await response.body()).length));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  assert.ok(bytes < MOST_BYTES, `${bytes} bytes`);
+  assert.deepEqual(responses.filter((response) => !response.url().startsWith(deck.url)), []);
+  assert.deepEqual(responses.filter((response) => response.status() >= 400), []);
+
+  test.diagnostic(`${bytes} bytes in ${responses.length} answers`);
+
+  // The best of a few: whoever builds on the same machine delays one of them, and what is asked is what the page costs.
+  const paints = [];
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    await page.reload({ waitUntil: 'load' });
+    paints.push(await page.evaluate(firstPaint));
+  }
+  test.diagnostic(`first paint after ${paints.map(Math.round)} ms`);
+  assert.ok(Math.min(...paints) < FIRST_PAINT_MS, `${paints} ms`);
+  await context.close();
+});
+
+test('a page that was loaded before asks for one thing, which has not changed', async () => {
+  const { page, leave } = await visit(browser, deck);
+  const names = [];
+  page.on('requestfinished', async (request) => {
+    const sizes = await request.sizes().catch(() => null);
+    if (sizes && sizes.responseBodySize > 0) names.push(new URL(request.url()).pathname);
+  });
+  await page.reload({ waitUntil: 'networkidle' });
+  assert.deepEqual(names.filter((name) => name.startsWith('/web/')), [], 'files are kept');
+  await leave();
+});
+
+test('files say what they are, and how long they are good for', async () => {
+  const get = (path, headers = {}) => fetch(`${deck.url}${path}`, { headers });
+  const page = await get('/');
+  const html = await page.text();
+  assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
+  assert.equal(page.headers.get('cache-control'), 'no-cache');
+  assert.equal(page.headers.get('x-content-type-options'), 'nosniff');
+  assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
+  assert.match(page.headers.get('permissions-policy'), /microphone=\(self\)/);
+  const policy = page.headers.get('content-security-policy');
+  assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/);
+  assert.doesNotMatch(policy, /unsafe/);
+  assert.doesNotMatch(html, /<script>|<style|style="|onclick=/);
+  const again = await get('/', { 'if-none-match': page.headers.get('etag') });
+  assert.equal(again.status, 304);
+  assert.equal(await again.text(), '');
+
+  const [path] = html.match(/\/web\/\w+\/page\/main\.js/);
+  const script = await get(path);
+  assert.equal(script.headers.get('content-type'), 'text/javascript; charset=utf-8');
+  assert.match(script.headers.get('cache-control'), /immutable/);
+  assert.equal((await get(path, { 'if-none-match': script.headers.get('etag') })).status, 304);
+  const old = await get('/web/0/page/main.js');
+  assert.equal(old.headers.get('cache-control'), 'no-cache', 'a page from before an upgrade still works');
+  assert.equal((await get('/web/0/page/no-such.js')).status, 404);
+  assert.equal((await get('/web/0/..%2f..%2fCargo.toml')).status, 404);
+});
+
+/** When the browser had painted something. */
+function firstPaint() {
+  return new Promise((resolve) => {
+    const observer = new PerformanceObserver((list) => {
+      const [entry] = list.getEntriesByName('first-contentful-paint');
+      if (entry) resolve(entry.startTime);
+    });
+    observer.observe({ type: 'paint', buffered: true });
+  });
+}

@@ -1,0 +1,35 @@
+// Pictures of the page for the README. They are taken anew when UPDATE_SCREENSHOTS is 1, and have to be there otherwise.
+
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startBrowser, visit } from './support/browser.mjs';
+import { startDeck } from './support/deck.mjs';
+
+const images = fileURLToPath(new URL('../../docs/images/', import.meta.url));
+
+test('the pictures of the page are there', { timeout: 120_000 }, async () => {
+  if (process.env.UPDATE_SCREENSHOTS === '1') await take();
+  for (const name of ['page-light.png', 'page-dark.png']) assert.ok(existsSync(`${images}${name}`), name);
+});
+
+async function take() {
+  mkdirSync(images, { recursive: true });
+  const [deck, browser] = await Promise.all([startDeck(), startBrowser()]);
+  try {
+    for (const colorScheme of ['light', 'dark']) {
+      const settings = { colorScheme, reducedMotion: 'reduce', viewport: { width: 1000, height: 800 }, deviceScaleFactor: 1.5 };
+      const { page, by, ask, say, leave } = await visit(browser, deck, settings);
+      await ask('Who designed the Fram?');
+      await say('Book a meeting tomorrow at 10:00 with ann@example.com');
+      await by('confirm-approve').waitFor();
+      await page.waitForTimeout(500);
+      await page.screenshot({ path: `${images}page-${colorScheme}.png` });
+      await leave();
+    }
+  } finally {
+    await browser.close();
+    await deck.remove();
+  }
+}
