@@ -10,10 +10,10 @@ use super::call::Call;
 use super::line::{Gone, HangUp, Line, Told};
 
 /// Past this much that waits for the page, the model is not listened to: it would only wait here instead.
-const CONGESTED: usize = 64 << 10;
+const CONGESTED: usize = 32 << 10;
 /// How long a page may take nothing before audio is thrown away for it, and how much of it is kept.
 const STALLED: Duration = Duration::from_secs(1);
-const KEPT_WHEN_STALLED: usize = 16 << 10;
+const KEPT_WHEN_STALLED: usize = 8 << 10;
 
 impl Call {
     /// The first thing that a line is told.

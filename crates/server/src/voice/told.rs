@@ -84,6 +84,8 @@ pub(super) fn json(told: &Told<'_>, ties: &Ties) -> Value {
         }),
         Told::Error(error) => fault(error),
         Told::GoingAway { in_ms } => json!({ "type": "going_away", "inMs": in_ms }),
+        // A block is told in the same words whether it is new or was there when the call began.
+        Told::Message(value) if value["type"] == "timeout" => (*value).clone(),
         // It has a type of its own, which must not be taken for one of ours.
         Told::Message(value) => json!({ "type": "message", "data": value }),
     }
