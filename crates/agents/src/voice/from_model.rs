@@ -54,7 +54,9 @@ impl Call {
             LiveEvent::PersonSpeaks => self.sign_of_input(),
             LiveEvent::Interrupted => self.interrupted(),
             LiveEvent::GenerationComplete => self.journal.answered(),
-            LiveEvent::TurnComplete { more_follows } => self.turn_complete(more_follows),
+            LiveEvent::TurnComplete { more_follows: false } => self.turn_complete(),
+            // The model has paused, for the results of its calls perhaps, and goes on by itself.
+            LiveEvent::TurnComplete { more_follows: true } => {}
             LiveEvent::GoingAway { left } => {
                 let left = left.unwrap_or(USUALLY_LEFT);
                 tracing::info!(
@@ -119,7 +121,7 @@ impl Call {
         self.speech.awaits_cut_end = true;
     }
 
-    pub(super) fn turn_complete(&mut self, more_follows: bool) {
+    pub(super) fn turn_complete(&mut self) {
         // What was cut off is over already; by now the person may have begun another turn.
         if std::mem::take(&mut self.speech.awaits_cut_end) {
             return;
@@ -127,9 +129,7 @@ impl Call {
         self.session.turn_completed();
         self.journal.turn_over();
         self.echo.clear();
-        if !more_follows {
-            self.speech.turn_over();
-        }
+        self.speech.turn_over();
         self.tell(Told::TurnComplete);
         self.keep_journal();
         self.end_if_heard();

@@ -61,7 +61,7 @@ impl Call {
         self.unsent.clear();
         // Everything was said; only the word that it was all is missing.
         if self.journal.is_answered() {
-            self.turn_complete(false);
+            self.turn_complete();
         }
         self.speech.is_answering = false;
         self.keep_journal();

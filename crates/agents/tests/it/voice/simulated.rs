@@ -6,8 +6,9 @@ use std::time::Duration;
 use quarterdeck_agents::voice::Opening;
 use quarterdeck_contracts::LiveModel;
 use quarterdeck_simulator::live::{Cut, CutAfter, LiveSimulator, Report, Scenario};
+use quarterdeck_simulator::realtime::{Answer, RealtimeSimulator};
 use quarterdeck_transports::live::{Dial, Dialling};
-use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
+use quarterdeck_transports::{GeminiLive, GeminiLiveConfig, OpenAiRealtime, OpenAiRealtimeConfig};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -183,6 +184,45 @@ async fn a_restart_in_mid_conversation_loses_no_turn() {
     let (report, told) = (simulator.report(), page.told());
     assert_clean(&report, &told, "restart");
     assert_eq!((report.turns, report.resumptions, next.runs("book")), (3, 1, 1), "{told}");
+}
+
+struct RealtimePipe(RealtimeSimulator);
+
+impl Dial for RealtimePipe {
+    fn dial(&self, _: &Url) -> Dialling {
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let simulator = self.0.clone();
+        tokio::spawn(async move { simulator.serve(theirs).await });
+        Box::pin(std::future::ready(Ok(Box::new(ours) as _)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_provider_behind_the_same_trait_calls_the_same_tools() {
+    let book = Answer::Call {
+        name: "book".into(),
+        arguments: json!({ "what": "room" }),
+        then: "It is booked.".into(),
+    };
+    let simulator = RealtimeSimulator::new([Answer::Say("Hello.".into()), book]);
+    let config = OpenAiRealtimeConfig {
+        base_url: "wss://simulator".into(),
+        ..OpenAiRealtimeConfig::new("no key is needed")
+    };
+    let model = OpenAiRealtime::new(config).unwrap().with_dialer(Arc::new(RealtimePipe(simulator.clone())));
+    let studio = Studio::spoken_with(Arc::new(model));
+    let page = studio.calls(Opening::default()).await;
+    page.writes("Good day").await;
+    pass(Duration::from_secs(5)).await;
+    page.says(Says::Drained).await;
+    page.writes("Book the room").await;
+    pass(Duration::from_secs(5)).await;
+    let (told, report) = (page.told(), simulator.report());
+    assert!(told.starts_with("ready openai/gpt-realtime-2.1 resumed=false\n"), "{told}");
+    assert_eq!(studio.runs("book"), 1, "{told}\n{report:#?}");
+    assert!(said(&told).contains("Hello.") && said(&told).contains("It is booked."), "{told}\n{report:#?}");
+    assert_eq!(told.matches("turn complete").count(), 2, "{told}");
+    assert!(report.faults.is_empty(), "{report:#?}");
 }
 
 /// A tone as loud as a voice, or silence, in pieces of 20 ms.
