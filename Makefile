@@ -1,6 +1,6 @@
 # Two commands matter: `make run` and `make test`. Both install what is missing.
 
-.PHONY: run test test-clients check bench fuzz setup help
+.PHONY: run test test-clients test-browser check bench fuzz setup help
 
 help: ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -14,9 +14,13 @@ test: setup ## Run every test
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
 	scripts/test-clients
+	scripts/test-browser
 
 test-clients: setup ## Run the tests with the AI SDK, OpenAI's clients and other foreign programs
 	scripts/test-clients
+
+test-browser: setup ## Run the tests of the page in Chromium, with a voice in its microphone
+	scripts/test-browser
 
 check: setup ## Format, lints, docs, dependency policy: what CI asks for before the tests
 	cargo fmt --all --check

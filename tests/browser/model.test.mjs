@@ -76,6 +76,32 @@ test('a model that fails is explained, and can be asked again', async () => {
   await leave();
 });
 
+test('a message that is refused at the door is explained, and delivered when it is asked for again', async () => {
+  const { page, by, say, answer, leave } = await visit(browser, deck, { expects: [/429/] });
+  const error = { type: 'RATE_LIMIT', message: 'You write faster than we can read.', retryable: true };
+  await page.route('**/api/chat', (route) => route.fulfill({ status: 429, json: { error } }), { times: 1 });
+  await say('say at last');
+  assert.match(await by('trouble').innerText(), /Wait a little and try again/);
+  await by('again').click();
+  assert.match(await (await answer()).innerText(), /at last/);
+  assert.equal(await by('message').count(), 2);
+  await leave();
+});
+
+test('a word that was not heard can be given again', async () => {
+  const { page, by, say, answer, leave } = await visit(browser, deck, { expects: [/409/] });
+  await say(booking(3));
+  const error = { type: 'CONFLICT', message: 'You are in a call.', retryable: true };
+  await by('confirm-deny').waitFor();
+  await page.route('**/api/chat', (route) => route.fulfill({ status: 409, json: { error } }), { times: 1 });
+  await by('confirm-deny').click();
+  await by('trouble').filter({ hasText: 'You are in a call.' }).waitFor();
+  await by('confirm-deny').click();
+  await by('confirm-title').filter({ hasText: 'Denied' }).waitFor();
+  await answer();
+  await leave();
+});
+
 test('whoever reads further up is left there, and whoever reads the end follows it', async () => {
   const { page, by, ask, say, leave } = await visit(browser, deck, { viewport: { width: 700, height: 420 } });
   for (let line = 0; line < 8; line += 1) await ask(`say line ${line}`);

@@ -124,6 +124,40 @@ test('a call whose connection is lost goes on by itself', async (test) => {
   await leave();
 });
 
+test('the chat is paused while a call is on in another window, and says so', async (test) => {
+  const { page, by, state, leave } = await caller(test, [[60, 'Nothing']], { expects: [/409/] });
+  await by('voice-start').click();
+  await state('Listening');
+  const other = await page.context().newPage();
+  await other.goto(deck.url);
+  await other.getByTestId('composer').fill('Who designed the Fram?');
+  await other.getByTestId('send').click();
+  await other.getByTestId('trouble').filter({ hasText: 'You are in a call' }).waitFor();
+  await by('voice-stop').click();
+  await by('voice-start').waitFor();
+  await other.getByTestId('again').click();
+  await other.getByTestId('message').filter({ hasText: 'Colin Archer' }).waitFor();
+  assert.equal(await other.getByTestId('message').count(), 2);
+  await leave();
+});
+
+test('whoever loads the page again in a call has hung up, and what was said is still there', async (test) => {
+  const { page, by, say, ask, state, leave } = await caller(test, [[60, 'Nothing']]);
+  await ask('Who designed the Fram?');
+  await by('voice-start').click();
+  await state('Listening');
+  await say('What is dead water?');
+  await state('Speaking');
+  await by('voice-interrupt').click();
+  await state('Listening');
+  await page.reload();
+  await by('caption').first().filter({ hasText: 'What is dead water?' }).waitFor();
+  assert.equal(await by('message').count(), 2);
+  await page.waitForTimeout(500);
+  assert.match(await (await ask('Who designed the Fram?')).innerText(), /Colin Archer/);
+  await leave();
+});
+
 test('abuse ends a call with a block', async (test) => {
   const { by, say, state, leave } = await caller(test, [[60, 'Nothing']], { expects: [/403/] });
   await by('voice-start').click();

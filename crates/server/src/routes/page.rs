@@ -47,6 +47,7 @@ static FILES: &[File] = &files![
     "page/records.js",
     "page/scroll.js",
     "page/sources.js",
+    "page/spoken.js",
     "page/tool-card.js",
     "page/voice/audio.js",
     "page/voice/call-view.js",

@@ -5,6 +5,7 @@
 import { Refused, ask, getJson, newId, post, untilReady } from '../shared/api.js';
 import { events } from '../shared/sse.js';
 import { grow, newMessage, outcome, remembered, toolOf } from './model.js';
+import { keepSpoken, withSpoken } from './spoken.js';
 
 /** @typedef {import('./model.js').Message} Message */
 /** @typedef {import('./model.js').ToolPart} ToolPart */
@@ -23,19 +24,19 @@ export class Chat extends EventTarget {
 
   /** Brings back what was said before the page was loaded. @returns {Promise<void>} */
   async load() {
-    if (!this.#id) return;
-    let kept;
+    let kept = { messages: new Array(), isRunning: false };
     try {
-      kept = await getJson(`/api/sessions/${encodeURIComponent(this.#id)}`);
+      if (this.#id) kept = await getJson(`/api/sessions/${encodeURIComponent(this.#id)}`);
     } catch (error) {
+      if (!(error instanceof Refused)) {
+        await this.#reconnect();
+        return this.load();
+      }
+      if (error.status !== 404) return;
       // The conversation has ended: the next one has another name.
-      if (error instanceof Refused && error.status === 404) this.#name('');
-      if (error instanceof Refused) return;
-      await this.#reconnect();
-      return this.load();
+      this.#name('');
     }
-    const spoken = this.messages.filter((message) => message.isSpoken);
-    this.messages = [...kept.messages.map(remembered), ...spoken];
+    this.messages = withSpoken(kept.messages.map(remembered));
     this.#tell('reset');
     if (kept.isRunning) await this.#run(() => this.#follow(), null);
     else await this.#askAgain();
@@ -55,14 +56,21 @@ export class Chat extends EventTarget {
     const part = { type: 'dynamic-tool', toolName: tool.name, toolCallId: tool.id, input: tool.input, state: 'approval-responded', approval };
     const body = { messages: [{ id: message.id, role: 'assistant', parts: [part] }], trigger: 'submit-message', messageId: message.id };
     await this.#run(() => this.#post(body), message);
+    // Nobody has heard it: the question is put again.
+    if (tool.state === 'asked') tool.asked = (tool.asked ?? 0) + 1;
+    this.#tell('message', message);
   }
 
-  /** Has the last message answered anew. */
+  /** Has the last message answered anew, or delivered if it was refused. */
   async again() {
-    const said = this.messages.findLast((message) => message.role === 'user');
-    if (!said) return;
-    this.messages = this.messages.slice(0, this.messages.indexOf(said) + 1);
+    const said = this.messages.findLast((message) => message.role === 'user' && !message.isSpoken);
+    if (!said || this.isBusy) return;
+    const since = this.messages.splice(this.messages.indexOf(said) + 1);
+    this.messages.push(...since.filter((message) => message.isSpoken));
     this.#tell('reset');
+    // What was refused at the door has no answer with a name.
+    const isTaken = since.some((message) => !message.isSpoken && message.id !== '');
+    if (!isTaken) return this.#deliver(said);
     await this.#run(() => this.#post({ messages: [wire(said)], trigger: 'regenerate-message' }), null);
   }
 
@@ -77,6 +85,7 @@ export class Chat extends EventTarget {
     const old = this.#id;
     this.#name('');
     this.messages = [];
+    keepSpoken([]);
     this.#tell('reset');
     if (old) await ask(`/api/sessions/${encodeURIComponent(old)}`, { method: 'DELETE' }).catch(() => {});
   }
@@ -84,6 +93,7 @@ export class Chat extends EventTarget {
   /** Adds a message, or tells that one has changed. @param {Message} message */
   add(message) {
     if (!this.messages.includes(message)) this.messages.push(message);
+    if (message.isSpoken && !message.isOpen) keepSpoken(this.messages);
     this.#tell('message', message);
   }
 
@@ -123,7 +133,7 @@ export class Chat extends EventTarget {
         }
       }
     } catch (error) {
-      this.#failed(answer, error);
+      this.#failed(answer, error, goesOn === null);
     } finally {
       answer.isOpen = false;
       if (answer.parts.length === 0) this.messages = this.messages.filter((message) => message !== answer);
@@ -192,16 +202,17 @@ export class Chat extends EventTarget {
     this.#tell('back');
   }
 
-  /** @param {Message} answer @param {unknown} error */
-  #failed(answer, error) {
+  /** @param {Message} answer @param {unknown} error @param {boolean} isNew */
+  #failed(answer, error, isNew) {
     if (error instanceof DOMException && error.name === 'AbortError') {
       answer.parts.push({ kind: 'note', text: 'Stopped.' });
     } else if (error instanceof Refused && error.timeoutUntil) {
       this.#tell('blocked', { timeoutUntil: error.timeoutUntil, message: '' });
     } else if (error instanceof Refused) {
-      answer.parts.push({ kind: 'trouble', type: error.type, message: error.message, retryable: error.retryable });
+      // A word about a question is given again where it was asked.
+      answer.parts.push({ kind: 'trouble', type: error.type, message: error.message, retryable: error.retryable && isNew });
     } else {
-      answer.parts.push({ kind: 'trouble', type: 'TRANSIENT', message: 'The connection was lost.', retryable: true });
+      answer.parts.push({ kind: 'trouble', type: 'TRANSIENT', message: 'The connection was lost.', retryable: isNew });
     }
   }
 

@@ -14,6 +14,8 @@ export class ConfirmCard extends HTMLElement {
   #title = h('span', { 'data-testid': 'confirm-title' }, 'May I do this?');
   #buttons = h('div', { class: 'confirm-buttons' }, this.#approve, this.#deny, this.#left);
   #isAnswered = false;
+  /** How often the question was put again. */
+  #asked = 0;
   /** @type {ToolPart | null} */
   #tool = null;
   #stop = () => {};
@@ -31,6 +33,7 @@ export class ConfirmCard extends HTMLElement {
     if (!this.#tool) this.#draw(tool);
     this.#tool = tool;
     if (tool.state !== 'asked') this.#close(outcomes[tool.state] ?? '');
+    else if ((tool.asked ?? 0) > this.#asked) this.#reopen(tool);
   }
 
   /** @param {ToolPart} tool */
@@ -62,6 +65,17 @@ export class ConfirmCard extends HTMLElement {
       if (left <= 0) this.#close('Expired. Nothing was done; ask again if you still want it.', 'expired');
       return left > 0;
     });
+  }
+
+  /** The answer did not arrive. @param {ToolPart} tool */
+  #reopen(tool) {
+    this.#asked = tool.asked ?? 0;
+    this.#isAnswered = false;
+    this.#buttons.hidden = false;
+    setText(this.#title, 'May I do this?');
+    const section = this.querySelector('section');
+    if (section) section.dataset.state = 'asked';
+    this.#count(tool);
   }
 
   /** Acts once, however often it is clicked. @param {boolean} isApproved */

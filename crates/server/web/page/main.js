@@ -37,10 +37,9 @@ function draw() {
   composer.update(chat.isBusy, telephone.isOn);
 }
 
-/** @param {import('./model.js').Block} pause */
-function pause(pause) {
-  // A call is ended by the server, after its last words.
-  block.show(pause);
+/** The agent answers nothing for a while. A call is ended by the server, after its last words. @param {import('./model.js').Block} why */
+function pause(why) {
+  block.show(why);
   composer.hidden = true;
 }
 
@@ -90,6 +89,9 @@ on(document, 'decide', ({ tool, isApproved }) => {
   const message = chat.messages.find((message) => message.parts.includes(tool));
   if (message?.isSpoken) telephone.decide(tool, isApproved);
   else if (message) void chat.decide(message, tool, isApproved);
+});
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') telephone.interrupt();
 });
 on(find('#new', HTMLButtonElement), 'click', () => {
   telephone.hangUp();

@@ -100,9 +100,7 @@ function trouble(part) {
 /** The agent proposes to talk. @param {import('./model.js').OfferPart} part */
 function offer(part) {
   const accept = (/** @type {Event} */ event) => {
-    const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
-    button.disabled = true;
-    button.dispatchEvent(new CustomEvent('accept', { bubbles: true, detail: part }));
+    event.currentTarget?.dispatchEvent(new CustomEvent('accept', { bubbles: true, detail: part }));
   };
   return h(
     'div',

@@ -6,7 +6,7 @@
 /** @typedef {{ kind: 'text', text: string }} TextPart */
 /** @typedef {{ kind: 'thought', text: string }} ThoughtPart */
 /** @typedef {{ kind: 'tool', id: string, name: string, input: unknown, state: ToolState, output?: any, error?: string, errorType?: string,
- *   progress?: string, gates?: GateStep[], question?: Question, began?: number, took?: number }} ToolPart */
+ *   progress?: string, gates?: GateStep[], question?: Question, asked?: number, began?: number, took?: number }} ToolPart */
 /** @typedef {{ kind: 'offer', sessionId: string, pendingRequest: string }} OfferPart */
 /** @typedef {{ kind: 'trouble', type: string, message: string, retryable: boolean }} TroublePart */
 /** @typedef {{ kind: 'note', text: string }} NotePart */

@@ -20,6 +20,8 @@ export class Telephone extends EventTarget {
     this.chat = chat;
     this.composer = composer;
     view.addEventListener('stop-call', () => this.hangUp());
+    // Whoever leaves the page hangs up: otherwise the chat would be paused for a call that nobody is in.
+    addEventListener('pagehide', () => this.hangUp());
   }
 
   get isOn() {
@@ -43,6 +45,11 @@ export class Telephone extends EventTarget {
 
   hangUp() {
     this.#call?.stop();
+  }
+
+  /** Silences the agent. */
+  interrupt() {
+    this.#call?.interrupt();
   }
 
   /** @param {string} text */
