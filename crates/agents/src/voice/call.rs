@@ -54,6 +54,8 @@ pub(super) struct Call {
     pub(super) retold: usize,
     /// Whether it is told what the person waits for.
     pub(super) retold_open: bool,
+    /// Whether it is asked for an answer.
+    pub(super) retold_asks: bool,
     pub(super) with_handle: bool,
     pub(super) questions: Vec<(Arc<str>, ConfirmationRequest)>,
     /// Guides that were given in this turn.
@@ -114,6 +116,7 @@ impl Call {
             notes: Notes::default(),
             retold: 0,
             retold_open: false,
+            retold_asks: false,
             with_handle: false,
             questions: Vec::new(),
             described: Vec::new(),

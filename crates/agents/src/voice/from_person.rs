@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_contracts::{ConfirmationAnswer, LiveInput, Speaker};
+use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, LiveInput, Outcome, Speaker};
 use quarterdeck_runtime::{Answer, PendingEnd};
 
 use super::call::Call;
@@ -132,12 +132,17 @@ impl Call {
     /// The person's word was carried out, or was worth nothing.
     pub(super) fn decided(&mut self, answer: Answer) {
         self.questions.retain(|(id, _)| *id != answer.call_id);
-        // What came of a question that was asked here is told by the session, to this page and any other.
-        if let quarterdeck_contracts::Outcome::Failure(error) = &answer.response.outcome
-            && answer.call_id.is_empty()
+        // What came of a question is told by the session, to this page and any other. It says nothing of a word that was
+        // worth nothing: too late, or said before.
+        if let Outcome::Failure(error) = &answer.response.outcome
+            && (answer.call_id.is_empty() || is_worthless(error.kind))
         {
             self.tell(Told::Error(error));
         }
         answer.delivered();
     }
+}
+
+fn is_worthless(kind: ErrorType) -> bool {
+    matches!(kind, ErrorType::ConfirmationExpired | ErrorType::ConfirmationInvalid)
 }

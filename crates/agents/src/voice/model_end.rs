@@ -13,7 +13,7 @@ impl Call {
         let notes = self.notes.texts();
         let retold = self.journal.retell(self.upstream.name(), &notes);
         (self.retold, self.retold_open) = (notes.len(), self.journal.is_open());
-        self.with_handle = retold.handle.is_some();
+        (self.with_handle, self.retold_asks) = (retold.handle.is_some(), retold.asks);
         self.upstream.connect(LiveOpening {
             system: self.brief.system.clone(),
             tools: self.brief.tools.clone(),
@@ -29,6 +29,9 @@ impl Call {
             self.journal.noted(&told);
         }
         self.flights.forget_cancelled();
+        // It was asked something in the opening. In a call that was resumed nobody has begun a turn for that, and what
+        // else it must know would cut its answer off.
+        self.speech.is_answering |= self.retold_asks && !self.speech.is_turn_open;
         // Somebody may have spoken to the old connection while this one was opened.
         if self.journal.is_open() && !self.retold_open {
             let retold = self.journal.retell("", &[]);
