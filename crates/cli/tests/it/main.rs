@@ -17,4 +17,5 @@ mod scaffold;
 mod serving;
 mod simulating;
 mod terminal;
+mod voice;
 mod watch;

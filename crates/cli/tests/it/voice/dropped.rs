@@ -1,0 +1,104 @@
+//! The page's connection is lost while a call of the model is under way.
+
+use serde_json::json;
+
+use super::page::Page;
+use super::provider::Provider;
+use super::server::Site;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_replayed_around_a_lost_page_is_done_once_and_answered_alike() {
+    let booking =
+        json!({ "id": "function-call-4711", "name": "book", "args": { "what": "room", "ms": 700 } });
+    let provider = Provider::playing(&json!([
+        { "begins": "text", "steps": [
+            { "call": booking, "behavior": "nonBlocking" },
+            { "wait": 200 },
+            { "call": booking, "behavior": "nonBlocking" },
+            { "await": "answers" },
+            { "call": booking },
+            { "await": "answers" },
+            { "say": "It is booked." },
+        ] },
+        { "begins": "text", "containing": "thank", "steps": [{ "say": "You are welcome." }] },
+    ]))
+    .await;
+    let site = Site::new(&provider.address);
+    let server = site.serve();
+    let mut page = Page::calls(&server).await;
+    page.writes("Book the room").await;
+    page.until("tool_call").await;
+    let mut page = page.calls_again(&server).await;
+    let report = provider.has_seen("the turn", |report| report.turns == 1).await;
+    let answer = json!({ "output": { "did": "room", "count": 1 } });
+    for call in &report.calls {
+        assert_eq!(call.answers, [answer.clone()], "{report:#?}");
+    }
+    assert_eq!((report.calls.len(), report.connections), (3, 1), "{report:#?}");
+    page.asks("Many thanks", "You are welcome.").await;
+    assert_eq!(page.results(), ["ok", "ok", "ok"], "what was missed is told: {:#?}", page.read);
+    server.stops();
+    assert_eq!((site.runs("ran", "room"), site.kept("book").await), (1, 1));
+    assert_eq!(provider.report().faults, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_ends_are_lost_at_once_and_nothing_is_done_twice() {
+    let booking =
+        json!({ "id": "function-call-4711", "name": "book", "args": { "what": "room", "ms": 600 } });
+    let provider = Provider::playing(&json!([
+        { "begins": "text", "steps": [{ "say": "Hello." }] },
+        { "begins": "text", "containing": "room", "steps": [
+            { "call": booking, "behavior": "nonBlocking" },
+            { "wait": 100 },
+            { "drop": true, "on": 1 },
+            { "await": "answers" },
+            { "say": "It is booked." },
+        ] },
+        { "begins": "text", "containing": "thank", "steps": [{ "say": "You are welcome." }] },
+    ]))
+    .await;
+    let site = Site::new(&provider.address);
+    let server = site.serve();
+    let mut page = Page::calls(&server).await;
+    page.asks("Good day", "Hello.").await;
+    page.writes("Book the room").await;
+    page.until("tool_call").await;
+    let mut page = page.calls_again(&server).await;
+    let report = provider.has_seen("the booking", |report| report.turns == 2).await;
+    assert_eq!((report.connections, report.resumptions), (2, 1), "{report:#?}");
+    page.asks("Many thanks", "You are welcome.").await;
+    let report = provider.has_seen("the thanks", |report| report.turns == 3).await;
+    let answered: Vec<_> = report.calls.iter().map(|call| (call.connection, call.answers.clone())).collect();
+    let answer = json!({ "output": { "did": "room", "count": 1 } });
+    assert_eq!(answered, [(1, vec![]), (2, vec![answer])], "only who asks is answered: {report:#?}");
+    server.stops();
+    assert_eq!((site.runs("ran", "room"), site.kept("book").await), (1, 1));
+    assert_eq!(provider.report().faults, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_line_of_the_same_call_takes_over_from_the_first() {
+    let provider = Provider::playing(&json!([
+        { "begins": "text", "steps": [
+            { "call": { "name": "book", "args": { "what": "room", "ms": 500 } } },
+            { "await": "answers" },
+            { "say": "It is booked." },
+        ] },
+    ]))
+    .await;
+    let site = Site::new(&provider.address);
+    let server = site.serve();
+    let mut first = Page::calls(&server).await;
+    first.writes("Book the room").await;
+    first.until("tool_call").await;
+    let mut second = first.is_copied(&server).await;
+    second.until("turn_complete").await;
+    assert!(second.heard().contains("It is booked."), "{:#?}", second.read);
+    assert_eq!(second.results(), ["ok"]);
+    first.until_the_end().await;
+    assert_eq!(first.results(), [""; 0], "the first page is not told what the second is");
+    provider.has_seen("the turn", |report| report.turns == 1 && report.calls.len() == 1).await;
+    server.stops();
+    assert_eq!(site.kept("book").await, 1);
+}

@@ -1,0 +1,70 @@
+//! The server is stopped and started again in the middle of a conversation.
+
+use serde_json::json;
+
+use super::page::Page;
+use super::provider::Provider;
+use super::server::Site;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_is_announced_and_loses_no_turn() {
+    let provider = Provider::playing(&json!([
+        { "begins": "text", "steps": [{ "say": "Hello." }] },
+        { "begins": "text", "containing": "room", "steps": [
+            { "call": { "name": "book", "args": { "what": "room" } } },
+            { "await": "answers" },
+            { "say": "It is booked." },
+        ] },
+        { "begins": "text", "containing": "thank", "steps": [{ "say": "You are welcome." }] },
+    ]))
+    .await;
+    let site = Site::new(&provider.address);
+    let server = site.serve();
+    let mut page = Page::calls(&server).await;
+    page.asks("Good day", "Hello.").await;
+    page.asks("Book the room", "It is booked.").await;
+    server.is_asked_to_stop();
+    assert!(page.until("going_away").await["inMs"].is_u64());
+    page.until_the_end().await;
+    server.has_stopped();
+
+    let server = site.serve();
+    let mut page = page.calls_again(&server).await;
+    page.asks("Many thanks", "You are welcome.").await;
+    let report = provider.has_seen("three turns", |report| report.turns == 3).await;
+    assert_eq!((report.connections, report.resumptions, report.calls.len()), (2, 1, 1), "{report:#?}");
+    server.stops();
+    assert_eq!(site.kept("book").await, 1);
+    assert_eq!(site.trail("session_resumed").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_in_the_middle_of_a_write_waits_for_it() {
+    let provider = Provider::playing(&json!([
+        { "begins": "text", "steps": [
+            { "call": { "name": "book", "args": { "what": "room", "ms": 1_500 } } },
+            { "await": "answers" },
+            { "say": "It is booked." },
+        ] },
+        { "begins": "text", "containing": "thank", "steps": [{ "say": "You are welcome." }] },
+    ]))
+    .await;
+    let site = Site::new(&provider.address);
+    let server = site.serve();
+    let mut page = Page::calls(&server).await;
+    page.writes("Book the room").await;
+    page.until("progress").await;
+    server.is_asked_to_stop();
+    page.until_the_end().await;
+    assert_eq!(page.results(), ["ok"], "{:#?}", page.read);
+    assert!(page.heard().contains("It is booked."), "{:#?}", page.read);
+    server.has_stopped();
+
+    let server = site.serve();
+    let mut page = page.calls_again(&server).await;
+    page.asks("Many thanks", "You are welcome.").await;
+    let report = provider.has_seen("both turns", |report| report.turns == 2).await;
+    assert_eq!(report.calls.len(), 1, "{report:#?}");
+    server.stops();
+    assert_eq!(site.kept("book").await, 1);
+}

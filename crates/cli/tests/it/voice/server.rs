@@ -1,0 +1,175 @@
+//! `quarterdeck serve` as a process, and what an operator finds out about it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use quarterdeck_contracts::{Scan, Store, Table};
+use quarterdeck_store::SqliteStore;
+use quarterdeck_testkit::Tree;
+use serde_json::Value;
+
+use super::tools::tools;
+
+/// Nothing that a test waits for takes this long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Tools and a data folder, which outlive the servers on them.
+pub(crate) struct Site {
+    pub(crate) tools: Tree,
+    data: tempfile::TempDir,
+    provider: String,
+}
+
+/// A server that runs.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    said: Arc<Mutex<String>>,
+}
+
+impl Site {
+    /// A new site whose voice is the provider at this address.
+    pub(crate) fn new(provider: &str) -> Self {
+        Self { tools: tools(), data: tempfile::tempdir().unwrap(), provider: provider.to_owned() }
+    }
+
+    /// Starts a server on it and waits until it listens.
+    pub(crate) fn serve(&self) -> Server {
+        let mut command = self.command();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--kb", "no-kb", "--tools"]);
+        command.arg(self.tools.path()).arg("--data").arg(self.data.path());
+        command.env("QUARTERDECK_VOICE__BASE_URL", &self.provider);
+        command.env("QUARTERDECK_TEXT__REHEARSAL__PACE_MS", "0");
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let said = Arc::new(Mutex::new(String::new()));
+        let address = loop {
+            let mut line = String::new();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "it ended: {}", said.lock().unwrap());
+            said.lock().unwrap().push_str(&line);
+            if let Some((_, address)) = line.trim().split_once(" on http://") {
+                break address.parse().unwrap();
+            }
+        };
+        // Somebody must read on, or the server would wait for it.
+        let log = said.clone();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while lines.read_line(&mut line).is_ok_and(|count| count > 0) {
+                log.lock().unwrap().push_str(&std::mem::take(&mut line));
+            }
+        });
+        Server { child, address, said }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quarterdeck"));
+        command.current_dir(self.tools.path()).stdin(Stdio::null()).stdout(Stdio::null());
+        for name in
+            ["GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"]
+        {
+            command.env_remove(name);
+        }
+        command.env("XDG_CACHE_HOME", self.data.path());
+        command
+    }
+
+    /// Runs a command of an operator on it, which must go well.
+    pub(crate) fn operate(&self, arguments: &[&str]) -> String {
+        let mut command = self.command();
+        command.args(arguments).arg("--data").arg(self.data.path());
+        let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {told}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Builds the tools, as whoever changes them would.
+    pub(crate) fn build(&self) {
+        let mut command = self.command();
+        let output = command.args(["build", "--tools"]).arg(self.tools.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The lines of the trail about an event.
+    pub(crate) fn trail(&self, event: &str) -> Vec<Value> {
+        let found = self.operate(&["audit", "query", "--event", event, "--format", "json"]);
+        found.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// How often a handler has run, by its own line in the trail.
+    pub(crate) fn runs(&self, event: &str, what: &str) -> usize {
+        let is_it = |line: &&Value| line.to_string().contains(&format!("\"what\":\"{what}\""));
+        self.trail(&format!("handler.{event}")).iter().filter(is_it).count()
+    }
+
+    /// What a tool has counted for everybody together. The server must have stopped.
+    pub(crate) async fn kept(&self, tool: &str) -> u64 {
+        let store = SqliteStore::open(self.data.path().join("quarterdeck.db")).unwrap();
+        let rows = store.scan(Table::Values, Scan::prefix("", 100)).await.unwrap();
+        let of_tool = rows.iter().filter(|(key, _)| key.contains(&format!("/{tool}/")));
+        let kept = of_tool.filter_map(|(_, row)| row.value.as_u64()).sum();
+        store.close().await.unwrap();
+        kept
+    }
+}
+
+impl Server {
+    /// A cookie for somebody who has never been here.
+    pub(crate) fn newcomer(&self) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET /api/me HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address)
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+        cookie.unwrap_or_else(|| panic!("no cookie: {answer}")).split(';').next().unwrap().to_owned()
+    }
+
+    /// What it has said so far.
+    pub(crate) fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// Dies on the spot.
+    pub(crate) fn dies(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Is asked to stop.
+    pub(crate) fn is_asked_to_stop(&self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    }
+
+    /// Waits until it has stopped, which must go well.
+    pub(crate) fn has_stopped(mut self) -> String {
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                assert!(status.success(), "{status}: {}", self.said());
+                return self.said();
+            }
+            assert!(since.elapsed() < PATIENCE, "it does not stop: {}", self.said());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Asks it to stop and waits.
+    pub(crate) fn stops(self) -> String {
+        self.is_asked_to_stop();
+        self.has_stopped()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
