@@ -78,9 +78,10 @@ impl Inner {
         }
     }
 
-    /// One line for a step of a confirmation. It never holds a token.
+    /// One line for a step of a confirmation. It never holds a token. Not to be called with the desk in hand.
     pub(super) fn audit_confirmation(&self, step: &'static str, call_id: Option<&str>, tool: Option<&str>) {
         let mut fields = self.who_and_where();
+        fields.insert("turnId".into(), json!(self.lock().ledger.turn_number()));
         fields.insert("step".into(), step.into());
         fields.insert("callId".into(), json!(call_id));
         fields.insert("toolId".into(), json!(tool));

@@ -52,6 +52,7 @@ fn table() -> Vec<Route> {
         Route::at("/readyz").get(health::ready, health::ready_described()),
         Route::at("/openapi.json").get(openapi::get, openapi::described()),
         Route::at("/").get(page::get, page::described()),
+        Route::at("/deck").get(page::deck, page::deck_described()),
         Route::at("/docs").get(docs::get, docs::described()),
     ];
     routes.extend(deck::routes());

@@ -31,6 +31,25 @@ macro_rules! files {
 }
 
 static FILES: &[File] = &files![
+    "deck/api.js",
+    "deck/audit-view.js",
+    "deck/blocks-view.js",
+    "deck/deck.css",
+    "deck/index.html",
+    "deck/line.js",
+    "deck/live-view.js",
+    "deck/main.js",
+    "deck/playground-view.js",
+    "deck/registry-view.js",
+    "deck/sample.js",
+    "deck/samples.js",
+    "deck/sessions-view.js",
+    "deck/sure.js",
+    "deck/timeline.js",
+    "deck/tools-view.js",
+    "deck/view.js",
+    "deck/views.css",
+    "deck/words.js",
     "page/block-view.js",
     "page/cards.css",
     "page/chat.js",
@@ -60,6 +79,7 @@ static FILES: &[File] = &files![
     "page/welcome.js",
     "page/who.js",
     "shared/api.js",
+    "shared/chart.js",
     "shared/dom.js",
     "shared/icons.js",
     "shared/inline.js",
@@ -83,10 +103,16 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 static PAGE: LazyLock<String> = LazyLock::new(|| whole("page"));
+static DECK: LazyLock<String> = LazyLock::new(|| whole("deck"));
 
 /// `GET /`.
 pub(super) async fn get(headers: HeaderMap) -> Response {
     document(&headers, &PAGE)
+}
+
+/// `GET /deck`. It holds nothing of its own: what it shows is asked for, and given to operators.
+pub(super) async fn deck(headers: HeaderMap) -> Response {
+    document(&headers, &DECK)
 }
 
 /// A file.
@@ -145,15 +171,33 @@ fn answer<const N: usize>(
 fn whole(folder: &str) -> String {
     let text = find(&format!("{folder}/index.html")).map_or("", |file| file.text());
     let mut preload = String::new();
-    let is_loaded = |name: &str| {
-        let is_near = name.starts_with(folder) || name.starts_with("shared/");
-        is_near && name.ends_with(".js") && !name.ends_with("-worklet.js")
-    };
-    for file in FILES.iter().filter(|file| is_loaded(file.name)) {
-        // Writing to a string does not fail.
-        let _ = writeln!(preload, "<link rel=\"modulepreload\" href=\"/web/{}/{}\">", *VERSION, file.name);
+    for file in modules(folder) {
+        // After what is seen first. Writing to a string does not fail.
+        let (version, name) = (&*VERSION, file.name);
+        let _ = writeln!(
+            preload,
+            "<link rel=\"modulepreload\" href=\"/web/{version}/{name}\" fetchpriority=\"low\">"
+        );
     }
     text.replace("<!-- PRELOAD -->\n", &preload).replace("VERSION", &VERSION)
+}
+
+/// The modules of a page: its own, and those of the shared ones that any of them names.
+fn modules(folder: &str) -> Vec<&'static File> {
+    let is_module = |file: &&File| file.name.ends_with(".js") && !file.name.ends_with("-worklet.js");
+    let mut found: Vec<&File> =
+        FILES.iter().filter(is_module).filter(|file| file.name.starts_with(&format!("{folder}/"))).collect();
+    let mut shared: Vec<&File> = FILES.iter().filter(is_module).filter(|file| file.is_shared()).collect();
+    loop {
+        let (named, rest) =
+            shared.into_iter().partition(|shared| found.iter().any(|file| file.names(shared)));
+        shared = rest;
+        let named: Vec<&File> = named;
+        if named.is_empty() {
+            return found;
+        }
+        found.extend(named);
+    }
 }
 
 fn find(name: &str) -> Option<&'static File> {
@@ -161,6 +205,17 @@ fn find(name: &str) -> Option<&'static File> {
 }
 
 impl File {
+    fn is_shared(&self) -> bool {
+        self.name.starts_with("shared/")
+    }
+
+    /// Whether it says the name of a shared module, from beside it or from another folder.
+    fn names(&self, shared: &File) -> bool {
+        let name = shared.name.trim_start_matches("shared/");
+        let said = if self.is_shared() { format!("'./{name}'") } else { format!("../shared/{name}'") };
+        self.text().contains(&said)
+    }
+
     fn text(&self) -> &'static str {
         std::str::from_utf8(self.bytes).unwrap_or_default()
     }
@@ -181,6 +236,15 @@ pub(super) fn described() -> Operation {
     Operation::new("getPage", "description", "The page: talk to the agent and watch it work")
         .gives(200, "The page.", page)
         .gives(304, "The page has not changed.", Value::Null)
+}
+
+pub(super) fn deck_described() -> Operation {
+    let page = json!({ "text/html": { "schema": { "type": "string" } } });
+    Operation::new("getDeck", "operation", "The operators' page").gives(200, "The page.", page).gives(
+        304,
+        "The page has not changed.",
+        Value::Null,
+    )
 }
 
 #[cfg(test)]
@@ -224,5 +288,16 @@ mod tests {
         assert!(PAGE.contains(&format!("/web/{}/page/main.js", *VERSION)));
         assert!(!PAGE.contains("VERSION") && !PAGE.contains("PRELOAD"));
         assert!(!PAGE.contains("worklet"), "worklets are not part of the page's own modules");
+        assert!(DECK.contains(&format!("/web/{}/deck/main.js", *VERSION)));
+    }
+
+    #[test]
+    fn a_page_is_handed_the_shared_modules_that_it_uses_and_no_others() {
+        let names = |folder| -> Vec<&str> { modules(folder).iter().map(|file| file.name).collect() };
+        let (page, deck) = (names("page"), names("deck"));
+        assert!(page.contains(&"shared/inline.js"), "which only another shared module names");
+        assert!(deck.contains(&"shared/chart.js") && !page.contains(&"shared/chart.js"));
+        assert!(page.contains(&"shared/markdown.js") && !deck.contains(&"shared/markdown.js"));
+        assert!(!deck.iter().any(|name| name.starts_with("page/")));
     }
 }

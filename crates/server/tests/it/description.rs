@@ -117,6 +117,7 @@ async fn what_the_server_says_is_as_it_is_described() {
         ("/readyz", "", 200),
         ("/openapi.json", "", 200),
         ("/docs", "", 200),
+        ("/deck", "", 200),
         ("/api/deck/overview", "", 200),
         ("/api/deck/series", "", 200),
         ("/api/deck/sessions", "", 200),

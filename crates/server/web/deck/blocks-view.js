@@ -1,0 +1,38 @@
+// <qd-deck-blocks>: who may not talk to the agent, and the end of that.
+
+import { fill, h } from '../shared/dom.js';
+import { get, send } from './api.js';
+import { short, when } from './words.js';
+
+export class BlocksView extends HTMLElement {
+  #list = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Blocks', 'data-testid': 'blocks' });
+  #notice = h('p', { class: 'notice', role: 'status' });
+
+  connectedCallback() {
+    if (!this.#list.isConnected) this.append(h('h2', {}, 'Blocked clients'), this.#notice, this.#list);
+  }
+
+  async refresh() {
+    const { blocks, total } = await get('blocks');
+    if (total === 0) return fill(this.#list, h('p', { class: 'empty' }, 'Nobody is blocked. A block is made by the agent when somebody is abusive, and ends by itself.'));
+    const head = ['Client', 'Until', 'They were told', ''].map((name) => h('th', { scope: 'col' }, name));
+    const rows = blocks.map((/** @type {any} */ block) => h(
+      'tr', {}, h('th', { scope: 'row', title: block.clientId }, short(block.clientId)), h('td', {}, when(block.untilMs)), h('td', {}, block.message || '–'),
+      h('td', {}, h('button', { 'aria-label': `Lift the block of ${block.clientId}`, 'data-testid': 'lift', onclick: () => this.#lift(block.clientId) }, 'Lift')),
+    ));
+    fill(this.#list, h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows)), total > blocks.length && h('p', { class: 'quiet' }, `${total - blocks.length} more end sooner.`));
+  }
+
+  /** @param {string} client */
+  async #lift(client) {
+    try {
+      await send('DELETE', `blocks/${encodeURIComponent(client)}`);
+      this.#notice.textContent = 'The block is lifted.';
+    } catch (error) {
+      this.#notice.textContent = error instanceof Error ? error.message : String(error);
+    }
+    await this.refresh();
+  }
+}
+
+customElements.define('qd-deck-blocks', BlocksView);

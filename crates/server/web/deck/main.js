@@ -1,0 +1,105 @@
+// The deck: its tabs, and its door.
+
+import { find, h, setText } from '../shared/dom.js';
+import { door, get, hasToken, keepToken } from './api.js';
+import './audit-view.js';
+import './live-view.js';
+import './playground-view.js';
+import './registry-view.js';
+import './sessions-view.js';
+import './tools-view.js';
+import { View } from './view.js';
+
+const views = [
+  { name: 'tools', title: 'Tools' },
+  { name: 'live', title: 'Live' },
+  { name: 'sessions', title: 'Sessions' },
+  { name: 'audit', title: 'Audit' },
+  { name: 'registry', title: 'Registry' },
+  { name: 'playground', title: 'Playground' },
+].map(({ name, title }) => {
+  const panel = document.createElement(`qd-deck-${name}`);
+  if (!(panel instanceof View)) throw new Error(`there is no view ${name}`);
+  for (const [attribute, value] of Object.entries({ id: `panel-${name}`, role: 'tabpanel', 'aria-labelledby': `tab-${name}`, tabindex: '-1' })) {
+    panel.setAttribute(attribute, value);
+  }
+  panel.hidden = true;
+  const tab = h('a', { id: `tab-${name}`, role: 'tab', href: `#${name}`, 'aria-controls': `panel-${name}`, 'data-testid': `tab-${name}` }, title);
+  return { name, title, panel, tab };
+});
+
+const tabs = find('#tabs', HTMLElement);
+const main = find('#main', HTMLElement);
+const entrance = find('#door', HTMLFormElement);
+const token = find('#token', HTMLInputElement);
+const forget = find('#forget', HTMLButtonElement);
+let isLocked = false;
+
+/** Shows the view that the address names. */
+function follow() {
+  const [name, rest = ''] = decodeURIComponent(location.hash.slice(1)).split(/\/(.*)/s);
+  const shown = views.find((view) => view.name === name) ?? views[0];
+  for (const { panel, tab, name, title } of views) {
+    const isShown = name === shown.name && !isLocked;
+    tab.setAttribute('aria-selected', String(isShown));
+    tab.tabIndex = name === shown.name ? 0 : -1;
+    if (!isShown) panel.hide();
+    else panel.show(rest);
+    if (isShown) document.title = `${title} · Deck · Quarterdeck`;
+  }
+}
+
+/** @param {boolean} locked */
+function lock(locked) {
+  isLocked = locked;
+  entrance.hidden = !locked;
+  main.hidden = tabs.hidden = locked;
+  forget.hidden = locked || !hasToken();
+  follow();
+  if (locked) token.focus();
+}
+
+tabs.addEventListener('keydown', (event) => {
+  const steps = /** @type {Record<string, number>} */ ({ ArrowLeft: -1, ArrowRight: 1 });
+  const from = views.findIndex(({ tab }) => tab === document.activeElement);
+  if (from < 0) return;
+  let to = event.key === 'Home' ? 0 : event.key === 'End' ? views.length - 1 : from;
+  to = (to + (steps[event.key] ?? 0) + views.length) % views.length;
+  if (to === from) return;
+  event.preventDefault();
+  location.hash = views[to].name;
+  views[to].tab.focus();
+});
+
+entrance.addEventListener('submit', (event) => {
+  event.preventDefault();
+  keepToken(token.value.trim());
+  setText(find('#door-notice', HTMLElement), '');
+  void enter();
+});
+
+forget.addEventListener('click', () => {
+  keepToken(null);
+  token.value = '';
+  void enter();
+});
+
+door.addEventListener('locked', () => {
+  if (isLocked) return;
+  const wasGiven = hasToken();
+  keepToken(null);
+  setText(find('#door-notice', HTMLElement), wasGiven ? 'That is not the token of this server.' : '');
+  lock(true);
+});
+
+/** Asks once who we are, so that not every view has to find out for itself. */
+async function enter() {
+  isLocked = false;
+  await get('series', { after: Number.MAX_SAFE_INTEGER }).catch(() => {});
+  if (!isLocked) lock(false);
+}
+
+tabs.append(...views.map(({ tab }) => tab));
+main.append(...views.map(({ panel }) => panel));
+addEventListener('hashchange', follow);
+void enter();

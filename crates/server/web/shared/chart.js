@@ -1,0 +1,186 @@
+// <qd-chart>: lines over time, drawn as a small SVG of our own. It is read by eye, by pointer, by arrow keys and by a
+// screen reader, which hears the moment that is pointed at.
+
+import { fill, h } from './dom.js';
+
+/** @typedef {{ name: string, values: number[], tone?: 'accent' | 'quiet' | 'bad' | 'warn', fills?: boolean }} ChartLine */
+/** @typedef {{ title: string, at: number[], lines: ChartLine[], format: (value: number) => string }} ChartData */
+
+const HEIGHT = 140;
+const EDGE = { top: 10, right: 10, bottom: 22, left: 52 };
+
+export class Chart extends HTMLElement {
+  #readout = h('p', { class: 'chart-readout' });
+  #picture = h('div', { class: 'chart-picture', tabindex: 0, role: 'img' });
+  /** @type {ChartData | null} */
+  #data = null;
+  /** Which sample is pointed at; the last one when nothing is. @type {number | null} */
+  #place = null;
+  #resized = new ResizeObserver(() => this.#draw());
+
+  connectedCallback() {
+    if (!this.#picture.isConnected) {
+      this.#picture.addEventListener('pointermove', (event) => this.#pointAt(this.#placeAt(event.offsetX)));
+      this.#picture.addEventListener('pointerleave', () => this.#pointAt(null));
+      this.#picture.addEventListener('blur', () => this.#pointAt(null));
+      this.#picture.addEventListener('keydown', (event) => this.#step(event));
+      this.append(this.#picture, this.#readout);
+    }
+    this.#resized.observe(this);
+  }
+
+  disconnectedCallback() {
+    this.#resized.disconnect();
+  }
+
+  /** @param {ChartData} data */
+  show(data) {
+    this.#data = data;
+    this.#draw();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #step(event) {
+    const last = (this.#data?.at.length ?? 0) - 1;
+    const from = this.#place ?? last;
+    /** @type {Record<string, number>} */
+    const places = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last };
+    const place = places[event.key];
+    if (place === undefined || last < 0) return;
+    event.preventDefault();
+    this.#pointAt(Math.min(Math.max(place, 0), last));
+  }
+
+  /** @param {number | null} place */
+  #pointAt(place) {
+    if (place === this.#place) return;
+    this.#place = place;
+    this.#draw();
+  }
+
+  /** @param {number} x */
+  #placeAt(x) {
+    const count = this.#data?.at.length ?? 0;
+    if (count === 0) return null;
+    const share = (x - EDGE.left) / Math.max(1, this.clientWidth - EDGE.left - EDGE.right);
+    return Math.min(count - 1, Math.max(0, Math.round(share * (count - 1))));
+  }
+
+  #draw() {
+    const data = this.#data;
+    if (!data || !this.isConnected) return;
+    const { title, lines, format } = data;
+    const most = Math.max(0, ...lines.flatMap((line) => line.values));
+    const highest = lines.map((line) => `${line.name} ${format(Math.max(0, ...line.values))}`).join(', ');
+    this.#picture.setAttribute('aria-label', `${title}. Highest: ${highest}. Arrow keys go through the moments.`);
+    fill(this.#picture, drawing(data, Math.max(220, this.clientWidth), rounded(most), this.#place));
+    // Whoever goes through the moments hears them; what merely comes in is not read out.
+    this.#readout.setAttribute('aria-live', this.#place === null ? 'off' : 'polite');
+    fill(this.#readout, ...this.#said(data));
+  }
+
+  /** The values of the moment, which are also the key to the lines. @param {ChartData} data */
+  #said({ at, lines, format }) {
+    if (at.length === 0) return ['Nothing yet.'];
+    const place = this.#place ?? at.length - 1;
+    const keys = lines.map((line) => h('span', { class: 'chart-key', 'data-tone': line.tone ?? 'accent' }, `${line.name} ${format(line.values[place] ?? 0)}`));
+    return [`${this.#place === null ? 'Now' : timeOf(at[place], at, true)} `, ...keys];
+  }
+}
+
+/**
+ * A line without axes, for a cell of a table. It says nothing to a screen reader: the cells beside it do.
+ *
+ * @param {number[]} values
+ */
+export function sparkline(values) {
+  const [width, height] = [120, 26];
+  const most = Math.max(1, ...values);
+  const points = values.map((value, place) => `${at(place, values.length, width)},${height - 2 - (value / most) * (height - 4)}`);
+  const line = svg('polyline', { points: points.join(' '), class: 'chart-line', 'data-tone': 'accent' });
+  return svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'sparkline', 'aria-hidden': 'true' }, line);
+}
+
+/**
+ * @param {ChartData} data
+ * @param {number} width
+ * @param {number} most
+ * @param {number | null} place
+ */
+function drawing({ at: times, lines, format }, width, most, place) {
+  const inner = { width: width - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom };
+  const x = (/** @type {number} */ index) => EDGE.left + at(index, times.length, inner.width);
+  const y = (/** @type {number} */ value) => EDGE.top + inner.height * (1 - value / most);
+  const grid = [0, 0.5, 1].flatMap((share) => [
+    svg('line', { x1: EDGE.left, x2: width - EDGE.right, y1: y(share * most), y2: y(share * most), class: 'chart-grid' }),
+    words(format(share * most), { x: EDGE.left - 8, y: y(share * most) + 4, class: 'chart-text', 'text-anchor': 'end' }),
+  ]);
+  const ends = times.length > 1 ? [
+    words(timeOf(times[0], times), { x: EDGE.left, y: HEIGHT - 5, class: 'chart-text' }),
+    words(timeOf(times[times.length - 1], times), { x: width - EDGE.right, y: HEIGHT - 5, class: 'chart-text', 'text-anchor': 'end' }),
+  ] : [];
+  const drawn = lines.flatMap((line) => {
+    const points = line.values.map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`);
+    if (points.length === 0) return [];
+    const tone = line.tone ?? 'accent';
+    const ground = `${x(0)},${y(0)} ${points.join(' ')} ${x(points.length - 1)},${y(0)}`;
+    const area = line.fills ? [svg('polygon', { points: ground, class: 'chart-area', 'data-tone': tone })] : [];
+    return [...area, svg('polyline', { points: points.join(' '), class: 'chart-line', 'data-tone': tone })];
+  });
+  const pointer = place === null || place >= times.length ? [] : [
+    svg('line', { x1: x(place), x2: x(place), y1: EDGE.top, y2: HEIGHT - EDGE.bottom, class: 'chart-pointer' }),
+    ...lines.map((line) => svg('circle', { cx: x(place), cy: y(line.values[place] ?? 0), r: 3.5, class: 'chart-dot', 'data-tone': line.tone ?? 'accent' })),
+  ];
+  return svg('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, 'aria-hidden': 'true' }, ...grid, ...ends, ...drawn, ...pointer);
+}
+
+/** @param {number} place @param {number} count @param {number} width */
+function at(place, count, width) {
+  return count > 1 ? (place / (count - 1)) * width : width / 2;
+}
+
+/** The next number that reads well. @param {number} most */
+function rounded(most) {
+  if (most <= 0) return 1;
+  const size = 10 ** Math.floor(Math.log10(most));
+  const step = [1, 2, 4, 5, 10].find((step) => step * size >= most) ?? 10;
+  return Math.max(1, step * size);
+}
+
+/**
+ * A moment of the day, with the day where there are several.
+ *
+ * @param {number} time
+ * @param {number[]} times
+ * @param {boolean} [isExact] with seconds, where they tell samples apart
+ */
+function timeOf(time, times, isExact = false) {
+  const isLong = times[times.length - 1] - times[0] > 20 * 3_600_000;
+  const day = isLong ? /** @type {const} */ ({ weekday: 'short' }) : {};
+  const seconds = isLong || !isExact ? {} : /** @type {const} */ ({ second: '2-digit' });
+  return new Date(time).toLocaleTimeString(undefined, { ...day, hour: '2-digit', minute: '2-digit', ...seconds });
+}
+
+/**
+ * @param {string} text
+ * @param {Record<string, string | number>} props
+ */
+function words(text, props) {
+  const element = svg('text', props);
+  element.textContent = text;
+  return element;
+}
+
+/**
+ * @param {string} tag
+ * @param {Record<string, string | number>} props
+ * @param {...Node} children
+ */
+function svg(tag, props, ...children) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(props)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+customElements.define('qd-chart', Chart);

@@ -1,0 +1,325 @@
+// The operators' page: what they see, what they do, and who they must be.
+
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { installed, PATIENCE, startBrowser } from './support/browser.mjs';
+import { startDeck } from './support/deck.mjs';
+
+const axe = readFileSync(installed('axe-core/axe.min.js'), 'utf8');
+let deck;
+let browser;
+
+before(async () => {
+  [deck, browser] = await Promise.all([startDeck({ QUARTERDECK_LIMITS__REQUESTS_PER_MINUTE_CLIENT: '1000' }), startBrowser()]);
+});
+
+after(async () => {
+  await browser?.close();
+  await deck?.remove();
+});
+
+/** Opens the deck. Whatever goes wrong in the page fails the test that closes it. */
+async function operate({ at = '', to = deck, expects = [], ...settings } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1180, height: 860 }, timezoneId: 'UTC', ...settings });
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  const faults = [];
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+  await page.goto(`${to.url}/deck${at}`);
+  const by = (name) => page.getByTestId(name);
+  const leave = async () => {
+    await context.close();
+    assert.deepEqual(faults.filter((fault) => !expects.some((pattern) => pattern.test(fault))), [], 'the page has nothing to complain about');
+  };
+  return { page, by, leave };
+}
+
+/** A visitor who writes something to the agent, without a page. */
+async function visitor() {
+  let cookie = '';
+  const post = async (path, body) => {
+    const response = await fetch(`${deck.url}${path}`, {
+      method: 'POST', headers: { 'content-type': 'application/json', cookie }, body: JSON.stringify(body),
+    });
+    cookie ||= response.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    return response.text();
+  };
+  return { say: (message) => post('/api/chat', { id: 'chat', message }) };
+}
+
+const sessionOf = (stream) => /"sessionId":"([^"]+)"/.exec(stream)[1];
+
+test('tools are shown with their health, and a tool has its charts', async () => {
+  await (await visitor()).say('Who designed the Fram?');
+  const { page, by, leave } = await operate();
+  const row = by('tool-row').filter({ hasText: 'kb_search' });
+  await row.waitFor();
+  assert.match(await by('glance').innerText(), /rehearsal\/built-in/);
+  assert.match(await by('glance').innerText(), /Registry\s+\d+\.\d+\.[0-9a-f]+/);
+  const cells = await row.locator('td').allInnerTexts();
+  assert.ok(Number(cells[1]) >= 1, `calls: ${cells}`);
+  assert.equal(cells[2], '0 %');
+  assert.match(cells[4], / m?s$/);
+  assert.equal(await by('chart-heading').innerText(), 'All tools');
+  assert.equal(await by('charts').locator('svg').count(), 3);
+  await row.getByRole('button', { name: 'kb_search' }).click();
+  assert.equal(await by('chart-heading').innerText(), 'kb_search');
+  assert.equal(await row.getByRole('button').getAttribute('aria-pressed'), 'true');
+  const latency = by('charts').locator('qd-chart').nth(1);
+  assert.match(await latency.locator('[role=img]').getAttribute('aria-label'), /Latency of kb_search\. Highest: p95 /);
+  await latency.locator('[role=img]').focus();
+  await page.keyboard.press('Home');
+  assert.match(await latency.locator('.chart-readout').innerText(), /\d\d:\d\d:\d\d.*p95 .*p50 /s, 'arrow keys go through the moments');
+  await by('range').selectOption('days');
+  await by('charts').locator('svg').first().waitFor();
+  await leave();
+});
+
+test('calls appear as they end, and stay while one reads', async () => {
+  const { by, leave } = await operate({ at: '#live' });
+  await by('live-state').filter({ hasText: /^connected$/ }).waitFor();
+  const { say } = await visitor();
+  await say('Who designed the Fram?');
+  const lines = by('live').getByTestId('line');
+  await lines.filter({ hasText: 'kb_search done' }).waitFor();
+  assert.deepEqual([...new Set(await lines.evaluateAll((all) => all.map((line) => line.dataset.event)))], ['tool_execution']);
+  await by('live-pause').click();
+  const before = await lines.count();
+  await say('Who was Colin Archer?');
+  await by('live-pause').click();
+  await lines.nth(before).waitFor();
+  await lines.first().locator('summary').click();
+  assert.match(await lines.first().locator('pre').innerText(), /"toolId": "kb_/);
+  await leave();
+});
+
+test('a session is told turn by turn, and ended when the operator means it', async () => {
+  const { say } = await visitor();
+  const id = sessionOf(await say('Who designed the Fram?'));
+  await say('Book a meeting tomorrow at 10:00 with ann@example.com');
+  const { page, by, leave } = await operate({ at: '#sessions' });
+  await by('session-row').first().getByRole('link').waitFor();
+  await page.locator(`a[href="#sessions/${id}"]`).click();
+  await by('timeline').waitFor();
+  const turns = await by('timeline').getByRole('heading').allInnerTexts();
+  assert.deepEqual(turns, ['Before the first call', 'Turn 1', 'Turn 2']);
+  const story = await by('timeline').innerText();
+  assert.match(story, /session begins in text mode/);
+  assert.match(story, /kb_search done/);
+  assert.match(story, /calendar_create_event: a person is asked/);
+
+  await by('end-session').click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  assert.match(await by('session').innerText(), /State\s+open/);
+  await by('end-session').click();
+  await by('sure-yes').click();
+  await by('timeline').getByText('session ends: ended by operator').waitFor();
+  assert.match(await by('session').innerText(), /State\s+ended/);
+  await leave();
+});
+
+test('a client is erased only after the word was typed', async () => {
+  const { say } = await visitor();
+  const id = sessionOf(await say('Who designed the Fram?'));
+  const { page, by, leave } = await operate({ at: `#sessions/${id}` });
+  await by('erase-client').click();
+  assert.equal(await by('sure-yes').isDisabled(), true);
+  await by('sure-word').fill('erase');
+  await by('sure-yes').click();
+  await page.getByText(/\d+ rows were erased/).waitFor();
+  assert.equal(await page.locator(`a[href="#sessions/${id}"]`).count(), 0);
+  await leave();
+});
+
+test('a block is seen and lifted', async () => {
+  const { say } = await visitor();
+  await say('You are an idiot');
+  await say('Shut up, you stupid idiot');
+  assert.match(await say('hello'), /BLOCKED/);
+  const { by, leave } = await operate({ at: '#sessions' });
+  await by('lift').first().click();
+  await by('blocks').getByText('Nobody is blocked').waitFor();
+  assert.doesNotMatch(await say('hello'), /BLOCKED/);
+  await leave();
+});
+
+test('the trail is searched and verified', async () => {
+  const { say } = await visitor();
+  await say('Who designed the Fram?');
+  const { page, by, leave } = await operate({ at: '#audit' });
+  const lines = by('audit').getByTestId('line');
+  await lines.first().waitFor();
+  await page.getByLabel('Event').selectOption('tool_execution');
+  await page.locator('input[name=tool]').fill('kb_search');
+  await by('audit-search').click();
+  await lines.first().waitFor();
+  assert.deepEqual([...new Set(await lines.locator('.line-gist').allInnerTexts())], ['kb_search done']);
+  await by('audit-text').fill('nothing has this in it');
+  await by('audit-search').click();
+  await page.getByText('No line matches').waitFor();
+  await by('verify').click();
+  await by('verdict').filter({ hasText: /The chain is whole: \d+ lines/ }).waitFor();
+  await leave();
+});
+
+test('the registry shows its tools, and says when there is nothing to compare with', async () => {
+  const { by, leave } = await operate({ at: '#registry' });
+  await by('registry').getByRole('link', { name: 'kb_search' }).waitFor();
+  assert.match(await by('registry').innerText(), /first registry that this server has served/);
+  await leave();
+});
+
+test('the playground runs a call through the gates, and asks before it writes', async () => {
+  const { page, by, leave } = await operate({ at: '#playground/format_datetime' });
+  await by('play-tool').waitFor();
+  await page.waitForFunction(() => document.querySelector('#play-tool').value === 'format_datetime');
+  await by('play-args').fill('{ nonsense');
+  await by('play-run').click();
+  assert.match(await page.locator('#play-fault').innerText(), /JSON|property/i);
+  await by('play-args').fill('{ "datetime": "yesterday" }');
+  await by('play-run').click();
+  await by('play-outcome').filter({ hasText: 'Not done: validation' }).waitFor();
+  const gates = by('play-result').getByTestId('gate');
+  assert.equal(await gates.count(), 11);
+  assert.equal(await gates.filter({ hasText: 'arguments' }).getAttribute('data-verdict'), 'refused');
+  assert.equal(await gates.last().getAttribute('data-verdict'), 'not_reached');
+
+  await by('play-tool').selectOption('calendar_create_event');
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+  const meeting = { title: 'Tea', start_time: `${tomorrow}T15:00:00Z`, end_time: `${tomorrow}T15:30:00Z`, attendees: ['ann@example.com'] };
+  await by('play-args').fill(JSON.stringify(meeting));
+  await by('play-run').click();
+  await by('play-outcome').filter({ hasText: 'confirmation required' }).waitFor();
+  assert.match(await by('play-result').innerText(), /A person is asked: Book “Tea”/);
+  await by('play-approve').check();
+  await by('play-run').click();
+  await by('play-outcome').filter({ hasText: /^Done$/ }).waitFor();
+  assert.equal(await gates.last().getAttribute('data-verdict'), 'approved');
+  await leave();
+});
+
+test('where the server wants its token, nothing is shown without it', async () => {
+  const guarded = await startDeck({ QUARTERDECK_ADMIN_TOKEN: 'open-sesame-open-sesame' });
+  try {
+    const { page, by, leave } = await operate({ to: guarded, expects: [/403/] });
+    await by('token').fill('a-wrong-token-a-wrong-token');
+    await by('open').click();
+    await page.getByText('That is not the token of this server.').waitFor();
+    assert.equal(await by('tool-row').count(), 0);
+    await by('token').fill('open-sesame-open-sesame');
+    await by('open').click();
+    await by('tool-row').first().waitFor();
+    await page.reload();
+    await by('tool-row').first().waitFor();
+    assert.equal(await page.evaluate(() => localStorage.length), 0, 'it is kept in this tab alone');
+    await by('forget-token').click();
+    await by('token').waitFor();
+    await leave();
+  } finally {
+    await guarded.remove();
+  }
+});
+
+test('tabs are walked with the keyboard, and an address leads to its view', async () => {
+  const { page, by, leave } = await operate();
+  await by('tab-tools').focus();
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'tab-live');
+  assert.equal(await by('tab-live').getAttribute('aria-selected'), 'true');
+  await page.keyboard.press('End');
+  assert.equal(await by('tab-playground').getAttribute('aria-selected'), 'true');
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await by('tab-tools').getAttribute('aria-selected'), 'true');
+  await page.goBack();
+  assert.equal(await by('tab-playground').getAttribute('aria-selected'), 'true');
+  assert.equal(await page.title(), 'Playground · Deck · Quarterdeck');
+  await leave();
+});
+
+for (const colorScheme of ['light', 'dark']) {
+  test(`nothing keeps operators out, ${colorScheme}`, async () => {
+    const { say } = await visitor();
+    const id = sessionOf(await say('Who designed the Fram?'));
+    const { page, by, leave } = await operate({ colorScheme, reducedMotion: 'reduce' });
+    const found = [];
+    const look = async (where) => {
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+      const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+      found.push(...serious.flatMap(({ id, nodes }) => nodes.map((node) => `${where}: ${id} ${node.target} ${node.failureSummary}`)));
+    };
+    await by('tool-row').first().waitFor();
+    await look('tools');
+    await by('tab-live').click();
+    await by('live-state').filter({ hasText: /^connected$/ }).waitFor();
+    await say('Who was Colin Archer?');
+    await by('live').getByTestId('line').first().waitFor();
+    await look('live');
+    await page.goto(`${deck.url}/deck#sessions/${id}`);
+    await by('timeline').waitFor();
+    await look('a session');
+    await by('erase-client').click();
+    await look('a question');
+    await page.keyboard.press('Escape');
+    await by('tab-audit').click();
+    await by('audit').getByTestId('line').first().locator('summary').click();
+    await by('verify').click();
+    await by('verdict').filter({ hasText: 'whole' }).waitFor();
+    await look('audit');
+    await by('tab-registry').click();
+    await by('registry').getByRole('link').first().waitFor();
+    await look('registry');
+    await by('tab-playground').click();
+    await by('play-run').click();
+    await by('play-outcome').waitFor();
+    await look('playground');
+    assert.deepEqual(found, []);
+    await leave();
+  });
+}
+
+test('a narrow screen has everything, and nothing sticks out', async () => {
+  const { say } = await visitor();
+  const id = sessionOf(await say('Who designed the Fram?'));
+  const { page, by, leave } = await operate({ viewport: { width: 340, height: 640 } });
+  const sticksOut = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+  await by('tool-row').first().waitFor();
+  assert.equal(await sticksOut(), false, 'tools');
+  for (const [at, shown] of [[`sessions/${id}`, 'timeline'], ['audit', 'audit-search'], ['registry', 'registry'], ['playground', 'play-run'], ['live', 'live-state']]) {
+    await page.evaluate((at) => (location.hash = at), at);
+    await by(shown).waitFor();
+    assert.equal(await sticksOut(), false, at);
+  }
+  await leave();
+});
+
+const images = fileURLToPath(new URL('../../docs/images/', import.meta.url));
+
+// Taken anew when UPDATE_SCREENSHOTS is 1, which takes two minutes: a chart over time wants time.
+test('the pictures of the deck are there', { timeout: 240_000 }, async () => {
+  if (process.env.UPDATE_SCREENSHOTS === '1') await take();
+  for (const name of ['deck-light.png', 'deck-dark.png']) assert.ok(existsSync(`${images}${name}`), name);
+});
+
+async function take() {
+  mkdirSync(images, { recursive: true });
+  const questions = ['Who designed the Fram?', 'Who was Colin Archer?', 'How long was the Fram?', 'Find a time with ann@example.com tomorrow', 'What time is it?'];
+  for (const end = Date.now() + 110_000, began = Date.now(); Date.now() < end; ) {
+    const { say } = await visitor();
+    // As many as on a busy morning, which come and go.
+    const many = 2 + Math.round(2 + 2 * Math.sin((Date.now() - began) / 9_000));
+    for (let place = 0; place < many; place += 1) await say(questions[Math.floor(Math.random() * questions.length)]);
+    await new Promise((resolve) => setTimeout(resolve, 700));
+  }
+  for (const colorScheme of ['light', 'dark']) {
+    const { page, by, leave } = await operate({ colorScheme, reducedMotion: 'reduce', viewport: { width: 1000, height: 900 }, deviceScaleFactor: 1.5 });
+    await by('tool-row').filter({ hasText: 'kb_search' }).getByRole('button').click();
+    await page.mouse.move(0, 0);
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.screenshot({ path: `${images}deck-${colorScheme}.png` });
+    await leave();
+  }
+}
