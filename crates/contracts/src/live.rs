@@ -27,6 +27,11 @@ pub trait LiveModel: Send + Sync {
     /// Provider and model, `gemini/gemini-3.8-live`: for people and for logs.
     fn name(&self) -> &str;
 
+    /// How many tokens a conversation may have.
+    fn window(&self) -> u64 {
+        131_072
+    }
+
     /// Opens a conversation, or goes on with one. Ready once the provider is: it has a time limit of its own.
     fn connect(&self, opening: LiveOpening) -> LiveConnecting;
 }
@@ -232,7 +237,7 @@ pub struct LiveResult<'a> {
     pub name: &'a str,
     /// The envelope. The model gets its data or its error.
     pub response: &'a ToolResponse,
-    /// Whether it should say something about it.
+    /// Whether it should say nothing about it.
     pub is_silent: bool,
     /// Whether every other call of the message has its result.
     pub is_last: bool,

@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
@@ -18,18 +17,22 @@ use super::clock::Clock;
 use super::echo::Echo;
 use super::ending::{Farewell, Over};
 use super::flights::{Flights, Landed};
+use super::from_person::Decided;
 use super::journal::{self, Journal};
 use super::line::{Gone, Line, Told};
 use super::missed::Missed;
+use super::missed::Shown;
+use super::model_end::Retelling;
 use super::notes::Notes;
 use super::open::Opened;
+use super::seat::Seat;
 use super::speech::Speech;
 use super::upstream::{News, Upstream};
 use crate::briefing::Brief;
 use crate::text::Visitor;
 
 /// Waits for a person's word to be carried out.
-type Errand = Pin<Box<dyn Future<Output = Answer> + Send>>;
+type Errand = Pin<Box<dyn Future<Output = Decided> + Send>>;
 
 /// One call.
 pub(super) struct Call {
@@ -38,7 +41,7 @@ pub(super) struct Call {
     pub(super) connection: Connection,
     pub(super) line: Option<Box<dyn Line>>,
     pub(super) lines: mpsc::Receiver<Box<dyn Line>>,
-    pub(super) has_line: Arc<AtomicBool>,
+    pub(super) seat: Seat,
     pub(super) upstream: Upstream,
     pub(super) brief: Brief,
     pub(super) journal: Journal,
@@ -50,14 +53,12 @@ pub(super) struct Call {
     pub(super) speech: Speech,
     /// What the model must be told as soon as it can listen.
     pub(super) notes: Notes,
-    /// How many of them the connection that is being opened is told.
-    pub(super) retold: usize,
-    /// Whether it is told what the person waits for.
-    pub(super) retold_open: bool,
-    /// Whether it is asked for an answer.
-    pub(super) retold_asks: bool,
-    pub(super) with_handle: bool,
+    pub(super) retelling: Retelling,
     pub(super) questions: Vec<(Arc<str>, ConfirmationRequest)>,
+    /// Calls whose results the page has.
+    pub(super) shown: Shown,
+    /// Counts calls that came without an id.
+    pub(super) nameless: u64,
     /// Guides that were given in this turn.
     pub(super) described: Vec<String>,
     pub(super) missed: Missed,
@@ -76,7 +77,7 @@ enum Wake {
     Model(News),
     Event(Option<ClientEvent>),
     Landed(Landed),
-    Errand(Answer),
+    Errand(Decided),
     NewLine(Option<Box<dyn Line>>),
     Leaving,
     Alarm,
@@ -89,7 +90,7 @@ impl Call {
         opened: Opened,
         line: Box<dyn Line>,
         lines: mpsc::Receiver<Box<dyn Line>>,
-        has_line: Arc<AtomicBool>,
+        seat: Seat,
     ) -> Self {
         let Opened { session, journal, is_resumed, pending_request } = opened;
         let brief = agent.briefing.brief(&agent.orchestrator, &session, &visitor.situation);
@@ -106,7 +107,7 @@ impl Call {
             session,
             line: Some(line),
             lines,
-            has_line,
+            seat,
             journal,
             echo: Echo::default(),
             flights: Flights::default(),
@@ -114,11 +115,10 @@ impl Call {
             errands: FuturesUnordered::new(),
             speech: Speech::default(),
             notes: Notes::default(),
-            retold: 0,
-            retold_open: false,
-            retold_asks: false,
-            with_handle: false,
+            retelling: Retelling::default(),
             questions: Vec::new(),
+            shown: Shown::default(),
+            nameless: 0,
             described: Vec::new(),
             missed: Missed::default(),
             is_resumed,
@@ -155,7 +155,7 @@ impl Call {
             wake = poll_fn(|context| poll_ends(line, upstream, may_read, model_first, context)) => wake,
             event = connection.next_event() => Wake::Event(event),
             landed = poll_fn(|context| flights.poll_landed(context)), if !flights.is_empty() => Wake::Landed(landed),
-            Some(answer) = errands.next(), if !errands.is_empty() => Wake::Errand(answer),
+            Some(decided) = errands.next(), if !errands.is_empty() => Wake::Errand(decided),
             line = lines.recv() => Wake::NewLine(line),
             Ok(()) = leaving.changed() => Wake::Leaving,
             () = alarm => Wake::Alarm,
@@ -168,13 +168,13 @@ impl Call {
             Wake::Line(Err(gone)) => self.park(&gone),
             Wake::Model(News::Arrived) => self.hear_model(),
             Wake::Model(News::Opened) => self.model_opened(),
-            Wake::Model(News::Lost(error)) => self.model_lost(&error),
+            Wake::Model(News::Lost(error)) => self.model_lost(error),
             Wake::Model(News::NotOpened(error)) => self.model_not_opened(error),
             Wake::Event(Some(event)) => self.session_says(event),
             // Another connection has taken the session over, which only a second call of it can do.
             Wake::Event(None) | Wake::NewLine(None) => self.over = Some(Over::Replaced),
             Wake::Landed(landed) => self.landed(landed),
-            Wake::Errand(answer) => self.decided(answer),
+            Wake::Errand(decided) => self.decided(decided),
             Wake::NewLine(Some(line)) => self.attach(line),
             Wake::Leaving => self.tell_leaving(),
             Wake::Alarm => self.look_at_the_clock(),

@@ -17,8 +17,6 @@ const SOON: Duration = Duration::from_millis(250);
 const LATER: Duration = Duration::from_secs(1);
 /// After how long of silence a line is asked whether it is still there.
 const PING_EVERY: Duration = Duration::from_secs(15);
-/// How long before a provider closes its connection another one is opened at the latest.
-const HANDOVER: Duration = Duration::from_secs(3);
 
 /// When things happened that something is to be done about.
 pub(super) struct Clock {
@@ -70,6 +68,7 @@ impl Call {
             let text = format!("{} is taking a moment.", call.name);
             self.tell(Told::Progress { id: &call.shown, text: &text });
         }
+        self.speech.look_at(now);
         self.look_at_the_line(now);
         self.look_at_the_model(now);
         self.look_for_the_end(now);
@@ -91,8 +90,8 @@ impl Call {
         }
         let moved = std::mem::take(&mut self.speech.mic_moved);
         if self.speech.mic_is_on && !moved && self.clock.line_seen + LATER < now {
-            self.speech.mic_is_on = false;
-            self.upstream.send(LiveInput::AudioEnded);
+            // A provider that is away is told when it is back.
+            self.speech.mic_is_on = !self.upstream.send(LiveInput::AudioEnded);
         }
         if moved {
             self.clock.line_seen = now;
@@ -108,17 +107,21 @@ impl Call {
     }
 
     fn look_at_the_model(&mut self, now: Instant) {
-        let is_quiet = self.speech.is_quiet() && self.flights.is_empty();
-        let must_leave = self.upstream.leaves_at().is_some_and(|at| is_quiet || at <= now + HANDOVER);
-        if !self.upstream.is_connecting() && (must_leave || self.upstream.is_due(now)) {
+        self.upstream.look_at(now);
+        if self.upstream.is_due(now, self.is_idle()) {
             self.connect_model();
         }
+    }
+
+    /// Nobody says anything, and no call is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.speech.is_quiet() && self.flights.is_empty()
     }
 
     fn look_for_the_end(&mut self, now: Instant) {
         let leaving = *self.leaving.borrow();
         if let Some(deadline) = leaving
-            && (self.speech.is_quiet() || deadline <= now + LATER)
+            && ((self.is_idle() && self.errands.is_empty()) || deadline <= now + LATER)
         {
             self.over = Some(Over::Stopping);
         }

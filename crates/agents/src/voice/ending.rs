@@ -1,6 +1,5 @@
 //! How a call ends: after what was to be heard has been heard, the model first and the person last.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quarterdeck_contracts::LiveError;
@@ -50,7 +49,7 @@ impl Call {
     /// An end was asked for. It comes after the model's last words, or without them when there are none.
     pub(super) fn end_is_asked(&mut self) {
         let now = Instant::now();
-        let patience = if self.speech.is_quiet() {
+        let patience = if self.speech.is_silent() {
             self.speech.unheard() + self.agent.settings.farewell
         } else {
             LONGEST_FAREWELL
@@ -64,7 +63,7 @@ impl Call {
         let unheard = self.speech.unheard();
         if unheard.is_zero() || self.line.is_none() {
             self.end_now_if_asked();
-        } else if self.speech.is_quiet() {
+        } else if self.speech.is_silent() {
             // The page says when it has played everything; if it never does, the time that it takes is known.
             self.end_within(unheard + self.agent.settings.farewell);
         }
@@ -82,7 +81,7 @@ impl Call {
     /// Ends the call when its farewell takes too long, or nobody says that it was heard.
     pub(super) fn end_if_overdue(&mut self, now: Instant) {
         let Some(Farewell { by, latest }) = self.farewell else { return };
-        if now >= by && (now >= latest || self.speech.is_quiet()) {
+        if now >= by && (now >= latest || self.speech.is_silent()) {
             self.farewell = None;
             self.session.turn_completed();
             self.end_now_if_asked();
@@ -100,7 +99,7 @@ impl Call {
     pub(super) async fn finish(mut self) {
         let Some(over) = self.over.take() else { return };
         // From here on the person may call again, and no line comes here any more.
-        self.has_line.store(false, Ordering::Release);
+        self.seat.has_line(false);
         self.lines.close();
         while let Ok(mut line) = self.lines.try_recv() {
             line.send(Told::Error(&unavailable("This call has just ended. Please call again.")));
@@ -137,12 +136,14 @@ impl Call {
                 HangUp::Idle
             }
         };
+        if let Some(untold) = self.notes.untold() {
+            self.journal.noted(&untold);
+        }
         self.keep_journal();
         tracing::info!(session = self.session.id(), why = ?why, "call ended");
         if let Some(line) = self.line.take() {
             line.hang_up(why).await;
         }
-        self.agent.forget(self.session.client(), Some(self.session.id()));
     }
 
     async fn close_model(&mut self) {

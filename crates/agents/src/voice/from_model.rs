@@ -17,6 +17,8 @@ use crate::describe;
 
 /// How long a connection is taken to last when a provider does not say.
 const USUALLY_LEFT: Duration = Duration::from_secs(10);
+/// No connection lasts longer than this, whatever a provider says.
+const LONGEST_LEFT: Duration = Duration::from_secs(3_600);
 
 impl Call {
     /// Looks at everything that has arrived from the model.
@@ -26,8 +28,11 @@ impl Call {
             let event = match live.next() {
                 None => return,
                 Some(LiveEvent::Audio(audio)) => {
-                    self.speech.is_answering = true;
-                    self.speech.awaits_cut_end = false;
+                    // What still comes of an answer that was cut off is nobody's.
+                    if self.speech.is_hushed() {
+                        continue;
+                    }
+                    self.speech.answering();
                     if self.speech.lets_audio_through()
                         && let Some(line) = &mut self.line
                     {
@@ -51,14 +56,17 @@ impl Call {
             }
             LiveEvent::Heard(words) => self.heard(&words),
             LiveEvent::Said(words) => self.said(&words),
-            LiveEvent::PersonSpeaks => self.sign_of_input(),
+            LiveEvent::PersonSpeaks => {
+                self.speech.is_signalled = true;
+                self.sign_of_input();
+            }
             LiveEvent::Interrupted => self.interrupted(),
             LiveEvent::GenerationComplete => self.journal.answered(),
             LiveEvent::TurnComplete { more_follows: false } => self.turn_complete(),
             // The model has paused, for the results of its calls perhaps, and goes on by itself.
             LiveEvent::TurnComplete { more_follows: true } => {}
             LiveEvent::GoingAway { left } => {
-                let left = left.unwrap_or(USUALLY_LEFT);
+                let left = left.unwrap_or(USUALLY_LEFT).min(LONGEST_LEFT);
                 tracing::info!(
                     session = self.session.id(),
                     left_ms = left.as_millis() as u64,
@@ -80,8 +88,13 @@ impl Call {
                     "trouble with the model"
                 );
             }
+            LiveEvent::Usage(usage) => {
+                let (system, tools) = (self.brief.system_tokens as u64, self.brief.tool_tokens as u64);
+                let used = usage.input_tokens + usage.output_tokens;
+                self.agent.orchestrator.metrics().context(system, tools, used, self.agent.model.window());
+            }
             // Without a handle the older one stays as good as it was.
-            LiveEvent::Resumable(None) | LiveEvent::Usage(_) => {}
+            LiveEvent::Resumable(None) => {}
             // Audio is handed on where it comes in; what else there may be one day says nothing yet.
             _ => {}
         }
@@ -89,6 +102,14 @@ impl Call {
 
     /// What the person said, as far as it was understood.
     fn heard(&mut self, words: &Words<'_>) {
+        if words.text.is_empty() {
+            return;
+        }
+        if !self.speech.is_turn_open && self.speech.is_signalled && words.stage != Stage::Guess {
+            // Nobody has begun to speak since the turn was over, so these are words of that turn.
+            self.journal.heard_late(&words.text);
+            return self.show(Speaker::Person, words);
+        }
         self.sign_of_input();
         self.journal.heard(&words.text, words.stage);
         // The words stand for the audio now.
@@ -102,8 +123,10 @@ impl Call {
     }
 
     fn said(&mut self, words: &Words<'_>) {
-        self.speech.is_answering = true;
-        self.speech.awaits_cut_end = false;
+        if self.speech.is_hushed() {
+            return;
+        }
+        self.speech.answering();
         self.journal.said(&words.text);
         self.show(Speaker::Model, words);
     }
@@ -117,15 +140,20 @@ impl Call {
 
     /// The person has barged in.
     fn interrupted(&mut self) {
-        self.cut_off();
+        // What the person has cut off themselves is over here already; by now another turn may have begun.
+        if !self.speech.hushed_is_over() {
+            self.cut_off();
+        }
         self.speech.awaits_cut_end = true;
     }
 
     pub(super) fn turn_complete(&mut self) {
         // What was cut off is over already; by now the person may have begun another turn.
-        if std::mem::take(&mut self.speech.awaits_cut_end) {
+        let was_cut = std::mem::take(&mut self.speech.awaits_cut_end) | self.speech.hushed_is_over();
+        if was_cut {
             return;
         }
+        self.upstream.settled();
         self.session.turn_completed();
         self.journal.turn_over();
         self.echo.clear();
@@ -138,24 +166,31 @@ impl Call {
     /// Hands the calls of a message to the orchestrator.
     fn run_calls(&mut self, calls: Vec<ModelCall>) {
         self.speech.awaits_cut_end = false;
+        self.speech.owes_words = false;
         let (mut asked, mut submitted) = (Vec::new(), Vec::new());
         let count = calls.len();
         for (place, call) in calls.into_iter().enumerate() {
-            let shown = call.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| call.name.clone());
+            let given = call.id.clone().filter(|id| !id.is_empty());
+            // A name and a number are no id that anybody relies on, but the page can tell calls apart by it.
+            let shown = given.clone().unwrap_or_else(|| {
+                self.nameless += 1;
+                format!("{}-{}", call.name, self.nameless)
+            });
             let args = match &call.arguments {
                 CallArguments::Json(value) => value.clone(),
                 // The first gate refuses what is no object and says so.
                 CallArguments::Broken(text) => Value::String(text.clone()),
             };
             self.tell(Told::Call { id: &shown, name: &call.name, args: &args });
-            let of = Arc::new(AskedCall { id: call.id.clone(), name: call.name.clone(), shown });
+            let id = Some(shown.clone());
+            let of = Arc::new(AskedCall { id: given, name: call.name.clone(), shown });
             if self.brief.describes && call.name == describe::NAME {
                 let now = self.agent.orchestrator.now();
                 let response = describe::answer(&self.session, &call, &mut self.described, now);
                 self.tell(Told::Result { id: &of.shown, response: &response, gates: None });
                 self.answer(&of, &response, false, place + 1 == count && submitted.is_empty());
             } else {
-                let made = quarterdeck_runtime::Call { id: call.id, name: call.name, args };
+                let made = quarterdeck_runtime::Call { id, name: call.name, args };
                 submitted.push(made);
                 asked.push(of);
             }
@@ -179,11 +214,8 @@ impl Call {
             );
             return;
         };
-        let state = self.session.state();
-        self.speech.follow(&state);
-        if state.pending_end_voice_session.is_some() && !self.awaits_farewell() {
-            self.end_is_asked();
-        }
+        self.follow_state();
+        self.shown.add(&answer.call_id);
         let gates = answer.trace.as_ref();
         self.tell(Told::Result { id: &call.shown, response: &answer.response, gates });
         let is_asked_here = generation == self.upstream.generation() && self.upstream.is_connected();
@@ -198,17 +230,29 @@ impl Call {
     fn answer(&mut self, call: &AskedCall, response: &ToolResponse, is_silent: bool, is_last: bool) {
         let (id, name) = (call.id.as_deref(), call.name.as_str());
         self.notes.answered(name, response);
+        // The model speaks about it next, if it does not speak already.
+        self.speech.owes_words |= !is_silent && is_last && !self.speech.is_answering;
         self.upstream.send(LiveInput::Result(LiveResult { id, name, response, is_silent, is_last }));
     }
 
     /// Tells the model what it must know, in a pause: in the middle of a turn it would be cut off by it.
     pub(super) fn send_notes(&mut self) {
         let can_listen = self.upstream.is_connected() && !self.upstream.is_connecting();
-        if self.notes.is_empty() || !can_listen || !self.speech.is_quiet() || !self.flights.is_empty() {
+        if self.notes.is_empty() || !can_listen || !self.is_idle() {
             return;
         }
-        let text = self.notes.take();
-        self.upstream.send(LiveInput::Note { text: &text, asks: true });
+        let (_, last) = self.notes.texts();
+        let Some(text) = self.notes.told(last) else { return };
+        self.speech.owes_words = self.upstream.send(LiveInput::Note { text: &text, asks: true });
         self.journal.noted(&text);
+    }
+
+    /// Takes over what tools have asked for.
+    pub(super) fn follow_state(&mut self) {
+        let state = self.session.state();
+        self.speech.follow(&state);
+        if state.pending_end_voice_session.is_some() && !self.awaits_farewell() {
+            self.end_is_asked();
+        }
     }
 }

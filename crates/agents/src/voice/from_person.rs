@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, LiveInput, Outcome, Speaker};
+use quarterdeck_contracts::{
+    ConfirmationAnswer, ConfirmationRequest, ErrorType, LiveInput, Outcome, Speaker, ToolError,
+};
 use quarterdeck_runtime::{Answer, PendingEnd};
 
 use super::call::Call;
@@ -10,6 +12,8 @@ use super::ending::Over;
 use super::line::{Asked, Told};
 use crate::note::as_note;
 
+/// How many of a person's words are carried out at a time.
+const MOST_ERRANDS: usize = 16;
 /// How soon a call ends whose farewell was cut off.
 const AFTER_CUT: Duration = Duration::from_secs(1);
 
@@ -69,13 +73,13 @@ impl Call {
     /// The person writes instead of speaking.
     fn say(&mut self, text: &str) {
         if self.speech.is_answering {
-            self.cut_off();
+            self.hush();
         }
         self.sign_of_input();
         self.journal.written(text);
         self.tell(Told::Transcript { by: Speaker::Person, text, is_final: true });
         // Without a connection it is in the journal, which the next one is told.
-        self.upstream.send(LiveInput::Text(text));
+        self.speech.owes_words = self.upstream.send(LiveInput::Text(text));
         self.keep_journal();
     }
 
@@ -84,7 +88,9 @@ impl Call {
         let was_answering = self.speech.is_answering;
         self.upstream.send(LiveInput::Interrupt { heard: None });
         self.cut_off();
-        self.speech.is_hushed = was_answering;
+        if was_answering && self.upstream.is_connected() {
+            self.speech.hush();
+        }
     }
 
     /// An answer is cut off.
@@ -115,7 +121,7 @@ impl Call {
         self.speech.is_turn_open = true;
         self.described.clear();
         let start = self.session.begin_turn(None);
-        // These belong in front of what the person is about to say. Nobody is cut off: the model waits for them.
+        // These belong in front of what the person is about to say, and the model is silent now.
         if !start.notes.is_empty() {
             let text = as_note(&start.notes);
             self.journal.noted(&text);
@@ -125,24 +131,52 @@ impl Call {
 
     /// The person's word about a call, which only the page can bring.
     fn confirm(&mut self, token: String, answer: ConfirmationAnswer) {
+        if self.errands.len() >= MOST_ERRANDS {
+            let error = ToolError::new(ErrorType::RateLimit, "One at a time, please. Try again in a moment.");
+            return self.tell(Told::Error(&error));
+        }
         let session = self.session.clone();
-        self.errands.push(Box::pin(async move { session.answer_confirmation(&token, answer).await }));
+        let asked = token.clone();
+        // In a task of its own: the word was given, whatever becomes of the call.
+        let hearing = tokio::spawn(async move { session.answer_confirmation(&asked, answer).await });
+        self.errands.push(Box::pin(async move { Decided { token, answer: hearing.await.ok() } }));
     }
 
     /// The person's word was carried out, or was worth nothing.
-    pub(super) fn decided(&mut self, answer: Answer) {
-        self.questions.retain(|(id, _)| *id != answer.call_id);
+    pub(super) fn decided(&mut self, decided: Decided) {
+        let Some(answer) = decided.answer else { return };
+        let failure = match &answer.response.outcome {
+            Outcome::Failure(error) => Some(error.clone()),
+            Outcome::Success(_) => None,
+        };
+        let is_open = failure.as_ref().is_some_and(|error| stays_open(error.kind));
+        if !is_open {
+            let is_this = |request: &ConfirmationRequest| {
+                request.token.as_ref().is_some_and(|token| token.expose() == decided.token)
+            };
+            self.questions.retain(|(_, request)| !is_this(request));
+        }
         // What came of a question is told by the session, to this page and any other. It says nothing of a word that was
-        // worth nothing: too late, or said before.
-        if let Outcome::Failure(error) = &answer.response.outcome
-            && (answer.call_id.is_empty() || is_worthless(error.kind))
-        {
-            self.tell(Told::Error(error));
+        // worth nothing, or that could not be heard.
+        if let Some(error) = failure.filter(|error| is_open || is_worthless(error.kind)) {
+            self.tell(Told::Error(&error));
         }
         answer.delivered();
+        self.follow_state();
     }
+}
+
+/// What came of a person's word.
+pub(super) struct Decided {
+    token: String,
+    answer: Option<Answer>,
 }
 
 fn is_worthless(kind: ErrorType) -> bool {
     matches!(kind, ErrorType::ConfirmationExpired | ErrorType::ConfirmationInvalid)
+}
+
+/// Whether the person may say it again.
+fn stays_open(kind: ErrorType) -> bool {
+    matches!(kind, ErrorType::RateLimit | ErrorType::Unavailable | ErrorType::Transient)
 }

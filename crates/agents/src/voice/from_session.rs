@@ -20,15 +20,21 @@ impl Call {
             }
             ClientEvent::Answer { why, answer } => {
                 self.questions.retain(|(id, _)| *id != answer.call_id);
-                let gates = answer.trace.as_ref();
-                self.tell(Told::Result { id: &answer.call_id, response: &answer.response, gates });
+                // What the connection that asked could not be told, the page may have been.
+                if why != Why::Late || !self.shown.has(&answer.call_id) {
+                    let gates = answer.trace.as_ref();
+                    self.tell(Told::Result { id: &answer.call_id, response: &answer.response, gates });
+                }
                 match why {
                     // The model that asked has not heard of it.
-                    Why::Late => self.notes.add_late(&answer.name, &answer.response),
+                    Why::Late => self.notes.add_late(answer),
                     // The session has a note of its own for these.
-                    Why::Confirmed | Why::Abandoned => self.notes.add(self.session.take_notes()),
+                    Why::Confirmed | Why::Abandoned => {
+                        self.notes.add(self.session.take_notes());
+                        answer.delivered();
+                    }
                 }
-                answer.delivered();
+                self.follow_state();
             }
             ClientEvent::End(end) => self.over = Some(Over::Ended(end)),
         }

@@ -10,10 +10,10 @@ use quarterdeck_contracts::{Commit, LiveTurn, Speaker, Stage, Store, StoreError,
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// How many characters are kept. Older ones are forgotten, as in any long conversation.
-const LONGEST: usize = 24_000;
-/// How many characters of one utterance are kept.
-const LONGEST_UTTERANCE: usize = 4_000;
+/// How many bytes are kept. Older ones are forgotten, as in any long conversation.
+const LONGEST: usize = 48_000;
+/// How many bytes of one turn are kept: as much as a page may write, in any alphabet.
+const LONGEST_UTTERANCE: usize = 16_000;
 
 /// What was said in a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,12 @@ pub(super) struct Journal {
     said: String,
     /// Whether the model has said everything that it had to say in it.
     is_answered: bool,
+    /// Whether the handle covers the present turn too.
+    #[serde(default)]
+    is_covered: bool,
+    /// Grows with every change.
+    #[serde(skip)]
+    revision: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,10 +58,35 @@ pub(super) struct Retold {
 impl Journal {
     /// A piece of what the person said.
     pub(super) fn heard(&mut self, text: &str, stage: Stage) {
-        if stage != Stage::Guess {
+        if stage != Stage::Guess && !text.is_empty() {
             append(&mut self.heard, text);
-            self.is_answered = false;
+            self.changed();
         }
+    }
+
+    /// Words of a turn that is over, which were understood only now.
+    pub(super) fn heard_late(&mut self, text: &str) {
+        let is_model = |turn: &LiveTurn| turn.by == Speaker::Model;
+        let answer = self.turns.pop_back_if(|turn| is_model(turn));
+        self.push(Speaker::Person, text.to_owned());
+        self.turns.extend(answer);
+        self.revision += 1;
+    }
+
+    fn changed(&mut self) {
+        self.is_answered = false;
+        self.is_covered = false;
+        self.revision += 1;
+    }
+
+    /// Grows with every change.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// What the person has said in the present turn.
+    pub(super) fn present(&self) -> &str {
+        &self.heard
     }
 
     /// Something that the person wrote: whole at once.
@@ -64,12 +95,13 @@ impl Journal {
             self.heard.push('\n');
         }
         append(&mut self.heard, text);
-        self.is_answered = false;
+        self.changed();
     }
 
     /// A piece of what the model said.
     pub(super) fn said(&mut self, text: &str) {
         append(&mut self.said, text);
+        self.revision += 1;
     }
 
     /// The model has said what it had to say, though the turn is not over.
@@ -80,14 +112,19 @@ impl Journal {
     /// The turn is over, or was cut off by the person.
     pub(super) fn turn_over(&mut self) {
         let (heard, said) = (std::mem::take(&mut self.heard), std::mem::take(&mut self.said));
+        let after = self.handle.as_ref().map(|handle| handle.after);
         self.push(Speaker::Person, heard);
         self.push(Speaker::Model, said);
-        self.is_answered = false;
+        if let (true, Some(handle), Some(after)) = (self.is_covered, &mut self.handle, after) {
+            handle.after = after;
+        }
+        self.changed();
     }
 
     /// Something that the model was told behind the person's back, which a new connection must hear too.
     pub(super) fn noted(&mut self, note: &str) {
         self.push(Speaker::Person, note.to_owned());
+        self.revision += 1;
     }
 
     fn push(&mut self, by: Speaker, text: String) {
@@ -109,6 +146,7 @@ impl Journal {
     /// From here on the conversation can be gone on with by this handle.
     pub(super) fn resumable(&mut self, by: &str, value: String) {
         self.handle = Some(Handle { by: by.to_owned(), value, after: 0 });
+        self.is_covered = self.is_answered;
     }
 
     /// The provider does not know the handle any more.
@@ -126,21 +164,25 @@ impl Journal {
         self.is_answered
     }
 
-    /// What a new connection has to be told, with notes that nobody has told yet.
-    pub(super) fn retell(&self, by: &str, notes: &[String]) -> Retold {
+    /// What a new connection has to be told, with notes that nobody has told yet. `owes_words` says that the model was
+    /// asked something, or given a result, and has not said anything about it.
+    pub(super) fn retell(&self, by: &str, notes: &[String], owes_words: bool) -> Retold {
         let handle = self.handle.as_ref().filter(|handle| handle.by == by);
         let known = handle.map_or(0, |handle| self.turns.len().saturating_sub(handle.after));
         let mut history: Vec<LiveTurn> = self.turns.iter().skip(known).cloned().collect();
         let mut tell = |by, text: &str| history.push(LiveTurn { by, text: text.to_owned() });
-        if !self.heard.trim().is_empty() {
+        let is_known = handle.is_some() && self.is_covered;
+        if !self.heard.trim().is_empty() && !is_known {
             tell(Speaker::Person, &self.heard);
         }
-        if !self.said.trim().is_empty() {
+        if !self.said.trim().is_empty() && !is_known {
             tell(Speaker::Model, &self.said);
         }
         let mut notes = notes.to_vec();
         if self.is_open() && !self.said.trim().is_empty() {
             notes.push("the connection was lost while you were answering; go on from there".into());
+        } else if owes_words && !self.is_open() {
+            notes.push("the connection was lost before you said anything about it; go on from there".into());
         }
         let asks = self.is_open() || !notes.is_empty();
         if !notes.is_empty() {
@@ -194,11 +236,11 @@ mod tests {
         turn(&mut journal, "Who built the Fram?", "Colin Archer.");
         journal.resumable("sim", "h1".into());
         assert_eq!(
-            journal.retell("sim", &[]),
+            journal.retell("sim", &[], false),
             Retold { handle: Some("h1".into()), history: vec![], asks: false }
         );
         turn(&mut journal, "When?", "In 1892.");
-        let retold = journal.retell("sim", &[]);
+        let retold = journal.retell("sim", &[], false);
         assert_eq!(retold.handle.as_deref(), Some("h1"));
         assert_eq!(told(&retold), [(Speaker::Person, "When?"), (Speaker::Model, "In 1892.")]);
         assert!(!retold.asks);
@@ -209,11 +251,11 @@ mod tests {
         let mut journal = Journal::default();
         turn(&mut journal, "Who built the Fram?", "Colin Archer.");
         journal.resumable("sim", "h1".into());
-        let retold = journal.retell("other", &[]);
+        let retold = journal.retell("other", &[], false);
         assert_eq!(retold.handle, None);
         assert_eq!(retold.history.len(), 2);
         journal.forget_handle();
-        assert_eq!(journal.retell("sim", &[]).history.len(), 2);
+        assert_eq!(journal.retell("sim", &[], false).history.len(), 2);
     }
 
     #[test]
@@ -222,23 +264,54 @@ mod tests {
         journal.heard("Who was ", Stage::Piece);
         journal.heard("who w", Stage::Guess);
         journal.heard("Nansen?", Stage::Last);
-        let retold = journal.retell("sim", &[]);
+        let retold = journal.retell("sim", &[], false);
         assert_eq!(
             (told(&retold).as_slice(), retold.asks),
             ([(Speaker::Person, "Who was Nansen?")].as_slice(), true)
         );
         journal.said("A scien");
-        let retold = journal.retell("sim", &[]);
+        let retold = journal.retell("sim", &[], false);
         assert_eq!(retold.history.len(), 3, "the half answer, and a note that it was cut: {retold:?}");
         assert!(retold.asks);
         journal.said("tist.");
         journal.answered();
-        assert!(!journal.retell("sim", &[]).asks, "it was said to the end");
+        assert!(!journal.retell("sim", &[], false).asks, "it was said to the end");
+    }
+
+    #[test]
+    fn a_model_that_was_about_to_speak_is_asked_again() {
+        let mut journal = Journal::default();
+        turn(&mut journal, "Is it free?", "Let me look.");
+        let retold = journal.retell("sim", &[], true);
+        assert!(retold.asks && retold.history.len() == 3, "{retold:?}");
+    }
+
+    #[test]
+    fn words_that_come_late_stand_before_their_answer() {
+        let mut journal = Journal::default();
+        journal.said("In 1892.");
+        journal.turn_over();
+        journal.heard_late("When was she built?");
+        let retold = journal.retell("sim", &[], false);
+        assert_eq!(told(&retold), [(Speaker::Person, "When was she built?"), (Speaker::Model, "In 1892.")]);
+    }
+
+    #[test]
+    fn a_handle_given_before_the_turn_is_over_covers_it() {
+        let mut journal = Journal::default();
+        journal.heard("One?", Stage::Last);
+        journal.said("Yes.");
+        journal.answered();
+        journal.resumable("sim", "h1".into());
+        assert_eq!(journal.retell("sim", &[], false).history, []);
+        journal.turn_over();
+        assert_eq!(journal.retell("sim", &[], false).history, []);
+        assert_eq!(journal.retell("other", &[], false).history.len(), 2);
     }
 
     #[test]
     fn a_note_asks_too() {
-        let retold = Journal::default().retell("sim", &["book was done".into()]);
+        let retold = Journal::default().retell("sim", &["book was done".into()], false);
         assert_eq!(told(&retold), [(Speaker::Person, "[Note: book was done]")]);
         assert!(retold.asks);
     }
@@ -253,6 +326,6 @@ mod tests {
         turn(&mut journal, &"y".repeat(10_000), "z");
         let kept: usize = journal.turns.iter().map(|turn| turn.text.len()).sum();
         assert!(kept <= LONGEST, "{kept}");
-        assert_eq!(journal.retell("sim", &[]).history.len(), 2);
+        assert_eq!(journal.retell("sim", &[], false).history.len(), 2);
     }
 }

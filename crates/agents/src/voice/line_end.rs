@@ -1,6 +1,5 @@
 //! The person's end of a call: greeted, parked, taken over, and not drowned.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quarterdeck_contracts::LiveInput;
@@ -44,7 +43,7 @@ impl Call {
         {
             tokio::spawn(line.hang_up(HangUp::Refused));
         }
-        self.has_line.store(false, Ordering::Release);
+        self.seat.has_line(false);
         self.clock.parked = Some(Instant::now());
         self.clock.stalled = None;
         if self.speech.mic_is_on {
@@ -60,7 +59,7 @@ impl Call {
         if let Some(older) = self.line.replace(line) {
             tokio::spawn(older.hang_up(HangUp::TakenOver));
         }
-        self.has_line.store(true, Ordering::Release);
+        self.seat.has_line(true);
         let now = Instant::now();
         self.clock.parked = None;
         self.clock.stalled = None;

@@ -12,6 +12,25 @@ use super::line::{Line, Told};
 /// How many things are kept; the oldest go first.
 const MOST: usize = 50;
 
+/// Calls whose results the page has, the latest last, so that none is told twice.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    ids: VecDeque<Arc<str>>,
+}
+
+impl Shown {
+    pub(super) fn add(&mut self, id: &Arc<str>) {
+        if self.ids.len() == MOST {
+            self.ids.pop_front();
+        }
+        self.ids.push_back(id.clone());
+    }
+
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.ids.iter().any(|known| &**known == id)
+    }
+}
+
 /// What happened while nobody was on the line.
 #[derive(Debug, Default)]
 pub(super) struct Missed {

@@ -20,11 +20,12 @@ mod missed;
 mod model_end;
 mod notes;
 mod open;
+mod seat;
 mod speech;
 mod upstream;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +40,7 @@ use crate::briefing::Briefing;
 use crate::prompt::{Declare, Prompts};
 use crate::text::Visitor;
 use call::Call;
+use seat::Seat;
 
 /// How long a new call waits for an older one of the same person whose page was just closed.
 const PATIENCE_WITH_OLDER: Duration = Duration::from_secs(1);
@@ -60,6 +62,8 @@ pub struct Settings {
     pub longest: Duration,
     /// How long a line may be silent, pings included.
     pub line_silence: Duration,
+    /// How many calls are on at the most, those included that wait for their line to come back.
+    pub calls: usize,
 }
 
 impl Default for Settings {
@@ -71,6 +75,7 @@ impl Default for Settings {
             farewell: Duration::from_secs(5),
             longest: Duration::from_secs(2 * 3_600),
             line_silence: Duration::from_secs(45),
+            calls: 500,
         }
     }
 }
@@ -103,12 +108,23 @@ pub(crate) struct Inner {
     settings: Settings,
     /// The one call of each client.
     calls: Mutex<HashMap<String, Known>>,
+    counted: AtomicU64,
     /// When every call must have ended, once the server is about to stop.
     leaving: watch::Sender<Option<Instant>>,
 }
 
+/// Whether a client can have a call.
+enum Room {
+    Free(mpsc::Receiver<Box<dyn Line>>, Seat),
+    /// They have one.
+    Taken,
+    /// Too many others have.
+    Full,
+}
+
 /// A call that is on.
 struct Known {
+    number: u64,
     session: Option<Arc<str>>,
     /// A new line takes over. Dropping it ends the call.
     lines: mpsc::Sender<Box<dyn Line>>,
@@ -122,7 +138,18 @@ impl VoiceAgent {
         let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
         let (leaving, _) = watch::channel(None);
         let calls = Mutex::default();
-        Self { inner: Arc::new(Inner { orchestrator, registry, model, briefing, settings, calls, leaving }) }
+        Self {
+            inner: Arc::new(Inner {
+                orchestrator,
+                registry,
+                model,
+                briefing,
+                settings,
+                calls,
+                counted: AtomicU64::new(0),
+                leaving,
+            }),
+        }
     }
 
     /// The model that speaks, `gemini/gemini-3.8-live`.
@@ -151,18 +178,18 @@ impl VoiceAgent {
             Some(line) => line,
             None => return,
         };
-        let (line, lines, has_line) = match agent.reserve(visitor, line).await {
+        let (line, lines, seat) = match agent.reserve(visitor, line).await {
             Some(reserved) => reserved,
             None => return,
         };
         match agent.open(visitor, &opening).await {
             Ok(opened) => {
-                agent.settle(&visitor.client.id, opened.session.id());
-                let call = Call::new(agent.clone(), visitor, opened, line, lines, has_line);
+                seat.settle(opened.session.id());
+                let call = Call::new(agent.clone(), visitor, opened, line, lines, seat);
                 tokio::spawn(call.run());
             }
             Err(error) => {
-                agent.forget(&visitor.client.id, None);
+                drop(seat);
                 refuse(line, &error, agent.orchestrator.now_ms()).await;
             }
         }
@@ -202,46 +229,39 @@ impl Inner {
 
     /// Makes sure that the client has no other call. One that nobody is on any more makes room.
     async fn reserve(
-        &self,
+        self: &Arc<Self>,
         visitor: &Visitor,
         mut line: Box<dyn Line>,
-    ) -> Option<(Box<dyn Line>, mpsc::Receiver<Box<dyn Line>>, Arc<AtomicBool>)> {
+    ) -> Option<(Box<dyn Line>, mpsc::Receiver<Box<dyn Line>>, Seat)> {
         let since = Instant::now();
-        loop {
-            {
-                let mut calls = self.lock();
-                let is_busy =
-                    calls.get(&visitor.client.id).is_some_and(|known| known.has_line.load(Ordering::Acquire));
-                if !is_busy {
-                    let (sender, lines) = mpsc::channel(1);
-                    let has_line = Arc::new(AtomicBool::new(true));
-                    let known = Known { session: None, lines: sender, has_line: has_line.clone() };
-                    calls.insert(visitor.client.id.clone(), known);
-                    return Some((line, lines, has_line));
+        let refusal = loop {
+            match self.room_for(&visitor.client.id) {
+                Room::Free(lines, seat) => return Some((line, lines, seat)),
+                Room::Full => break ("All lines are busy. Please call again in a moment.", HangUp::Full),
+                Room::Taken if since.elapsed() > PATIENCE_WITH_OLDER => {
+                    break ("You are in a call already. End it first.", HangUp::Refused);
                 }
+                Room::Taken => tokio::time::sleep(GLANCE).await,
             }
-            if since.elapsed() > PATIENCE_WITH_OLDER {
-                line.send(Told::Error(&unavailable("You are in a call already. End it first.")));
-                line.hang_up(HangUp::Refused).await;
-                return None;
-            }
-            tokio::time::sleep(GLANCE).await;
-        }
+        };
+        line.send(Told::Error(&unavailable(refusal.0)));
+        line.hang_up(refusal.1).await;
+        None
     }
 
-    /// Says which session a client's call is.
-    fn settle(&self, client: &str, session: &str) {
-        if let Some(known) = self.lock().get_mut(client) {
-            known.session = Some(session.into());
-        }
-    }
-
-    /// A call has ended. Another one of the same client may have begun since.
-    fn forget(&self, client: &str, session: Option<&str>) {
+    fn room_for(self: &Arc<Self>, client: &str) -> Room {
         let mut calls = self.lock();
-        if calls.get(client).is_some_and(|known| known.session.as_deref() == session) {
-            calls.remove(client);
+        match calls.get(client) {
+            Some(known) if known.has_line.load(Ordering::Acquire) => return Room::Taken,
+            None if calls.len() >= self.settings.calls => return Room::Full,
+            _ => {}
         }
+        let (sender, lines) = mpsc::channel(1);
+        let has_line = Arc::new(AtomicBool::new(true));
+        let number = self.counted.fetch_add(1, Ordering::Relaxed);
+        let known = Known { number, session: None, lines: sender, has_line: has_line.clone() };
+        calls.insert(client.to_owned(), known);
+        Room::Free(lines, Seat::new(self.clone(), client.to_owned(), number, has_line))
     }
 
     /// Until when what is written now is kept.

@@ -7,13 +7,28 @@ use super::call::Call;
 use super::ending::Over;
 use super::upstream::Next;
 
+/// What the connection that is being opened was told.
+#[derive(Debug, Default)]
+pub(super) struct Retelling {
+    /// Up to which note.
+    last_note: u64,
+    /// Up to which change of the journal.
+    revision: u64,
+    with_handle: bool,
+    asks: bool,
+}
+
 impl Call {
     /// Opens a connection to the model that knows what was said.
     pub(super) fn connect_model(&mut self) {
-        let notes = self.notes.texts();
-        let retold = self.journal.retell(self.upstream.name(), &notes);
-        (self.retold, self.retold_open) = (notes.len(), self.journal.is_open());
-        (self.with_handle, self.retold_asks) = (retold.handle.is_some(), retold.asks);
+        let (notes, last_note) = self.notes.texts();
+        let retold = self.journal.retell(self.upstream.name(), &notes, self.speech.owes_words);
+        self.retelling = Retelling {
+            last_note,
+            revision: self.journal.revision(),
+            with_handle: retold.handle.is_some(),
+            asks: retold.asks,
+        };
         self.upstream.connect(LiveOpening {
             system: self.brief.system.clone(),
             tools: self.brief.tools.clone(),
@@ -25,19 +40,26 @@ impl Call {
     }
 
     pub(super) fn model_opened(&mut self) {
-        if let Some(told) = self.notes.told(self.retold) {
+        let is_stale = self.journal.revision() != self.retelling.revision;
+        // The older connection has gone on meanwhile, and the new one would answer what was answered. Another one is
+        // opened in the next pause.
+        if is_stale && self.upstream.is_connected() && self.upstream.reject() {
+            return self.hurry();
+        }
+        // What may not have been sent on the older one comes back as undelivered.
+        self.unsent.clear();
+        self.upstream.accept();
+        if let Some(told) = self.notes.told(self.retelling.last_note) {
             self.journal.noted(&told);
         }
         self.flights.forget_cancelled();
-        // It was asked something in the opening. In a call that was resumed nobody has begun a turn for that, and what
-        // else it must know would cut its answer off.
-        self.speech.is_answering |= self.retold_asks && !self.speech.is_turn_open;
-        // Somebody may have spoken to the old connection while this one was opened.
-        if self.journal.is_open() && !self.retold_open {
-            let retold = self.journal.retell("", &[]);
-            if let Some(last) = retold.history.last() {
-                self.upstream.send(LiveInput::Text(&last.text));
-            }
+        self.speech.model_gone();
+        self.speech.owes_words = self.retelling.asks;
+        // Something was written while nobody was there to hear it.
+        if is_stale && self.journal.is_open() {
+            let text = self.journal.present().to_owned();
+            self.upstream.send(LiveInput::Text(&text));
+            self.speech.owes_words = true;
         }
         let upstream = &mut self.upstream;
         self.echo.drain(|audio| {
@@ -56,20 +78,20 @@ impl Call {
         }
     }
 
-    pub(super) fn model_lost(&mut self, error: &LiveError) {
+    pub(super) fn model_lost(&mut self, error: LiveError) {
         tracing::warn!(
             session = self.session.id(), model = error.model, code = error.code, error = %error, "the model was lost"
         );
-        // What may not have arrived comes back as undelivered, and is told to the next connection.
         self.unsent.clear();
         // Everything was said; only the word that it was all is missing.
         if self.journal.is_answered() {
             self.turn_complete();
         }
-        self.speech.is_answering = false;
+        self.speech.model_gone();
         self.keep_journal();
         if !self.upstream.is_connecting() {
-            self.connect_model();
+            let next = self.upstream.after_loss(&error, self.retelling.with_handle, Instant::now());
+            self.go_on(next, error);
         }
     }
 
@@ -78,7 +100,13 @@ impl Call {
             session = self.session.id(), model = error.model, code = error.code, error = %error,
             "the model could not be reached"
         );
-        match self.upstream.after_failure(&error, self.with_handle, Instant::now()) {
+        let next = self.upstream.after_failure(&error, self.retelling.with_handle, Instant::now());
+        self.go_on(next, error);
+    }
+
+    fn go_on(&mut self, next: Next, error: LiveError) {
+        match next {
+            Next::Now => self.connect_model(),
             Next::Later => self.hurry(),
             Next::WithoutHandle => {
                 self.journal.forget_handle();

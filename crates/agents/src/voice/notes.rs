@@ -1,70 +1,92 @@
 //! What a model must be told that it did not see happen.
 
-use std::sync::Arc;
-
 use quarterdeck_contracts::ToolResponse;
+use quarterdeck_runtime::Answer;
 
 use crate::note::{as_note, late};
 
 /// Notes that wait for a pause.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    waiting: Vec<Note>,
+    waiting: Vec<(u64, Note)>,
+    last: u64,
 }
 
 #[derive(Debug)]
 enum Note {
     Words(String),
-    /// What a call came to whose connection was gone.
-    Late {
-        name: Arc<str>,
-        response: Arc<ToolResponse>,
-    },
+    /// What a call came to whose connection was gone. It is delivered once the model has been told, and goes back to the
+    /// session if it never is.
+    Late(Answer),
+}
+
+impl Note {
+    fn text(&self) -> String {
+        match self {
+            Self::Words(words) => words.clone(),
+            Self::Late(answer) => late(&answer.name, &answer.response),
+        }
+    }
+
+    fn told(self) {
+        if let Self::Late(answer) = self {
+            answer.delivered();
+        }
+    }
 }
 
 impl Notes {
     pub(super) fn add(&mut self, words: impl IntoIterator<Item = String>) {
-        self.waiting.extend(words.into_iter().map(Note::Words));
+        words.into_iter().for_each(|words| self.push(Note::Words(words)));
     }
 
-    pub(super) fn add_late(&mut self, name: &Arc<str>, response: &Arc<ToolResponse>) {
-        self.waiting.push(Note::Late { name: name.clone(), response: response.clone() });
+    pub(super) fn add_late(&mut self, answer: Answer) {
+        self.push(Note::Late(answer));
+    }
+
+    fn push(&mut self, note: Note) {
+        self.last += 1;
+        self.waiting.push((self.last, note));
     }
 
     /// The model has made a call again and has its answer, so it need not be told of it.
     pub(super) fn answered(&mut self, name: &str, response: &ToolResponse) {
-        self.waiting.retain(|note| match note {
-            Note::Late { name: of, response: late } => &**of != name || late.outcome != response.outcome,
-            Note::Words(_) => true,
-        });
+        let is_known = |note: &Note| match note {
+            Note::Late(answer) => &*answer.name == name && answer.response.outcome == response.outcome,
+            Note::Words(_) => false,
+        };
+        let known = self.waiting.extract_if(.., |(_, note)| is_known(note));
+        known.for_each(|(_, note)| note.told());
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Each in words.
-    pub(super) fn texts(&self) -> Vec<String> {
-        let text = |note: &Note| match note {
-            Note::Words(words) => words.clone(),
-            Note::Late { name, response } => late(name, response),
-        };
-        self.waiting.iter().map(text).collect()
+    /// Each in words, and the number of the last.
+    pub(super) fn texts(&self) -> (Vec<String>, u64) {
+        (self.waiting.iter().map(|(_, note)| note.text()).collect(), self.last)
     }
 
-    /// Takes all of them, as the model is told.
-    pub(super) fn take(&mut self) -> String {
-        let text = as_note(&self.texts());
-        self.waiting.clear();
-        text
+    /// Takes those up to a number, which the model has been told. What it was told.
+    pub(super) fn told(&mut self, last: u64) -> Option<String> {
+        let told: Vec<Note> =
+            self.waiting.extract_if(.., |(number, _)| *number <= last).map(|(_, note)| note).collect();
+        let texts: Vec<String> = told.iter().map(Note::text).collect();
+        told.into_iter().for_each(Note::told);
+        (!texts.is_empty()).then(|| as_note(&texts))
     }
 
-    /// Takes the first ones, which a new connection was told.
-    pub(super) fn told(&mut self, count: usize) -> Option<String> {
-        let count = count.min(self.waiting.len());
-        let rest = self.waiting.split_off(count);
-        let told = (count > 0).then(|| self.take());
-        self.waiting = rest;
-        told
+    /// Takes the words that were never told. Answers go back to the session by themselves.
+    pub(super) fn untold(&mut self) -> Option<String> {
+        let words: Vec<String> = self
+            .waiting
+            .drain(..)
+            .filter_map(|(_, note)| match note {
+                Note::Words(words) => Some(words),
+                Note::Late(_) => None,
+            })
+            .collect();
+        (!words.is_empty()).then(|| as_note(&words))
     }
 }

@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use quarterdeck_runtime::SessionState;
+use tokio::time::Instant;
 
 /// Bytes of model audio in a second: 24 kHz, 16 bits.
 const BYTES_PER_SECOND: u64 = 48_000;
+
+/// How long an answer that was cut off may take to be over.
+const LONGEST_HUSH: Duration = Duration::from_secs(30);
 
 /// Who speaks, and what of it goes through.
 #[derive(Debug, Default)]
@@ -14,8 +18,13 @@ pub(super) struct Speech {
     pub(super) is_turn_open: bool,
     /// The model has begun to answer in this turn.
     pub(super) is_answering: bool,
-    /// The person wants no more of the present answer.
-    pub(super) is_hushed: bool,
+    /// The model was asked something, or given a result, and has not begun to speak about it.
+    pub(super) owes_words: bool,
+    /// The person has cut the present answer off, and the provider has not said yet that it is over. What still comes of
+    /// it is not heard.
+    hushed: Option<Instant>,
+    /// The provider says when the person speaks, so a transcript may come late and begins no turn.
+    pub(super) is_signalled: bool,
     /// The turn that was cut will still be said to be complete.
     pub(super) awaits_cut_end: bool,
     /// Bytes of audio that the page has got and has not said to have played.
@@ -37,7 +46,7 @@ impl Speech {
 
     /// Whether the model's audio reaches the person.
     pub(super) fn lets_audio_through(&self) -> bool {
-        !self.drops_audio && !self.is_hushed
+        !self.drops_audio && self.hushed.is_none()
     }
 
     /// That much audio is on its way to the page.
@@ -55,15 +64,54 @@ impl Speech {
         Duration::from_millis(self.unheard * 1_000 / BYTES_PER_SECOND)
     }
 
+    /// The model speaks, or calls.
+    pub(super) fn answering(&mut self) {
+        self.is_answering = true;
+        self.owes_words = false;
+        self.awaits_cut_end = false;
+    }
+
     /// The turn is over, one way or another.
     pub(super) fn turn_over(&mut self) {
         self.is_turn_open = false;
         self.is_answering = false;
-        self.is_hushed = false;
+        self.owes_words = false;
+    }
+
+    /// The connection is gone, and with it whatever it was about to say.
+    pub(super) fn model_gone(&mut self) {
+        self.is_answering = false;
+        self.hushed = None;
+        self.awaits_cut_end = false;
+    }
+
+    /// The person has cut the present answer off.
+    pub(super) fn hush(&mut self) {
+        self.hushed = Some(Instant::now());
+    }
+
+    /// Whether what comes is still of an answer that was cut off.
+    pub(super) fn is_hushed(&self) -> bool {
+        self.hushed.is_some()
+    }
+
+    /// The answer that was cut off is over. Whether there was one.
+    pub(super) fn hushed_is_over(&mut self) -> bool {
+        self.hushed.take().is_some()
+    }
+
+    /// A provider that never says so does not silence the next answer for ever.
+    pub(super) fn look_at(&mut self, now: Instant) {
+        self.hushed = self.hushed.filter(|since| now - *since < LONGEST_HUSH);
+    }
+
+    /// Nobody says anything.
+    pub(super) fn is_silent(&self) -> bool {
+        !self.is_turn_open && !self.is_answering
     }
 
     /// Nobody says anything, and nobody is about to.
     pub(super) fn is_quiet(&self) -> bool {
-        !self.is_turn_open && !self.is_answering
+        self.is_silent() && !self.owes_words
     }
 }

@@ -19,6 +19,15 @@ const PAUSES: [Duration; 6] = [
     Duration::from_secs(4),
 ];
 
+/// How long before a provider closes its connection another one is opened at the latest.
+const HANDOVER: Duration = Duration::from_secs(3);
+/// How long all attempts may take together. Nobody waits longer for an answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// After how long a connection is taken to be a good one, even if nothing was said.
+const SETTLED: Duration = Duration::from_secs(10);
+/// How often a connection may be given up because it was told what is no longer so.
+const MOST_REJECTED: u32 = 3;
+
 /// The model's end.
 pub(super) struct Upstream {
     model: Arc<dyn LiveModel>,
@@ -26,7 +35,13 @@ pub(super) struct Upstream {
     /// Counts connections: a result belongs to the one that asked.
     generation: u64,
     connecting: Option<LiveConnecting>,
+    /// A connection that stands and was not accepted yet.
+    candidate: Option<Box<dyn LiveConnection>>,
+    rejected: u32,
+    /// Attempts since the last connection that was a good one.
     attempts: usize,
+    failing_since: Option<Instant>,
+    opened_at: Option<Instant>,
     retry_at: Option<Instant>,
     /// When the provider will close the present connection.
     leaves_at: Option<Instant>,
@@ -49,6 +64,8 @@ pub(super) enum News {
 /// What comes after a failed attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
+    /// Another one.
+    Now,
     /// Another one, later.
     Later,
     /// Another one at once, without the handle, which was refused.
@@ -64,7 +81,11 @@ impl Upstream {
             live: None,
             generation: 0,
             connecting: None,
+            candidate: None,
+            rejected: 0,
             attempts: 0,
+            failing_since: None,
+            opened_at: None,
             retry_at: None,
             leaves_at: None,
             is_dirty: false,
@@ -107,14 +128,17 @@ impl Upstream {
     /// Begins to connect, beside a connection that still stands.
     pub(super) fn connect(&mut self, opening: LiveOpening) {
         self.retry_at = None;
-        self.leaves_at = None;
         self.attempts += 1;
         self.connecting = Some(self.model.connect(opening));
     }
 
-    /// Whether it is time to try again.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.retry_at.is_some_and(|at| at <= now)
+    /// Whether it is time to connect: to try again, or because the provider goes away and nobody would notice.
+    pub(super) fn is_due(&self, now: Instant, is_idle: bool) -> bool {
+        match (self.connecting.is_some(), self.retry_at) {
+            (true, _) => false,
+            (false, Some(at)) => at <= now,
+            (false, None) => self.leaves_at.is_some_and(|at| is_idle || at <= now + HANDOVER),
+        }
     }
 
     /// The provider will close the connection.
@@ -127,17 +151,57 @@ impl Upstream {
         self.leaves_at
     }
 
+    /// The present connection has shown that it works.
+    pub(super) fn settled(&mut self) {
+        (self.attempts, self.failing_since, self.rejected) = (0, None, 0);
+    }
+
+    /// Looks whether the present connection has lived long enough to be a good one.
+    pub(super) fn look_at(&mut self, now: Instant) {
+        if self.live.is_some() && self.opened_at.is_some_and(|at| now - at >= SETTLED) {
+            self.settled();
+        }
+    }
+
+    /// What to do after a connection was lost. One that has never worked is a failed attempt.
+    pub(super) fn after_loss(&mut self, error: &LiveError, with_handle: bool, now: Instant) -> Next {
+        self.look_at_lost(now);
+        if self.attempts == 0 {
+            return Next::Now;
+        }
+        if error.kind == LiveErrorKind::Refused && with_handle {
+            return Next::WithoutHandle;
+        }
+        self.later(now)
+    }
+
+    fn look_at_lost(&mut self, now: Instant) {
+        if self.opened_at.take().is_some_and(|at| now - at >= SETTLED) {
+            self.settled();
+        }
+    }
+
+    fn later(&mut self, now: Instant) -> Next {
+        let since = *self.failing_since.get_or_insert(now);
+        let Some(pause) = PAUSES.get(self.attempts).filter(|_| now - since < PATIENCE) else {
+            return Next::GiveUp;
+        };
+        self.retry_at = Some(now + *pause);
+        Next::Later
+    }
+
     /// What to do after an attempt that failed.
     pub(super) fn after_failure(&mut self, error: &LiveError, with_handle: bool, now: Instant) -> Next {
         if error.kind == LiveErrorKind::Refused && with_handle {
             return Next::WithoutHandle;
         }
-        let pause = PAUSES.get(self.attempts).filter(|_| error.kind.may_pass());
+        let next = if error.kind.may_pass() { self.later(now) } else { Next::GiveUp };
         // A connection that still stands is better than none.
-        let pause = pause.or(self.live.as_ref().map(|_| &PAUSES[PAUSES.len() - 1]));
-        let Some(pause) = pause else { return Next::GiveUp };
-        self.retry_at = Some(now + *pause);
-        Next::Later
+        if next == Next::GiveUp && self.live.is_some() {
+            self.retry_at = Some(now + PAUSES[PAUSES.len() - 1]);
+            return Next::Later;
+        }
+        next
     }
 
     /// Sends what waits and sees what has happened.
@@ -147,7 +211,10 @@ impl Upstream {
         {
             self.connecting = None;
             return Poll::Ready(match connected {
-                Ok(live) => self.opened(live),
+                Ok(live) => {
+                    self.candidate = Some(live);
+                    News::Opened
+                }
                 Err(error) => News::NotOpened(error),
             });
         }
@@ -179,15 +246,29 @@ impl Upstream {
         }
     }
 
-    fn opened(&mut self, live: Box<dyn LiveConnection>) -> News {
+    /// Takes the connection that stands instead of the older one.
+    pub(super) fn accept(&mut self) {
+        let Some(live) = self.candidate.take() else { return };
         if let Some(old) = self.live.replace(live) {
             tokio::spawn(old.close());
         }
         self.generation += 1;
-        self.attempts = 0;
+        self.leaves_at = None;
+        self.opened_at = Some(Instant::now());
         // What stands at the beginning of a conversation is in line already.
         self.is_dirty = true;
-        News::Opened
+    }
+
+    /// Gives up the connection that stands. `false` when that was done too often.
+    pub(super) fn reject(&mut self) -> bool {
+        if self.rejected >= MOST_REJECTED {
+            return false;
+        }
+        self.rejected += 1;
+        if let Some(live) = self.candidate.take() {
+            tokio::spawn(live.close());
+        }
+        true
     }
 
     fn lost(&mut self, error: LiveError) -> News {

@@ -81,7 +81,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
         registry: registry.clone(),
         model: live::live_model(&config.voice).await?,
         prompts,
-        settings: voice_settings(&config.voice),
+        settings: voice_settings(&config.voice, &config.limits),
     });
     let app = App::new(Deck {
         text: text.clone(),
@@ -178,8 +178,9 @@ fn text_settings(text: &config::Text) -> TextSettings {
     }
 }
 
-fn voice_settings(voice: &config::Voice) -> VoiceSettings {
+fn voice_settings(voice: &config::Voice, limits: &config::Limits) -> VoiceSettings {
     VoiceSettings {
+        calls: limits.calls,
         guide_tokens: voice.guide_tokens,
         declare: declare(voice.declare),
         ..VoiceSettings::default()

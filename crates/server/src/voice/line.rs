@@ -210,8 +210,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S>
         }
         Some(match said {
             Ok(Said::Audio(audio)) => Asked::Audio(audio),
-            Ok(Said::Text(_)) if !self.texts.take(1.0) => {
-                let fault = "You write faster than anybody can answer. Wait a moment.".into();
+            Ok(Said::Text(_) | Said::Confirm { .. } | Said::Interrupt) if !self.texts.take(1.0) => {
+                let fault = "You ask faster than anybody can answer. Wait a moment.".into();
                 self.due = Some(Due::Fault(ErrorType::RateLimit, fault));
                 Asked::Alive
             }

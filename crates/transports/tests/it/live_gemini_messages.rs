@@ -53,7 +53,7 @@ fn members_of_the_wrong_type_are_as_good_as_absent() {
     for message in [
         json!({"setupComplete": null, "toolCall": 1, "toolCallCancellation": "x", "goAway": []}),
         json!({"toolCall": {"functionCalls": {}}, "toolCallCancellation": {"ids": 7}}),
-        json!({"toolCall": {"functionCalls": [1, {}, {"name": 3}]}, "usageMetadata": 3}),
+        json!({"toolCall": {"functionCalls": []}, "usageMetadata": 3}),
         json!({"serverContent": "x", "sessionResumptionUpdate": true, "voiceActivity": 1}),
         json!({"serverContent": {"modelTurn": "x", "inputTranscription": 1, "turnComplete": "yes"}}),
         json!({"serverContent": {"modelTurn": {"parts": [1, {"text": 2}, {"inlineData": 3}, {"inlineData": {"data": 4}}]}}}),
@@ -64,6 +64,14 @@ fn members_of_the_wrong_type_are_as_good_as_absent() {
     for left in [json!("-1s"), json!("soon"), json!("NaNs"), json!("1e400s"), json!(5)] {
         assert_eq!(away(left), [LiveEvent::GoingAway { left: None }]);
     }
+}
+
+#[test]
+fn a_call_that_is_none_is_handed_on_to_be_refused() {
+    let events = events(json!({"toolCall": {"functionCalls": [1, {}, {"id": "f1", "name": 3}]}}));
+    let [LiveEvent::Calls(calls)] = events.as_slice() else { panic!("{events:?}") };
+    let known: Vec<_> = calls.iter().map(|call| (call.id.as_deref(), call.name.as_str())).collect();
+    assert_eq!(known, [(None, ""), (None, ""), (Some("f1"), "")]);
 }
 
 #[test]

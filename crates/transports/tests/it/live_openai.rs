@@ -214,7 +214,7 @@ async fn barging_in_stops_what_is_not_heard_yet_and_says_how_much_was() {
     // What was on its way is not heard either.
     provider.say(&audio).await;
     provider.say(&done("r1", "cancelled", json!([]))).await;
-    assert_eq!(until(&mut connection, &OVER).await, [LiveEvent::PersonSpeaks, LiveEvent::Interrupted]);
+    assert_eq!(until(&mut connection, &OVER).await, [LiveEvent::Interrupted, LiveEvent::PersonSpeaks]);
     flush(&mut connection).await;
     let truncated = provider.hear().await.unwrap();
     assert_eq!(truncated["type"], "conversation.item.truncate");

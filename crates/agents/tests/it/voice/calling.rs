@@ -25,9 +25,9 @@ async fn every_call_of_a_message_is_answered_in_order() {
     );
     assert_eq!(
         page.told(),
-        "person: Do it.\ncall function-call-0000001 look {\"what\":\"x\"}\ncall book book {\"what\":\"x\"}\n\
+        "person: Do it.\ncall function-call-0000001 look {\"what\":\"x\"}\ncall book-1 book {\"what\":\"x\"}\n\
          call function-call-0000003 nonsense {\"what\":\"x\"}\nresult function-call-0000001 {\"results\":[\"x\"]}\n\
-         result book {\"did\":\"x\"}\nresult function-call-0000003 NOT_FOUND\n"
+         result book-1 {\"did\":\"x\"}\nresult function-call-0000003 NOT_FOUND\n"
     );
 }
 

@@ -57,6 +57,7 @@ async fn a_call_that_is_asked_again_after_a_reconnect_runs_once() {
         .sends([heard("Book."), asks(&[("call-0000001", "slow_book", json!({ "what": "x" }))])])
         .await;
     studio.model.breaks().await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
     studio.model.says(asks(&[("call-0000099", "slow_book", json!({ "what": "x" }))])).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(studio.runs("slow_book"), 1);
@@ -145,7 +146,7 @@ async fn what_is_said_while_the_model_is_away_is_heard_when_it_is_back() {
         page.says(Says::Audio(vec![1; 640])).await;
     }
     studio.model.got();
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(studio.model.got(), "2 audio 640\n".repeat(10) + "2 audio ended\n");
 }
 
@@ -240,4 +241,65 @@ async fn a_new_call_ends_one_that_was_left() {
     assert_eq!(studio.agent.calls(), 1);
     studio.model.sends([heard("Hello."), audio(960)]).await;
     assert_eq!(page.told(), "person: Hello.\naudio 960\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_opens_and_closes_at_once_is_given_up() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    for _ in 0..20 {
+        if studio.agent.calls() == 0 {
+            break;
+        }
+        studio.model.breaks().await;
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    assert_eq!(studio.agent.calls(), 0);
+    assert!(studio.model.openings().len() <= 7, "{}", studio.model.openings().len());
+    assert!(page.told().contains("error UNAVAILABLE"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_nobody_has_spoken_about_is_asked_for_again() {
+    let studio = Studio::new();
+    let _page = studio.on_the_line().await;
+    let look = asks(&[("call-0000001", "slow_look", json!({ "what": "x" }))]);
+    studio.model.sends([heard("Is it there?"), said("Let me look."), look, over()]).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!(studio.model.got(), "1 result function-call-0000001 {\"results\":[\"x\"]} last\n");
+    studio.model.breaks().await;
+    let opening = studio.model.openings().pop().unwrap();
+    assert!(opening.asks, "{opening:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_that_was_never_told_waits_for_the_next_call() {
+    let studio = Studio::new();
+    let mut page = studio.on_the_line().await;
+    studio
+        .model
+        .sends([heard("Book."), asks(&[("call-0000001", "slow_book", json!({ "what": "x" }))])])
+        .await;
+    studio.model.fails.lock().unwrap().extend([LiveErrorKind::Lost; 20]);
+    studio.model.breaks().await;
+    page.vanishes().await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!((studio.agent.calls(), studio.runs("slow_book")), (0, 1));
+    studio.model.fails.lock().unwrap().clear();
+    let page = studio.calls(studio.session().await).await;
+    settle().await;
+    let told = page.told();
+    assert!(told.contains("result function-call-0000001 {\"did\":\"x\"}"), "{told}");
+    studio.model.sends([said("One moment."), over()]).await;
+    let got = studio.model.got();
+    assert!(got.contains("An earlier call of slow_book has come to this"), "{got}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_goes_away_in_a_thousand_years_is_taken_at_its_word_for_an_hour() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.says(LiveEvent::GoingAway { left: Some(Duration::from_secs(u64::MAX / 2)) }).await;
+    page.writes("Still there?").await;
+    assert_eq!(page.told(), "person: Still there?\n");
 }

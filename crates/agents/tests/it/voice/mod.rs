@@ -4,5 +4,5 @@ mod calling;
 mod ending;
 mod losing;
 mod simulated;
-mod stage;
+pub(crate) mod stage;
 mod talking;

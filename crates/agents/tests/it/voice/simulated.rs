@@ -69,7 +69,7 @@ fn two_tools() -> Scenario {
 async fn converse(studio: &Studio, page: &Page) -> String {
     for text in ["Good day", "Book the room", "Many thanks"] {
         page.writes(text).await;
-        pass(Duration::from_secs(20)).await;
+        pass(Duration::from_secs(8)).await;
         page.says(Says::Drained).await;
     }
     assert_eq!(studio.agent.calls(), 1, "the call is on");

@@ -57,7 +57,7 @@ struct PageLine {
 }
 
 impl Page {
-    fn new() -> (Self, Box<dyn Line>) {
+    pub(crate) fn new() -> (Self, Box<dyn Line>) {
         let (says, from) = mpsc::unbounded_channel();
         let page = Self {
             says: Some(says),

@@ -67,7 +67,7 @@ async fn a_person_who_wants_silence_does_not_hear_the_rest() {
     studio.model.sends([audio(960), audio(960)]).await;
     assert_eq!(page.told(), "\n", "the rest of the answer");
     studio.model.sends([over(), heard("And now?"), audio(960)]).await;
-    assert_eq!(page.told(), "turn complete\nperson: And now?\naudio 960\n");
+    assert_eq!(page.told(), "person: And now?\naudio 960\n");
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,4 +105,31 @@ async fn one_person_has_one_call() {
     assert_eq!(page.told(), "person: Still here.\n");
     settle().await;
     assert_eq!(studio.agent.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn writing_into_an_answer_cuts_it_off_and_is_answered() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Go on."), said("Well, "), audio(960)]).await;
+    page.told();
+    page.writes("Wait.").await;
+    assert_eq!(page.told(), "interrupted\nperson: Wait.\n");
+    // What is still on its way, and the provider's own word about it.
+    studio.model.sends([audio(960), said("and then"), LiveEvent::Interrupted, over()]).await;
+    assert_eq!(page.told(), "\n");
+    studio.model.sends([said("Yes?"), audio(960), over()]).await;
+    assert_eq!(page.told(), "model: Yes?\naudio 960\nturn complete\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_that_are_understood_late_begin_no_turn() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    let look = |id: &'static str, what: &str| asks(&[(id, "look", json!({ "what": what }))]);
+    studio.model.sends([LiveEvent::PersonSpeaks, look("call-0000001", "a"), look("call-0000002", "b")]).await;
+    studio.model.sends([said("Here."), over(), heard("Search."), look("call-0000003", "c")]).await;
+    let got = studio.model.got();
+    assert!(got.contains("function-call-0000003 BUDGET_EXCEEDED"), "{got}");
+    assert!(page.told().contains("person: Search."));
 }

@@ -71,7 +71,7 @@ pub(super) fn history(profile: &Profile, opening: &LiveOpening) -> Vec<Value> {
     }
 }
 
-/// What a call came to. The wire wants an id, so a call without one is answered by its name.
+/// What a call came to.
 pub(super) fn result(profile: &Profile, result: &LiveResult<'_>) -> Value {
     let response = match &result.response.outcome {
         Outcome::Success(data) => json!({ "output": data }),

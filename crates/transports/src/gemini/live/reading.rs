@@ -83,9 +83,10 @@ impl ServerMessages {
     fn take_calls(&mut self, call: &mut Map<String, Value>, size: usize) {
         let Some(calls) = list(call, "functionCalls") else { return };
         let too_many = calls.len() > MOST_CALLS;
-        let calls = calls.into_iter().take(MOST_CALLS).filter_map(|call| match call {
+        // A call that is none is handed on too: whoever answers says what is wrong with it, and nobody waits for ever.
+        let calls = calls.into_iter().take(MOST_CALLS).map(|call| match call {
             Value::Object(call) => read_call(call, size),
-            _ => None,
+            other => read_call(Map::from_iter([("args".to_owned(), other)]), size),
         });
         let calls: Vec<_> = calls.collect();
         if !calls.is_empty() {
@@ -189,7 +190,7 @@ fn list(members: &mut Map<String, Value>, name: &str) -> Option<Vec<Value>> {
     }
 }
 
-fn read_call(mut call: Map<String, Value>, size: usize) -> Option<ModelCall> {
+fn read_call(mut call: Map<String, Value>, size: usize) -> ModelCall {
     let mut text = |member: &str| match call.get_mut(member).map(Value::take) {
         Some(Value::String(text)) => text,
         _ => String::new(),
@@ -197,7 +198,7 @@ fn read_call(mut call: Map<String, Value>, size: usize) -> Option<ModelCall> {
     let (id, name) = (text("id"), text("name"));
     let args = call.get_mut("args").map(Value::take).filter(|args| !args.is_null());
     let args = args.unwrap_or_else(|| Value::Object(Map::new()));
-    (!name.is_empty()).then(|| model_call(id, name, arguments::whole(args, size)))
+    model_call(id, name, arguments::whole(args, size))
 }
 
 /// A piece of a transcript. An empty one that ends nothing says nothing.

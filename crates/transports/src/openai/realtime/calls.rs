@@ -22,7 +22,7 @@ impl Calls {
         };
         let (id, name) = (text("call_id"), text("name"));
         let is_known = !id.is_empty() && self.0.iter().any(|call| call.id.as_deref() == Some(id));
-        if text("type") != "function_call" || !is_whole || name.is_empty() || is_known {
+        if text("type") != "function_call" || !is_whole || is_known {
             return;
         }
         if self.0.len() < MOST_CALLS {

@@ -98,10 +98,11 @@ impl ServerEvents {
     }
 
     fn person_speaks(&mut self, now: Instant) {
-        self.push(LiveEvent::PersonSpeaks);
+        // What was being said ends before the next turn begins.
         if self.exchange.person_speaks(now) {
             self.push(LiveEvent::Interrupted);
         }
+        self.push(LiveEvent::PersonSpeaks);
     }
 
     /// Pieces are guesses, since what comes in the end may read otherwise.

@@ -84,7 +84,7 @@ async fn texts_that_nobody_could_answer_are_not_passed_on() {
     page.flush().await.unwrap();
     let (asked, gone) = drive(&mut line).await;
     assert_eq!((asked.iter().filter(|asked| *asked == "Text(\"hello\")").count(), gone), (20, None));
-    let message = "You write faster than anybody can answer. Wait a moment.";
+    let message = "You ask faster than anybody can answer. Wait a moment.";
     assert_eq!(read(&mut page).await, (vec![error("RATE_LIMIT", message)], None));
     tokio::time::advance(Duration::from_secs(1)).await;
     page.send_text(r#"{"type":"text","text":"hello"}"#);
