@@ -58,7 +58,7 @@ test('a call shows its arguments, its gates and its outcome when it is unfolded'
   await card.locator('.gates').waitFor();
   const body = await card.locator('.tool-body').innerText();
   assert.match(body, /query\s+Who designed the Fram\?/);
-  assert.match(body, /budget passed/);
+  assert.match(body, /budget\s+passed/);
   assert.match(body, /"id": "project:building-of-fram"/);
   await leave();
 });
@@ -68,9 +68,8 @@ test('a meeting is booked after the person has approved, and not before', async 
   const { by, say, answer, leave } = visitor;
   await say('Book a meeting tomorrow at 10:00 with ann@example.com');
   await by('confirm-approve').waitFor();
-  assert.match(await by('confirm-card').innerText(), /Book “Meeting with ann@example.com”/);
+  assert.match(await by('confirm-card').innerText(), /Book “Meeting with ann@example.com” from .*, 10:00/);
   assert.match(await by('confirm-countdown').innerText(), /^\d:\d\d left$/);
-  await by('confirm-card').locator('summary').click();
   assert.match(await by('confirm-card').innerText(), /attendees\s+\["ann@example.com"\]/, 'the exact arguments');
   assert.equal(await booked(visitor, 10), false);
 

@@ -27,13 +27,19 @@ const tone = (seconds) => Buffer.from(Int16Array.from({ length: 24_000 * seconds
 
 /** A visitor who is in a call with us. */
 async function inCall(options = {}) {
-  const visitor = await visit(browser, deck, options);
+  const { before = () => {}, ...settings } = options;
+  const visitor = await visit(browser, deck, settings);
+  await visitor.page.evaluate(before);
   const calls = [];
   await visitor.page.routeWebSocket(/\/voice$/, (socket) => {
-    const call = { socket, heard: [], audio: 0, tell: (message) => socket.send(JSON.stringify(message)) };
+    const call = { socket, heard: [], audio: 0, loudest: 0, tell: (message) => socket.send(JSON.stringify(message)) };
     calls.push(call);
     socket.onMessage((message) => {
-      if (typeof message !== 'string') return void (call.audio += message.length);
+      if (typeof message !== 'string') {
+        call.audio += message.length;
+        call.loudest = Math.max(call.loudest, ...new Int16Array(Uint8Array.from(message).buffer));
+        return;
+      }
       call.heard.push(JSON.parse(message));
       if (call.heard.at(-1).type === 'start') call.tell({ ...ready, resumed: call.heard.at(-1).resumeToken === 'token-1' });
     });
@@ -64,6 +70,26 @@ test('a word shorter than what is gathered before playing is heard too', async (
   const { calls: [call], until, leave } = await inCall();
   call.socket.send(tone(0.04));
   await until(() => call.heard.some((message) => message.state === 'drained'), 'drained');
+  await leave();
+});
+
+test('a browser that does not resample is helped out, at the same pace', async () => {
+  const before = () => {
+    const Whole = AudioContext;
+    globalThis.AudioContext = class extends Whole {
+      constructor(options) {
+        if (options?.sampleRate === 16_000) throw new DOMException('no such rate', 'NotSupportedError');
+        super(options);
+      }
+    };
+  };
+  const { page, calls: [call], until, leave } = await inCall({ before });
+  await until(() => call.audio > 0, 'the microphone');
+  const [began, sent] = [Date.now(), call.audio];
+  await page.waitForTimeout(2_000);
+  const pace = (call.audio - sent) / (Date.now() - began);
+  assert.ok(pace > 28 && pace < 36, `${pace} bytes in a millisecond, of 32`);
+  assert.ok(call.loudest > 1_000, 'and it is not silence');
   await leave();
 });
 

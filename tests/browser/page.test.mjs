@@ -7,8 +7,10 @@ import { startDeck } from './support/deck.mjs';
 
 /** The most that the page may weigh. */
 const MOST_BYTES = 200_000;
-/** The latest moment at which something is seen, on a machine that does nothing else. */
+/** The latest moment at which something is seen by somebody who has never been here. */
 const FIRST_PAINT_MS = 100;
+/** On a machine so busy that a bare word takes that long by itself: how much later the page may be. */
+const LATER_MS = 50;
 
 let deck;
 let browser;
@@ -22,7 +24,7 @@ after(async () => {
   await deck?.remove();
 });
 
-test('the page is light, comes from here alone, and is seen at once', async (test) => {
+test('the page is light and comes from here alone', async (test) => {
   const context = await browser.newContext();
   const page = await context.newPage();
   const responses = [];
@@ -36,15 +38,19 @@ test('the page is light, comes from here alone, and is seen at once', async (tes
 
   test.diagnostic(`${bytes} bytes in ${responses.length} answers`);
 
-  // The best of a few: whoever builds on the same machine delays one of them, and what is asked is what the page costs.
-  const paints = [];
-  while (paints.length < 12 && !paints.some((paint) => paint < FIRST_PAINT_MS)) {
-    await page.reload({ waitUntil: 'load' });
-    paints.push(await page.evaluate(firstPaint));
-  }
-  test.diagnostic(`first paint after ${paints.map(Math.round)} ms`);
-  assert.ok(Math.min(...paints) < FIRST_PAINT_MS, `${paints} ms`);
   await context.close();
+});
+
+test('the page is seen at once', async (test) => {
+  const [bare, paints] = [[], []];
+  const isSoon = () => Math.min(...paints) < Math.max(FIRST_PAINT_MS, Math.min(...bare) + LATER_MS);
+  // The best of a few: whoever builds on the same machine delays one of them, and what is asked is what the page costs.
+  for (let attempt = 0; attempt < 10 && !(attempt > 1 && isSoon()); attempt += 1) {
+    bare.push(await paintOf('/healthz'));
+    paints.push(await paintOf('/'));
+  }
+  test.diagnostic(`first paint after ${paints} ms, of a bare word after ${bare} ms`);
+  assert.ok(isSoon(), `${paints} ms, a bare word ${bare} ms`);
 });
 
 test('a page that was loaded before asks for one thing, which has not changed', async () => {
@@ -87,7 +93,16 @@ test('files say what they are, and how long they are good for', async () => {
   assert.equal((await get('/web/0/..%2f..%2fCargo.toml')).status, 404);
 });
 
-/** When the browser had painted something. */
+/** When a browser that knows nothing of us has painted something. */
+async function paintOf(path) {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${deck.url}${path}`);
+  const paint = await page.evaluate(firstPaint);
+  await context.close();
+  return Math.round(paint);
+}
+
 function firstPaint() {
   return new Promise((resolve) => {
     const observer = new PerformanceObserver((list) => {

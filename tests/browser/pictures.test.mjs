@@ -19,9 +19,10 @@ async function take() {
   const [deck, browser] = await Promise.all([startDeck(), startBrowser()]);
   try {
     for (const colorScheme of ['light', 'dark']) {
-      const settings = { colorScheme, reducedMotion: 'reduce', viewport: { width: 1000, height: 800 }, deviceScaleFactor: 1.5 };
+      const settings = { colorScheme, reducedMotion: 'reduce', viewport: { width: 1000, height: 980 }, deviceScaleFactor: 1.5 };
       const { page, by, ask, say, leave } = await visit(browser, deck, settings);
       await ask('Who designed the Fram?');
+      await by('composer').blur();
       await say('Book a meeting tomorrow at 10:00 with ann@example.com');
       await by('confirm-approve').waitFor();
       await page.waitForTimeout(500);

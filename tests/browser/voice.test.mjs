@@ -54,7 +54,7 @@ test('a call is begun by the button, spoken to, interrupted by voice and hung up
 
   await by('voice-stop').click();
   await by('voice-start').waitFor();
-  assert.equal(line.sent.at(-1).type, 'stop');
+  assert.ok(types(line.sent).includes('stop'));
   assert.match(await (await ask('Who designed the Fram?')).innerText(), /Colin Archer/, 'the chat goes on');
   await leave();
 });
@@ -77,7 +77,6 @@ test('one can write into a call, silence it, and be muted', async (test) => {
   await page.waitForTimeout(400);
   assert.ok(line.frames.length - sent <= 2, 'nothing is sent while one is muted');
   await by('voice-mute').click();
-  await page.waitForFunction(() => true);
   await state('Listening');
 
   await say('Goodbye');

@@ -2,7 +2,7 @@
 
 import { h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
-import { clock, everySecond, serverNow } from '../shared/time.js';
+import { clock, everySecond, inLocalTime, serverNow } from '../shared/time.js';
 import { fields } from '../shared/values.js';
 
 /** @typedef {import('./model.js').ToolPart} ToolPart */
@@ -45,8 +45,8 @@ export class ConfirmCard extends HTMLElement {
       'section',
       { class: 'confirm', 'data-testid': 'confirm-card', 'aria-labelledby': id, 'data-state': 'asked' },
       h('h3', { id }, icon('shield'), this.#title),
-      h('p', { class: 'confirm-preview' }, question?.preview ?? tool.name),
-      h('details', {}, h('summary', {}, 'Exactly this, and nothing else'), h('p', { class: 'quiet' }, h('code', {}, tool.name)), fields(question?.args ?? tool.input)),
+      h('p', { class: 'confirm-preview' }, inLocalTime(question?.preview ?? tool.name)),
+      h('details', { open: true }, h('summary', {}, 'Exactly this, and nothing else'), h('p', { class: 'quiet' }, h('code', {}, tool.name)), fields(question?.args ?? tool.input)),
       this.#buttons,
     );
     this.append(section);

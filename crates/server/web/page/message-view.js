@@ -25,6 +25,8 @@ export class MessageView extends HTMLElement {
     this.message = message;
     this.dataset.testid = message.isSpoken ? 'caption' : 'message';
     this.dataset.role = message.role;
+    this.setAttribute('role', 'article');
+    this.setAttribute('aria-label', message.role === 'user' ? 'You' : 'Agent');
     this.dataset.state = message.isOpen ? 'open' : 'done';
     this.classList.toggle('spoken', message.isSpoken === true);
     const parts = new Set(message.parts);

@@ -14,6 +14,8 @@ export class Messages {
   #views = new Map();
   /** Questions that were read out. @type {Set<string>} */
   #asked = new Set();
+  /** What has changed since the last frame, and whether it is still there. @type {Map<Message, boolean>} */
+  #waiting = new Map();
 
   /** @param {HTMLElement} list @param {HTMLElement} announcer @param {import('./records.js').Records} records */
   constructor(list, announcer, records) {
@@ -24,8 +26,22 @@ export class Messages {
 
   /** Shows that a message is new, has changed or is gone. @param {Message} message @param {Message[]} all */
   show(message, all) {
+    // What grows by many small pieces is drawn once a frame; a page that nobody sees has none.
+    if (this.#waiting.size === 0 && !document.hidden) requestAnimationFrame(() => this.#drawAll());
+    this.#waiting.set(message, all.includes(message));
+    if (document.hidden) this.#drawAll();
+  }
+
+  #drawAll() {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const [message, isThere] of waiting) this.#draw(message, isThere);
+  }
+
+  /** @param {Message} message @param {boolean} isThere */
+  #draw(message, isThere) {
     const old = this.#views.get(message);
-    if (!all.includes(message)) {
+    if (!isThere) {
       old?.remove();
       this.#views.delete(message);
       return;
@@ -42,6 +58,7 @@ export class Messages {
 
   /** @param {Message[]} all */
   reset(all) {
+    this.#waiting.clear();
     this.#views.clear();
     this.list.replaceChildren();
     for (const message of all) {

@@ -62,6 +62,15 @@ export function localTime(value) {
 }
 
 /**
+ * A text with the moments in it as the reader's clock has them.
+ *
+ * @param {string} text
+ */
+export function inLocalTime(text) {
+  return text.replace(/\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})/g, (found) => localTime(found) ?? found);
+}
+
+/**
  * Calls something every second until it returns `false`, at once for the first time.
  *
  * @param {() => boolean} tick
