@@ -77,15 +77,13 @@ impl Series {
         rings.taken += 1;
     }
 
-    /// What every tool has done within the last hour, as far as anybody has looked.
-    pub(crate) fn lately(&self) -> BTreeMap<Arc<str>, Lately> {
+    /// What every tool has done within the last hour, or since the start.
+    pub(crate) fn lately(&self, now: &Figures) -> BTreeMap<Arc<str>, Lately> {
         let rings = self.lock();
-        let (Some(first), Some(last)) = (rings.hour.front(), rings.hour.back()) else {
-            return BTreeMap::new();
-        };
-        let each = last.tools.iter().map(|(tool, figures)| {
-            // At the first sample of all nothing had been called; a full ring begins in the middle.
-            let before = if rings.hour.len() == HOUR { first.of(tool) } else { ToolFigures::default() };
+        // Before a server was started nothing had been called; a full ring begins in the middle.
+        let first = rings.hour.front().filter(|_| rings.hour.len() == HOUR);
+        let each = now.tools.iter().map(|(tool, figures)| {
+            let before = first.map(|first| first.of(tool)).unwrap_or_default();
             let calls = figures.calls.saturating_sub(before.calls);
             (tool.clone(), Lately { calls, errors: figures.errors.saturating_sub(before.errors) })
         });
@@ -188,7 +186,7 @@ mod tests {
         let newer = series.columns(Range::Hour, 20);
         assert_eq!((&newer["at"], &newer["tools"]["probe"]["calls"]), (&json!([30]), &json!([2])));
         assert_eq!(series.columns(Range::Days, 0)["at"], json!([10]));
-        assert_eq!(series.lately()["probe"], Lately { calls: 5, errors: 1 });
+        assert_eq!(series.lately(&figures(6, 2))["probe"], Lately { calls: 6, errors: 2 });
     }
 
     #[test]
@@ -201,7 +199,7 @@ mod tests {
         assert_eq!(hour["at"].as_array().unwrap().len(), HOUR);
         assert_eq!(days["at"].as_array().unwrap().len(), DAYS);
         assert_eq!(days["tools"]["probe"]["calls"][1], COARSE);
-        assert_eq!(series.lately()["probe"].calls, HOUR as u64 - 1);
+        assert_eq!(series.lately(&figures(20_000, 0))["probe"].calls, HOUR as u64);
     }
 
     #[test]
@@ -213,8 +211,9 @@ mod tests {
         };
         let tools = (0..1_000).map(tool).collect();
         series.take(1, Figures { tools, ..Figures::default() });
-        let lately = series.lately();
-        assert_eq!(lately.len(), TOOLS);
-        assert_eq!(lately["t0999"].calls, 999);
+        let columns = series.columns(Range::Hour, 0);
+        let kept = columns["tools"].as_object().unwrap();
+        assert_eq!(kept.len(), TOOLS);
+        assert!(kept.contains_key("t0999") && !kept.contains_key("t0000"));
     }
 }

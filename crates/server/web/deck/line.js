@@ -38,8 +38,8 @@ export function gist(line) {
     case 'confirmation':
       return `${line.toolId ?? 'a call'}: ${steps[line.step] ?? line.step}`;
     case 'state_transition': {
-      const asked = typeof line.asked === 'string' ? line.asked : (line.asked?.type ?? JSON.stringify(line.asked));
-      return line.applied ? `state: ${asked}` : `state: ${asked} refused, ${line.reason ?? 'no reason given'}`;
+      const asked = typeof line.asked === 'string' ? line.asked : (line.asked?.type ?? line.asked?.step ?? JSON.stringify(line.asked));
+      return line.applied ? `state: ${asked.toLowerCase().replaceAll('_', ' ')}` : `state: ${asked} refused, ${line.reason ?? 'no reason given'}`;
     }
     case 'session_start':
       return `session begins in ${line.mode ?? 'some'} mode`;

@@ -111,7 +111,7 @@ class ToolsView extends View {
     const row = (/** @type {string} */ name) => (chosen ? samples.of(chosen, name) : samples.all(name));
     const [calls, times, tokens] = this.#charts;
     const of = chosen ? ` of ${chosen}` : '';
-    title(calls, 'Calls');
+    title(calls, `Calls every ${samples.range === 'hour' ? 'ten seconds' : 'five minutes'}`);
     calls.show({ title: `Calls${of}`, at: samples.at, format: whole, lines: [{ name: 'calls', values: row('calls'), fills: true }, { name: 'errors', values: row('errors'), tone: 'bad' }, { name: 'refused', values: row('refused'), tone: 'warn' }] });
     if (chosen) {
       title(times, 'Latency');

@@ -111,7 +111,9 @@ function drawing({ at: times, lines, format }, width, most, place) {
   const inner = { width: width - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom };
   const x = (/** @type {number} */ index) => EDGE.left + at(index, times.length, inner.width);
   const y = (/** @type {number} */ value) => EDGE.top + inner.height * (1 - value / most);
-  const grid = [0, 0.5, 1].flatMap((share) => [
+  // A half that reads like one of the ends says nothing: counts are whole.
+  const shares = new Set([format(0), format(most / 2), format(most)]).size === 3 ? [0, 0.5, 1] : [0, 1];
+  const grid = shares.flatMap((share) => [
     svg('line', { x1: EDGE.left, x2: width - EDGE.right, y1: y(share * most), y2: y(share * most), class: 'chart-grid' }),
     words(format(share * most), { x: EDGE.left - 8, y: y(share * most) + 4, class: 'chart-text', 'text-anchor': 'end' }),
   ]);

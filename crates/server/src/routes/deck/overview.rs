@@ -15,7 +15,7 @@ const ENOUGH: u64 = 5;
 pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
     let snapshot = app.registry.snapshot();
     let figures = app.orchestrator.metrics().figures();
-    let lately = app.series.lately();
+    let lately = app.series.lately(&figures);
     let tools: Vec<Value> = snapshot
         .tools()
         .map(|tool| {

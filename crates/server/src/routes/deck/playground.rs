@@ -7,7 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use quarterdeck_agents::text::Refusal;
-use quarterdeck_contracts::{ConfirmationAnswer, ConfirmationRequest, Mode};
+use quarterdeck_contracts::{ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode};
 use quarterdeck_runtime::{
     Answer, Asking, Call, Client, ClientEvent, Connection, PendingEnd, Reply, Session, random_hex,
 };
@@ -56,8 +56,9 @@ pub(super) async fn post(
     let played = tokio::spawn(tokio::time::timeout(PATIENCE, play(app, operator, asked)));
     match played.await {
         Ok(Ok(played)) => played.map(Json),
-        Ok(Err(_)) => Err(ApiError::transient("The call took too long.", 5)),
-        Err(error) => Err(ApiError::internal("the playground broke", &error)),
+        // The tool may have done something, so nobody is invited to do it again.
+        Ok(Err(_)) => Err(unknown("the call took too long")),
+        Err(error) => Err(unknown(&error)),
     }
 }
 
@@ -75,7 +76,7 @@ async fn play(app: Arc<App>, operator: Operator, asked: Asked) -> Result<Value, 
     let came = run(&session, &connection, call, asked.approve).await;
     session.end(PendingEnd::because("playground")).await;
     let Some(Came { answer, question, messages }) = came else {
-        return Err(ApiError::internal("the playground has no answer", &"a call was not answered"));
+        return Err(unknown("a call was not answered"));
     };
     let shown = json!({
         "sessionId": session.id(), "response": *answer.response,
@@ -118,6 +119,12 @@ fn read(connection: &Connection, messages: &mut Vec<Value>) -> Option<Confirmati
     question
 }
 
+/// Nobody knows what came of it.
+fn unknown(why: impl std::fmt::Display) -> ApiError {
+    tracing::error!(error = %why, "a call in the playground has no outcome");
+    ApiError::new(ErrorType::Permanent, "Whether the call did something is not known. The audit trail may tell.")
+}
+
 fn in_writing() -> Mode {
     Mode::Text
 }
@@ -146,6 +153,7 @@ pub(super) fn described() -> Operation {
         )
         .takes_body("PlaygroundCall", &[("call", call)])
         .gives_json(200, "What came of it.", schema, Some(example))
+        .refuses(&[422])
 }
 
 /// The body, for the shared schemas.

@@ -16,6 +16,7 @@ async fn the_overview_tells_how_the_tools_fare() {
     let overview = get(&world, "overview").await;
     let probe = &overview["tools"][0];
     assert_eq!((&probe["id"], &probe["version"]), (&json!("probe"), &json!("1.2.3")));
+    assert_eq!((&probe["health"], &probe["lately"]["calls"]), (&json!("well"), &json!(1)));
     assert_eq!((&probe["figures"]["calls"], &probe["figures"]["errors"]), (&json!(1), &json!(0)));
     assert_eq!(overview["sessions"]["text"], 1);
     assert_eq!(overview["registry"]["commit"], "a1b2c3d4");
