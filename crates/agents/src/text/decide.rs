@@ -79,10 +79,11 @@ impl Inner {
         let answer = session.answer_confirmation(&decision.token, decision.answer()).await;
         let (call_id, response) = (answer.call_id.clone(), answer.response.clone());
         let gates = answer.trace.clone().map(Arc::new);
-        // A question that is still open, or that somebody else is answering, has no outcome yet.
+        // A question that is still open, or that somebody else is answering, has no outcome yet. One that nobody answered
+        // in time has: without it the turn would wait for ever.
         let is_open = session.question_of(&decision.token).await.is_ok_and(|open| open.is_some());
         if let Some(conversation) = conversation
-            && !is_open
+            && (!is_open || is_failure(&response, ErrorType::ConfirmationExpired))
             && !is_invalid(&response)
             && let Some(record) = conversation.decided(&call_id, &response)
         {
@@ -133,7 +134,9 @@ impl Inner {
         for decision in decisions {
             let Decided { call_id: id, response, gates } =
                 self.carry_out(session, Some(&conversation), &decision).await;
-            if !is_invalid(&response) {
+            // Too late for a turn that has gone on without it, a word is worth as little as one that was said before.
+            let is_late = waiting.is_none() && is_failure(&response, ErrorType::ConfirmationExpired);
+            if !is_invalid(&response) && !is_late {
                 is_news = true;
                 let _ = seat.live.push(Event::Answered { id, response, gates });
             }
@@ -179,5 +182,9 @@ fn not_valid() -> Refusal {
 
 /// Unknown, used, or being answered by somebody else: no outcome of the call.
 fn is_invalid(response: &ToolResponse) -> bool {
-    matches!(&response.outcome, Outcome::Failure(error) if error.kind == ErrorType::ConfirmationInvalid)
+    is_failure(response, ErrorType::ConfirmationInvalid)
+}
+
+fn is_failure(response: &ToolResponse, kind: ErrorType) -> bool {
+    matches!(&response.outcome, Outcome::Failure(error) if error.kind == kind)
 }

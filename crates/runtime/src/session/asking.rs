@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::admit::Work;
 use super::begin::stamp;
+use super::answer::Answer;
 use super::desk::Question;
 use super::events::ClientEvent;
 use super::{Asking, Desk, Inner};
@@ -203,18 +204,17 @@ impl Inner {
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;
             if let Some(session) = session.upgrade() {
-                session.expire(&hashed);
+                // Dropped undelivered, it goes to whoever is connected, now or next.
+                drop(session.expire(&hashed));
             }
         });
     }
 
-    pub(super) fn expire(self: &Arc<Self>, hashed: &str) {
+    /// A question that nobody has answered in time, and the answer of the call that waited for it.
+    pub(super) fn expire(self: &Arc<Self>, hashed: &str) -> Option<Answer> {
         let mut desk = self.lock();
-        let Some(place) =
-            desk.questions.iter().position(|question| question.hash == hashed && !question.is_claimed)
-        else {
-            return;
-        };
+        let place =
+            desk.questions.iter().position(|question| question.hash == hashed && !question.is_claimed)?;
         let question = desk.questions.remove(place);
         let answer = question.suspended.map(|entry| {
             let response = stamp(self, &entry.tool, expired());
@@ -224,8 +224,7 @@ impl Inner {
         self.save_soon(&mut desk);
         drop(desk);
         self.audit_confirmation("expired", None, None);
-        // Dropped undelivered, it goes to whoever is connected, now or next.
-        drop(answer);
+        answer
     }
 
     /// A call that was answered without having run may be made again; its id stands for the answer.

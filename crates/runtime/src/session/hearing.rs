@@ -59,11 +59,14 @@ impl Session {
             let step = if was_open { "expired" } else { "used" };
             inner.audit_confirmation(step, Some(&row.call_id), Some(&row.tool));
             if was_open {
-                inner.expire(&hashed);
-            } else if let Some(entry) = inner.waiting(&hashed) {
+                // Whoever is told here is told for the call that waited, which then is not told apart.
+                let waited = inner.expire(&hashed);
+                return waited.unwrap_or_else(|| inner.bare(Some(&row), expired()));
+            }
+            if let Some(entry) = inner.waiting(&hashed) {
                 inner.answer_as_elsewhere(&hashed, &entry, row.status).await;
             }
-            return inner.bare(Some(&row), if was_open { expired() } else { invalid() });
+            return inner.bare(Some(&row), invalid());
         }
         let Some(entry) = inner.claim(&hashed, &row) else {
             inner.audit_confirmation("used", Some(&row.call_id), Some(&row.tool));
