@@ -1,0 +1,144 @@
+//! A case: what happens, and what each stage must come to.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use expect_test::Expect;
+
+/// Something that may differ between the two.
+#[derive(Clone)]
+pub(crate) struct Each<T> {
+    pub(crate) written: T,
+    pub(crate) spoken: T,
+}
+
+/// The same in both.
+pub(crate) fn both<T: Clone>(it: T) -> Each<T> {
+    Each { written: it.clone(), spoken: it }
+}
+
+/// What the model does in a turn: messages of calls, one after the other.
+pub(crate) type Rounds = Vec<Vec<Made>>;
+
+/// A call as a model makes it.
+#[derive(Clone)]
+pub(crate) struct Made {
+    pub(crate) name: &'static str,
+    /// As it stands on the wire.
+    pub(crate) args: String,
+    pub(crate) id: Id,
+}
+
+#[derive(Clone)]
+pub(crate) enum Id {
+    /// One that can be relied on.
+    Fresh,
+    Missing,
+    Given(&'static str),
+}
+
+pub(crate) fn call(name: &'static str, args: &str) -> Made {
+    Made { name, args: args.to_owned(), id: Id::Fresh }
+}
+
+impl Made {
+    pub(crate) fn without_id(self) -> Self {
+        Self { id: Id::Missing, ..self }
+    }
+
+    pub(crate) fn with_id(self, id: &'static str) -> Self {
+        Self { id: Id::Given(id), ..self }
+    }
+}
+
+/// What happens.
+pub(crate) enum Step {
+    /// The person says something, and this is what the model does before it answers.
+    Turn(Each<Rounds>),
+    /// Time passes.
+    Later(Duration),
+    /// The person's word about the last question.
+    Word {
+        approves: bool,
+        /// Whether a model that speaks is told of it at once and says something.
+        is_noted: bool,
+    },
+}
+
+/// One row of a table.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) steps: Vec<Step>,
+    /// What the provider got, what the person was told, and what ran.
+    pub(crate) comes_to: Each<Expect>,
+}
+
+/// An agent with a model and a person at its ends.
+pub(crate) trait Stage: Sized {
+    /// Sets everything up for these steps.
+    async fn begin(steps: &[Step]) -> Self;
+    async fn turn(&mut self, text: &str);
+    async fn later(&mut self, time: Duration);
+    async fn word(&mut self, approves: bool);
+    /// What has happened since the last look, one line each.
+    async fn seen(&mut self) -> Vec<String>;
+    fn runs(&self) -> &Runs;
+    /// The column of this stage.
+    fn pick<T>(each: &Each<T>) -> &T;
+}
+
+/// Plays every case and compares what comes of it.
+pub(crate) async fn play<S: Stage>(cases: Vec<Case>) {
+    for case in cases {
+        let mut stage = S::begin(&case.steps).await;
+        let mut lines = Vec::new();
+        let mut turns = 0;
+        for step in &case.steps {
+            match step {
+                Step::Turn(_) => {
+                    turns += 1;
+                    stage.turn(&format!("Turn {turns}.")).await;
+                }
+                Step::Later(time) => stage.later(*time).await,
+                Step::Word { approves, .. } => stage.word(*approves).await,
+            }
+            lines.extend(stage.seen().await);
+        }
+        lines.push(stage.runs().told());
+        println!("{}", case.name);
+        S::pick(&case.comes_to).assert_eq(&format!("{}\n", lines.join("\n")));
+    }
+}
+
+/// How often each tool has run.
+#[derive(Clone, Default)]
+pub(crate) struct Runs(Arc<Mutex<BTreeMap<String, u32>>>);
+
+impl Runs {
+    pub(crate) fn count(&self, tool: &str) {
+        *self.0.lock().unwrap().entry(tool.to_owned()).or_default() += 1;
+    }
+
+    fn told(&self) -> String {
+        let runs = self.0.lock().unwrap();
+        let ran: Vec<_> = runs.iter().map(|(tool, count)| format!("{tool} {count}")).collect();
+        format!("ran: {}", if ran.is_empty() { "nothing".into() } else { ran.join(", ") })
+    }
+}
+
+/// Tests of a table, one for each stage.
+macro_rules! in_writing_and_in_speech {
+    ($cases:ident) => {
+        #[tokio::test]
+        async fn in_writing() {
+            crate::both::case::play::<crate::both::written::Written>($cases()).await;
+        }
+
+        #[tokio::test(start_paused = true)]
+        async fn in_speech() {
+            crate::both::case::play::<crate::both::spoken::Spoken>($cases()).await;
+        }
+    };
+}
+pub(crate) use in_writing_and_in_speech;

@@ -1,0 +1,158 @@
+//! The voice agent over the client of Gemini Live, with the simulator behind it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_agents::Prompts;
+use quarterdeck_agents::voice::{Opening, Parts, Settings, VoiceAgent};
+use quarterdeck_simulator::live::{LiveSimulator, Scenario};
+use quarterdeck_transports::live::{Dial, Dialling};
+use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::case::{Each, Id, Made, Rounds, Runs, Stage, Step};
+use super::tools::{orchestrator, registry};
+use crate::voice::stage::{Page, Says, ann, settle};
+use crate::world::HandClock;
+
+pub(crate) struct Spoken {
+    page: Page,
+    /// What the page was told since the last look.
+    told: String,
+    simulator: LiveSimulator,
+    clock: Arc<HandClock>,
+    runs: Runs,
+    /// Of what the simulator has reported: words and calls that were looked at.
+    seen: (usize, usize),
+    _agent: VoiceAgent,
+}
+
+struct Pipe(LiveSimulator);
+
+impl Dial for Pipe {
+    fn dial(&self, _: &Url) -> Dialling {
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let simulator = self.0.clone();
+        tokio::spawn(async move { simulator.serve(theirs).await });
+        Box::pin(std::future::ready(Ok(Box::new(ours) as _)))
+    }
+}
+
+impl Stage for Spoken {
+    async fn begin(steps: &[Step]) -> Self {
+        let turns: Vec<Value> = steps.iter().filter_map(turn).collect();
+        let scenario = Scenario::parse(&json!({ "turns": turns }).to_string()).unwrap();
+        let simulator = LiveSimulator::playing(scenario);
+        let config = GeminiLiveConfig { base_url: "wss://simulator".into(), ..GeminiLiveConfig::new("none") };
+        let model = GeminiLive::new(config).unwrap().with_dialer(Arc::new(Pipe(simulator.clone())));
+        let runs = Runs::default();
+        let (orchestrator, clock) = orchestrator();
+        let agent = VoiceAgent::new(Parts {
+            orchestrator,
+            registry: registry(&runs),
+            model: Arc::new(model),
+            prompts: Prompts::default(),
+            settings: Settings::default(),
+        });
+        let (page, line) = Page::new();
+        agent.call(&ann(), Opening::default(), line).await;
+        settle().await;
+        page.told();
+        Self { page, told: String::new(), simulator, clock, runs, seen: (0, 0), _agent: agent }
+    }
+
+    async fn turn(&mut self, text: &str) {
+        self.page.writes(text).await;
+        self.wait().await;
+    }
+
+    async fn later(&mut self, time: Duration) {
+        self.clock.advance(time);
+    }
+
+    async fn word(&mut self, approves: bool) {
+        self.page.says(Says::Confirm(self.page.token(), approves)).await;
+        self.wait().await;
+    }
+
+    async fn seen(&mut self) -> Vec<String> {
+        let report = self.simulator.report();
+        assert_eq!(report.faults, [""; 0], "{report:#?}");
+        let mut lines = Vec::new();
+        lines.extend(report.heard[self.seen.0..].iter().map(|text| format!("model hears: {text}")));
+        for call in &report.calls[self.seen.1..] {
+            assert_eq!(call.answers.len(), 1, "every call is answered once: {call:?}");
+            lines.push(format!("{} -> {}", call.name, call.answers[0]));
+        }
+        self.seen = (report.heard.len(), report.calls.len());
+        lines.extend(std::mem::take(&mut self.told).lines().filter_map(shown));
+        lines
+    }
+
+    fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    fn pick<T>(each: &Each<T>) -> &T {
+        &each.spoken
+    }
+}
+
+impl Spoken {
+    /// Until the model has said everything and the page has played it.
+    async fn wait(&mut self) {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        self.told.push_str(&self.page.told());
+        // A call that has ended takes nothing more.
+        if !self.told.contains("hung up") {
+            self.page.says(Says::Drained).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            self.told.push_str(&self.page.told());
+        }
+    }
+}
+
+/// What the simulator plays.
+fn turn(step: &Step) -> Option<Value> {
+    match step {
+        Step::Turn(each) => Some(json!({ "begins": "text", "steps": steps(&each.spoken) })),
+        Step::Word { is_noted: true, .. } => {
+            Some(json!({ "begins": "content", "steps": [{ "say": "Noted." }] }))
+        }
+        Step::Word { is_noted: false, .. } | Step::Later(_) => None,
+    }
+}
+
+fn steps(rounds: &Rounds) -> Vec<Value> {
+    let mut steps = Vec::new();
+    for calls in rounds {
+        let calls: Vec<Value> = calls.iter().map(wire).collect();
+        steps.extend([json!({ "call": calls }), json!({ "await": "answers" })]);
+    }
+    steps.push(json!({ "say": "Well." }));
+    steps
+}
+
+fn wire(call: &Made) -> Value {
+    let args: Value = serde_json::from_str(&call.args).unwrap();
+    let mut wire = json!({ "name": call.name, "args": args });
+    match call.id {
+        Id::Fresh => {}
+        Id::Given(id) => wire["id"] = id.into(),
+        Id::Missing => wire["id"] = Value::Null,
+    }
+    wire
+}
+
+/// What of the page's lines is not told in writing in the same way.
+fn shown(line: &str) -> Option<String> {
+    let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+    match kind {
+        "asked" => Some(format!("person is asked: {}", rest.split_once(' ').unwrap_or_default().1)),
+        "error" => Some(format!("person: {}", rest.split(':').next().unwrap_or_default())),
+        "end" => Some(format!("the call ends: {rest}")),
+        "model:" => Some(format!("person reads: {rest}")),
+        _ => None,
+    }
+}
