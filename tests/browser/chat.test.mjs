@@ -143,6 +143,7 @@ test('an insult after a warning leads to a block with a countdown, which a reloa
   assert.match(await by('block-countdown').innerText(), /^[45]:\d\d$/);
   assert.match(await by('block-reason').innerText(), /stay polite/);
   assert.equal(await by('composer').isVisible(), false);
+  assert.equal(await page.getByRole('button', { name: 'Latest' }).isVisible(), false, 'the end stays in view');
   const before = await seconds(by);
   await page.reload();
   await by('block-countdown').waitFor();

@@ -78,6 +78,9 @@ test('a narrow screen has everything, and nothing sticks out', async () => {
   const { page, by, ask, say, leave } = await visit(browser, deck, { viewport: { width: 340, height: 640 } });
   const sticksOut = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth || document.querySelector('#scroll').scrollWidth > document.querySelector('#scroll').clientWidth);
   assert.equal(await sticksOut(), false, 'welcome');
+  await by('provider').click();
+  assert.equal(await by('provider-more').evaluate((more) => more.scrollWidth > more.clientWidth), false, 'who answers');
+  await page.keyboard.press('Escape');
   await ask('Who designed the Fram?');
   await by('tool-card').first().locator('summary').click();
   assert.equal(await sticksOut(), false, 'an answer');

@@ -9,8 +9,8 @@ import { startDeck } from './support/deck.mjs';
 const MOST_BYTES = 200_000;
 /** The latest moment at which something is seen by somebody who has never been here. */
 const FIRST_PAINT_MS = 100;
-/** On a machine so busy that a bare word takes that long by itself: how much later the page may be. */
-const LATER_MS = 50;
+/** On a machine that others use at the same time, a bare word is late as well: how many times later the page may be. */
+const TIMES_LATER = 3;
 
 let deck;
 let browser;
@@ -43,7 +43,7 @@ test('the page is light and comes from here alone', async (test) => {
 
 test('the page is seen at once', async (test) => {
   const [bare, paints] = [[], []];
-  const isSoon = () => Math.min(...paints) < Math.max(FIRST_PAINT_MS, Math.min(...bare) + LATER_MS);
+  const isSoon = () => Math.min(...paints) < Math.max(FIRST_PAINT_MS, Math.min(...bare) * TIMES_LATER);
   // The best of a few: whoever builds on the same machine delays one of them, and what is asked is what the page costs.
   for (let attempt = 0; attempt < 10 && !(attempt > 1 && isSoon()); attempt += 1) {
     bare.push(await paintOf('/healthz'));

@@ -5,6 +5,8 @@ const NEAR = 48;
 
 export class Follow {
   #isAtEnd = true;
+  /** Where the reader was. */
+  #top = 0;
 
   /** @param {HTMLElement} scroller @param {HTMLElement} content @param {HTMLButtonElement} down */
   constructor(scroller, content, down) {
@@ -24,7 +26,10 @@ export class Follow {
 
   #look() {
     const { scrollHeight, scrollTop, clientHeight } = this.scroller;
-    this.#isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR;
+    // Only whoever goes up leaves the end: what grows below leaves nobody.
+    if (scrollHeight - scrollTop - clientHeight < NEAR) this.#isAtEnd = true;
+    else if (scrollTop < this.#top) this.#isAtEnd = false;
+    this.#top = scrollTop;
     this.down.hidden = this.#isAtEnd;
   }
 
