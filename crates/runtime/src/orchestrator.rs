@@ -271,6 +271,7 @@ impl Orchestrator {
                 return Err(SessionError::Ended);
             }
             session.inner.lock().who = client.facts;
+            session.compare_tools(&snapshot);
             return Ok(session);
         }
         let row = self.shared.store.get(Table::Sessions, &session_key(id)).await?;

@@ -66,6 +66,7 @@ impl Call {
         (self.clock.line_seen, self.clock.pinged) = (now, now);
         // What the older page had not played yet, this one has not got.
         self.speech.drained();
+        self.session.compare_tools(&self.agent.registry.snapshot());
         if self.is_ready {
             self.is_resumed = true;
             self.greet();

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::admit::Work;
-use super::begin::stamp;
 use super::answer::Answer;
+use super::begin::stamp;
 use super::desk::Question;
 use super::events::ClientEvent;
 use super::{Asking, Desk, Inner};

@@ -126,6 +126,19 @@ impl Session {
         &self.inner.snapshot
     }
 
+    /// Tells whoever runs this when the session goes on with other tools than a new one would get.
+    pub fn compare_tools(&self, current: &Snapshot) {
+        let (pinned, current) = (self.inner.snapshot.version(), current.version());
+        if pinned != current {
+            tracing::error!(
+                session = self.id(),
+                pinned,
+                current,
+                "a session goes on with tools that were reloaded"
+            );
+        }
+    }
+
     /// The tools that are available to this client as things are, those of the other mode included.
     pub fn available(&self) -> impl Iterator<Item = &LoadedTool> {
         let who = self.inner.lock().who.clone();

@@ -89,6 +89,7 @@ pub(crate) trait Stage: Sized {
 }
 
 /// Plays every case and compares what comes of it.
+#[expect(clippy::print_stdout, reason = "it says which case a comparison that fails belongs to")]
 pub(crate) async fn play<S: Stage>(cases: Vec<Case>) {
     for case in cases {
         let mut stage = S::begin(&case.steps).await;

@@ -1,0 +1,150 @@
+//! The tools are changed while people talk, as somebody does who develops them.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use quarterdeck_agents::Prompts;
+use quarterdeck_agents::voice::{Asked, Gone, HangUp, Line, Opening, Parts, Settings, Told, VoiceAgent};
+use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile, write_artifact};
+use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
+use quarterdeck_runtime::{Hosts, NativeHost, Registry, ReloadError};
+use quarterdeck_testkit::tree;
+use serde_json::{Value, json};
+
+use super::log::Errors;
+use super::tools::orchestrator;
+use crate::voice::stage::{Actor, ann, asks, settle};
+
+/// A page that only listens, and keeps which version of the tools it was told.
+struct Listener {
+    versions: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+impl Line for Listener {
+    fn poll_fill(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        Poll::Pending
+    }
+
+    fn next(&mut self) -> Option<Asked<'_>> {
+        None
+    }
+
+    fn send(&mut self, told: Told<'_>) {
+        if let Told::Ready { session_id, tools_version, .. } = told {
+            self.versions.lock().unwrap().push((session_id.into(), tools_version.into()));
+        }
+    }
+
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn waiting(&self) -> usize {
+        0
+    }
+
+    fn drop_audio(&mut self, _: usize) -> usize {
+        0
+    }
+
+    fn ping(&mut self) {}
+
+    fn hang_up(self: Box<Self>, _: HangUp) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Writes a tool that answers with a word, and the artifact.
+fn write(tools: &Path, word: &str) {
+    let definition = json!({
+        "toolId": "look", "version": "1.0.0", "description": format!("Says {word}."), "category": "retrieval",
+        "sideEffects": "read_only", "idempotent": true, "requiresConfirmation": false,
+        "allowedModes": ["text", "voice"], "latencyBudgetMs": 5000,
+        "parameters": { "type": "object", "additionalProperties": false, "properties": {} },
+    });
+    let folder = tools.join("look");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("schema.json"), definition.to_string()).unwrap();
+    std::fs::write(folder.join("guide.md"), "# Look\n\nLooks. Use it when testing.\n").unwrap();
+    let handler =
+        format!("export function execute() {{ return {{ ok: true, data: {{ results: ['{word}'] }} }}; }}\n");
+    std::fs::write(folder.join("handler.js"), handler).unwrap();
+    let options = Options {
+        inspectors: Inspectors { js: &JsInspector, native: &NativeInspector::new([]) },
+        deny_lossy: false,
+        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+    };
+    let compilation = compile(&Tree::read(tools).unwrap(), &options);
+    let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
+    write_artifact(&artifact, &tools.join("tool_registry.json")).unwrap();
+}
+
+/// Handlers run on threads of their own, so the clock of these tests goes on.
+async fn wait_until(mut is_so: impl FnMut() -> bool) {
+    for _ in 0..500 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_keeps_the_tools_that_it_began_with_and_whoever_runs_it_is_told() {
+    let errors = Errors::default();
+    let _logged = tracing::subscriber::set_default(errors.clone());
+    let files = tree("");
+    write(files.path(), "old");
+    let hosts = Hosts {
+        js: Arc::new(JsHost::new(HostConfig::default()).unwrap()),
+        native: Arc::new(NativeHost::new([])),
+    };
+    let artifact = files.path().join("tool_registry.json");
+    let registry = Arc::new(Registry::load(&artifact, files.path(), hosts).unwrap());
+    let (orchestrator, _) = orchestrator();
+    let model = Arc::new(Actor::default());
+    let agent = VoiceAgent::new(Parts {
+        orchestrator,
+        registry: registry.clone(),
+        model: model.clone(),
+        prompts: Prompts::default(),
+        settings: Settings::default(),
+    });
+    let versions = Arc::new(Mutex::new(Vec::new()));
+    let line = || Box::new(Listener { versions: versions.clone() });
+    agent.call(&ann(), Opening::default(), line()).await;
+    settle().await;
+
+    write(files.path(), "new");
+    let reloaded = registry.reload().unwrap().version().to_owned();
+    let session = versions.lock().unwrap()[0].0.clone();
+    let opening =
+        Opening { session_id: Some(session.as_str().into()), may_resume: true, pending_request: None };
+    agent.call(&ann(), opening, line()).await;
+    settle().await;
+    model.says(asks(&[("1", "look", json!({}))])).await;
+    let mut got = model.got();
+    let looked = |got: &str| got.contains(r#"{"results":["old"]}"#);
+    wait_until(|| {
+        got.push_str(&model.got());
+        looked(&got)
+    })
+    .await;
+    assert!(looked(&got), "the handler that the session was pinned to runs: {got}");
+    let seen = versions.lock().unwrap().clone();
+    let before = &seen[0].1;
+    assert_eq!(seen, [(session.clone(), before.clone()), (session, before.clone())], "it says what it has");
+    assert_ne!(*before, reloaded);
+    let errors = errors.lines();
+    assert!(errors.len() == 1 && errors[0].contains(before) && errors[0].contains(&reloaded), "{errors:?}");
+    // The model is told of the old ones too, when it is found again.
+    model.breaks().await;
+    wait_until(|| model.openings().len() == 2).await;
+    let tools: Vec<Vec<Value>> = model.openings().iter().map(|opening| opening.tools.to_vec()).collect();
+    assert!(tools.len() == 2 && tools[0] == tools[1], "{tools:?}");
+
+    registry.lock();
+    assert!(matches!(registry.reload(), Err(ReloadError::Locked)), "nothing changes in production");
+}
