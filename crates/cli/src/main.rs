@@ -11,6 +11,7 @@ mod logs;
 mod models;
 mod registry;
 mod report;
+mod stopping;
 mod terminal;
 mod wire;
 mod world;

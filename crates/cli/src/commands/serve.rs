@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::arguments::serving::ServeOptions;
 use crate::config::{self, Config, Folders, SecureCookie};
+use crate::stopping::asked_to_stop;
 use crate::terminal::{complain, say};
 use crate::{Verdict, data, live, logs, models, previous, registry, wire};
 
@@ -101,7 +102,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     if let Some(base) = knowledge {
         chores.spawn(keep_up(base, config.folders.clone()));
     }
-    serve(app, listener, asked_to_stop()).await;
+    serve(app, listener, stopped()).await;
     chores.abort_all();
     orchestrator.save_all();
     trail.flush();
@@ -290,20 +291,8 @@ async fn tidy(orchestrator: Orchestrator, text: TextAgent) {
     }
 }
 
-/// Waits for Ctrl-C or SIGTERM.
-async fn asked_to_stop() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            say("stopping: answers that are being written are finished first");
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
+/// Waits until somebody wants it to stop, and says that it will.
+async fn stopped() {
+    asked_to_stop().await;
     say("stopping: answers that are being written are finished first");
 }

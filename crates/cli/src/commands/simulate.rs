@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use self::espeak::Espeak;
 use crate::Verdict;
 use crate::arguments::simulating::{SimulateCommand, SimulateLiveOptions, Speech};
+use crate::stopping::asked_to_stop;
 use crate::terminal::{count, plain, say};
 
 /// How many connections are served at a time.
@@ -122,20 +123,4 @@ fn summary(report: &Report) -> Verdict {
         say(&format!("fault: {}", plain(fault)));
     }
     if report.faults.is_empty() { Verdict::Fine } else { Verdict::Problems }
-}
-
-/// Waits for Ctrl-C or SIGTERM.
-async fn asked_to_stop() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
 }
