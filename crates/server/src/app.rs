@@ -20,6 +20,9 @@ use crate::voice::Tickets;
 /// How many operators may follow what happens at the same time.
 const WATCHERS: usize = 16;
 
+/// How many of them may have the audit trail read at the same time.
+const SEARCHES: usize = 4;
+
 /// What the server is made of.
 pub struct Deck {
     /// The agent that people write to.
@@ -116,6 +119,7 @@ pub struct App {
     streams: Places,
     calls: Places,
     watchers: Places,
+    searches: Places,
 }
 
 impl App {
@@ -128,6 +132,7 @@ impl App {
             streams: Places::new(settings.streams, settings.streams_per_client),
             calls: Places::new(settings.voice_connections, settings.voice_per_client),
             watchers: Places::new(WATCHERS, WATCHERS),
+            searches: Places::new(SEARCHES, SEARCHES),
             tickets: Tickets::default(),
             series: Series::default(),
             verifying: tokio::sync::Mutex::default(),
@@ -194,6 +199,13 @@ impl App {
         self.admit_anything()?;
         self.watchers.admit("operator").map_err(|_| {
             ApiError::rate_limited("Too many pages follow what happens. Close one of them.", 5)
+        })
+    }
+
+    /// Room for one more search of the audit trail, or why there is none.
+    pub(crate) fn admit_search(&self) -> Result<Place, ApiError> {
+        self.searches.admit("operator").map_err(|_| {
+            ApiError::rate_limited("Too many searches of the audit trail are under way. Please try again.", 2)
         })
     }
 

@@ -222,6 +222,35 @@ fn without_a_command_it_serves() {
 }
 
 #[test]
+fn operators_see_what_has_changed_since_the_registry_before() {
+    let data = tempfile::tempdir().unwrap();
+    let tools = data.path().join("tools");
+    let made = Command::new(env!("CARGO_BIN_EXE_quarterdeck"))
+        .args(["new", "word-count", "--tools"])
+        .arg(&tools)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let options = ["--tools", tools.to_str().unwrap()];
+    let registry = || -> Value {
+        let server = Server::start(data.path(), &options);
+        let (status, body) = server.get("/api/deck/registry");
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
+    };
+    let first = registry();
+    assert_eq!(first["change"], Value::Null, "there was none before");
+    let path = tools.join("word-count/schema.json");
+    let definition = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, definition.replacen("\"version\": \"", "\"version\": \"7", 1)).unwrap();
+    let second = registry();
+    assert_ne!(first["version"], second["version"]);
+    assert_eq!(second["change"]["previous"], first["version"]);
+    assert!(!second["change"]["changes"].as_array().unwrap().is_empty(), "{}", second["change"]);
+    assert_eq!(registry()["change"], second["change"], "starting again changes nothing");
+}
+
+#[test]
 fn in_the_wrong_folder_it_says_so_and_makes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = bare(folder.path()).current_dir(folder.path()).output().unwrap();

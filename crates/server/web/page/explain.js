@@ -26,8 +26,14 @@ const byType = {
 
 /** @type {Record<string, string>} */
 const byGate = {
-  arguments: 'VALIDATION', well_formed: 'VALIDATION', known_tool: 'NOT_FOUND', mode: 'MODE_RESTRICTED', budget: 'BUDGET_EXCEEDED',
-  loop: 'LOOP_DETECTED', availability: 'UNAVAILABLE', confirmation: 'CONFIRMATION_REQUIRED',
+  arguments: 'VALIDATION',
+  well_formed: 'VALIDATION',
+  known_tool: 'NOT_FOUND',
+  mode: 'MODE_RESTRICTED',
+  budget: 'BUDGET_EXCEEDED',
+  loop: 'LOOP_DETECTED',
+  availability: 'UNAVAILABLE',
+  confirmation: 'CONFIRMATION_REQUIRED',
 };
 
 /** What a type of refusal means. @param {string | undefined} type */
@@ -43,19 +49,24 @@ export function explain(type) {
 export function explainCall(tool) {
   if (tool.state === 'denied') return byType.CONFIRMATION_DENIED;
   if (tool.state !== 'failed') return null;
-  const refusal = tool.gates?.findLast((step) => (step.decision ?? step.verdict) === 'refused');
-  const kind = typeof refusal?.detail === 'string' ? refusal.detail : byGate[refusal?.gate ?? ''];
+  const refusal = tool.gates?.findLast((step) => step.verdict === 'refused');
+  const kind = typeof refusal?.note === 'string' ? refusal.note : byGate[refusal?.gate ?? ''];
   return explain(tool.errorType ?? kind);
 }
 
 /** @type {Record<string, string>} */
 const said = {
-  passed: 'passed', changed: 'changed the arguments', reserved: 'counted it', replayed: 'answered from the record',
-  refused: 'refused', asked: 'asks you first',
+  passed: 'passed',
+  changed: 'changed the arguments',
+  reserved: 'counted it',
+  replayed: 'answered from the record',
+  refused: 'refused',
+  asked: 'asks you first',
+  approved: 'approved by you',
+  not_reached: 'not reached',
 };
 
 /** What a gate did, in words. @param {import('./model.js').GateStep} step */
 export function verdict(step) {
-  const word = step.decision ?? step.verdict ?? 'passed';
-  return said[word] ?? word;
+  return said[step.verdict] ?? step.verdict;
 }

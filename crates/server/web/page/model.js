@@ -1,6 +1,6 @@
 // What a conversation consists of, and how it grows with each part of the server's stream.
 
-/** @typedef {{ gate: string, decision?: string, verdict?: string, detail?: unknown }} GateStep */
+/** @typedef {{ gate: string, verdict: string, note?: unknown }} GateStep */
 /** @typedef {{ callId: string, token: string, tool: string, args: unknown, preview: string, expires: number }} Question */
 /** @typedef {'running' | 'asked' | 'done' | 'failed' | 'denied'} ToolState */
 /** @typedef {{ kind: 'text', text: string }} TextPart */
@@ -28,7 +28,10 @@ export function newMessage(id, role, text) {
 
 /** @param {Message} message */
 export function textOf(message) {
-  return message.parts.map((part) => (part.kind === 'text' ? part.text : '')).filter(Boolean).join('\n\n');
+  return message.parts
+    .map((part) => (part.kind === 'text' ? part.text : ''))
+    .filter(Boolean)
+    .join('\n\n');
 }
 
 /**
@@ -86,13 +89,21 @@ export function grow(message, part) {
       message.parts.push({ kind: 'note', text: 'Stopped.' });
       break;
     case 'finish':
-      if (part.finishReason === 'length') message.parts.push({ kind: 'note', text: 'The answer reached its limit and ends here.' });
+      if (part.finishReason === 'length')
+        message.parts.push({ kind: 'note', text: 'The answer reached its limit and ends here.' });
       break;
     case 'data-voice-session-start':
-      message.parts.push({ kind: 'offer', sessionId: part.data.sessionId, pendingRequest: part.data.pendingRequest ?? '' });
+      message.parts.push({
+        kind: 'offer',
+        sessionId: part.data.sessionId,
+        pendingRequest: part.data.pendingRequest ?? '',
+      });
       break;
     case 'data-history-trimmed':
-      message.parts.push({ kind: 'note', text: 'The beginning of this long conversation is no longer known to the model.' });
+      message.parts.push({
+        kind: 'note',
+        text: 'The beginning of this long conversation is no longer known to the model.',
+      });
       break;
     default:
       aboutCall(message, part);
@@ -105,8 +116,13 @@ function called(message, part) {
   if (tool) return;
   const isBroken = part.type === 'tool-input-error';
   message.parts.push({
-    kind: 'tool', id: part.toolCallId, name: part.toolName, input: part.input, began: Date.now(),
-    state: isBroken ? 'failed' : 'running', error: isBroken ? part.errorText : undefined,
+    kind: 'tool',
+    id: part.toolCallId,
+    name: part.toolName,
+    input: part.input,
+    began: Date.now(),
+    state: isBroken ? 'failed' : 'running',
+    error: isBroken ? part.errorText : undefined,
   });
 }
 
@@ -180,7 +196,13 @@ function rememberedTool(part) {
   /** @type {Record<string, ToolState>} */
   const states = { 'output-available': 'done', 'output-error': 'failed', 'output-denied': 'denied' };
   return {
-    kind: 'tool', id: part.toolCallId, name: part.toolName, input: part.input, output: part.output,
-    state: states[part.state] ?? 'running', error: part.errorText, took: part.output?.meta?.duration,
+    kind: 'tool',
+    id: part.toolCallId,
+    name: part.toolName,
+    input: part.input,
+    output: part.output,
+    state: states[part.state] ?? 'running',
+    error: part.errorText,
+    took: part.output?.meta?.duration,
   };
 }

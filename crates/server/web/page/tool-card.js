@@ -70,18 +70,19 @@ function gist(tool) {
 function gates(tool) {
   if (!tool.gates) return [];
   const steps = tool.gates.map((step) => {
-    const word = step.decision ?? step.verdict ?? 'passed';
-    const detail = step.detail === undefined || step.detail === null ? '' : JSON.stringify(step.detail);
+    const word = step.verdict;
+    const detail = step.note === undefined ? '' : JSON.stringify(step.note);
     return h(
       'li',
       { class: 'gate', 'data-verdict': word, title: detail },
-      icon(word === 'refused' ? 'cross' : word === 'asked' ? 'clock' : 'check'),
+      icon(word === 'refused' ? 'cross' : word === 'asked' ? 'clock' : word === 'not_reached' ? 'down' : 'check'),
       h('span', { class: 'gate-name' }, step.gate.replaceAll('_', ' ')),
       ' ',
       h('span', { class: 'quiet' }, verdict(step)),
     );
   });
-  const list = steps.length > 0 ? h('ul', { class: 'gates' }, ...steps) : h('p', { class: 'quiet' }, 'All passed it unchanged.');
+  const list =
+    steps.length > 0 ? h('ul', { class: 'gates' }, ...steps) : h('p', { class: 'quiet' }, 'All passed it unchanged.');
   return [h('h4', {}, 'Gates'), list];
 }
 

@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
-use quarterdeck_runtime::audit::{Filter, Search, search};
+use quarterdeck_runtime::audit::{Filter, Search};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Operator, Shared, blocking, operation, trail};
+use super::{Operator, Shared, operation, searched, trail};
 use crate::error::ApiError;
 use crate::input::Asking;
 use crate::routes::openapi::{Operation, reference};
@@ -40,12 +40,7 @@ pub(super) async fn get(
     Asking(asked): Asking<Asked>,
 ) -> Result<Json<Value>, ApiError> {
     let trail = trail(&app)?;
-    let wanted = wanted(asked)?;
-    let found = blocking("the audit trail could not be searched", move || {
-        trail.feed.flush();
-        search(&trail.path, &wanted).map_err(|error| error.to_string())
-    })
-    .await?;
+    let found = searched(&app, trail, wanted(asked)?).await?;
     Ok(Json(json!({ "lines": found.lines, "next": found.next, "lookedAt": found.looked_at })))
 }
 

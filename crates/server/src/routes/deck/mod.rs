@@ -20,6 +20,7 @@ use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use quarterdeck_contracts::ErrorType;
+use quarterdeck_runtime::audit::{Found, Search, search};
 use serde_json::{Value, json};
 
 use super::openapi::Operation;
@@ -110,6 +111,18 @@ async fn blocking<T: Send + 'static>(
         Ok(Err(error)) => Err(ApiError::internal(what, &error)),
         Err(error) => Err(ApiError::internal(what, &error)),
     }
+}
+
+/// Searches the trail, with everything in it that was recorded so far.
+async fn searched(app: &App, trail: Trail, wanted: Search) -> Result<Found, ApiError> {
+    let place = app.admit_search()?;
+    blocking("the audit trail could not be searched", move || {
+        // Taken along: the thread goes on when whoever asked is gone.
+        let _place = place;
+        trail.feed.flush();
+        search(&trail.path, &wanted).map_err(|error| error.to_string())
+    })
+    .await
 }
 
 fn stored(error: &dyn std::fmt::Display) -> ApiError {

@@ -122,7 +122,10 @@ fn read(connection: &Connection, messages: &mut Vec<Value>) -> Option<Confirmati
 /// Nobody knows what came of it.
 fn unknown(why: impl std::fmt::Display) -> ApiError {
     tracing::error!(error = %why, "a call in the playground has no outcome");
-    ApiError::new(ErrorType::Permanent, "Whether the call did something is not known. The audit trail may tell.")
+    ApiError::new(
+        ErrorType::Permanent,
+        "Whether the call did something is not known. The audit trail may tell.",
+    )
 }
 
 fn in_writing() -> Mode {

@@ -5,12 +5,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use quarterdeck_contracts::{CommitError, Mode};
-use quarterdeck_runtime::audit::{Filter, Found, Search, search};
+use quarterdeck_runtime::audit::{Filter, Found, Search};
 use quarterdeck_runtime::{PendingEnd, end_stored_session, recent_sessions, session};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Operator, Shared, blocking, known_id, operation, stored};
+use super::{Operator, Shared, known_id, operation, searched, stored};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::input::{Asking, Id};
@@ -77,11 +77,7 @@ async fn timeline(app: &App, id: &str, since_ms: u64) -> Result<Found, ApiError>
     let since = Timestamp::from_millisecond(since_ms as i64).ok().map(|time| format!("{time:.3}"));
     let filter = Filter { session: Some(id.to_owned()), since, ..Filter::default() };
     let wanted = Search { filter, most: MOST_LINES, most_bytes: LOOK_AT_BYTES, ..Search::default() };
-    blocking("the audit trail could not be searched", move || {
-        trail.feed.flush();
-        search(&trail.path, &wanted).map_err(|error| error.to_string())
-    })
-    .await
+    searched(app, trail, wanted).await
 }
 
 pub(super) async fn delete(
