@@ -9,7 +9,10 @@ let deck;
 let browser;
 
 before(async () => {
-  [deck, browser] = await Promise.all([startDeck({ QUARTERDECK_LIMITS__REQUESTS_PER_MINUTE_CLIENT: '1000' }), startBrowser()]);
+  [deck, browser] = await Promise.all([
+    startDeck({ QUARTERDECK_LIMITS__REQUESTS_PER_MINUTE_CLIENT: '1000' }),
+    startBrowser(),
+  ]);
 });
 
 after(async () => {
@@ -43,7 +46,11 @@ test('a question is answered with sources that can be opened', async () => {
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'record-title', 'the focus goes along');
   await page.keyboard.press('Escape');
   assert.equal(await by('record').count(), 0);
-  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-testid')), 'citation', 'and comes back');
+  assert.equal(
+    await page.evaluate(() => document.activeElement?.getAttribute('data-testid')),
+    'citation',
+    'and comes back',
+  );
   assert.match(await by('source').first().innerText(), /^1\s*Building the Fram, 1891–1892$/);
   await leave();
 });
@@ -160,7 +167,9 @@ async function seconds(by) {
 
 /** Whether the calendar has something tomorrow at an hour, as another visitor is told. */
 async function booked({ page }, hour) {
-  const response = await page.request.post(`${deck.url}/api/chat`, { data: { message: `Am I free tomorrow between ${hour}:00 and ${hour + 1}:00?` } });
+  const response = await page.request.post(`${deck.url}/api/chat`, {
+    data: { message: `Am I free tomorrow between ${hour}:00 and ${hour + 1}:00?` },
+  });
   const outcome = (await response.text()).match(/"existing_events":(\[[^\]]*\])/);
   assert.ok(outcome, 'the calendar was looked at');
   return outcome[1] !== '[]';

@@ -21,9 +21,17 @@ after(async () => {
   microphone?.remove();
 });
 
-const ready = { type: 'ready', sessionId: 'ses_1', resumeToken: 'token-1', resumed: false, toolsVersion: '1', provider: 'played' };
+const ready = {
+  type: 'ready',
+  sessionId: 'ses_1',
+  resumeToken: 'token-1',
+  resumed: false,
+  toolsVersion: '1',
+  provider: 'played',
+};
 /** So many seconds of a tone, as the server sends them. */
-const tone = (seconds) => Buffer.from(Int16Array.from({ length: 24_000 * seconds }, (_, at) => 8_000 * Math.sin(at / 12)).buffer);
+const tone = (seconds) =>
+  Buffer.from(Int16Array.from({ length: 24_000 * seconds }, (_, at) => 8_000 * Math.sin(at / 12)).buffer);
 
 /** A visitor who is in a call with us. */
 async function inCall(options = {}) {
@@ -41,14 +49,15 @@ async function inCall(options = {}) {
         return;
       }
       call.heard.push(JSON.parse(message));
-      if (call.heard.at(-1).type === 'start') call.tell({ ...ready, resumed: call.heard.at(-1).resumeToken === 'token-1' });
+      if (call.heard.at(-1).type === 'start')
+        call.tell({ ...ready, resumed: call.heard.at(-1).resumeToken === 'token-1' });
     });
   });
   await visitor.by('voice-start').click();
   const state = (text) => visitor.by('voice-state').filter({ hasText: text }).waitFor();
   await state('Listening');
   const until = async (holds, what) => {
-    for (const end = Date.now() + 10_000; !holds(); ) {
+    for (const end = Date.now() + 10_000; !holds();) {
       assert.ok(Date.now() < end, `in vain: ${what}`);
       await visitor.page.waitForTimeout(20);
     }
@@ -57,17 +66,30 @@ async function inCall(options = {}) {
 }
 
 test('audio is played to its end, and then reported as heard', async () => {
-  const { calls: [call], state, until, leave } = await inCall();
+  const {
+    calls: [call],
+    state,
+    until,
+    leave,
+  } = await inCall();
   call.socket.send(tone(0.6));
   await state('Speaking');
-  assert.equal(call.heard.some((message) => message.type === 'playback'), false, 'not before it was heard');
+  assert.equal(
+    call.heard.some((message) => message.type === 'playback'),
+    false,
+    'not before it was heard',
+  );
   await until(() => call.heard.some((message) => message.state === 'drained'), 'drained');
   await state('Listening');
   await leave();
 });
 
 test('a word shorter than what is gathered before playing is heard too', async () => {
-  const { calls: [call], until, leave } = await inCall();
+  const {
+    calls: [call],
+    until,
+    leave,
+  } = await inCall();
   call.socket.send(tone(0.04));
   await until(() => call.heard.some((message) => message.state === 'drained'), 'drained');
   await leave();
@@ -83,7 +105,12 @@ test('a browser that does not resample is helped out, at the same pace', async (
       }
     };
   };
-  const { page, calls: [call], until, leave } = await inCall({ before });
+  const {
+    page,
+    calls: [call],
+    until,
+    leave,
+  } = await inCall({ before });
   await until(() => call.audio > 0, 'the microphone');
   const [began, sent] = [Date.now(), call.audio];
   await page.waitForTimeout(2_000);
@@ -94,7 +121,13 @@ test('a browser that does not resample is helped out, at the same pace', async (
 });
 
 test('an interruption silences at once', async () => {
-  const { page, by, calls: [call], state, leave } = await inCall();
+  const {
+    page,
+    by,
+    calls: [call],
+    state,
+    leave,
+  } = await inCall();
   call.tell({ type: 'transcript', role: 'assistant', text: 'A long story', final: true });
   call.socket.send(tone(20));
   await state('Speaking');
@@ -108,7 +141,14 @@ test('an interruption silences at once', async () => {
 });
 
 test('who silences the agent does not hear what was on its way', async () => {
-  const { page, by, calls: [call], state, until, leave } = await inCall();
+  const {
+    page,
+    by,
+    calls: [call],
+    state,
+    until,
+    leave,
+  } = await inCall();
   call.socket.send(tone(5));
   await state('Speaking');
   await by('voice-interrupt').click();
@@ -123,18 +163,28 @@ test('who silences the agent does not hear what was on its way', async () => {
 });
 
 test('captions grow by what stands, and guesses are replaced', async () => {
-  const { by, calls: [call], leave } = await inCall();
+  const {
+    by,
+    calls: [call],
+    leave,
+  } = await inCall();
   const says = (role, text, final) => call.tell({ type: 'transcript', role, text, final });
   says('user', 'Who design', false);
   says('user', 'Who designed', false);
-  await by('caption').filter({ hasText: /^Who designed$/ }).waitFor();
+  await by('caption')
+    .filter({ hasText: /^Who designed$/ })
+    .waitFor();
   says('user', 'Who designed the ', true);
   says('user', 'From', false);
   says('user', 'Fram?', true);
-  await by('caption').filter({ hasText: /^Who designed the Fram\?$/ }).waitFor();
+  await by('caption')
+    .filter({ hasText: /^Who designed the Fram\?$/ })
+    .waitFor();
   says('assistant', 'Colin ', true);
   says('assistant', 'Archer.', true);
-  await by('caption').filter({ hasText: /^Colin Archer\.$/ }).waitFor();
+  await by('caption')
+    .filter({ hasText: /^Colin Archer\.$/ })
+    .waitFor();
   call.tell({ type: 'turn_complete' });
   says('assistant', 'Anything else?', true);
   await by('caption').nth(2).waitFor();
@@ -143,27 +193,56 @@ test('captions grow by what stands, and guesses are replaced', async () => {
 });
 
 test('calls are shown as they go, and a question is answered on the line', async () => {
-  const { by, calls: [call], state, until, leave } = await inCall();
+  const {
+    by,
+    calls: [call],
+    state,
+    until,
+    leave,
+  } = await inCall();
   call.tell({ type: 'tool_call', callId: 'c1', name: 'calendar_create_event', args: { title: 'Tea' } });
   await state('Looking something up');
   call.tell({ type: 'progress', callId: 'c1', text: 'still looking' });
   await by('tool-card').filter({ hasText: 'still looking' }).waitFor();
-  const question = { callId: 'c1', token: 'qdc_1', tool: 'calendar_create_event', args: { title: 'Tea' }, preview: 'Book “Tea”', expires: Date.now() + 60_000 };
+  const question = {
+    callId: 'c1',
+    token: 'qdc_1',
+    tool: 'calendar_create_event',
+    args: { title: 'Tea' },
+    preview: 'Book “Tea”',
+    expires: Date.now() + 60_000,
+  };
   call.tell({ type: 'confirmation_request', ...question });
   await by('confirm-approve').click();
   await until(() => call.heard.some((message) => message.type === 'confirm'), 'confirm');
-  assert.deepEqual(call.heard.find((message) => message.type === 'confirm'), { type: 'confirm', token: 'qdc_1', approve: true });
+  assert.deepEqual(
+    call.heard.find((message) => message.type === 'confirm'),
+    { type: 'confirm', token: 'qdc_1', approve: true },
+  );
   call.tell({ type: 'tool_result', callId: 'c1', ok: true, duration: 12 });
   await by('confirm-title').filter({ hasText: 'Approved and done.' }).waitFor();
   await by('tool-card').filter({ hasText: 'done · 12 ms' }).waitFor();
   call.tell({ type: 'tool_call', callId: 'c2', name: 'kb_search', args: { query: 'x' } });
-  call.tell({ type: 'tool_result', callId: 'c2', ok: false, duration: 0, error: { type: 'BUDGET_EXCEEDED', message: 'No more.', retryable: false } });
+  call.tell({
+    type: 'tool_result',
+    callId: 'c2',
+    ok: false,
+    duration: 0,
+    error: { type: 'BUDGET_EXCEEDED', message: 'No more.', retryable: false },
+  });
   await by('tool-card').filter({ hasText: 'refused' }).waitFor();
   await leave();
 });
 
 test('the microphone is not sent while the agent speaks, for whoever wants that', async () => {
-  const { page, by, calls: [call], state, until, leave } = await inCall();
+  const {
+    page,
+    by,
+    calls: [call],
+    state,
+    until,
+    leave,
+  } = await inCall();
   await until(() => call.audio > 640 * 5, 'the microphone');
   await by('voice-half-duplex').check();
   call.socket.send(tone(3));
@@ -200,10 +279,19 @@ test('a call that goes on elsewhere is left alone', async () => {
 });
 
 test('the end of a call brings its words back to the chat', async () => {
-  const { by, calls: [call], leave } = await inCall();
+  const {
+    by,
+    calls: [call],
+    leave,
+  } = await inCall();
   call.tell({ type: 'error', error: { type: 'TRANSIENT', message: 'The model hesitates.', retryable: true } });
   await by('notice').filter({ hasText: 'The model hesitates.' }).waitFor();
-  call.tell({ type: 'session_end', reason: 'user_requested', closingMessage: 'Bye', textResponse: 'Here is the **list** that you asked for.' });
+  call.tell({
+    type: 'session_end',
+    reason: 'user_requested',
+    closingMessage: 'Bye',
+    textResponse: 'Here is the **list** that you asked for.',
+  });
   await by('caption').filter({ hasText: 'Here is the list that you asked for.' }).waitFor();
   await by('voice-start').waitFor();
   await leave();
@@ -214,7 +302,9 @@ test('no microphone, and nobody at the other end, are told in words', async () =
   try {
     const { by, leave } = await visit(deaf, deck);
     await by('voice-start').click();
-    await by('notice').filter({ hasText: /microphone/i }).waitFor();
+    await by('notice')
+      .filter({ hasText: /microphone/i })
+      .waitFor();
     await by('voice-start').waitFor();
     await leave();
   } finally {

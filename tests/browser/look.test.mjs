@@ -76,7 +76,12 @@ for (const colorScheme of ['light', 'dark']) {
 
 test('a narrow screen has everything, and nothing sticks out', async () => {
   const { page, by, ask, say, leave } = await visit(browser, deck, { viewport: { width: 340, height: 640 } });
-  const sticksOut = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth || document.querySelector('#scroll').scrollWidth > document.querySelector('#scroll').clientWidth);
+  const sticksOut = () =>
+    page.evaluate(
+      () =>
+        document.documentElement.scrollWidth > innerWidth ||
+        document.querySelector('#scroll').scrollWidth > document.querySelector('#scroll').clientWidth,
+    );
   assert.equal(await sticksOut(), false, 'welcome');
   await by('provider').click();
   assert.equal(await by('provider-more').evaluate((more) => more.scrollWidth > more.clientWidth), false, 'who answers');
@@ -97,7 +102,10 @@ test('an answer is read out once it is complete, not word by word', async () => 
   const { page, ask, leave } = await visit(browser, deck);
   await page.evaluate(() => {
     globalThis.announced = [];
-    new MutationObserver(() => globalThis.announced.push(document.querySelector('#announce').textContent)).observe(document.querySelector('#announce'), { childList: true, characterData: true, subtree: true });
+    new MutationObserver(() => globalThis.announced.push(document.querySelector('#announce').textContent)).observe(
+      document.querySelector('#announce'),
+      { childList: true, characterData: true, subtree: true },
+    );
   });
   await ask('Who designed the Fram?');
   const announced = await page.evaluate(() => globalThis.announced);

@@ -13,7 +13,9 @@ let browser;
 let puppet;
 
 before(async () => {
-  puppet = await startPuppet({ refuse: (response) => response.writeHead(400).end('{"error":{"message":"no such model"}}') });
+  puppet = await startPuppet({
+    refuse: (response) => response.writeHead(400).end('{"error":{"message":"no such model"}}'),
+  });
   const settings = behind(puppet.url, { QUARTERDECK_POLICY__CONFIRMATION_SECONDS: '3' });
   [deck, browser] = await Promise.all([startDeck(settings), startBrowser()]);
 });
@@ -32,7 +34,9 @@ test('who answers is named', async () => {
 
 test('what a model writes is text, whatever it looks like', async () => {
   const { page, ask, leave } = await visit(browser, deck);
-  const said = await ask('say <img src=x onerror=alert(1)> **bold** `code` [out](https://example.com/a_(b)) [in](javascript:alert(1)) [no:record]');
+  const said = await ask(
+    'say <img src=x onerror=alert(1)> **bold** `code` [out](https://example.com/a_(b)) [in](javascript:alert(1)) [no:record]',
+  );
   assert.equal(await said.locator('img, script').count(), 0);
   assert.match(await said.innerText(), /<img src=x onerror=alert\(1\)> bold code out in no:record/);
   assert.equal(await said.locator('strong').innerText(), 'bold');
@@ -107,15 +111,19 @@ test('whoever reads further up is left there, and whoever reads the end follows 
   for (let line = 0; line < 8; line += 1) await ask(`say line ${line}`);
   await say('slowly');
   await page.locator('qd-message[data-state=open] .words').waitFor();
-  const scroll = () => page.evaluate(() => {
-    const { scrollTop, scrollHeight, clientHeight } = document.querySelector('#scroll');
-    return { top: scrollTop, left: scrollHeight - scrollTop - clientHeight };
-  });
+  const scroll = () =>
+    page.evaluate(() => {
+      const { scrollTop, scrollHeight, clientHeight } = document.querySelector('#scroll');
+      return { top: scrollTop, left: scrollHeight - scrollTop - clientHeight };
+    });
   assert.ok((await scroll()).left < 2, 'at the end');
   await page.evaluate(() => document.querySelector('#scroll').scrollTo(0, 60));
   await page.getByRole('button', { name: 'Latest' }).waitFor();
   const before = await page.locator('qd-message').last().innerText();
-  await page.waitForFunction((text) => document.querySelector('qd-message:last-child').innerText.length > text.length + 60, before);
+  await page.waitForFunction(
+    (text) => document.querySelector('qd-message:last-child').innerText.length > text.length + 60,
+    before,
+  );
   assert.equal((await scroll()).top, 60, 'nothing has moved');
   await page.getByRole('button', { name: 'Latest' }).click();
   await page.waitForTimeout(300);

@@ -33,8 +33,14 @@ test('the page is light and comes from here alone', async (test) => {
   const sizes = await Promise.all(responses.map(async (response) => (await response.body()).length));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   assert.ok(bytes < MOST_BYTES, `${bytes} bytes`);
-  assert.deepEqual(responses.filter((response) => !response.url().startsWith(deck.url)), []);
-  assert.deepEqual(responses.filter((response) => response.status() >= 400), []);
+  assert.deepEqual(
+    responses.filter((response) => !response.url().startsWith(deck.url)),
+    [],
+  );
+  assert.deepEqual(
+    responses.filter((response) => response.status() >= 400),
+    [],
+  );
 
   test.diagnostic(`${bytes} bytes in ${responses.length} answers`);
 
@@ -61,7 +67,11 @@ test('a page that was loaded before asks for one thing, which has not changed', 
     if (sizes && sizes.responseBodySize > 0) names.push(new URL(request.url()).pathname);
   });
   await page.reload({ waitUntil: 'networkidle' });
-  assert.deepEqual(names.filter((name) => name.startsWith('/web/')), [], 'files are kept');
+  assert.deepEqual(
+    names.filter((name) => name.startsWith('/web/')),
+    [],
+    'files are kept',
+  );
   await leave();
 });
 

@@ -1,4 +1,5 @@
-// Pictures of the page for the README. They are taken anew when UPDATE_SCREENSHOTS is 1, and have to be there otherwise.
+// Pictures of the page for the README. They are taken anew when UPDATE_SCREENSHOTS is 1, and otherwise have to be
+// there.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -19,7 +20,12 @@ async function take() {
   const [deck, browser] = await Promise.all([startDeck(), startBrowser()]);
   try {
     for (const colorScheme of ['light', 'dark']) {
-      const settings = { colorScheme, reducedMotion: 'reduce', viewport: { width: 1000, height: 980 }, deviceScaleFactor: 1.5 };
+      const settings = {
+        colorScheme,
+        reducedMotion: 'reduce',
+        viewport: { width: 1000, height: 980 },
+        deviceScaleFactor: 1.5,
+      };
       const { page, by, ask, say, leave } = await visit(browser, deck, settings);
       await ask('Who designed the Fram?');
       await by('composer').blur();

@@ -8,7 +8,11 @@ import { installed } from './support/browser.mjs';
 
 test('TypeScript has nothing to say about the pages', () => {
   const project = fileURLToPath(new URL('tsconfig.json', import.meta.url));
-  const { status, stdout, stderr } = spawnSync(process.execPath, [installed('typescript/bin/tsc'), '--project', project], { encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [installed('typescript/bin/tsc'), '--project', project],
+    { encoding: 'utf8' },
+  );
   assert.equal(stdout + stderr, '');
   assert.equal(status, 0);
 });

@@ -24,7 +24,9 @@ async function caller(test, sayings, options = {}) {
   const visitor = await visit(browser, options.deck ?? deck, options);
   const line = { sent: [], told: [], frames: [], audio: 0 };
   visitor.page.on('websocket', (socket) => {
-    socket.on('framesent', ({ payload }) => (typeof payload === 'string' ? line.sent.push(JSON.parse(payload)) : line.frames.push(payload.length)));
+    socket.on('framesent', ({ payload }) =>
+      typeof payload === 'string' ? line.sent.push(JSON.parse(payload)) : line.frames.push(payload.length),
+    );
     socket.on('framereceived', ({ payload }) => {
       if (typeof payload === 'string') line.told.push(JSON.parse(payload));
       else line.audio += payload.length;
@@ -37,7 +39,10 @@ async function caller(test, sayings, options = {}) {
 const types = (messages) => messages.map((message) => message.type);
 
 test('a call is begun by the button, spoken to, interrupted by voice and hung up', async (test) => {
-  const { by, ask, page, line, state, leave } = await caller(test, [[2, 'Who designed the Fram?'], [3.5, 'Stop, I have another question.']]);
+  const { by, ask, page, line, state, leave } = await caller(test, [
+    [2, 'Who designed the Fram?'],
+    [3.5, 'Stop, I have another question.'],
+  ]);
   await by('voice-start').click();
   await state('Listening');
   await state('Speaking');
@@ -49,7 +54,10 @@ test('a call is begun by the button, spoken to, interrupted by voice and hung up
   // The second sentence comes while the agent speaks.
   await page.waitForFunction(() => document.querySelectorAll('[data-testid=caption][data-role=user]').length >= 2);
   assert.ok(types(line.told).includes('interrupted'));
-  assert.ok(line.sent.some((message) => message.type === 'playback' && message.state === 'drained'), 'silence is reported');
+  assert.ok(
+    line.sent.some((message) => message.type === 'playback' && message.state === 'drained'),
+    'silence is reported',
+  );
   assert.ok(line.audio > 24_000, 'the agent was heard');
 
   await by('voice-stop').click();

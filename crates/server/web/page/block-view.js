@@ -22,7 +22,11 @@ export class BlockView extends HTMLElement {
         { class: 'block', 'aria-label': 'The agent has paused' },
         h('p', {}, icon('clock'), 'The agent takes a break from this conversation for ', left, '.'),
         block.message && why,
-        h('p', { class: 'quiet' }, 'It holds for writing and for calls, also after the page is loaded again. Then you can go on.'),
+        h(
+          'p',
+          { class: 'quiet' },
+          'It holds for writing and for calls, also after the page is loaded again. Then you can go on.',
+        ),
       ),
     );
     this.hidden = false;

@@ -50,11 +50,28 @@ export class Chat extends EventTarget {
     await this.#deliver(said);
   }
 
-  /** A person's word about a call that waits for it. @param {Message} message @param {ToolPart} tool @param {boolean} isApproved */
+  /**
+   * A person's word about a call that waits for it.
+   *
+   * @param {Message} message
+   * @param {ToolPart} tool
+   * @param {boolean} isApproved
+   */
   async decide(message, tool, isApproved) {
     const approval = { id: tool.question?.token, approved: isApproved };
-    const part = { type: 'dynamic-tool', toolName: tool.name, toolCallId: tool.id, input: tool.input, state: 'approval-responded', approval };
-    const body = { messages: [{ id: message.id, role: 'assistant', parts: [part] }], trigger: 'submit-message', messageId: message.id };
+    const part = {
+      type: 'dynamic-tool',
+      toolName: tool.name,
+      toolCallId: tool.id,
+      input: tool.input,
+      state: 'approval-responded',
+      approval,
+    };
+    const body = {
+      messages: [{ id: message.id, role: 'assistant', parts: [part] }],
+      trigger: 'submit-message',
+      messageId: message.id,
+    };
     await this.#run(() => this.#post(body), message);
     // Nobody has heard it: the question is put again.
     if (tool.state === 'asked') tool.asked = (tool.asked ?? 0) + 1;
@@ -103,7 +120,11 @@ export class Chat extends EventTarget {
     localStorage.setItem(KEY, id);
   }
 
-  /** Delivers a message until it is answered. The server knows it by its id, so that twice is once. @param {Message} said */
+  /**
+   * Delivers a message until it is answered. The server knows it by its id, so that twice is once.
+   *
+   * @param {Message} said
+   */
   async #deliver(said) {
     await this.#run(() => this.#post({ messages: [wire(said)], trigger: 'submit-message' }), null, true);
   }
@@ -210,7 +231,12 @@ export class Chat extends EventTarget {
       this.#tell('blocked', { timeoutUntil: error.timeoutUntil, message: '' });
     } else if (error instanceof Refused) {
       // A word about a question is given again where it was asked.
-      answer.parts.push({ kind: 'trouble', type: error.type, message: error.message, retryable: error.retryable && isNew });
+      answer.parts.push({
+        kind: 'trouble',
+        type: error.type,
+        message: error.message,
+        retryable: error.retryable && isNew,
+      });
     } else {
       answer.parts.push({ kind: 'trouble', type: 'TRANSIENT', message: 'The connection was lost.', retryable: isNew });
     }

@@ -8,7 +8,12 @@ import { fields } from '../shared/values.js';
 /** @typedef {import('./model.js').ToolPart} ToolPart */
 
 export class ConfirmCard extends HTMLElement {
-  #approve = h('button', { type: 'button', class: 'primary', 'data-testid': 'confirm-approve' }, icon('check'), 'Approve');
+  #approve = h(
+    'button',
+    { type: 'button', class: 'primary', 'data-testid': 'confirm-approve' },
+    icon('check'),
+    'Approve',
+  );
   #deny = h('button', { type: 'button', 'data-testid': 'confirm-deny' }, 'Deny');
   #left = h('span', { class: 'countdown', 'data-testid': 'confirm-countdown' });
   #title = h('span', { 'data-testid': 'confirm-title' }, 'May I do this?');
@@ -46,7 +51,13 @@ export class ConfirmCard extends HTMLElement {
       { class: 'confirm', 'data-testid': 'confirm-card', 'aria-labelledby': id, 'data-state': 'asked' },
       h('h3', { id }, icon('shield'), this.#title),
       h('p', { class: 'confirm-preview' }, inLocalTime(question?.preview ?? tool.name)),
-      h('details', { open: true }, h('summary', {}, 'Exactly this, and nothing else'), h('p', { class: 'quiet' }, h('code', {}, tool.name)), fields(question?.args ?? tool.input)),
+      h(
+        'details',
+        { open: true },
+        h('summary', {}, 'Exactly this, and nothing else'),
+        h('p', { class: 'quiet' }, h('code', {}, tool.name)),
+        fields(question?.args ?? tool.input),
+      ),
       this.#buttons,
     );
     this.append(section);

@@ -37,7 +37,11 @@ function draw() {
   composer.update(chat.isBusy, telephone.isOn);
 }
 
-/** The agent answers nothing for a while. A call is ended by the server, after its last words. @param {import('./model.js').Block} why */
+/**
+ * The agent answers nothing for a while. A call is ended by the server, after its last words.
+ *
+ * @param {import('./model.js').Block} why
+ */
 function pause(why) {
   block.show(why);
   composer.hidden = true;

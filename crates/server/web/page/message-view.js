@@ -107,8 +107,17 @@ function offer(part) {
   return h(
     'div',
     { class: 'offer', 'data-testid': 'voice-offer' },
-    h('p', {}, part.pendingRequest ? `The agent is ready to talk: ${part.pendingRequest}` : 'The agent is ready to talk.'),
-    h('button', { type: 'button', class: 'primary', 'data-testid': 'voice-accept', onclick: accept }, icon('microphone'), 'Talk now'),
+    h(
+      'p',
+      {},
+      part.pendingRequest ? `The agent is ready to talk: ${part.pendingRequest}` : 'The agent is ready to talk.',
+    ),
+    h(
+      'button',
+      { type: 'button', class: 'primary', 'data-testid': 'voice-accept', onclick: accept },
+      icon('microphone'),
+      'Talk now',
+    ),
   );
 }
 

@@ -1,12 +1,21 @@
 // What a conversation consists of, and how it grows with each part of the server's stream.
 
 /** @typedef {{ gate: string, verdict: string, note?: unknown }} GateStep */
-/** @typedef {{ callId: string, token: string, tool: string, args: unknown, preview: string, expires: number }} Question */
+/**
+ * @typedef {{
+ *   callId: string, token: string, tool: string, args: unknown, preview: string, expires: number
+ * }} Question
+ */
 /** @typedef {'running' | 'asked' | 'done' | 'failed' | 'denied'} ToolState */
 /** @typedef {{ kind: 'text', text: string }} TextPart */
 /** @typedef {{ kind: 'thought', text: string }} ThoughtPart */
-/** @typedef {{ kind: 'tool', id: string, name: string, input: unknown, state: ToolState, output?: any, error?: string, errorType?: string,
- *   progress?: string, gates?: GateStep[], question?: Question, asked?: number, began?: number, took?: number }} ToolPart */
+/**
+ * @typedef {{
+ *   kind: 'tool', id: string, name: string, input: unknown, state: ToolState, output?: any, error?: string,
+ *   errorType?: string, progress?: string, gates?: GateStep[], question?: Question, asked?: number, began?: number,
+ *   took?: number
+ * }} ToolPart
+ */
 /** @typedef {{ kind: 'offer', sessionId: string, pendingRequest: string }} OfferPart */
 /** @typedef {{ kind: 'trouble', type: string, message: string, retryable: boolean }} TroublePart */
 /** @typedef {{ kind: 'note', text: string }} NotePart */

@@ -25,9 +25,18 @@ export class RecordPanel extends HTMLElement {
     if (!record) return;
     if (this.hidden && document.activeElement instanceof HTMLElement) this.#from = document.activeElement;
     const heading = h('h2', { tabindex: -1, id: 'record-title' }, record.title ?? id);
-    const close = h('button', { type: 'button', class: 'plain', 'aria-label': 'Close', onclick: () => this.close() }, icon('cross'));
+    const close = h(
+      'button',
+      { type: 'button', class: 'plain', 'aria-label': 'Close', onclick: () => this.close() },
+      icon('cross'),
+    );
     const aside = h('aside', { 'aria-labelledby': 'record-title', 'data-testid': 'record' });
-    fill(aside, h('header', {}, heading, close), about(record), ...text(record, (next) => this.open(next, records), records));
+    fill(
+      aside,
+      h('header', {}, heading, close),
+      about(record),
+      ...text(record, (next) => this.open(next, records), records),
+    );
     fill(this, aside);
     this.hidden = false;
     heading.focus();
@@ -61,7 +70,9 @@ function about(record) {
 function text(record, open, records) {
   const body = h('div', { class: 'words' });
   const cite = (/** @type {string} */ id, /** @type {string | null} */ label) =>
-    records.find(id) ? h('button', { type: 'button', class: 'record-link', onclick: () => open(id) }, label ?? id) : null;
+    records.find(id)
+      ? h('button', { type: 'button', class: 'record-link', onclick: () => open(id) }, label ?? id)
+      : null;
   const full = record.full_text;
   // The title stands above already.
   showMarkdown(body, (full ?? record.snippet ?? '').replace(/^\s*#\s[^\n]*\n/, ''), cite);

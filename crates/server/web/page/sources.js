@@ -17,7 +17,11 @@ export class Sources {
     this.#records = records;
   }
 
-  /** The link to a record; `null` for one that this conversation has not seen. @type {import('../shared/inline.js').Cite} */
+  /**
+   * The link to a record; `null` for one that this conversation has not seen.
+   *
+   * @type {import('../shared/inline.js').Cite}
+   */
   cite = (id, label) => {
     const record = this.#records?.find(id);
     if (!record) return null;
@@ -27,14 +31,24 @@ export class Sources {
     return h(
       'button',
       {
-        type: 'button', class: label ? 'record-link' : 'cite', title, 'data-testid': 'citation', 'data-record': id,
-        'aria-label': label ? null : `Source ${number}: ${title}`, onclick: open,
+        type: 'button',
+        class: label ? 'record-link' : 'cite',
+        title,
+        'data-testid': 'citation',
+        'data-record': id,
+        'aria-label': label ? null : `Source ${number}: ${title}`,
+        onclick: open,
       },
       label ?? String(number),
     );
   };
 
-  /** Lists what was cited, at the end of a message that is complete. @param {Element} after @param {boolean} isComplete */
+  /**
+   * Lists what was cited, at the end of a message that is complete.
+   *
+   * @param {Element} after
+   * @param {boolean} isComplete
+   */
   show(after, isComplete) {
     if (!isComplete || this.#cited.length === 0) return this.#list.remove();
     const drawn = this.#cited.join();
@@ -49,7 +63,11 @@ export class Sources {
   #item(id) {
     const title = this.#records?.find(id)?.title ?? id;
     const number = h('strong', { 'aria-hidden': 'true' }, String(this.#cited.indexOf(id) + 1));
-    return h('li', {}, h('button', { type: 'button', 'data-record': id, 'data-testid': 'source', onclick: open }, number, title));
+    return h(
+      'li',
+      {},
+      h('button', { type: 'button', 'data-record': id, 'data-testid': 'source', onclick: open }, number, title),
+    );
   }
 }
 

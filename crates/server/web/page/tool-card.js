@@ -1,4 +1,5 @@
-// <qd-tool>: one call. Folded it says what, how it went and how long; unfolded with what, past which gates, to what end.
+// <qd-tool>: one call. Folded it says what, how it went and how long; unfolded with what, past which gates and to what
+// end.
 
 import { fill, h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';

@@ -3,15 +3,27 @@
 import { fill, h } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
 
-/** @type {{ icon: import('../shared/icons.js').IconName, title: string, says: string, shows: string, isVoice?: true }[]} */
+/**
+ * @type {{ icon: import('../shared/icons.js').IconName, title: string, says: string, shows: string, isVoice?: true }[]}
+ */
 const suggestions = [
-  { icon: 'search', title: 'Ask the knowledge base', says: 'Who designed the Fram?', shows: 'Answers with its sources, which you can open.' },
   {
-    icon: 'calendar', title: 'Book a meeting', says: 'Book a meeting tomorrow at 10:00 with ann@example.com',
+    icon: 'search',
+    title: 'Ask the knowledge base',
+    says: 'Who designed the Fram?',
+    shows: 'Answers with its sources, which you can open.',
+  },
+  {
+    icon: 'calendar',
+    title: 'Book a meeting',
+    says: 'Book a meeting tomorrow at 10:00 with ann@example.com',
     shows: 'Nothing is written before you have approved it.',
   },
   {
-    icon: 'microphone', title: 'Talk instead', says: 'I want to talk by voice about the Fram', isVoice: true,
+    icon: 'microphone',
+    title: 'Talk instead',
+    says: 'I want to talk by voice about the Fram',
+    isVoice: true,
     shows: 'The same agent, spoken; you can interrupt it.',
   },
 ];
@@ -19,19 +31,22 @@ const suggestions = [
 /** @param {HTMLElement} list @param {boolean} mayCall @param {(text: string) => void} say */
 export function suggest(list, mayCall, say) {
   const shown = suggestions.filter((suggestion) => mayCall || !suggestion.isVoice);
-  fill(list, ...shown.map((suggestion) => {
-    const { title, says, shows } = suggestion;
-    return h(
-      'li',
-      {},
-      h(
-        'button',
-        { type: 'button', 'data-testid': 'suggestion', onclick: () => say(says) },
-        icon(suggestion.icon),
-        h('strong', {}, title),
-        h('span', { class: 'says' }, `“${says}”`),
-        h('span', { class: 'quiet' }, shows),
-      ),
-    );
-  }));
+  fill(
+    list,
+    ...shown.map((suggestion) => {
+      const { title, says, shows } = suggestion;
+      return h(
+        'li',
+        {},
+        h(
+          'button',
+          { type: 'button', 'data-testid': 'suggestion', onclick: () => say(says) },
+          icon(suggestion.icon),
+          h('strong', {}, title),
+          h('span', { class: 'says' }, `“${says}”`),
+          h('span', { class: 'quiet' }, shows),
+        ),
+      );
+    }),
+  );
 }

@@ -4,7 +4,8 @@ import { fill, h } from './dom.js';
 import { inline } from './inline.js';
 
 /** @typedef {import('./inline.js').Cite} Cite */
-/** @typedef {{ kind: 'paragraph' | 'heading' | 'list' | 'numbers' | 'quote' | 'code' | 'rule', lines: string[], first?: number, level?: number }} Block */
+/** @typedef {'paragraph' | 'heading' | 'list' | 'numbers' | 'quote' | 'code' | 'rule'} Kind */
+/** @typedef {{ kind: Kind, lines: string[], first?: number, level?: number }} Block */
 
 /**
  * Shows a text that may still be growing. Blocks that have not changed stay as they are, with whatever is selected or

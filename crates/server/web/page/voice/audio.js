@@ -54,7 +54,11 @@ export class Microphone {
     await context.audioWorklet.addModule(new URL('./capture-worklet.js', import.meta.url));
     if (!this.#stream) return;
     const source = new MediaStreamAudioSourceNode(context, { mediaStream: this.#stream });
-    const node = new AudioWorkletNode(context, 'capture', { numberOfOutputs: 0, channelCount: 1, channelCountMode: 'explicit' });
+    const node = new AudioWorkletNode(context, 'capture', {
+      numberOfOutputs: 0,
+      channelCount: 1,
+      channelCountMode: 'explicit',
+    });
     node.port.onmessage = ({ data }) => heard(data);
     this.#level = new Level(context);
     source.connect(this.#level.node);

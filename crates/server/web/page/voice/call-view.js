@@ -7,16 +7,42 @@ import { icon } from '../../shared/icons.js';
 
 /** @type {Record<import('./call.js').State, string>} */
 const words = {
-  connecting: 'Connecting…', reconnecting: 'Connection lost, calling again…', listening: 'Listening', thinking: 'Thinking…',
-  looking: 'Looking something up…', speaking: 'Speaking', muted: 'You are muted',
+  connecting: 'Connecting…',
+  reconnecting: 'Connection lost, calling again…',
+  listening: 'Listening',
+  thinking: 'Thinking…',
+  looking: 'Looking something up…',
+  speaking: 'Speaking',
+  muted: 'You are muted',
 };
 
 export class CallView extends HTMLElement {
   #state = h('strong', { class: 'call-state', 'data-testid': 'voice-state', role: 'status' });
   #who = h('span', { class: 'quiet' });
-  #mute = h('button', { type: 'button', class: 'round', 'data-testid': 'voice-mute', 'aria-pressed': 'false', 'aria-label': 'Mute me', title: 'Mute me' });
-  #quiet = h('button', { type: 'button', class: 'round', 'data-testid': 'voice-interrupt', 'aria-label': 'Stop speaking', title: 'Stop speaking' }, icon('quiet'));
-  #stop = h('button', { type: 'button', class: 'round danger', 'data-testid': 'voice-stop', 'aria-label': 'Hang up', title: 'Hang up' }, icon('hangUp'));
+  #mute = h('button', {
+    type: 'button',
+    class: 'round',
+    'data-testid': 'voice-mute',
+    'aria-pressed': 'false',
+    'aria-label': 'Mute me',
+    title: 'Mute me',
+  });
+  #quiet = h(
+    'button',
+    {
+      type: 'button',
+      class: 'round',
+      'data-testid': 'voice-interrupt',
+      'aria-label': 'Stop speaking',
+      title: 'Stop speaking',
+    },
+    icon('quiet'),
+  );
+  #stop = h(
+    'button',
+    { type: 'button', class: 'round danger', 'data-testid': 'voice-stop', 'aria-label': 'Hang up', title: 'Hang up' },
+    icon('hangUp'),
+  );
   #half = h('input', { type: 'checkbox', id: 'half-duplex', 'data-testid': 'voice-half-duplex' });
   #orb = h('span', { class: 'orb', 'aria-hidden': 'true' });
   /** @type {Call | null} */

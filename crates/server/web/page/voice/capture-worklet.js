@@ -25,7 +25,11 @@ class Capture extends scope.AudioWorkletProcessor {
     return true;
   }
 
-  /** Averages what falls into a sample of ours, which also keeps out what it is too slow to carry. @param {Float32Array} samples */
+  /**
+   * Averages what falls into a sample of ours, which also keeps out what it is too slow to carry.
+   *
+   * @param {Float32Array} samples
+   */
   resample(samples) {
     for (const sample of samples) {
       this.sum += sample;

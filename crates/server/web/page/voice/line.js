@@ -82,7 +82,8 @@ export class Line extends EventTarget {
     this.#frames = [];
     if (this.#isOver) return;
     this.#lostAt ||= Date.now();
-    const isHopeless = Date.now() - this.#lostAt > PATIENCE_MS || (!this.#hasOpened && Date.now() - this.#lostAt > 2_000);
+    const isHopeless =
+      Date.now() - this.#lostAt > PATIENCE_MS || (!this.#hasOpened && Date.now() - this.#lostAt > 2_000);
     if (FINAL.has(code) || isHopeless) {
       this.#isOver = true;
       return this.#tell('closed', { code, reason, hadOpened: this.#hasOpened });

@@ -25,7 +25,8 @@ class Playback extends scope.AudioWorkletProcessor {
     super();
     const { port } = /** @type {{ port: MessagePort }} */ (/** @type {unknown} */ (this));
     this.tell = (/** @type {string} */ what) => port.postMessage(what);
-    port.onmessage = ({ data }) => (data === 'flush' ? this.flush() : this.take(new Int16Array(data, 0, data.byteLength >> 1)));
+    port.onmessage = ({ data }) =>
+      data === 'flush' ? this.flush() : this.take(new Int16Array(data, 0, data.byteLength >> 1));
   }
 
   /** @param {Int16Array} samples */

@@ -12,7 +12,11 @@ export class Telephone extends EventTarget {
   /** @type {Call | null} */
   #call = null;
 
-  /** @param {HTMLElement} view @param {import('../chat.js').Chat} chat @param {HTMLElement} composer where the focus goes afterwards */
+  /**
+   * @param {HTMLElement} view
+   * @param {import('../chat.js').Chat} chat
+   * @param {HTMLElement} composer where the focus goes afterwards
+   */
   constructor(view, chat, composer) {
     super();
     if (!(view instanceof CallView)) throw new Error('the page has no view of a call');
@@ -28,7 +32,11 @@ export class Telephone extends EventTarget {
     return this.#call !== null;
   }
 
-  /** Calls the agent; an offer of its own says in which session and about what. @param {{ sessionId?: string, pendingRequest?: string }} offer */
+  /**
+   * Calls the agent; an offer of its own says in which session and about what.
+   *
+   * @param {{ sessionId?: string, pendingRequest?: string }} offer
+   */
   async call({ sessionId, pendingRequest }) {
     if (this.#call) return;
     this.chat.stop();
