@@ -58,8 +58,12 @@ impl Call {
         self.hurry();
     }
 
-    /// Ends the call if an end was asked for, its turn is over, and everything before it has been heard.
+    /// Ends the call if an end was asked for, its turn is over, everything before it has been heard, and nothing is being
+    /// done any more: what is has an answer coming, and a person who should see what came of it.
     pub(super) fn end_if_heard(&mut self) {
+        if !self.flights.is_empty() {
+            return;
+        }
         let unheard = self.speech.unheard();
         if unheard.is_zero() || self.line.is_none() {
             self.end_now_if_asked();
@@ -81,7 +85,8 @@ impl Call {
     /// Ends the call when its farewell takes too long, or nobody says that it was heard.
     pub(super) fn end_if_overdue(&mut self, now: Instant) {
         let Some(Farewell { by, latest }) = self.farewell else { return };
-        if now >= by && (now >= latest || self.speech.is_silent()) {
+        let is_done = self.speech.is_silent() && self.flights.is_empty();
+        if now >= by && (now >= latest || is_done) {
             self.farewell = None;
             self.session.turn_completed();
             self.end_now_if_asked();

@@ -204,6 +204,14 @@ impl Call {
 
     /// A call has its answer, which goes to the connection that asked and to no other.
     pub(super) fn landed(&mut self, landed: Landed) {
+        self.hand_back(landed);
+        // An end that was asked for may have waited for nothing but this.
+        if self.awaits_farewell() && self.speech.is_silent() {
+            self.end_if_heard();
+        }
+    }
+
+    fn hand_back(&mut self, landed: Landed) {
         let Landed { call, reply, generation, is_last } = landed;
         let Reply::Answer(answer) = reply else {
             // In speech nobody waits for a person: the call is answered first and decided later.

@@ -11,6 +11,8 @@ use super::line::{Line, Told};
 
 /// How many things are kept; the oldest go first.
 const MOST: usize = 50;
+/// How many bytes of words are kept that somebody has said without a pause.
+const LONGEST: usize = 16_000;
 
 /// Calls whose results the page has, the latest last, so that none is told twice.
 #[derive(Debug, Default)]
@@ -48,7 +50,11 @@ impl Missed {
     /// Keeps what is worth it.
     pub(super) fn keep(&mut self, told: &Told<'_>) {
         let kept = match told {
-            Told::Transcript { by, text, is_final: true } => Kept::Transcript(*by, (*text).to_owned()),
+            Told::Transcript { by, text, is_final: true } => match self.kept.back_mut() {
+                // A sentence comes in many pieces, which are one thing.
+                Some(Kept::Transcript(of, words)) if of == by => return append(words, text),
+                _ => Kept::Transcript(*by, clipped(text, LONGEST).to_owned()),
+            },
             Told::Result { id, response, gates } => {
                 Kept::Result((*id).to_owned(), Arc::new((*response).clone()), gates.cloned())
             }
@@ -73,4 +79,12 @@ impl Missed {
             }
         }
     }
+}
+
+fn append(words: &mut String, text: &str) {
+    words.push_str(clipped(text, LONGEST.saturating_sub(words.len())));
+}
+
+fn clipped(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }

@@ -3,6 +3,7 @@
 mod calling;
 mod ending;
 mod losing;
-mod simulated;
+mod odd;
+pub(crate) mod simulated;
 pub(crate) mod stage;
 mod talking;

@@ -26,7 +26,7 @@ impl Dial for Pipe {
 }
 
 /// A model that plays a scenario, and what can be asked about it.
-fn model(scenario: Scenario) -> (Arc<dyn LiveModel>, LiveSimulator) {
+pub(crate) fn model(scenario: Scenario) -> (Arc<dyn LiveModel>, LiveSimulator) {
     let simulator = LiveSimulator::playing(scenario);
     let config =
         GeminiLiveConfig { base_url: "wss://simulator".into(), ..GeminiLiveConfig::new("no key is needed") };
@@ -34,7 +34,7 @@ fn model(scenario: Scenario) -> (Arc<dyn LiveModel>, LiveSimulator) {
     (Arc::new(model), simulator)
 }
 
-fn scenario(turns: &Value) -> Scenario {
+pub(crate) fn scenario(turns: &Value) -> Scenario {
     Scenario::parse(&json!({ "turns": turns }).to_string()).unwrap()
 }
 
