@@ -7,7 +7,7 @@ use quarterdeck_runtime::audit::{Filter, Search};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Operator, Shared, operation, searched, trail};
+use super::{Operator, Shared, number, number_schema, operation, searched, trail};
 use crate::error::ApiError;
 use crate::input::Asking;
 use crate::routes::openapi::{Operation, reference};
@@ -61,10 +61,11 @@ fn wanted(asked: Asked) -> Result<Search, ApiError> {
         session: given(asked.session),
         tool: given(asked.tool),
         error: given(asked.error),
-        since: time("since", given(asked.since))?,
-        until: time("until", given(asked.until))?,
+        since: time("since", asked.since)?,
+        until: time("until", asked.until)?,
     };
-    Ok(Search { filter, text: given(asked.text), before: asked.before, most, most_bytes: LOOK_AT })
+    let before = number("before", asked.before)?;
+    Ok(Search { filter, text: given(asked.text), before, most, most_bytes: LOOK_AT })
 }
 
 /// A time as the trail writes it, so that both can be compared as text.
@@ -92,7 +93,6 @@ pub(super) fn described() -> Operation {
         },
     });
     let example = json!({ "lines": [line()], "next": 81_920, "lookedAt": 12_288 });
-    let whole = json!({ "type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64 });
     operation("searchAudit", "Lines of the audit trail, the newest first")
         .may_take("query", "session", word(), "In which session.", "ses_1")
         .may_take("query", "client", word(), "Whose.", "c_1")
@@ -102,7 +102,7 @@ pub(super) fn described() -> Operation {
         .may_take("query", "text", word(), "What it holds, in whatever case.", "fram")
         .may_take("query", "since", time(), "Not before this.", "2026-11-15T09:30:00Z")
         .may_take("query", "until", time(), "Before this.", "2026-11-16T09:30:00Z")
-        .may_take("query", "before", whole, "Where the page before said to go on.", "81920")
+        .may_take("query", "before", number_schema(), "Where the page before said to go on.", "81920")
         .may_take(
             "query",
             "limit",

@@ -129,6 +129,23 @@ fn stored(error: &dyn std::fmt::Display) -> ApiError {
     ApiError::internal("the store could not be asked", error)
 }
 
+/// The largest number that JavaScript can tell from the next one.
+const LARGEST: u64 = (1 << 53) - 1;
+
+/// A whole number from a query, if it is one that every client can write.
+fn number(name: &str, given: Option<u64>) -> Result<Option<u64>, ApiError> {
+    match given {
+        Some(number) if number > LARGEST => {
+            Err(ApiError::validation(format!("`{name}` is larger than {LARGEST}.")))
+        }
+        given => Ok(given),
+    }
+}
+
+fn number_schema() -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": LARGEST })
+}
+
 /// Whether something can be an id at all.
 fn known_id(id: &str) -> Result<(), ApiError> {
     let is_one = (1..=128).contains(&id.len())

@@ -5,8 +5,9 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Operator, Shared, operation};
+use super::{Operator, Shared, number, number_schema, operation};
 use crate::deck::Range;
+use crate::error::ApiError;
 use crate::input::Asking;
 use crate::routes::openapi::Operation;
 
@@ -16,8 +17,13 @@ pub(super) struct Asked {
     after: Option<u64>,
 }
 
-pub(super) async fn get(State(app): Shared, _: Operator, Asking(asked): Asking<Asked>) -> Json<Value> {
-    Json(app.series.columns(asked.range.unwrap_or(Range::Hour), asked.after.unwrap_or(0)))
+pub(super) async fn get(
+    State(app): Shared,
+    _: Operator,
+    Asking(asked): Asking<Asked>,
+) -> Result<Json<Value>, ApiError> {
+    let after = number("after", asked.after)?.unwrap_or(0);
+    Ok(Json(app.series.columns(asked.range.unwrap_or(Range::Hour), after)))
 }
 
 pub(super) fn described() -> Operation {
@@ -52,7 +58,7 @@ pub(super) fn described() -> Operation {
         .may_take(
             "query",
             "after",
-            json!({ "type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64 }),
+            number_schema(),
             "Only samples after this, in milliseconds since 1970.",
             "1760000000000",
         )

@@ -32,7 +32,7 @@ async fn the_series_begins_with_the_server() {
     let at = hour["at"][0].as_u64().unwrap();
     assert_eq!(get(&world, &format!("series?after={at}")).await["at"], json!([]));
     assert_eq!(get(&world, "series?range=days").await["everyMs"], 300_000);
-    for bad in ["range=year", "after=-1", "after=x"] {
+    for bad in ["range=year", "after=-1", "after=x", "after=9007199254740992"] {
         let refused = world.get(&format!("/api/deck/series?{bad}")).send().await;
         assert_eq!(refused.refusal().0, 400, "{bad}");
     }
@@ -83,7 +83,9 @@ async fn the_trail_is_searched_from_its_end_page_by_page() {
     assert_eq!(get(&world, "audit?since=2100-01-01T00:00:00Z").await["lines"], json!([]));
     assert_eq!(get(&world, "audit?tool=&before=0").await["lines"], json!([]));
     let long = "x".repeat(201);
-    for bad in ["limit=0", "limit=201", "since=yesterday", "before=-1", "what=1", &format!("text={long}")] {
+    for bad in
+        ["limit=0", "limit=201", "since=yesterday", "until=", "before=-1", "what=1", &format!("text={long}")]
+    {
         let refused = world.get(&format!("/api/deck/audit?{bad}")).send().await;
         assert_eq!(refused.refusal().0, 400, "{bad}");
     }
