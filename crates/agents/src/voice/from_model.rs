@@ -140,8 +140,7 @@ impl Call {
 
     /// The person has barged in.
     fn interrupted(&mut self) {
-        // What the person has cut off themselves is over here already; by now another turn may have begun.
-        if !self.speech.hushed_is_over() {
+        if !self.speech.knows_of_cut() {
             self.cut_off();
         }
         self.speech.awaits_cut_end = true;
@@ -149,8 +148,7 @@ impl Call {
 
     pub(super) fn turn_complete(&mut self) {
         // What was cut off is over already; by now the person may have begun another turn.
-        let was_cut = std::mem::take(&mut self.speech.awaits_cut_end) | self.speech.hushed_is_over();
-        if was_cut {
+        if self.speech.is_cut_end() {
             return;
         }
         self.upstream.settled();

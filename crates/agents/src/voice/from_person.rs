@@ -73,7 +73,9 @@ impl Call {
     /// The person writes instead of speaking.
     fn say(&mut self, text: &str) {
         if self.speech.is_answering {
-            self.hush();
+            self.upstream.send(LiveInput::Interrupt { heard: None });
+            self.cut_off();
+            self.speech.expects_cut = true;
         }
         self.sign_of_input();
         self.journal.written(text);

@@ -23,6 +23,8 @@ pub(super) struct Speech {
     /// The person has cut the present answer off, and the provider has not said yet that it is over. What still comes of
     /// it is not heard.
     hushed: Option<Instant>,
+    /// The person has written into an answer, and the provider may still say that it was cut off.
+    pub(super) expects_cut: bool,
     /// The provider says when the person speaks, so a transcript may come late and begins no turn.
     pub(super) is_signalled: bool,
     /// The turn that was cut will still be said to be complete.
@@ -83,6 +85,20 @@ impl Speech {
         self.is_answering = false;
         self.hushed = None;
         self.awaits_cut_end = false;
+        self.expects_cut = false;
+    }
+
+    /// The provider says that an answer was cut off. Whether that was known: the person has cut it off themselves, and by
+    /// now another turn may have begun.
+    pub(super) fn knows_of_cut(&mut self) -> bool {
+        self.hushed_is_over() | std::mem::take(&mut self.expects_cut)
+    }
+
+    /// The provider says that a turn is complete. Whether it is one that was cut off, and is over already.
+    pub(super) fn is_cut_end(&mut self) -> bool {
+        // Nothing has been said since the person wrote, so it is the end of what was said before.
+        let is_older = std::mem::take(&mut self.expects_cut) && self.owes_words;
+        std::mem::take(&mut self.awaits_cut_end) | self.hushed_is_over() | is_older
     }
 
     /// The person has cut the present answer off.
@@ -96,7 +112,7 @@ impl Speech {
     }
 
     /// The answer that was cut off is over. Whether there was one.
-    pub(super) fn hushed_is_over(&mut self) -> bool {
+    fn hushed_is_over(&mut self) -> bool {
         self.hushed.take().is_some()
     }
 
