@@ -1,6 +1,7 @@
 //! What was served before: the data folder remembers the last registry, so that operators see what has changed.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -58,12 +59,14 @@ fn look(tools: &Path, data: &Path, registry: &Registry) -> anyhow::Result<Option
     }))
 }
 
-/// Copies a file, whole or not at all.
+/// Keeps a file, whole or not at all.
 fn keep(from: &Path, to: &Path) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", to.display());
     let folder = to.parent().unwrap_or(Path::new("."));
-    let partial = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
-    fs::copy(from, partial.path()).with_context(cannot)?;
+    // Written, not copied: a copy would be as readable as the tools folder is, and this one is its owner's alone.
+    let mut partial = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
+    let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+    partial.write_all(&bytes).with_context(cannot)?;
     partial.persist(to).with_context(cannot)?;
     Ok(())
 }
