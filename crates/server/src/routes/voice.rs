@@ -111,7 +111,7 @@ pub(super) fn described() -> Operation {
              `audio {data}` in base64), `text {text}`, `confirm {token, approve}`, `playback {state: \"drained\"}`, \
              `interrupt`, `stop` and `ping`.\n\n\
              The server sends `ready {sessionId, resumeToken, resumed, toolsVersion, provider, audio}`, audio, `transcript \
-             {role, text, final}`, `tool_call {callId, name, args}`, `tool_result {callId, ok, error?, duration}`, \
+             {role, text, final}`, `tool_call {callId, name, args}`, `tool_result {callId, ok, error?, duration, gates?}`, \
              `confirmation_request {callId, token, tool, args, preview, expires}`, `progress {callId, text}`, \
              `interrupted`, `turn_complete`, `timeout {durationSeconds, timeoutUntil, farewellMessage}`, `session_end \
              {reason, closingMessage, textResponse}`, `message {data}`, `error {error}`, `going_away {inMs}` and `pong`.\n\n\

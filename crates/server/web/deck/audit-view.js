@@ -6,12 +6,32 @@ import { lineView } from './line.js';
 import { View } from './view.js';
 import { size, whole } from './words.js';
 
-const kinds = ['tool_execution', 'confirmation', 'state_transition', 'session_start', 'session_resumed', 'session_end', 'operator', 'audit_gap'];
+const kinds = [
+  'tool_execution',
+  'confirmation',
+  'state_transition',
+  'session_start',
+  'session_resumed',
+  'session_end',
+  'operator',
+  'audit_gap',
+];
 
 class AuditView extends View {
-  #form = h('form', { class: 'search', 'data-testid': 'audit-form', onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); void this.attempt(() => this.#search()); } });
+  #form = h('form', {
+    class: 'search',
+    'data-testid': 'audit-form',
+    onsubmit: (/** @type {Event} */ event) => {
+      event.preventDefault();
+      void this.attempt(() => this.#search());
+    },
+  });
   #list = h('ol', { class: 'lines', 'aria-label': 'Lines, the newest first', 'data-testid': 'audit' });
-  #more = h('button', { hidden: true, 'data-testid': 'audit-more', onclick: () => this.attempt(() => this.#older()) }, 'Older lines');
+  #more = h(
+    'button',
+    { hidden: true, 'data-testid': 'audit-more', onclick: () => this.attempt(() => this.#older()) },
+    'Older lines',
+  );
   #looked = h('span', { class: 'quiet' });
   #verify = h('button', { 'data-testid': 'verify', onclick: () => this.attempt(() => this.#check()) }, 'Verify the chain');
   #verdict = h('p', { class: 'verdict', role: 'status', 'data-testid': 'verdict' });
@@ -22,17 +42,41 @@ class AuditView extends View {
 
   build() {
     const field = (/** @type {string} */ name, /** @type {string} */ label, /** @type {Record<string, string>} */ props = {}) =>
-      h('label', {}, h('span', {}, label), h('input', { name, autocomplete: 'off', spellcheck: 'false', maxlength: 200, ...props }));
-    const event = h('select', { name: 'event' }, h('option', { value: '' }, 'any'), ...kinds.map((kind) => h('option', { value: kind }, kind.replaceAll('_', ' '))));
+      h(
+        'label',
+        {},
+        h('span', {}, label),
+        h('input', { name, autocomplete: 'off', spellcheck: 'false', maxlength: 200, ...props }),
+      );
+    const event = h(
+      'select',
+      { name: 'event' },
+      h('option', { value: '' }, 'any'),
+      ...kinds.map((kind) => h('option', { value: kind }, kind.replaceAll('_', ' '))),
+    );
     this.#form.append(
-      field('text', 'Text', { 'data-testid': 'audit-text' }), field('session', 'Session'), field('client', 'Client'), field('tool', 'Tool'),
-      h('label', {}, h('span', {}, 'Event'), event), field('error', 'Error'),
-      field('since', 'Since', { type: 'datetime-local' }), field('until', 'Until', { type: 'datetime-local' }),
-      h('div', { class: 'row' }, h('button', { class: 'primary', 'data-testid': 'audit-search' }, 'Search'), h('button', { type: 'reset' }, 'Clear')),
+      field('text', 'Text', { 'data-testid': 'audit-text' }),
+      field('session', 'Session'),
+      field('client', 'Client'),
+      field('tool', 'Tool'),
+      h('label', {}, h('span', {}, 'Event'), event),
+      field('error', 'Error'),
+      field('since', 'Since', { type: 'datetime-local' }),
+      field('until', 'Until', { type: 'datetime-local' }),
+      h(
+        'div',
+        { class: 'row' },
+        h('button', { class: 'primary', 'data-testid': 'audit-search' }, 'Search'),
+        h('button', { type: 'reset' }, 'Clear'),
+      ),
     );
     this.append(
-      h('div', { class: 'row' }, h('h2', {}, 'Audit trail'), h('span', { class: 'push' }, this.#verify)), this.#verdict,
-      this.#form, this.notice, this.#list, h('div', { class: 'row' }, this.#more, this.#looked),
+      h('div', { class: 'row' }, h('h2', {}, 'Audit trail'), h('span', { class: 'push' }, this.#verify)),
+      this.#verdict,
+      this.#form,
+      this.notice,
+      this.#list,
+      h('div', { class: 'row' }, this.#more, this.#looked),
     );
   }
 
@@ -58,7 +102,8 @@ class AuditView extends View {
     this.#next = next;
     this.#list.append(...lines.map((/** @type {any} */ line) => h('li', {}, lineView(line))));
     this.#more.hidden = next === null;
-    this.#looked.textContent = lines.length === 0 && next !== null ? `Nothing in the last ${size(lookedAt)}; older lines were not looked at yet.` : '';
+    this.#looked.textContent =
+      lines.length === 0 && next !== null ? `Nothing in the last ${size(lookedAt)}; older lines were not looked at yet.` : '';
     const isEmpty = this.#list.childElementCount === 0 && next === null;
     this.tell(isEmpty ? 'No line matches. Leave fields empty to see everything.' : '');
   }
@@ -70,7 +115,9 @@ class AuditView extends View {
     try {
       const { isWhole, lines, unconfirmed, bytes, fault } = await send('POST', 'audit/verify');
       this.#verdict.dataset.tone = isWhole === null ? 'warn' : isWhole ? 'good' : 'bad';
-      this.#verdict.textContent = isWhole ? `The chain is whole: ${whole(lines)} lines, ${size(bytes)}${unconfirmed > 0 ? `; the last ${whole(unconfirmed)} are not confirmed by the store yet` : ''}.` : fault;
+      this.#verdict.textContent = isWhole
+        ? `The chain is whole: ${whole(lines)} lines, ${size(bytes)}${unconfirmed > 0 ? `; the last ${whole(unconfirmed)} are not confirmed by the store yet` : ''}.`
+        : fault;
     } catch (error) {
       this.#verdict.textContent = '';
       throw error;

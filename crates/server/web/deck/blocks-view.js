@@ -14,13 +14,43 @@ export class BlocksView extends HTMLElement {
 
   async refresh() {
     const { blocks, total } = await get('blocks');
-    if (total === 0) return fill(this.#list, h('p', { class: 'empty' }, 'Nobody is blocked. A block is made by the agent when somebody is abusive, and ends by itself.'));
+    if (total === 0)
+      return fill(
+        this.#list,
+        h(
+          'p',
+          { class: 'empty' },
+          'Nobody is blocked. A block is made by the agent when somebody is abusive, and ends by itself.',
+        ),
+      );
     const head = ['Client', 'Until', 'They were told', ''].map((name) => h('th', { scope: 'col' }, name));
-    const rows = blocks.map((/** @type {any} */ block) => h(
-      'tr', {}, h('th', { scope: 'row', title: block.clientId }, short(block.clientId)), h('td', {}, when(block.untilMs)), h('td', {}, block.message || '–'),
-      h('td', {}, h('button', { 'aria-label': `Lift the block of ${block.clientId}`, 'data-testid': 'lift', onclick: () => this.#lift(block.clientId) }, 'Lift')),
-    ));
-    fill(this.#list, h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows)), total > blocks.length && h('p', { class: 'quiet' }, `${total - blocks.length} more end sooner.`));
+    const rows = blocks.map((/** @type {any} */ block) =>
+      h(
+        'tr',
+        {},
+        h('th', { scope: 'row', title: block.clientId }, short(block.clientId)),
+        h('td', {}, when(block.untilMs)),
+        h('td', {}, block.message || '–'),
+        h(
+          'td',
+          {},
+          h(
+            'button',
+            {
+              'aria-label': `Lift the block of ${block.clientId}`,
+              'data-testid': 'lift',
+              onclick: () => this.#lift(block.clientId),
+            },
+            'Lift',
+          ),
+        ),
+      ),
+    );
+    fill(
+      this.#list,
+      h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows)),
+      total > blocks.length && h('p', { class: 'quiet' }, `${total - blocks.length} more end sooner.`),
+    );
   }
 
   /** @param {string} client */

@@ -9,11 +9,21 @@ import { short, when } from './words.js';
 
 /** @type {Record<string, string>} */
 const steps = {
-  requested: 'a person is asked', approved: 'approved', denied: 'denied', expired: 'not answered in time',
-  invalid: 'answered with a token that is not valid', used: 'answered a second time', not_run: 'approved, and not begun',
+  requested: 'a person is asked',
+  approved: 'approved',
+  denied: 'denied',
+  expired: 'not answered in time',
+  invalid: 'answered with a token that is not valid',
+  used: 'answered a second time',
+  not_run: 'approved, and not begun',
 };
 /** @type {Record<string, string>} */
-const actions = { lift_block: 'lifted a block', end_session: 'ended a session', erase_client: 'erased a client', playground: 'tried a tool' };
+const actions = {
+  lift_block: 'lifted a block',
+  end_session: 'ended a session',
+  erase_client: 'erased a client',
+  playground: 'tried a tool',
+};
 
 /**
  * How it went, in one word for colours.
@@ -38,8 +48,11 @@ export function gist(line) {
     case 'confirmation':
       return `${line.toolId ?? 'a call'}: ${steps[line.step] ?? line.step}`;
     case 'state_transition': {
-      const asked = typeof line.asked === 'string' ? line.asked : (line.asked?.type ?? line.asked?.step ?? JSON.stringify(line.asked));
-      return line.applied ? `state: ${asked.toLowerCase().replaceAll('_', ' ')}` : `state: ${asked} refused, ${line.reason ?? 'no reason given'}`;
+      const asked =
+        typeof line.asked === 'string' ? line.asked : (line.asked?.type ?? line.asked?.step ?? JSON.stringify(line.asked));
+      return line.applied
+        ? `state: ${asked.toLowerCase().replaceAll('_', ' ')}`
+        : `state: ${asked} refused, ${line.reason ?? 'no reason given'}`;
     }
     case 'session_start':
       return `session begins in ${line.mode ?? 'some'} mode`;
@@ -64,10 +77,21 @@ export function lineView(line, { since, isLinked = true } = {}) {
   const took = line.event === 'tool_execution' && line.duration !== undefined ? duration(line.duration) : '';
   const time = since === undefined ? when(line.time) : `+${duration(Math.max(0, Date.parse(line.time) - since))}`;
   const body = h('div', { class: 'line-body' });
-  const session = isLinked && line.sessionId && h('a', { class: 'line-session', href: `#sessions/${line.sessionId}`, title: line.sessionId }, short(line.sessionId));
+  const session =
+    isLinked &&
+    line.sessionId &&
+    h('a', { class: 'line-session', href: `#sessions/${line.sessionId}`, title: line.sessionId }, short(line.sessionId));
   const details = h(
-    'details', { class: 'line', 'data-tone': tone(line), 'data-event': line.event, 'data-testid': 'line' },
-    h('summary', {}, h('span', { class: 'line-mark' }), h('time', { datetime: line.time }, time), h('span', { class: 'line-gist' }, gist(line)), h('span', { class: 'line-took' }, took)),
+    'details',
+    { class: 'line', 'data-tone': tone(line), 'data-event': line.event, 'data-testid': 'line' },
+    h(
+      'summary',
+      {},
+      h('span', { class: 'line-mark' }),
+      h('time', { datetime: line.time }, time),
+      h('span', { class: 'line-gist' }, gist(line)),
+      h('span', { class: 'line-took' }, took),
+    ),
     body,
   );
   // What nobody looks at is not drawn.

@@ -13,7 +13,15 @@ const PAUSE = 2_000;
 
 class LiveView extends View {
   #list = h('ol', { class: 'lines', 'aria-label': 'What happened, the newest first', 'data-testid': 'live' });
-  #empty = h('p', { class: 'empty' }, 'Nothing has happened since you are here. Talk to the agent on ', h('a', { href: '/' }, 'the page'), ', or try a tool in the ', h('a', { href: '#playground' }, 'playground'), '.');
+  #empty = h(
+    'p',
+    { class: 'empty' },
+    'Nothing has happened since you are here. Talk to the agent on ',
+    h('a', { href: '/' }, 'the page'),
+    ', or try a tool in the ',
+    h('a', { href: '#playground' }, 'playground'),
+    '.',
+  );
   #state = h('span', { class: 'quiet', role: 'status', 'data-testid': 'live-state' });
   #all = h('input', { type: 'checkbox', onchange: () => this.#draw() });
   #pause = h('button', { 'aria-pressed': 'false', 'data-testid': 'live-pause', onclick: () => this.#toggle() }, 'Pause');
@@ -23,7 +31,14 @@ class LiveView extends View {
   #stop = new AbortController();
 
   build() {
-    const bar = h('div', { class: 'row' }, h('h2', {}, 'As it happens'), this.#state, h('label', { class: 'push' }, this.#all, ' everything, not only calls'), this.#pause);
+    const bar = h(
+      'div',
+      { class: 'row' },
+      h('h2', {}, 'As it happens'),
+      this.#state,
+      h('label', { class: 'push' }, this.#all, ' everything, not only calls'),
+      this.#pause,
+    );
     this.append(bar, this.notice, this.#empty, this.#list);
   }
 
@@ -48,7 +63,12 @@ class LiveView extends View {
       } catch (error) {
         if (signal.aborted) return;
         setText(this.#state, 'not connected');
-        this.tell(error instanceof TypeError ? 'The connection was lost. It is made again.' : String(error instanceof Error ? error.message : error), true);
+        this.tell(
+          error instanceof TypeError
+            ? 'The connection was lost. It is made again.'
+            : String(error instanceof Error ? error.message : error),
+          true,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }

@@ -20,11 +20,20 @@ const views = [
 ].map(({ name, title }) => {
   const panel = document.createElement(`qd-deck-${name}`);
   if (!(panel instanceof View)) throw new Error(`there is no view ${name}`);
-  for (const [attribute, value] of Object.entries({ id: `panel-${name}`, role: 'tabpanel', 'aria-labelledby': `tab-${name}`, tabindex: '-1' })) {
+  for (const [attribute, value] of Object.entries({
+    id: `panel-${name}`,
+    role: 'tabpanel',
+    'aria-labelledby': `tab-${name}`,
+    tabindex: '-1',
+  })) {
     panel.setAttribute(attribute, value);
   }
   panel.hidden = true;
-  const tab = h('a', { id: `tab-${name}`, role: 'tab', href: `#${name}`, 'aria-controls': `panel-${name}`, 'data-testid': `tab-${name}` }, title);
+  const tab = h(
+    'a',
+    { id: `tab-${name}`, role: 'tab', href: `#${name}`, 'aria-controls': `panel-${name}`, 'data-testid': `tab-${name}` },
+    title,
+  );
   return { name, title, panel, tab };
 });
 

@@ -9,16 +9,34 @@ import { View } from './view.js';
 
 /** @type {Record<string, string>} */
 const verdicts = {
-  passed: 'passed', changed: 'changed the arguments', reserved: 'took a slot', replayed: 'answered from the record', refused: 'refused',
-  asked: 'asks a person', approved: 'approved', not_reached: 'not reached',
+  passed: 'passed',
+  changed: 'changed the arguments',
+  reserved: 'took a slot',
+  replayed: 'answered from the record',
+  refused: 'refused',
+  asked: 'asks a person',
+  approved: 'approved',
+  not_reached: 'not reached',
 };
 
 class PlaygroundView extends View {
   #tool = h('select', { id: 'play-tool', 'data-testid': 'play-tool', onchange: () => this.#chosen() });
   #summary = h('p', { class: 'quiet' });
-  #args = h('textarea', { id: 'play-args', rows: 10, spellcheck: 'false', autocomplete: 'off', 'data-testid': 'play-args', 'aria-describedby': 'play-fault' });
+  #args = h('textarea', {
+    id: 'play-args',
+    rows: 10,
+    spellcheck: 'false',
+    autocomplete: 'off',
+    'data-testid': 'play-args',
+    'aria-describedby': 'play-fault',
+  });
   #fault = h('p', { id: 'play-fault', class: 'bad', role: 'alert' });
-  #mode = h('select', { id: 'play-mode', 'data-testid': 'play-mode' }, h('option', { value: 'text' }, 'in writing'), h('option', { value: 'voice' }, 'in speech'));
+  #mode = h(
+    'select',
+    { id: 'play-mode', 'data-testid': 'play-mode' },
+    h('option', { value: 'text' }, 'in writing'),
+    h('option', { value: 'voice' }, 'in speech'),
+  );
   #approve = h('input', { type: 'checkbox', id: 'play-approve', 'data-testid': 'play-approve' });
   #run = h('button', { class: 'primary', 'data-testid': 'play-run' }, 'Run');
   #result = h('section', { class: 'card', 'aria-label': 'Outcome', 'data-testid': 'play-result', hidden: true, tabindex: -1 });
@@ -27,12 +45,32 @@ class PlaygroundView extends View {
 
   build() {
     const form = h(
-      'form', { class: 'play', onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); void this.attempt(() => this.#play()); } },
-      h('div', { class: 'row' }, h('label', {}, 'Tool ', this.#tool), h('label', {}, 'Asked for ', this.#mode)), this.#summary,
-      h('label', { for: 'play-args' }, 'Arguments, as JSON'), this.#args, this.#fault,
+      'form',
+      {
+        class: 'play',
+        onsubmit: (/** @type {Event} */ event) => {
+          event.preventDefault();
+          void this.attempt(() => this.#play());
+        },
+      },
+      h('div', { class: 'row' }, h('label', {}, 'Tool ', this.#tool), h('label', {}, 'Asked for ', this.#mode)),
+      this.#summary,
+      h('label', { for: 'play-args' }, 'Arguments, as JSON'),
+      this.#args,
+      this.#fault,
       h('div', { class: 'row' }, this.#run, h('label', {}, this.#approve, ' I approve it, should a person be asked')),
     );
-    this.append(h('h2', {}, 'Playground'), h('p', { class: 'quiet' }, 'The call is real: what the tool does is done. It runs in a session of its own that belongs to the operator, and is on the record.'), this.notice, form, this.#result);
+    this.append(
+      h('h2', {}, 'Playground'),
+      h(
+        'p',
+        { class: 'quiet' },
+        'The call is real: what the tool does is done. It runs in a session of its own that belongs to the operator, and is on the record.',
+      ),
+      this.notice,
+      form,
+      this.#result,
+    );
   }
 
   /** @param {string} wanted */
@@ -68,7 +106,14 @@ class PlaygroundView extends View {
     }
     this.#run.disabled = true;
     try {
-      this.#show(await send('POST', 'playground', { tool: this.#tool.value, args, mode: this.#mode.value, approve: this.#approve.checked }));
+      this.#show(
+        await send('POST', 'playground', {
+          tool: this.#tool.value,
+          args,
+          mode: this.#mode.value,
+          approve: this.#approve.checked,
+        }),
+      );
     } finally {
       this.#run.disabled = false;
     }
@@ -80,11 +125,19 @@ class PlaygroundView extends View {
     const isAsked = response.error?.type === 'CONFIRMATION_REQUIRED';
     fill(
       this.#result,
-      h('div', { class: 'row' }, h('h3', { 'data-tone': response.ok ? 'good' : isAsked ? 'warn' : 'bad', 'data-testid': 'play-outcome' }, outcome), h('a', { class: 'push', href: `#sessions/${sessionId}` }, 'Its session')),
-      question && h('p', { class: 'question' }, `A person is asked: ${question}`, isAsked && ' Tick the box and run it again to approve.'),
-      h('h4', {}, 'Gates'), gates ? list(gates) : h('p', { class: 'quiet' }, 'No gate was asked.'),
+      h(
+        'div',
+        { class: 'row' },
+        h('h3', { 'data-tone': response.ok ? 'good' : isAsked ? 'warn' : 'bad', 'data-testid': 'play-outcome' }, outcome),
+        h('a', { class: 'push', href: `#sessions/${sessionId}` }, 'Its session'),
+      ),
+      question &&
+        h('p', { class: 'question' }, `A person is asked: ${question}`, isAsked && ' Tick the box and run it again to approve.'),
+      h('h4', {}, 'Gates'),
+      gates ? list(gates) : h('p', { class: 'quiet' }, 'No gate was asked.'),
       ...(messages.length > 0 ? [h('h4', {}, 'Said to the page'), json(messages)] : []),
-      h('h4', {}, 'Envelope'), json(response),
+      h('h4', {}, 'Envelope'),
+      json(response),
     );
     this.#result.hidden = false;
     this.#result.focus();
@@ -93,12 +146,16 @@ class PlaygroundView extends View {
 
 /** @param {{ gate: string, verdict: string, note?: unknown }[]} gates */
 function list(gates) {
-  const items = gates.map(({ gate, verdict, note }) => h(
-    'li', { 'data-verdict': verdict, 'data-testid': 'gate' },
-    icon(verdict === 'refused' ? 'cross' : verdict === 'asked' ? 'clock' : verdict === 'not_reached' ? 'down' : 'check'),
-    h('span', { class: 'gate-name' }, gate.replaceAll('_', ' ')), h('span', { class: 'quiet' }, verdicts[verdict] ?? verdict),
-    note !== undefined && h('code', {}, typeof note === 'string' ? note : JSON.stringify(note)),
-  ));
+  const items = gates.map(({ gate, verdict, note }) =>
+    h(
+      'li',
+      { 'data-verdict': verdict, 'data-testid': 'gate' },
+      icon(verdict === 'refused' ? 'cross' : verdict === 'asked' ? 'clock' : verdict === 'not_reached' ? 'down' : 'check'),
+      h('span', { class: 'gate-name' }, gate.replaceAll('_', ' ')),
+      h('span', { class: 'quiet' }, verdicts[verdict] ?? verdict),
+      note !== undefined && h('code', {}, typeof note === 'string' ? note : JSON.stringify(note)),
+    ),
+  );
   return h('ol', { class: 'gates' }, ...items);
 }
 

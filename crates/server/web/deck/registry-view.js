@@ -19,39 +19,81 @@ class RegistryView extends View {
 
   async load() {
     const { version, contentHash, commit, isLocked, tools, change } = await get('registry');
-    const facts = [['Version', version], ['Commit', commit ?? 'unknown'], ['Content', contentHash], ['Reload', isLocked ? 'locked: another one needs a restart' : 'possible']];
+    const facts = [
+      ['Version', version],
+      ['Commit', commit ?? 'unknown'],
+      ['Content', contentHash],
+      ['Reload', isLocked ? 'locked: another one needs a restart' : 'possible'],
+    ];
     fill(
       this.#body,
       h('h2', {}, 'Registry'),
       h('dl', { class: 'fields' }, ...facts.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, h('code', {}, value))])),
-      h('h2', {}, 'What has changed'), ...changed(change),
-      h('h2', {}, 'Tools'), tools.length === 0 ? h('p', { class: 'empty' }, 'No tool is loaded. ', h('code', {}, 'quarterdeck new NAME'), ' makes a first one.') : table(tools),
+      h('h2', {}, 'What has changed'),
+      ...changed(change),
+      h('h2', {}, 'Tools'),
+      tools.length === 0
+        ? h('p', { class: 'empty' }, 'No tool is loaded. ', h('code', {}, 'quarterdeck new NAME'), ' makes a first one.')
+        : table(tools),
     );
   }
 }
 
 /** @param {any} change @returns {Node[]} */
 function changed(change) {
-  if (!change) return [h('p', { class: 'empty' }, 'This is the first registry that this server has served. Change a tool and start it again, and the difference is here.')];
-  const from = h('p', {}, 'Compared with ', h('code', {}, change.previous), change.isBreaking ? '. Something that worked before does not any more.' : '. Nothing breaks callers.');
+  if (!change)
+    return [
+      h(
+        'p',
+        { class: 'empty' },
+        'This is the first registry that this server has served. Change a tool and start it again, and the difference is here.',
+      ),
+    ];
+  const from = h(
+    'p',
+    {},
+    'Compared with ',
+    h('code', {}, change.previous),
+    change.isBreaking ? '. Something that worked before does not any more.' : '. Nothing breaks callers.',
+  );
   if (change.changes.length === 0) return [from, h('p', { class: 'empty' }, 'Nothing that a caller could notice.')];
-  const items = change.changes.map((/** @type {any} */ one) => h(
-    'li', { 'data-testid': 'change', 'data-effect': one.effect },
-    h('span', { class: 'effect', 'data-effect': one.effect }, effects[one.effect] ?? one.effect), ' ', h('code', {}, one.tool), ` ${one.what}`,
-    one.example !== undefined && h('details', {}, h('summary', {}, 'accepted before, refused now'), json(one.example)),
-  ));
+  const items = change.changes.map((/** @type {any} */ one) =>
+    h(
+      'li',
+      { 'data-testid': 'change', 'data-effect': one.effect },
+      h('span', { class: 'effect', 'data-effect': one.effect }, effects[one.effect] ?? one.effect),
+      ' ',
+      h('code', {}, one.tool),
+      ` ${one.what}`,
+      one.example !== undefined && h('details', {}, h('summary', {}, 'accepted before, refused now'), json(one.example)),
+    ),
+  );
   return [from, h('ul', { class: 'changes' }, ...items)];
 }
 
 /** @param {any[]} tools */
 function table(tools) {
-  const head = ['Tool', 'Version', 'Kind', 'Does', 'Asks first', 'Modes', 'Summary'].map((name) => h('th', { scope: 'col' }, name));
-  const rows = tools.map((tool) => h(
-    'tr', {}, h('th', { scope: 'row' }, h('a', { href: `#playground/${tool.id}` }, tool.id)), h('td', {}, tool.version), h('td', {}, tool.category),
-    h('td', {}, sides[tool.sideEffects] ?? tool.sideEffects), h('td', {}, tool.requiresConfirmation === true ? 'always' : tool.requiresConfirmation === 'policy' ? 'sometimes' : 'no'),
-    h('td', {}, tool.allowedModes.join(', ')), h('td', { class: 'wide' }, tool.summary),
-  ));
-  return h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools of the registry' }, h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows)));
+  const head = ['Tool', 'Version', 'Kind', 'Does', 'Asks first', 'Modes', 'Summary'].map((name) =>
+    h('th', { scope: 'col' }, name),
+  );
+  const rows = tools.map((tool) =>
+    h(
+      'tr',
+      {},
+      h('th', { scope: 'row' }, h('a', { href: `#playground/${tool.id}` }, tool.id)),
+      h('td', {}, tool.version),
+      h('td', {}, tool.category),
+      h('td', {}, sides[tool.sideEffects] ?? tool.sideEffects),
+      h('td', {}, tool.requiresConfirmation === true ? 'always' : tool.requiresConfirmation === 'policy' ? 'sometimes' : 'no'),
+      h('td', {}, tool.allowedModes.join(', ')),
+      h('td', { class: 'wide' }, tool.summary),
+    ),
+  );
+  return h(
+    'div',
+    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools of the registry' },
+    h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows)),
+  );
 }
 
 customElements.define('qd-deck-registry', RegistryView);

@@ -28,7 +28,9 @@ export function sample(schema, depth = 0) {
       return (schema.minItems ?? 0) > 0 ? [sample(schema.items, depth + 1)] : [];
     default: {
       const required = Array.isArray(schema.required) ? schema.required : [];
-      return Object.fromEntries(required.map((/** @type {string} */ name) => [name, sample(schema.properties?.[name], depth + 1)]));
+      return Object.fromEntries(
+        required.map((/** @type {string} */ name) => [name, sample(schema.properties?.[name], depth + 1)]),
+      );
     }
   }
 }

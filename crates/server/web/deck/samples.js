@@ -28,9 +28,12 @@ export class Samples {
 
   /** @param {Columns} columns */
   add(columns) {
+    // Two questions at the same time have the same answer.
+    if (columns.at.length === 0 || columns.at[0] <= this.after) return;
     const known = this.at.length;
     // A tool that was called for the first time has done nothing before.
-    for (const tool of Object.keys(columns.tools)) this.#tools[tool] ??= Object.fromEntries(names.map((name) => [name, new Array(known).fill(0)]));
+    for (const tool of Object.keys(columns.tools))
+      this.#tools[tool] ??= Object.fromEntries(names.map((name) => [name, new Array(known).fill(0)]));
     for (const [tool, rows] of Object.entries(this.#tools)) {
       for (const name of names) rows[name].push(...(columns.tools[tool]?.[name] ?? new Array(columns.at.length).fill(0)));
     }
@@ -38,7 +41,9 @@ export class Samples {
     this.text.push(...columns.text);
     this.voice.push(...columns.voice);
     const surplus = this.at.length - most[this.range];
-    if (surplus > 0) for (const row of [this.at, this.text, this.voice, ...Object.values(this.#tools).flatMap((rows) => Object.values(rows))]) row.splice(0, surplus);
+    if (surplus > 0)
+      for (const row of [this.at, this.text, this.voice, ...Object.values(this.#tools).flatMap((rows) => Object.values(rows))])
+        row.splice(0, surplus);
   }
 
   /** One tool's row. @param {string} tool @param {string} name @returns {number[]} */

@@ -10,8 +10,18 @@ import { lineView } from './line.js';
  * @param {number} began in milliseconds since 1970
  */
 export function timeline(lines, began) {
-  return h('ol', { class: 'turns', 'data-testid': 'timeline' }, ...turns(lines).map(({ turn, lines }) =>
-    h('li', {}, h('h3', {}, turn === 0 ? 'Before the first call' : `Turn ${turn}`), h('ol', { class: 'lines' }, ...lines.map((line) => h('li', {}, lineView(line, { since: began, isLinked: false })))))));
+  return h(
+    'ol',
+    { class: 'turns', 'data-testid': 'timeline' },
+    ...turns(lines).map(({ turn, lines }) =>
+      h(
+        'li',
+        {},
+        h('h3', {}, turn === 0 ? 'Before the first call' : `Turn ${turn}`),
+        h('ol', { class: 'lines' }, ...lines.map((line) => h('li', {}, lineView(line, { since: began, isLinked: false })))),
+      ),
+    ),
+  );
 }
 
 /**

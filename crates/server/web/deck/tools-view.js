@@ -19,7 +19,12 @@ class ToolsView extends View {
   #table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools' });
   #heading = h('h2', { 'data-testid': 'chart-heading' });
   #charts = [new Chart(), new Chart(), new Chart()];
-  #range = h('select', { 'data-testid': 'range', onchange: () => this.#change() }, h('option', { value: 'hour' }, 'Last hour'), h('option', { value: 'days' }, 'Last two days'));
+  #range = h(
+    'select',
+    { 'data-testid': 'range', onchange: () => this.#change() },
+    h('option', { value: 'hour' }, 'Last hour'),
+    h('option', { value: 'days' }, 'Last two days'),
+  );
   #samples = new Samples('hour');
   /** The tool whose figures are drawn; all of them when there is none. */
   #chosen = '';
@@ -29,8 +34,14 @@ class ToolsView extends View {
   build() {
     const charts = this.#charts.map((chart) => h('div', { class: 'card' }, h('h3'), chart));
     this.append(
-      this.notice, this.#glance,
-      h('section', {}, h('div', { class: 'row' }, this.#heading, h('label', { class: 'push' }, 'Range ', this.#range)), h('div', { class: 'charts', 'data-testid': 'charts' }, ...charts)),
+      this.notice,
+      this.#glance,
+      h(
+        'section',
+        {},
+        h('div', { class: 'row' }, this.#heading, h('label', { class: 'push' }, 'Range ', this.#range)),
+        h('div', { class: 'charts', 'data-testid': 'charts' }, ...charts),
+      ),
       h('section', {}, h('h2', {}, 'Tools'), this.#table),
     );
   }
@@ -47,7 +58,10 @@ class ToolsView extends View {
 
   async #refresh() {
     const samples = this.#samples;
-    const [overview, columns] = await Promise.all([get('overview'), get('series', { range: samples.range, after: samples.after })]);
+    const [overview, columns] = await Promise.all([
+      get('overview'),
+      get('series', { range: samples.range, after: samples.after }),
+    ]);
     samples.add(columns);
     this.#overview = overview;
     this.#draw();
@@ -56,13 +70,26 @@ class ToolsView extends View {
   #draw() {
     const { sessions, registry, models, audit, tools } = this.#overview;
     const entries = [
-      ['Sessions open', `${whole(sessions.active)}`, `${whole(sessions.text)} written, ${whole(sessions.voice)} spoken, ${whole(sessions.total)} since the start`],
-      ['Registry', registry.version, `${whole(registry.tools)} tools, commit ${registry.commit ? short(registry.commit) : 'unknown'}`],
+      [
+        'Sessions open',
+        `${whole(sessions.active)}`,
+        `${whole(sessions.text)} written, ${whole(sessions.voice)} spoken, ${whole(sessions.total)} since the start`,
+      ],
+      [
+        'Registry',
+        registry.version,
+        `${whole(registry.tools)} tools, commit ${registry.commit ? short(registry.commit) : 'unknown'}`,
+      ],
       ['Answers in writing', models.text, ''],
       ['Answers in speech', models.voice ?? 'nobody', ''],
       ['Audit', audit.isKept ? 'kept' : 'not kept', audit.lostLines > 0 ? `${whole(audit.lostLines)} lines were lost` : ''],
     ];
-    fill(this.#glance, ...entries.map(([name, value, more]) => h('div', { class: 'card' }, h('dt', {}, name), h('dd', {}, value, more && h('small', { class: 'quiet' }, more)))));
+    fill(
+      this.#glance,
+      ...entries.map(([name, value, more]) =>
+        h('div', { class: 'card' }, h('dt', {}, name), h('dd', {}, value, more && h('small', { class: 'quiet' }, more))),
+      ),
+    );
     this.#drawTable([...tools].sort((one, other) => other.lately.calls - one.lately.calls || one.id.localeCompare(other.id)));
     this.#drawCharts();
   }
@@ -70,11 +97,22 @@ class ToolsView extends View {
   /** @param {Tool[]} tools */
   #drawTable(tools) {
     if (tools.length === 0) {
-      return fill(this.#table, h('p', { class: 'empty' }, 'No tool is loaded. ', h('code', {}, 'quarterdeck new NAME'), ' makes a first one.'));
+      return fill(
+        this.#table,
+        h('p', { class: 'empty' }, 'No tool is loaded. ', h('code', {}, 'quarterdeck new NAME'), ' makes a first one.'),
+      );
     }
     const names = ['Tool', 'Health', 'Calls', 'Errors', 'Refused', 'p50', 'p95', 'Tokens, p95', 'Calls over time'];
     const focused = document.activeElement?.getAttribute('data-tool');
-    const head = h('thead', {}, h('tr', {}, ...names.map((name, place) => h('th', { scope: 'col', class: place > 1 && place < 8 ? 'number' : null }, name))));
+    const head = h(
+      'thead',
+      {},
+      h(
+        'tr',
+        {},
+        ...names.map((name, place) => h('th', { scope: 'col', class: place > 1 && place < 8 ? 'number' : null }, name)),
+      ),
+    );
     fill(this.#table, h('table', {}, head, h('tbody', {}, ...tools.map((tool) => this.#row(tool)))));
     // It was drawn anew under whoever was there.
     if (focused) this.#table.querySelector(`button[data-tool="${CSS.escape(focused)}"]`)?.dispatchEvent(new Event('refocus'));
@@ -84,16 +122,31 @@ class ToolsView extends View {
   #row(tool) {
     const { figures, lately } = tool;
     const isChosen = tool.id === this.#chosen;
-    const choose = h('button', { class: 'link', 'data-tool': tool.id, 'aria-pressed': String(isChosen), title: tool.summary, onclick: () => this.#choose(tool.id) }, tool.id);
+    const choose = h(
+      'button',
+      {
+        class: 'link',
+        'data-tool': tool.id,
+        'aria-pressed': String(isChosen),
+        title: tool.summary,
+        onclick: () => this.#choose(tool.id),
+      },
+      tool.id,
+    );
     choose.addEventListener('refocus', () => choose.focus());
     const number = (/** @type {string} */ text) => h('td', { class: 'number' }, text);
     const none = figures.calls === 0;
     return h(
-      'tr', { 'data-testid': 'tool-row', 'data-health': tool.health },
+      'tr',
+      { 'data-testid': 'tool-row', 'data-health': tool.health },
       h('th', { scope: 'row' }, choose, h('small', { class: 'quiet' }, `${tool.category} ${tool.version}`)),
       h('td', {}, h('span', { class: 'health', 'data-health': tool.health }, healths[tool.health] ?? tool.health)),
-      number(whole(figures.calls)), number(share(figures.errors, figures.calls)), number(whole(figures.refused)),
-      number(none ? '–' : milliseconds(figures.p50)), number(none ? '–' : milliseconds(figures.p95)), number(none ? '–' : whole(figures.tokensP95)),
+      number(whole(figures.calls)),
+      number(share(figures.errors, figures.calls)),
+      number(whole(figures.refused)),
+      number(none ? '–' : milliseconds(figures.p50)),
+      number(none ? '–' : milliseconds(figures.p95)),
+      number(none ? '–' : whole(figures.tokensP95)),
       h('td', {}, lately.calls > 0 && sparkline(this.#samples.of(tool.id, 'calls'))),
     );
   }
@@ -112,20 +165,64 @@ class ToolsView extends View {
     const [calls, times, tokens] = this.#charts;
     const of = chosen ? ` of ${chosen}` : '';
     title(calls, `Calls every ${samples.range === 'hour' ? 'ten seconds' : 'five minutes'}`);
-    calls.show({ title: `Calls${of}`, at: samples.at, format: whole, lines: [{ name: 'calls', values: row('calls'), fills: true }, { name: 'errors', values: row('errors'), tone: 'bad' }, { name: 'refused', values: row('refused'), tone: 'warn' }] });
+    calls.show({
+      title: `Calls${of}`,
+      at: samples.at,
+      format: whole,
+      lines: [
+        { name: 'calls', values: row('calls'), fills: true },
+        { name: 'errors', values: row('errors'), tone: 'bad' },
+        { name: 'refused', values: row('refused'), tone: 'warn' },
+      ],
+    });
     if (chosen) {
       title(times, 'Latency');
-      times.show({ title: `Latency${of}`, at: samples.at, format: milliseconds, lines: [{ name: 'p95', values: row('p95'), fills: true }, { name: 'p50', values: row('p50'), tone: 'quiet' }] });
+      times.show({
+        title: `Latency${of}`,
+        at: samples.at,
+        format: milliseconds,
+        lines: [
+          { name: 'p95', values: row('p95'), fills: true },
+          { name: 'p50', values: row('p50'), tone: 'quiet' },
+        ],
+      });
       title(tokens, 'Tokens of an answer');
-      tokens.show({ title: `Tokens of an answer${of}`, at: samples.at, format: whole, lines: [{ name: 'p95', values: row('tokensP95'), fills: true }, { name: 'average', values: row('tokens'), tone: 'quiet' }] });
+      tokens.show({
+        title: `Tokens of an answer${of}`,
+        at: samples.at,
+        format: whole,
+        lines: [
+          { name: 'p95', values: row('tokensP95'), fills: true },
+          { name: 'average', values: row('tokens'), tone: 'quiet' },
+        ],
+      });
       return;
     }
     // Percentiles of different tools do not add up; the slowest and the longest count.
-    const most = (/** @type {string} */ name) => samples.at.map((_, place) => Math.max(0, ...this.#overview.tools.map((/** @type {Tool} */ tool) => samples.of(tool.id, name)[place] ?? 0)));
+    const most = (/** @type {string} */ name) =>
+      samples.at.map((_, place) =>
+        Math.max(0, ...this.#overview.tools.map((/** @type {Tool} */ tool) => samples.of(tool.id, name)[place] ?? 0)),
+      );
     title(times, 'Latency of the slowest tool');
-    times.show({ title: 'Latency of the slowest tool', at: samples.at, format: milliseconds, lines: [{ name: 'p95', values: most('p95'), fills: true }, { name: 'p50', values: most('p50'), tone: 'quiet' }] });
+    times.show({
+      title: 'Latency of the slowest tool',
+      at: samples.at,
+      format: milliseconds,
+      lines: [
+        { name: 'p95', values: most('p95'), fills: true },
+        { name: 'p50', values: most('p50'), tone: 'quiet' },
+      ],
+    });
     title(tokens, 'Sessions open');
-    tokens.show({ title: 'Sessions open', at: samples.at, format: whole, lines: [{ name: 'written', values: samples.text, fills: true }, { name: 'spoken', values: samples.voice, tone: 'warn' }] });
+    tokens.show({
+      title: 'Sessions open',
+      at: samples.at,
+      format: whole,
+      lines: [
+        { name: 'written', values: samples.text, fills: true },
+        { name: 'spoken', values: samples.voice, tone: 'warn' },
+      ],
+    });
   }
 }
 

@@ -83,7 +83,9 @@ export class Chart extends HTMLElement {
   #said({ at, lines, format }) {
     if (at.length === 0) return ['Nothing yet.'];
     const place = this.#place ?? at.length - 1;
-    const keys = lines.map((line) => h('span', { class: 'chart-key', 'data-tone': line.tone ?? 'accent' }, `${line.name} ${format(line.values[place] ?? 0)}`));
+    const keys = lines.map((line) =>
+      h('span', { class: 'chart-key', 'data-tone': line.tone ?? 'accent' }, `${line.name} ${format(line.values[place] ?? 0)}`),
+    );
     return [`${this.#place === null ? 'Now' : timeOf(at[place], at, true)} `, ...keys];
   }
 }
@@ -117,10 +119,18 @@ function drawing({ at: times, lines, format }, width, most, place) {
     svg('line', { x1: EDGE.left, x2: width - EDGE.right, y1: y(share * most), y2: y(share * most), class: 'chart-grid' }),
     words(format(share * most), { x: EDGE.left - 8, y: y(share * most) + 4, class: 'chart-text', 'text-anchor': 'end' }),
   ]);
-  const ends = times.length > 1 ? [
-    words(timeOf(times[0], times), { x: EDGE.left, y: HEIGHT - 5, class: 'chart-text' }),
-    words(timeOf(times[times.length - 1], times), { x: width - EDGE.right, y: HEIGHT - 5, class: 'chart-text', 'text-anchor': 'end' }),
-  ] : [];
+  const ends =
+    times.length > 1
+      ? [
+          words(timeOf(times[0], times), { x: EDGE.left, y: HEIGHT - 5, class: 'chart-text' }),
+          words(timeOf(times[times.length - 1], times), {
+            x: width - EDGE.right,
+            y: HEIGHT - 5,
+            class: 'chart-text',
+            'text-anchor': 'end',
+          }),
+        ]
+      : [];
   const drawn = lines.flatMap((line) => {
     const points = line.values.map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`);
     if (points.length === 0) return [];
@@ -129,11 +139,29 @@ function drawing({ at: times, lines, format }, width, most, place) {
     const area = line.fills ? [svg('polygon', { points: ground, class: 'chart-area', 'data-tone': tone })] : [];
     return [...area, svg('polyline', { points: points.join(' '), class: 'chart-line', 'data-tone': tone })];
   });
-  const pointer = place === null || place >= times.length ? [] : [
-    svg('line', { x1: x(place), x2: x(place), y1: EDGE.top, y2: HEIGHT - EDGE.bottom, class: 'chart-pointer' }),
-    ...lines.map((line) => svg('circle', { cx: x(place), cy: y(line.values[place] ?? 0), r: 3.5, class: 'chart-dot', 'data-tone': line.tone ?? 'accent' })),
-  ];
-  return svg('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, 'aria-hidden': 'true' }, ...grid, ...ends, ...drawn, ...pointer);
+  const pointer =
+    place === null || place >= times.length
+      ? []
+      : [
+          svg('line', { x1: x(place), x2: x(place), y1: EDGE.top, y2: HEIGHT - EDGE.bottom, class: 'chart-pointer' }),
+          ...lines.map((line) =>
+            svg('circle', {
+              cx: x(place),
+              cy: y(line.values[place] ?? 0),
+              r: 3.5,
+              class: 'chart-dot',
+              'data-tone': line.tone ?? 'accent',
+            }),
+          ),
+        ];
+  return svg(
+    'svg',
+    { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, 'aria-hidden': 'true' },
+    ...grid,
+    ...ends,
+    ...drawn,
+    ...pointer,
+  );
 }
 
 /** @param {number} place @param {number} count @param {number} width */

@@ -184,7 +184,7 @@ fn part(kind: &str, fields: &[(&str, Value)], flags: &[&str]) -> Value {
 fn data_part() -> Value {
     json!({
         "title": "data-…", "type": "object", "required": ["type", "data"], "additionalProperties": false,
-        "description": "For the page: `data-confirmation`, `data-progress`, `data-outcome`, `data-timeout`, \
+        "description": "For the page: `data-confirmation`, `data-gates`, `data-progress`, `data-outcome`, `data-timeout`, \
                         `data-voice-session-start`, `data-history-trimmed`, and what tools send.",
         "properties": {
             "type": { "type": "string", "pattern": "^data-" },
