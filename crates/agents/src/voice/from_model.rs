@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    CallArguments, LiveEvent, LiveInput, LiveResult, ModelCall, Speaker, Stage, ToolResponse, Words,
+    CallArguments, LiveEvent, LiveInput, LiveResult, ModelCall, SideEffects, Speaker, Stage, ToolResponse,
+    Words,
 };
 use quarterdeck_runtime::Reply;
 use serde_json::Value;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 use super::call::Call;
 use super::flights::{AskedCall, Landed};
 use super::line::Told;
-use crate::describe;
+use crate::{describe, note};
 
 /// How long a connection is taken to last when a provider does not say.
 const USUALLY_LEFT: Duration = Duration::from_secs(10);
@@ -230,6 +231,14 @@ impl Call {
             return;
         }
         self.answer(&call, &answer.response, !answer.is_wanted, is_last);
+        let writes = self
+            .session
+            .snapshot()
+            .find(&call.name)
+            .is_some_and(|tool| tool.metadata().side_effects == SideEffects::Writes);
+        if let Some(done) = note::done(&call.name, &answer.response).filter(|_| writes) {
+            self.journal.done(done);
+        }
         self.unsent.push(answer);
     }
 

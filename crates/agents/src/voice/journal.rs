@@ -15,6 +15,9 @@ const LONGEST: usize = 48_000;
 /// How many bytes of one turn are kept: as much as a page may write, in any alphabet.
 const LONGEST_UTTERANCE: usize = 16_000;
 
+/// How many things are remembered that were done in one turn.
+const MOST_DONE: usize = 16;
+
 /// What was said in a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,6 +33,9 @@ pub(super) struct Journal {
     said: String,
     /// Whether the model has said everything that it had to say in it.
     is_answered: bool,
+    /// What was done in it, as long as the model has not said everything that it had to say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    done: Vec<String>,
     /// Whether the handle covers the present turn too.
     #[serde(default)]
     is_covered: bool,
@@ -109,12 +115,25 @@ impl Journal {
         self.is_answered = !self.said.is_empty();
     }
 
+    /// The model knows that something was done. A connection that has forgotten it must not do it again in a later turn.
+    pub(super) fn done(&mut self, what: String) {
+        if self.done.len() < MOST_DONE {
+            self.done.push(what);
+            self.revision += 1;
+        }
+    }
+
     /// The turn is over, or was cut off by the person.
     pub(super) fn turn_over(&mut self) {
         let (heard, said) = (std::mem::take(&mut self.heard), std::mem::take(&mut self.said));
+        let done = std::mem::take(&mut self.done);
         let after = self.handle.as_ref().map(|handle| handle.after);
         self.push(Speaker::Person, heard);
         self.push(Speaker::Model, said);
+        // What the model has said to the end speaks of it.
+        if !self.is_answered && !done.is_empty() {
+            self.push(Speaker::Person, crate::note::as_note(&done));
+        }
         if let (true, Some(handle), Some(after)) = (self.is_covered, &mut self.handle, after) {
             handle.after = after;
         }
@@ -307,6 +326,29 @@ mod tests {
         journal.turn_over();
         assert_eq!(journal.retell("sim", &[], false).history, []);
         assert_eq!(journal.retell("other", &[], false).history.len(), 2);
+    }
+
+    #[test]
+    fn what_was_done_in_a_turn_that_was_cut_off_is_not_forgotten() {
+        let mut journal = Journal::default();
+        journal.heard("Book the room.", Stage::Last);
+        journal.done("book was done".into());
+        journal.said("It i");
+        journal.turn_over();
+        let retold = journal.retell("sim", &[], false);
+        let (person, model) = (Speaker::Person, Speaker::Model);
+        let expected = [(person, "Book the room."), (model, "It i"), (person, "[Note: book was done]")];
+        assert_eq!(told(&retold), expected);
+        journal.heard("Book the hall.", Stage::Last);
+        journal.done("book was done".into());
+        journal.said("It is booked.");
+        journal.answered();
+        journal.turn_over();
+        assert_eq!(
+            journal.retell("sim", &[], false).history.len(),
+            5,
+            "words that were said to the end tell it"
+        );
     }
 
     #[test]
