@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use expect_test::Expect;
+use serde_json::Value;
 
 /// Something that may differ between the two.
 #[derive(Clone)]
@@ -112,18 +113,28 @@ pub(crate) async fn play<S: Stage>(cases: Vec<Case>) {
     }
 }
 
-/// How often each tool has run.
+/// How often each tool has run, with what and in which turn.
 #[derive(Clone, Default)]
-pub(crate) struct Runs(Arc<Mutex<BTreeMap<String, u32>>>);
+pub(crate) struct Runs(Arc<Mutex<BTreeMap<(String, String), u32>>>);
 
 impl Runs {
-    pub(crate) fn count(&self, tool: &str) {
-        *self.0.lock().unwrap().entry(tool.to_owned()).or_default() += 1;
+    pub(crate) fn count(&self, tool: &str, what: &Value) {
+        *self.0.lock().unwrap().entry((tool.to_owned(), what.to_string())).or_default() += 1;
+    }
+
+    /// What a tool was run with more than once in a turn.
+    pub(crate) fn repeated(&self, tool: &str) -> Vec<String> {
+        let runs = self.0.lock().unwrap();
+        let repeated = runs.iter().filter(|((of, _), count)| of == tool && **count > 1);
+        repeated.map(|((_, what), count)| format!("{what}: {count} times")).collect()
     }
 
     fn told(&self) -> String {
-        let runs = self.0.lock().unwrap();
-        let ran: Vec<_> = runs.iter().map(|(tool, count)| format!("{tool} {count}")).collect();
+        let mut ran: BTreeMap<String, u32> = BTreeMap::new();
+        for ((tool, _), count) in &*self.0.lock().unwrap() {
+            *ran.entry(tool.clone()).or_default() += count;
+        }
+        let ran: Vec<_> = ran.iter().map(|(tool, count)| format!("{tool} {count}")).collect();
         format!("ran: {}", if ran.is_empty() { "nothing".into() } else { ran.join(", ") })
     }
 }

@@ -15,5 +15,6 @@ mod reloading;
 mod repeats;
 mod scripted;
 mod spoken;
+mod storm;
 mod tools;
 mod written;

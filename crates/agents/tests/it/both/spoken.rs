@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use quarterdeck_agents::Prompts;
 use quarterdeck_agents::voice::{Opening, Parts, Settings, VoiceAgent};
-use quarterdeck_simulator::live::{LiveSimulator, Scenario};
-use quarterdeck_transports::live::{Dial, Dialling};
-use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
+use quarterdeck_simulator::live::LiveSimulator;
 use serde_json::{Value, json};
-use url::Url;
 
 use super::case::{Each, Id, Made, Rounds, Runs, Stage, Step};
 use super::tools::{orchestrator, registry};
+use crate::voice::simulated::{model, scenario};
 use crate::voice::stage::{Page, Says, ann, settle};
 use crate::world::HandClock;
 
@@ -28,30 +26,16 @@ pub(crate) struct Spoken {
     _agent: VoiceAgent,
 }
 
-struct Pipe(LiveSimulator);
-
-impl Dial for Pipe {
-    fn dial(&self, _: &Url) -> Dialling {
-        let (ours, theirs) = tokio::io::duplex(64 << 10);
-        let simulator = self.0.clone();
-        tokio::spawn(async move { simulator.serve(theirs).await });
-        Box::pin(std::future::ready(Ok(Box::new(ours) as _)))
-    }
-}
-
 impl Stage for Spoken {
     async fn begin(steps: &[Step]) -> Self {
         let turns: Vec<Value> = steps.iter().filter_map(turn).collect();
-        let scenario = Scenario::parse(&json!({ "turns": turns }).to_string()).unwrap();
-        let simulator = LiveSimulator::playing(scenario);
-        let config = GeminiLiveConfig { base_url: "wss://simulator".into(), ..GeminiLiveConfig::new("none") };
-        let model = GeminiLive::new(config).unwrap().with_dialer(Arc::new(Pipe(simulator.clone())));
+        let (model, simulator) = model(scenario(&turns.into()));
         let runs = Runs::default();
         let (orchestrator, clock) = orchestrator();
         let agent = VoiceAgent::new(Parts {
             orchestrator,
             registry: registry(&runs),
-            model: Arc::new(model),
+            model,
             prompts: Prompts::default(),
             settings: Settings::default(),
         });

@@ -21,8 +21,10 @@ pub(crate) fn registry(runs: &Runs) -> Arc<Registry> {
     });
     let steers = json!({ "control": true, "sideEffects": "none", "allowedModes": modes });
     let tools = [
-        ("look", reads),
+        ("look", reads.clone()),
+        ("slow_look", reads),
         ("book", json!({ "allowedModes": modes })),
+        ("slow_book", json!({ "allowedModes": modes })),
         ("pay", json!({ "allowedModes": modes, "requiresConfirmation": true })),
         ("fail", json!({ "allowedModes": modes })),
         ("write_only", json!({ "allowedModes": ["text"], "sideEffects": "none" })),
@@ -59,19 +61,23 @@ impl Handler for Tool {
     fn run(
         &self,
         args: Value,
-        _: Arc<dyn Context>,
+        context: Arc<dyn Context>,
         _: Limits,
     ) -> BoxFuture<Result<HandlerAnswer, HostError>> {
-        self.runs.count(&self.id);
+        self.runs.count(&self.id, &json!({ "what": args["what"], "turn": context.facts().session.turn }));
         let answer = answer(&self.id, &args["what"]);
-        Box::pin(async move { Ok(HandlerAnswer::parse(answer).unwrap()) })
+        let pause = Duration::from_secs(if self.id.starts_with("slow") { 3 } else { 0 });
+        Box::pin(async move {
+            tokio::time::sleep(pause).await;
+            Ok(HandlerAnswer::parse(answer).unwrap())
+        })
     }
 }
 
 fn answer(tool: &str, what: &Value) -> Value {
     let done = |intents: Value| json!({ "ok": true, "data": { "did": what }, "intents": intents });
     match tool {
-        "look" => json!({ "ok": true, "data": { "results": [what] } }),
+        "look" | "slow_look" => json!({ "ok": true, "data": { "results": [what] } }),
         "fail" => json!({ "ok": false, "error": {
             "type": "CONFLICT", "message": "It is taken.", "retryable": false, "suggestion": "Try tomorrow.",
             "partialSideEffects": false, "details": { "taken": what },
