@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::page::Page;
-use super::provider::Provider;
+use super::provider::{Provider, scenario};
 use super::server::Site;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,6 +36,32 @@ async fn a_restart_is_announced_and_loses_no_turn() {
     server.stops();
     assert_eq!(site.kept("book").await, 1);
     assert_eq!(site.trail("session_resumed").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_forgot_everything_is_told_what_was_said() {
+    let turns = json!([
+        { "begins": "text", "steps": [{ "say": "Hello." }] },
+        { "begins": "text", "containing": "thank", "steps": [{ "say": "You are welcome." }] },
+    ]);
+    let provider = Provider::playing(&turns).await;
+    let site = Site::new(&provider.address);
+    let server = site.serve();
+    let mut page = Page::calls(&server).await;
+    page.asks("Good day to you", "Hello.").await;
+    server.stops();
+    // Another simulator, which knows no handle of the first. What it is told counts as said.
+    provider.plays(scenario(&turns));
+
+    let server = site.serve();
+    let mut page = page.calls_again(&server).await;
+    page.asks("Many thanks", "You are welcome.").await;
+    let report = provider.report();
+    // The handle is refused, which the simulator counts as a fault of whoever shows it.
+    assert_eq!(report.faults, ["connection 1: the session handle is unknown or has expired"], "{report:#?}");
+    let heard = report.heard.join("\n");
+    assert!(heard.contains("Good day to you"), "{report:#?}");
+    server.stops();
 }
 
 #[tokio::test(flavor = "multi_thread")]
