@@ -34,8 +34,8 @@ pub use ledger::Phase;
 pub use metrics::{Figures, Metrics, ToolFigures};
 pub use native::NativeHost;
 pub use operate::{
-    ClientSummary, Recent, SessionSummary, clients, end_stored_session, erase_client, recent_sessions, session,
-    session_ids, sessions,
+    ClientSummary, Recent, SessionSummary, clients, end_stored_session, erase_client, recent_sessions,
+    session, session_ids, sessions,
 };
 pub use orchestrator::{Client, Orchestrator, Parts, SessionError, Watch, random_hex};
 pub use policy::{Budgets, Policy};

@@ -197,9 +197,9 @@ impl App {
     /// Room for one more operator who follows what happens, or why there is none.
     pub(crate) fn admit_watcher(&self) -> Result<Place, ApiError> {
         self.admit_anything()?;
-        self.watchers.admit("operator").map_err(|_| {
-            ApiError::rate_limited("Too many pages follow what happens. Close one of them.", 5)
-        })
+        self.watchers
+            .admit("operator")
+            .map_err(|_| ApiError::rate_limited("Too many pages follow what happens. Close one of them.", 5))
     }
 
     /// Room for one more search of the audit trail, or why there is none.
