@@ -71,7 +71,7 @@ fn is_excused(fault: &str, turns: &[Value]) -> bool {
 async fn converse(seed: u64) {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     // What has no id cannot be taken back by it.
-    let has_ids = seed % 2 == 0;
+    let has_ids = seed.is_multiple_of(2);
     let turns: Vec<Value> = (0..TURNS).map(|number| turn(number, has_ids, &mut dice)).collect();
     let (model, simulator) = model(scenario(&json!(turns)));
     let (runs, (orchestrator, _)) = (Runs::default(), orchestrator());

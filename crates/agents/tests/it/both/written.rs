@@ -120,9 +120,8 @@ fn heard(messages: &[Value]) -> Vec<String> {
 
 /// The call that a result belongs to.
 fn called(messages: &[Value], result: &Value) -> String {
-    let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
-    let call =
-        calls.filter(|call| call["id"] == result["tool_call_id"]).next_back().expect("a call of this id");
+    let mut calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
+    let call = calls.rfind(|call| call["id"] == result["tool_call_id"]).expect("a call of this id");
     call["function"]["name"].as_str().unwrap().to_owned()
 }
 

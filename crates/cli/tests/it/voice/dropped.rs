@@ -32,7 +32,7 @@ async fn a_call_replayed_around_a_lost_page_is_done_once_and_answered_alike() {
     let report = provider.has_seen("the turn", |report| report.turns == 1).await;
     let answer = json!({ "output": { "did": "room", "count": 1 } });
     for call in &report.calls {
-        assert_eq!(call.answers, std::slice::from_ref(answer), "{report:#?}");
+        assert_eq!(call.answers, std::slice::from_ref(&answer), "{report:#?}");
     }
     assert_eq!((report.calls.len(), report.connections), (3, 1), "{report:#?}");
     page.asks("Many thanks", "You are welcome.").await;
