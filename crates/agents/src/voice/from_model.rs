@@ -222,9 +222,12 @@ impl Call {
             return;
         };
         self.follow_state();
-        self.shown.add(&answer.call_id);
-        let gates = answer.trace.as_ref();
-        self.tell(Told::Result { id: &call.shown, response: &answer.response, gates });
+        // Of what was cut off the session tells the person itself, perhaps before it lands.
+        if answer.is_wanted || !self.shown.has(&answer.call_id) {
+            self.shown.add(&answer.call_id);
+            let gates = answer.trace.as_ref();
+            self.tell(Told::Result { id: &call.shown, response: &answer.response, gates });
+        }
         let is_asked_here = generation == self.upstream.generation() && self.upstream.is_connected();
         if !is_asked_here || self.flights.was_cancelled(&call) {
             // Dropping it hands it back: what the model should know of it comes as a note.

@@ -20,10 +20,12 @@ impl Call {
             }
             ClientEvent::Answer { why, answer } => {
                 self.questions.retain(|(id, _)| *id != answer.call_id);
-                // What the connection that asked could not be told, the page may have been.
-                if why != Why::Late || !self.shown.has(&answer.call_id) {
+                // What the connection that asked could not be told, the page may have been. What a person has decided is
+                // news: all that it was told before is that they were asked.
+                if why == Why::Confirmed || !self.shown.has(&answer.call_id) {
                     let gates = answer.trace.as_ref();
                     self.tell(Told::Result { id: &answer.call_id, response: &answer.response, gates });
+                    self.shown.add(&answer.call_id);
                 }
                 match why {
                     // The model that asked has not heard of it.

@@ -93,7 +93,8 @@ async fn a_storm_of_interruptions_does_nothing_twice_and_the_call_goes_on() {
     let got = studio.model.got();
     assert!(answered(&got).values().all(|count| *count == 1), "{:?}", answered(&got));
     assert_eq!(studio.runs("slow_book"), 1);
-    page.told();
+    let told = page.told();
+    assert_eq!(told.matches(r#"result function-0001 {"did":"a"}"#).count(), 1, "the person is told once");
     studio.model.sends([heard("Hello?"), said("Yes."), over()]).await;
     assert!(page.told().contains("model: Yes."), "the call goes on");
 }
