@@ -95,7 +95,7 @@ fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
         registry: registry.clone(),
         model: Arc::new(GeminiLive::new(config).expect("the settings are in order")),
         prompts: Prompts::default(),
-        settings: voice::Settings::default(),
+        settings: voice::Settings { calls: MOST, ..voice::Settings::default() },
     });
     let settings = Settings { voice_connections: MOST, max_connections: MOST, ..Settings::default() };
     let identity = Identity::new(b"nothing is signed that anybody keeps", None, Vec::new());

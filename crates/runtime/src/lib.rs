@@ -40,5 +40,7 @@ pub use operate::{
 pub use orchestrator::{Client, Orchestrator, Parts, SessionError, Watch, random_hex};
 pub use policy::{Budgets, Policy};
 pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};
-pub use session::{Answer, Asking, Batch, ClientEvent, Connection, Reply, Session, TurnStart, Why};
+pub use session::{
+    Answer, Asking, Batch, ClientEvent, Connection, Delivered, Reply, Session, TurnStart, Why,
+};
 pub use state::{PendingEnd, SessionState};

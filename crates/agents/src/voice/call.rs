@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quarterdeck_contracts::ConfirmationRequest;
-use quarterdeck_runtime::{Answer, ClientEvent, Connection, Session};
+use quarterdeck_runtime::{Answer, ClientEvent, Connection, Delivered, Session};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -31,6 +31,9 @@ use super::upstream::{News, Upstream};
 use crate::briefing::Brief;
 use crate::text::Visitor;
 
+/// How many writes are kept in mind that a model may forget. No turn has so many.
+const MOST_FORGETTABLE: usize = 64;
+
 /// Waits for a person's word to be carried out.
 type Errand = Pin<Box<dyn Future<Output = Decided> + Send>>;
 
@@ -49,6 +52,8 @@ pub(super) struct Call {
     pub(super) flights: Flights,
     /// Answers that were put in line and may not have been sent.
     pub(super) unsent: Vec<Answer>,
+    /// Writes that the model was told of and would forget if it were resumed from its last handle.
+    pub(super) forgettable: Vec<Delivered>,
     pub(super) errands: FuturesUnordered<Errand>,
     pub(super) speech: Speech,
     /// What the model must be told as soon as it can listen.
@@ -112,6 +117,7 @@ impl Call {
             echo: Echo::default(),
             flights: Flights::default(),
             unsent: Vec::new(),
+            forgettable: Vec::new(),
             errands: FuturesUnordered::new(),
             speech: Speech::default(),
             notes: Notes::default(),
@@ -210,9 +216,10 @@ impl Call {
         })
         .await;
         if self.upstream.is_flushed() {
-            for answer in self.unsent.drain(..) {
-                answer.delivered();
-            }
+            let sent = self.unsent.drain(..).map(Answer::deliver);
+            self.forgettable.extend(sent.filter(Delivered::is_write));
+            let surplus = self.forgettable.len().saturating_sub(MOST_FORGETTABLE);
+            self.forgettable.drain(..surplus);
         }
     }
 }

@@ -79,6 +79,7 @@ impl Call {
             LiveEvent::Resumable(Some(handle)) => {
                 let by = self.upstream.name().to_owned();
                 self.journal.resumable(&by, handle);
+                self.forgettable.clear();
                 self.keep_journal();
             }
             LiveEvent::Trouble(what) => {

@@ -1,6 +1,7 @@
 //! The model's end of a call: opened, lost, and opened again.
 
 use quarterdeck_contracts::{LiveError, LiveInput, LiveOpening};
+use quarterdeck_runtime::Delivered;
 use tokio::time::Instant;
 
 use super::call::Call;
@@ -49,6 +50,8 @@ impl Call {
         // What may not have been sent on the older one comes back as undelivered.
         self.unsent.clear();
         self.upstream.accept();
+        // It goes on from before these, and may ask for them again.
+        self.forgettable.drain(..).for_each(Delivered::forgotten);
         if let Some(told) = self.notes.told(self.retelling.last_note) {
             self.journal.noted(&told);
         }

@@ -198,6 +198,13 @@ impl Ledger {
         }
     }
 
+    /// Whoever received the answer has forgotten it. If it was a write, the same call again is answered from the record.
+    pub(crate) fn forgotten(&mut self, entry: &Arc<Entry>) {
+        if entry.writes && entry.is_kept() {
+            self.undelivered_writes.entry(entry.content.clone()).or_insert_with(|| entry.clone());
+        }
+    }
+
     /// Everything delivered so far has been heard.
     pub(crate) fn heard(&mut self) {
         for seen in self.by_provider.values() {

@@ -76,8 +76,37 @@ impl Answer {
     }
 
     /// The answer has been sent.
-    pub fn delivered(mut self) {
-        self.receipt.give();
+    pub fn delivered(self) {
+        drop(self.deliver());
+    }
+
+    /// The answer has been sent to somebody who may forget it.
+    pub fn deliver(mut self) -> Delivered {
+        Delivered { of: self.receipt.give() }
+    }
+}
+
+/// An answer that has been sent.
+#[derive(Debug)]
+#[must_use = "it is only good for being forgotten"]
+pub struct Delivered {
+    of: Option<(Weak<Inner>, Arc<Entry>)>,
+}
+
+impl Delivered {
+    /// Whether anything was done that must not be done again.
+    pub fn is_write(&self) -> bool {
+        self.of.as_ref().is_some_and(|(_, entry)| entry.writes)
+    }
+
+    /// Whoever received it has gone back to a time before it, as a model does that is resumed from an older handle. A
+    /// write that is then asked for again is not done again, but answered from the record.
+    pub fn forgotten(self) {
+        if let Some((inner, entry)) = self.of
+            && let Some(inner) = inner.upgrade()
+        {
+            inner.lock().ledger.forgotten(&entry);
+        }
     }
 }
 
@@ -119,13 +148,14 @@ impl Receipt {
         Self { open: Some((Arc::downgrade(inner), orphan)) }
     }
 
-    fn give(&mut self) {
-        if let Some((inner, orphan)) = self.open.take()
-            && let OrphanOf::Call(entry) | OrphanOf::Asked(entry) | OrphanOf::Replay(entry) = orphan.what
-            && let Some(inner) = inner.upgrade()
-        {
-            inner.mark_delivered(&entry);
-        }
+    /// Whose answer was given, if it was a call's.
+    fn give(&mut self) -> Option<(Weak<Inner>, Arc<Entry>)> {
+        let (weak, orphan) = self.open.take()?;
+        let (OrphanOf::Call(entry) | OrphanOf::Asked(entry) | OrphanOf::Replay(entry)) = orphan.what else {
+            return None;
+        };
+        weak.upgrade()?.mark_delivered(&entry);
+        Some((weak, entry))
     }
 }
 

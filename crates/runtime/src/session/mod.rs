@@ -26,7 +26,7 @@ use std::time::SystemTime;
 use quarterdeck_contracts::Mode;
 use tokio::sync::Notify;
 
-pub use answer::{Answer, Reply};
+pub use answer::{Answer, Delivered, Reply};
 pub use batch::Batch;
 pub use events::{ClientEvent, Connection, Why};
 pub use turns::TurnStart;

@@ -66,6 +66,27 @@ async fn a_call_that_is_asked_again_after_a_reconnect_runs_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_write_that_the_model_has_forgotten_is_not_done_again_in_a_later_turn() {
+    let studio = Studio::new();
+    let _page = studio.on_the_line().await;
+    studio
+        .model
+        .sends([heard("Hello."), said("Hello."), over(), LiveEvent::Resumable(Some("h1".into()))])
+        .await;
+    let book = |id: &'static str| asks(&[(id, "book", json!({ "what": "x" }))]);
+    studio.model.sends([heard("Book it."), book("call-0000001")]).await;
+    studio.model.sends([LiveEvent::Interrupted, over()]).await;
+    assert!(studio.model.got().contains("result function-call-0000001 {\"did\":\"x\"}"));
+    studio.model.breaks().await;
+    studio.model.sends([heard("Well?"), book("call-0000002")]).await;
+    assert_eq!(studio.runs("book"), 1);
+    assert!(studio.model.got().contains("result function-call-0000002 {\"did\":\"x\"}"));
+    // From here on the model knows, and who asks again means it.
+    studio.model.sends([said("Done."), over(), heard("Again!"), book("call-0000003")]).await;
+    assert_eq!(studio.runs("book"), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_handle_is_given_up_and_everything_is_told_again() {
     let studio = Studio::new();
     let _page = studio.on_the_line().await;
