@@ -1,17 +1,32 @@
 //! When somebody wants the program to end.
 
-/// Waits for Ctrl-C or SIGTERM.
-pub(crate) async fn asked_to_stop() {
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Listens for Ctrl-C and SIGTERM, from the moment it is made: before anybody is told that the program is there.
+pub(crate) struct Stopping {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+    signals: Option<(Signal, Signal)>,
+}
+
+impl Stopping {
+    pub(crate) fn listen() -> Self {
+        Self {
+            #[cfg(unix)]
+            signals: signal(SignalKind::interrupt()).ok().zip(signal(SignalKind::terminate()).ok()),
+        }
+    }
+
+    /// Waits until somebody wants the program to end.
+    pub(crate) async fn asked(mut self) {
+        #[cfg(unix)]
+        if let Some((interrupt, terminate)) = &mut self.signals {
             tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
             return;
         }
+        let _ = tokio::signal::ctrl_c().await;
     }
-    let _ = tokio::signal::ctrl_c().await;
 }

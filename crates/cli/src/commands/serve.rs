@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::arguments::serving::ServeOptions;
 use crate::config::{self, Config, Folders, SecureCookie};
-use crate::stopping::asked_to_stop;
+use crate::stopping::Stopping;
 use crate::terminal::{complain, say};
 use crate::{Verdict, data, live, logs, models, previous, registry, wire};
 
@@ -93,6 +93,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
         operations: operations(&config.folders, feed, &registry),
         settings: settings(&config),
     });
+    let stopping = Stopping::listen();
     banner(&listener, &registry, &*model, voice.model())?;
     if model.name().starts_with("rehearsal") {
         tokio::spawn(look_for_ollama());
@@ -102,7 +103,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     if let Some(base) = knowledge {
         chores.spawn(keep_up(base, config.folders.clone()));
     }
-    serve(app, listener, stopped()).await;
+    serve(app, listener, stopped(stopping)).await;
     chores.abort_all();
     orchestrator.save_all();
     trail.flush();
@@ -292,7 +293,7 @@ async fn tidy(orchestrator: Orchestrator, text: TextAgent) {
 }
 
 /// Waits until somebody wants it to stop, and says that it will.
-async fn stopped() {
-    asked_to_stop().await;
+async fn stopped(stopping: Stopping) {
+    stopping.asked().await;
     say("stopping: answers that are being written are finished first");
 }

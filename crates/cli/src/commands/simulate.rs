@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use self::espeak::Espeak;
 use crate::Verdict;
 use crate::arguments::simulating::{SimulateCommand, SimulateLiveOptions, Speech};
-use crate::stopping::asked_to_stop;
+use crate::stopping::Stopping;
 use crate::terminal::{count, plain, say};
 
 /// How many connections are served at a time.
@@ -47,10 +47,11 @@ async fn live(options: &SimulateLiveOptions) -> anyhow::Result<Verdict> {
         )
     })?;
     let address = listener.local_addr()?;
+    let stopping = Stopping::listen();
     say(&format!("simulating Gemini Live on http://{address}\n  plays     {plays}\n  speech    {speech}"));
     tokio::select! {
         () = serve(&simulator, &listener, options.once) => {}
-        () = asked_to_stop() => {}
+        () = stopping.asked() => {}
     }
     Ok(summary(&simulator.report()))
 }
