@@ -56,6 +56,7 @@ impl Call {
             self.journal.noted(&told);
         }
         self.flights.forget_cancelled();
+        self.notes.connected();
         self.speech.model_gone();
         self.speech.owes_words = self.retelling.asks;
         // Something was written while nobody was there to hear it.

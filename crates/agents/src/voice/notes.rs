@@ -1,15 +1,22 @@
 //! What a model must be told that it did not see happen.
 
-use quarterdeck_contracts::ToolResponse;
+use std::collections::VecDeque;
+
+use quarterdeck_contracts::{Outcome, ToolResponse};
 use quarterdeck_runtime::Answer;
 
 use crate::note::{as_note, late};
+
+/// How many answers are kept in mind. Those of one turn matter.
+const MOST_ANSWERED: usize = 16;
 
 /// Notes that wait for a pause.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     waiting: Vec<(u64, Note)>,
     last: u64,
+    /// What the present connection was answered, the latest last.
+    answered: VecDeque<(String, Outcome)>,
 }
 
 #[derive(Debug)]
@@ -40,8 +47,21 @@ impl Notes {
         words.into_iter().for_each(|words| self.push(Note::Words(words)));
     }
 
+    /// What a call came to whose connection was gone. If the model has made it again and has its answer, it need not be
+    /// told: of two that wait for the same call, either may land first.
     pub(super) fn add_late(&mut self, answer: Answer) {
-        self.push(Note::Late(answer));
+        let is_same = |(name, outcome): &(String, Outcome)| {
+            *name == *answer.name && *outcome == answer.response.outcome
+        };
+        match self.answered.iter().any(is_same) {
+            true => answer.delivered(),
+            false => self.push(Note::Late(answer)),
+        }
+    }
+
+    /// A new connection has been answered nothing.
+    pub(super) fn connected(&mut self) {
+        self.answered.clear();
     }
 
     fn push(&mut self, note: Note) {
@@ -57,6 +77,10 @@ impl Notes {
         };
         let known = self.waiting.extract_if(.., |(_, note)| is_known(note));
         known.for_each(|(_, note)| note.told());
+        if self.answered.len() == MOST_ANSWERED {
+            self.answered.pop_front();
+        }
+        self.answered.push_back((name.to_owned(), response.outcome.clone()));
     }
 
     pub(super) fn is_empty(&self) -> bool {
