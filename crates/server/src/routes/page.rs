@@ -79,6 +79,7 @@ static FILES: &[File] = &files![
     "page/welcome.js",
     "page/who.js",
     "shared/api.js",
+    "shared/boot.js",
     "shared/chart.js",
     "shared/dom.js",
     "shared/icons.js",
@@ -167,12 +168,13 @@ fn answer<const N: usize>(
 }
 
 /// A page's document, which says under which version its files are found, and all of them at once: a browser that had to
-/// read one module to learn of the next would ask in many rounds.
+/// read one module to learn of the next would ask in many rounds. The page at `/` asks after its first frame
+/// (`shared/boot.js`): on a small machine forty requests hold up what is seen first.
 fn whole(folder: &str) -> String {
     let text = find(&format!("{folder}/index.html")).map_or("", |file| file.text());
     let mut preload = String::new();
     for file in modules(folder) {
-        // After what is seen first. Writing to a string does not fail.
+        // Writing to a string does not fail.
         let (version, name) = (&*VERSION, file.name);
         let _ = writeln!(
             preload,
