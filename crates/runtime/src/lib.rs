@@ -37,7 +37,7 @@ pub use operate::{
     ClientSummary, Recent, SessionSummary, clients, end_stored_session, erase_client, recent_sessions,
     session, session_ids, sessions,
 };
-pub use orchestrator::{Client, Orchestrator, Parts, SessionError, Watch, random_hex};
+pub use orchestrator::{Client, Orchestrator, Parts, SessionError, Watch, is_id, random_hex};
 pub use policy::{Budgets, Policy};
 pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};
 pub use session::{

@@ -420,8 +420,8 @@ pub(crate) fn value_prefix(client: &str, tool: &str) -> String {
     format!("{client}/{tool}/")
 }
 
-/// Ids become parts of keys, so they hold nothing that parts keys.
-pub(crate) fn is_id(id: &str) -> bool {
+/// Whether a text can be the id of a session or a client. Ids become parts of keys, so they hold nothing that parts keys.
+pub fn is_id(id: &str) -> bool {
     (1..=128).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte))
 }

@@ -1,10 +1,11 @@
 // Starts `quarterdeck serve` for a test, and stops it.
 
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+import { started } from './program.mjs';
 
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
 const program = process.env.DECK_PROGRAM ?? join(repository, 'target/debug/quarterdeck');
@@ -13,36 +14,16 @@ const program = process.env.DECK_PROGRAM ?? join(repository, 'target/debug/quart
 export async function startDeck(settings = {}) {
   const data = mkdtempSync(join(tmpdir(), 'quarterdeck-clients-'));
   const folders = ['--data', data, '--tools', join(repository, 'tools'), '--kb', join(repository, 'kb')];
-  const child = spawn(program, ['serve', '--listen', '127.0.0.1:0', ...folders], {
+  const running = await started('the server', program, ['serve', '--listen', '127.0.0.1:0', ...folders], {
     // Away from the repository, so that nobody's own configuration counts.
     cwd: data,
     env: { ...withoutOurs(process.env), ...settings },
-    stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let log = '';
-  const url = await new Promise((resolve, reject) => {
-    const slow = setTimeout(() => child.kill('SIGKILL'), 60_000);
-    child.stderr.on('data', (piece) => {
-      log += piece;
-      const found = log.match(/ on (http:\/\/[\d.:]+)\n/);
-      if (found) {
-        clearTimeout(slow);
-        resolve(found[1]);
-      }
-    });
-    child.on('error', reject);
-    child.on('exit', (code) => reject(new Error(`the server ended with ${code}\n${log}`)));
-  });
-  const exited = new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? signal)));
   return {
-    url,
-    log: () => log,
+    ...running,
     /** Stops it as an operator would. Says how it ended. */
     async stop() {
-      child.kill('SIGTERM');
-      const late = setTimeout(() => child.kill('SIGKILL'), 15_000);
-      const ended = await exited;
-      clearTimeout(late);
+      const ended = await running.stop();
       rmSync(data, { recursive: true, force: true });
       return ended;
     },

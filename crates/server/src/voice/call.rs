@@ -8,6 +8,7 @@ use hyper_util::rt::TokioIo;
 use quarterdeck_agents::text::Visitor;
 use quarterdeck_agents::voice::{HangUp, Line, Opening, Told, VoiceAgent};
 use quarterdeck_contracts::{ErrorType, ToolError};
+use quarterdeck_runtime::is_id;
 use quarterdeck_websocket::{Role, WebSocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -21,8 +22,6 @@ use crate::places::Place;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What a token for resuming is signed for.
 const PURPOSE: &str = "voice-resume";
-/// The longest name of a session.
-const LONGEST_ID: usize = 128;
 /// The longest request that a page may hand over, in characters.
 const LONGEST_REQUEST: usize = 500;
 /// The longest name of a time zone or a language.
@@ -112,9 +111,9 @@ async fn refuse(mut line: Box<dyn Line>, fault: String) {
 fn opening(start: Start, is_proved: impl Fn(&str, &str) -> bool) -> Result<Opening, String> {
     let Start { session_id, resume_token, pending_request, .. } = start;
     if session_id.as_deref().is_some_and(|id| !is_id(id)) {
-        return Err(format!(
-            "A `sessionId` has 1 to {LONGEST_ID} letters, digits and `-_.:@`. Leave it out for a new session."
-        ));
+        return Err(
+            "A `sessionId` has 1 to 128 letters, digits and `-_.:@`. Leave it out for a new session.".into(),
+        );
     }
     if pending_request.as_ref().is_some_and(|request| request.chars().count() > LONGEST_REQUEST) {
         return Err(format!("A `pendingRequest` has at most {LONGEST_REQUEST} characters."));
@@ -125,11 +124,6 @@ fn opening(start: Start, is_proved: impl Fn(&str, &str) -> bool) -> Result<Openi
     };
     let pending_request = pending_request.filter(|request| !request.trim().is_empty());
     Ok(Opening { session_id: session_id.map(Into::into), may_resume, pending_request })
-}
-
-fn is_id(id: &str) -> bool {
-    (1..=LONGEST_ID).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte))
 }
 
 #[cfg(test)]

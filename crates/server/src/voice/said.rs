@@ -14,8 +14,9 @@ const DEEPEST: usize = 8;
 /// How long an explanation may get that quotes what was sent.
 const LONGEST_FAULT: usize = 300;
 /// What pages send fifty times a second when they cannot send bytes, letter by letter.
-const AUDIO_HEAD: &str = r#"{"type":"audio","data":""#;
-const AUDIO_TAIL: &str = r#""}"#;
+/// Audio in base64, in the spelling that is found without a parser and that we write ourselves.
+pub(super) const AUDIO_HEAD: &str = r#"{"type":"audio","data":""#;
+pub(super) const AUDIO_TAIL: &str = r#""}"#;
 
 /// A message of the page.
 #[derive(Debug, PartialEq)]

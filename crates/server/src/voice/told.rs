@@ -9,10 +9,7 @@ use quarterdeck_websocket::{Class, Opcode, Violation, WebSocket};
 use serde_json::{Value, json};
 
 use super::line::Ties;
-use super::said::Form;
-
-const AUDIO_HEAD: &[u8] = br#"{"type":"audio","data":""#;
-const AUDIO_TAIL: &[u8] = br#""}"#;
+use super::said::{AUDIO_HEAD, AUDIO_TAIL, Form};
 
 /// Puts audio in line, in the form that the page takes. What is in that form already is copied once, into the frame.
 pub(super) fn audio<S>(socket: &mut WebSocket<S>, form: Form, audio: &Audio<'_>) {
@@ -34,16 +31,16 @@ pub(super) fn audio<S>(socket: &mut WebSocket<S>, form: Form, audio: &Audio<'_>)
         }
         (Form::Base64, Audio::Base64(text)) => {
             socket.send(Opcode::Text, Class::Audio, around + text.len(), |out| {
-                out.extend_from_slice(AUDIO_HEAD);
+                out.extend_from_slice(AUDIO_HEAD.as_bytes());
                 out.extend_from_slice(text.as_bytes());
-                out.extend_from_slice(AUDIO_TAIL);
+                out.extend_from_slice(AUDIO_TAIL.as_bytes());
             });
         }
         (Form::Base64, Audio::Pcm(pcm)) => {
             socket.send(Opcode::Text, Class::Audio, around + codec.encoded_length(pcm.len()), |out| {
-                out.extend_from_slice(AUDIO_HEAD);
+                out.extend_from_slice(AUDIO_HEAD.as_bytes());
                 codec.encode_append(pcm, out);
-                out.extend_from_slice(AUDIO_TAIL);
+                out.extend_from_slice(AUDIO_TAIL.as_bytes());
             });
         }
     }
@@ -128,4 +125,22 @@ fn timeout(block: &Block, now_ms: u64) -> Value {
         "type": "timeout", "durationSeconds": block.until_ms.saturating_sub(now_ms).div_ceil(1_000),
         "timeoutUntil": until.to_string(), "farewellMessage": block.message,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(value: &Value) -> Value {
+        let ties = Ties { resume_token: Box::new(str::to_owned), now_ms: Box::new(|| 0), _place: None };
+        json(&Told::Message(value), &ties)
+    }
+
+    #[test]
+    fn a_tool_speaks_to_the_page_and_cannot_pass_for_the_server() {
+        let forged = json!({ "type": "ready", "sessionId": "x" });
+        assert_eq!(message(&forged), json!({ "type": "message", "data": forged }));
+        let block = json!({ "type": "timeout", "durationSeconds": 60, "farewellMessage": "Enough." });
+        assert_eq!(message(&block), block, "a block reads the same whenever it is told");
+    }
 }

@@ -324,3 +324,27 @@ async fn a_provider_that_goes_away_in_a_thousand_years_is_taken_at_its_word_for_
     page.writes("Still there?").await;
     assert_eq!(page.told(), "person: Still there?\n");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_was_told_what_is_no_longer_so_is_given_up() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio
+        .model
+        .sends([heard("One."), said("First."), over(), LiveEvent::Resumable(Some("h1".into()))])
+        .await;
+    *studio.model.delay.lock().unwrap() = Duration::from_millis(600);
+    studio.model.says(LiveEvent::GoingAway { left: Some(Duration::from_secs(50)) }).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert_eq!(studio.model.openings().len(), 2, "another connection is on its way");
+    page.writes("Two?").await;
+    assert_eq!(studio.model.got(), "1 text Two?\n", "the one that stands is asked");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(studio.model.got(), "2 closed\n", "and the new one, which does not know of it, is not");
+    studio.model.says_on(0, [said("Second."), over()]).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let openings = studio.model.openings();
+    assert_eq!(openings.len(), 3, "in the next pause there is another one");
+    assert!(!openings[2].asks, "{:?}", openings[2]);
+    assert_eq!(studio.model.got(), "1 closed\n");
+}

@@ -217,6 +217,8 @@ pub(crate) struct Actor {
     connections: Mutex<Vec<Option<mpsc::UnboundedSender<Sent>>>>,
     /// Every input, with the number of the connection.
     inputs: Arc<Mutex<Vec<(usize, String)>>>,
+    /// How long it takes to connect.
+    pub(crate) delay: Mutex<Duration>,
     /// How the next attempts to connect fail.
     pub(crate) fails: Mutex<VecDeque<LiveErrorKind>>,
 }
@@ -232,6 +234,15 @@ impl Actor {
     /// Says something on the last connection.
     pub(crate) async fn says(&self, event: LiveEvent<'static>) {
         self.sends([event]).await;
+    }
+
+    /// Says several things on an older connection, counted from 0.
+    pub(crate) async fn says_on(&self, number: usize, events: impl IntoIterator<Item = LiveEvent<'static>>) {
+        for event in events {
+            let connections = self.connections.lock().unwrap();
+            connections[number].as_ref().unwrap().send(Ok(event)).unwrap();
+        }
+        settle().await;
     }
 
     /// Says several things at once.
@@ -285,7 +296,11 @@ impl LiveModel for Actor {
         let number = connections.len();
         let inputs = self.inputs.clone();
         let connection = ActorConnection { number, from, arrived: VecDeque::new(), inputs };
-        Box::pin(async move { Ok(Box::new(connection) as Box<dyn LiveConnection>) })
+        let delay = *self.delay.lock().unwrap();
+        Box::pin(async move {
+            tokio::time::sleep(delay).await;
+            Ok(Box::new(connection) as Box<dyn LiveConnection>)
+        })
     }
 }
 
@@ -356,6 +371,14 @@ impl Studio {
         Self::on(self.store.clone(), self.clock.clone(), self.runs.clone())
     }
 
+    /// With room for so many calls.
+    pub(crate) fn with_room_for(calls: usize) -> Self {
+        let mut studio = Self::new();
+        let settings = Settings { calls, ..Settings::default() };
+        studio.agent = agent(&studio.orchestrator, &studio.registry, studio.model.clone(), settings);
+        studio
+    }
+
     /// With another model than the actor.
     pub(crate) fn spoken_with(model: Arc<dyn LiveModel>) -> Self {
         let mut studio = Self::new();
@@ -371,7 +394,7 @@ impl Studio {
         };
         let orchestrator = Orchestrator::new(parts);
         let registry = Arc::new(registry_of(&tools(), Arc::new(Host { runs: runs.clone() })));
-        let agent = agent(&orchestrator, &registry, model.clone());
+        let agent = agent(&orchestrator, &registry, model.clone(), Settings::default());
         Self { model, agent, orchestrator, registry, store, clock, runs }
     }
 
@@ -383,7 +406,7 @@ impl Studio {
     }
 
     fn agent_of(&self, model: Arc<dyn LiveModel>) -> VoiceAgent {
-        agent(&self.orchestrator, &self.registry, model)
+        agent(&self.orchestrator, &self.registry, model, Settings::default())
     }
 
     pub(crate) fn runs(&self, tool: &str) -> u32 {
@@ -391,8 +414,13 @@ impl Studio {
     }
 
     pub(crate) async fn calls(&self, opening: Opening) -> Page {
+        self.is_called_by("ann", opening).await
+    }
+
+    pub(crate) async fn is_called_by(&self, client: &str, opening: Opening) -> Page {
         let (page, line) = Page::new();
-        self.agent.call(&ann(), opening, line).await;
+        let visitor = Visitor { client: Client::anonymous(client), ..ann() };
+        self.agent.call(&visitor, opening, line).await;
         settle().await;
         page
     }
@@ -419,13 +447,18 @@ impl Studio {
     }
 }
 
-fn agent(orchestrator: &Orchestrator, registry: &Arc<Registry>, model: Arc<dyn LiveModel>) -> VoiceAgent {
+fn agent(
+    orchestrator: &Orchestrator,
+    registry: &Arc<Registry>,
+    model: Arc<dyn LiveModel>,
+    settings: Settings,
+) -> VoiceAgent {
     VoiceAgent::new(Parts {
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         model,
         prompts: Prompts::default(),
-        settings: Settings::default(),
+        settings,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quarterdeck_agents::voice::Opening;
-use quarterdeck_contracts::{LiveEvent, Speaker};
+use quarterdeck_contracts::{LiveEvent, Speaker, Usage};
 use serde_json::json;
 
 use super::stage::{Says, Studio, asks, audio, heard, over, said, settle};
@@ -132,4 +132,42 @@ async fn words_that_are_understood_late_begin_no_turn() {
     let got = studio.model.got();
     assert!(got.contains("function-call-0000003 BUDGET_EXCEEDED"), "{got}");
     assert!(page.told().contains("person: Search."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_all_lines_are_busy_a_caller_is_told() {
+    let studio = Studio::with_room_for(1);
+    let mut page = studio.on_the_line().await;
+    let second = studio.is_called_by("ben", Opening::default()).await;
+    let busy = "error UNAVAILABLE: All lines are busy. Please call again in a moment.\nhung up: Full\n";
+    assert_eq!(second.told(), busy);
+    // A call that waits for its line takes room too, but not from its own person.
+    page.vanishes().await;
+    assert_eq!(studio.is_called_by("ben", Opening::default()).await.told(), busy);
+    studio.on_the_line().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_never_says_that_it_was_cut_off_is_heard_again() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Go on."), audio(960)]).await;
+    page.says(Says::Interrupt).await;
+    page.told();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    studio.model.says(audio(960)).await;
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    studio.model.says(audio(480)).await;
+    let told = page.told();
+    assert!(!told.contains("audio 960") && told.contains("audio 480"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_conversation_takes_is_measured() {
+    let studio = Studio::new();
+    let _page = studio.on_the_line().await;
+    let usage = Usage { input_tokens: 90_000, output_tokens: 1_000 };
+    studio.model.says(LiveEvent::Usage(usage)).await;
+    let metrics = studio.orchestrator.metrics().json();
+    assert_eq!(metrics["context"]["peakTokens"], 91_000, "{metrics}");
 }
