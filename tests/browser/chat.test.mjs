@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
+import { counts, has, says } from './support/soon.mjs';
 
 let deck;
 let browser;
@@ -22,12 +23,12 @@ after(async () => {
 
 test('a newcomer reads what this is and who answers', async () => {
   const { page, by, leave } = await visit(browser, deck);
-  assert.match(await by('welcome').innerText(), /by text or by voice/);
-  assert.equal(await by('suggestion').count(), 3);
-  assert.match(await by('provider').innerText(), /Rehearsal, no language model/);
+  await says(by('welcome'), /by text or by voice/);
+  await counts(by('suggestion'), 3);
+  await says(by('provider'), /Rehearsal, no language model/);
   await by('provider').click();
-  assert.match(await by('provider-more').innerText(), /rehearsal\/built-in/);
-  assert.match(await by('provider-more').innerText(), /GEMINI_API_KEY/);
+  await says(by('provider-more'), /rehearsal\/built-in/);
+  await says(by('provider-more'), /GEMINI_API_KEY/);
   assert.equal(await page.title(), 'Quarterdeck');
   await leave();
 });
@@ -36,22 +37,23 @@ test('a question is answered with sources that can be opened', async () => {
   const { page, by, answer, leave } = await visit(browser, deck);
   await by('suggestion').first().click();
   const said = await answer();
-  assert.match(await said.innerText(), /Colin Archer/);
+  await says(said, /Colin Archer/);
+  await counts(by('tool-card'), 2);
   assert.deepEqual(await by('tool-card').locator('.tool-name').allInnerTexts(), ['kb_search', 'kb_get']);
 
   await by('citation').first().click();
-  assert.equal(await by('record').getByRole('heading').first().innerText(), 'Building the Fram, 1891–1892');
-  assert.match(await by('record').innerText(), /project:building-of-fram/);
-  assert.match(await by('record').innerText(), /well-seasoned oak/, 'the whole record, as the look-up held it');
+  await says(by('record').getByRole('heading').first(), 'Building the Fram, 1891–1892');
+  await says(by('record'), /project:building-of-fram/);
+  await says(by('record'), /well-seasoned oak/, 'the whole record, as the look-up held it');
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'record-title', 'the focus goes along');
   await page.keyboard.press('Escape');
-  assert.equal(await by('record').count(), 0);
+  await counts(by('record'), 0);
   assert.equal(
     await page.evaluate(() => document.activeElement?.getAttribute('data-testid')),
     'citation',
     'and comes back',
   );
-  assert.match(await by('source').first().innerText(), /^1\s*Building the Fram, 1891–1892$/);
+  await says(by('source').first(), /^1\s*Building the Fram, 1891–1892$/);
   await leave();
 });
 
@@ -59,14 +61,14 @@ test('a call shows its arguments, its gates and its outcome when it is unfolded'
   const { by, ask, leave } = await visit(browser, deck);
   await ask('Who designed the Fram?');
   const card = by('tool-card').first();
-  assert.equal(await card.getAttribute('open'), null, 'folded by default');
-  assert.match(await card.locator('.tool-state').innerText(), /^done · (\d|under)/);
+  await has(card, 'open', null, 'folded by default');
+  await says(card.locator('.tool-state'), /^done · (\d|under)/);
   await card.locator('summary').click();
   await card.locator('.gates').waitFor();
-  const body = await card.locator('.tool-body').innerText();
-  assert.match(body, /query\s+Who designed the Fram\?/);
-  assert.match(body, /budget\s+passed/);
-  assert.match(body, /"id": "project:building-of-fram"/);
+  const body = card.locator('.tool-body');
+  await says(body, /query\s+Who designed the Fram\?/);
+  await says(body, /budget\s+passed/);
+  await says(body, /"id": "project:building-of-fram"/);
   await leave();
 });
 
@@ -75,15 +77,15 @@ test('a meeting is booked after the person has approved, and not before', async 
   const { by, say, answer, leave } = visitor;
   await say('Book a meeting tomorrow at 10:00 with ann@example.com');
   await by('confirm-approve').waitFor();
-  assert.match(await by('confirm-card').innerText(), /Book “Meeting with ann@example.com” from .*, 10:00/);
-  assert.match(await by('confirm-countdown').innerText(), /^\d:\d\d left$/);
-  assert.match(await by('confirm-card').innerText(), /attendees\s+\["ann@example.com"\]/, 'the exact arguments');
+  await says(by('confirm-card'), /Book “Meeting with ann@example.com” from .*, 10:00/);
+  await says(by('confirm-countdown'), /^\d:\d\d left$/);
+  await says(by('confirm-card'), /attendees\s+\["ann@example.com"\]/, 'the exact arguments');
   assert.equal(await booked(visitor, 10), false);
 
   await by('confirm-approve').click();
-  assert.match(await (await answer()).innerText(), /is booked for/);
-  assert.equal(await by('confirm-title').innerText(), 'Approved and done.');
-  assert.equal(await by('message').count(), 2, 'the same message goes on');
+  await says(await answer(), /is booked for/);
+  await says(by('confirm-title'), 'Approved and done.');
+  await counts(by('message'), 2, 'the same message goes on');
   assert.equal(await booked(visitor, 10), true);
   await leave();
 });
@@ -93,8 +95,8 @@ test('what is denied does not happen', async () => {
   const { by, say, answer, leave } = visitor;
   await say('Book a meeting tomorrow at 12:00 with ann@example.com');
   await by('confirm-deny').click();
-  assert.match(await (await answer()).innerText(), /Denied. Nothing was done./);
-  assert.match(await by('tool-card').locator('.tool-state').innerText(), /denied/);
+  await says(await answer(), /Denied. Nothing was done./);
+  await says(by('tool-card').locator('.tool-state'), /denied/);
   assert.equal(await booked(visitor, 12), false);
   await leave();
 });
@@ -109,9 +111,9 @@ test('a double click approves once', async () => {
     button.click();
     button.click();
   });
-  assert.match(await (await answer()).innerText(), /is booked for/);
+  await says(await answer(), /is booked for/);
   assert.equal(approvals.length, 1);
-  assert.equal(await by('trouble').count(), 0);
+  await counts(by('trouble'), 0);
   await leave();
 });
 
@@ -122,12 +124,12 @@ test('the conversation is there after the page is loaded again, and so is an ope
   await by('confirm-approve').waitFor();
   await page.reload();
   await by('confirm-approve').waitFor();
-  assert.match(await by('message').nth(1).innerText(), /Colin Archer/);
+  await says(by('message').nth(1), /Colin Archer/);
   await by('citation').first().click();
   await by('record').waitFor();
   await page.keyboard.press('Escape');
   await by('confirm-approve').click();
-  assert.match(await (await answer()).innerText(), /is booked for/);
+  await says(await answer(), /is booked for/);
   await leave();
 });
 
@@ -138,7 +140,7 @@ test('a new chat begins with nothing, also after the page is loaded again', asyn
   await by('welcome').waitFor();
   await page.reload();
   await by('welcome').waitFor();
-  assert.equal(await by('message').count(), 0);
+  await counts(by('message'), 0);
   await leave();
 });
 
@@ -147,14 +149,14 @@ test('an insult after a warning leads to a block with a countdown, which a reloa
   await ask('You are an idiot');
   await say('Shut up, you stupid idiot');
   await by('block-countdown').waitFor();
-  assert.match(await by('block-countdown').innerText(), /^[45]:\d\d$/);
-  assert.match(await by('block-reason').innerText(), /stay polite/);
+  await says(by('block-countdown'), /^[45]:\d\d$/);
+  await says(by('block-reason'), /stay polite/);
   assert.equal(await by('composer').isVisible(), false);
   assert.equal(await page.getByRole('button', { name: 'Latest' }).isVisible(), false, 'the end stays in view');
   const before = await seconds(by);
   await page.reload();
   await by('block-countdown').waitFor();
-  assert.match(await by('block-reason').innerText(), /stay polite/);
+  await says(by('block-reason'), /stay polite/);
   const left = await seconds(by);
   assert.ok(left <= before && left > before - 60, `${before} s, then ${left} s`);
   await leave();

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { installed, PATIENCE, startBrowser } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
+import { counts, has, says, soon } from './support/soon.mjs';
 
 const axe = readFileSync(installed('axe-core/axe.min.js'), 'utf8');
 let deck;
@@ -63,26 +64,25 @@ test('tools are shown with their health, and a tool has its charts', async () =>
   const { page, by, leave } = await operate();
   const row = by('tool-row').filter({ hasText: 'kb_search' });
   await row.waitFor();
-  assert.match(await by('glance').innerText(), /rehearsal\/built-in/);
-  assert.match(await by('glance').innerText(), /Registry\s+\d+\.\d+\.[0-9a-f]+/);
-  const cells = await row.locator('td').allInnerTexts();
-  assert.ok(Number(cells[1]) >= 1, `calls: ${cells}`);
-  assert.equal(cells[2], '0 %');
-  assert.match(cells[4], / m?s$/);
-  assert.equal(await by('chart-heading').innerText(), 'All tools');
-  assert.equal(await by('charts').locator('svg').count(), 3);
+  await says(by('glance'), /rehearsal\/built-in/);
+  await says(by('glance'), /Registry\s+\d+\.\d+\.[0-9a-f]+/);
+  await soon(async () => {
+    const cells = await row.locator('td').allInnerTexts();
+    assert.ok(Number(cells[1]) >= 1, `calls: ${cells}`);
+    assert.equal(cells[2], '0 %');
+    assert.match(cells[4], / m?s$/);
+  });
+  await says(by('chart-heading'), 'All tools');
+  await counts(by('charts').locator('svg'), 3);
   await row.getByRole('button', { name: 'kb_search' }).click();
-  assert.equal(await by('chart-heading').innerText(), 'kb_search');
-  assert.equal(await row.getByRole('button').getAttribute('aria-pressed'), 'true');
+  await says(by('chart-heading'), 'kb_search');
+  await has(row.getByRole('button'), 'aria-pressed', 'true');
   const latency = by('charts').locator('qd-chart').nth(1);
-  assert.match(await latency.locator('[role=img]').getAttribute('aria-label'), /Latency of kb_search\. Highest: p95 /);
+  await has(latency.locator('[role=img]'), 'aria-label', /Latency of kb_search\. Highest: p95 /);
   await latency.locator('[role=img]').focus();
   await page.keyboard.press('Home');
-  assert.match(
-    await latency.locator('.chart-readout').innerText(),
-    /\d\d:\d\d:\d\d.*p95 .*p50 /s,
-    'arrow keys go through the moments',
-  );
+  const moment = /\d\d:\d\d:\d\d.*p95 .*p50 /s;
+  await says(latency.locator('.chart-readout'), moment, 'arrow keys go through the moments');
   await by('range').selectOption('days');
   await by('charts').locator('svg').first().waitFor();
   await leave();
@@ -104,7 +104,7 @@ test('calls appear as they end, and stay while one reads', async () => {
   await by('live-pause').click();
   await lines.nth(before).waitFor();
   await lines.first().locator('summary').click();
-  assert.match(await lines.first().locator('pre').innerText(), /"toolId": "kb_/);
+  await says(lines.first().locator('pre'), /"toolId": "kb_/);
   await leave();
 });
 
@@ -116,20 +116,21 @@ test('a session is told turn by turn, and ended when the operator means it', asy
   await by('session-row').first().getByRole('link').waitFor();
   await page.locator(`a[href="#sessions/${id}"]`).click();
   await by('timeline').waitFor();
-  const turns = await by('timeline').getByRole('heading').allInnerTexts();
-  assert.deepEqual(turns, ['Before the first call', 'Turn 1', 'Turn 2']);
-  const story = await by('timeline').innerText();
-  assert.match(story, /session begins in text mode/);
-  assert.match(story, /kb_search done/);
-  assert.match(story, /calendar_create_event: a person is asked/);
+  await soon(async () => {
+    const turns = await by('timeline').getByRole('heading').allInnerTexts();
+    assert.deepEqual(turns, ['Before the first call', 'Turn 1', 'Turn 2']);
+  });
+  await says(by('timeline'), /session begins in text mode/);
+  await says(by('timeline'), /kb_search done/);
+  await says(by('timeline'), /calendar_create_event: a person is asked/);
 
   await by('end-session').click();
   await page.getByRole('button', { name: 'Cancel' }).click();
-  assert.match(await by('session').innerText(), /State\s+open/);
+  await says(by('session'), /State\s+open/);
   await by('end-session').click();
   await by('sure-yes').click();
   await by('timeline').getByText('session ends: ended by operator').waitFor();
-  assert.match(await by('session').innerText(), /State\s+ended/);
+  await says(by('session'), /State\s+ended/);
   await leave();
 });
 
@@ -138,11 +139,12 @@ test('a client is erased only after the word was typed', async () => {
   const id = sessionOf(await say('Who designed the Fram?'));
   const { page, by, leave } = await operate({ at: `#sessions/${id}` });
   await by('erase-client').click();
+  await by('sure-word').waitFor();
   assert.equal(await by('sure-yes').isDisabled(), true);
   await by('sure-word').fill('erase');
   await by('sure-yes').click();
   await page.getByText(/\d+ rows were erased/).waitFor();
-  assert.equal(await page.locator(`a[href="#sessions/${id}"]`).count(), 0);
+  await counts(page.locator(`a[href="#sessions/${id}"]`), 0);
   await leave();
 });
 
@@ -168,7 +170,9 @@ test('the trail is searched and verified', async () => {
   await page.locator('input[name=tool]').fill('kb_search');
   await by('audit-search').click();
   await lines.first().waitFor();
-  assert.deepEqual([...new Set(await lines.locator('.line-gist').allInnerTexts())], ['kb_search done']);
+  await soon(async () => {
+    assert.deepEqual([...new Set(await lines.locator('.line-gist').allInnerTexts())], ['kb_search done']);
+  });
   await by('audit-text').fill('nothing has this in it');
   await by('audit-search').click();
   await page.getByText('No line matches').waitFor();
@@ -182,7 +186,7 @@ test('the trail is searched and verified', async () => {
 test('the registry shows its tools, and says when there is nothing to compare with', async () => {
   const { by, leave } = await operate({ at: '#registry' });
   await by('registry').getByRole('link', { name: 'kb_search' }).waitFor();
-  assert.match(await by('registry').innerText(), /first registry that this server has served/);
+  await says(by('registry'), /first registry that this server has served/);
   await leave();
 });
 
@@ -192,14 +196,14 @@ test('the playground runs a call through the gates, and asks before it writes', 
   await page.waitForFunction(() => document.querySelector('#play-tool').value === 'format_datetime');
   await by('play-args').fill('{ nonsense');
   await by('play-run').click();
-  assert.match(await page.locator('#play-fault').innerText(), /JSON|property/i);
+  await says(page.locator('#play-fault'), /JSON|property/i);
   await by('play-args').fill('{ "datetime": "yesterday" }');
   await by('play-run').click();
   await by('play-outcome').filter({ hasText: 'Not done: validation' }).waitFor();
   const gates = by('play-result').getByTestId('gate');
-  assert.equal(await gates.count(), 11);
-  assert.equal(await gates.filter({ hasText: 'arguments' }).getAttribute('data-verdict'), 'refused');
-  assert.equal(await gates.last().getAttribute('data-verdict'), 'not_reached');
+  await counts(gates, 11);
+  await has(gates.filter({ hasText: 'arguments' }), 'data-verdict', 'refused');
+  await has(gates.last(), 'data-verdict', 'not_reached');
 
   await by('play-tool').selectOption('calendar_create_event');
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
@@ -212,13 +216,13 @@ test('the playground runs a call through the gates, and asks before it writes', 
   await by('play-args').fill(JSON.stringify(meeting));
   await by('play-run').click();
   await by('play-outcome').filter({ hasText: 'confirmation required' }).waitFor();
-  assert.match(await by('play-result').innerText(), /A person is asked: Book “Tea”/);
+  await says(by('play-result'), /A person is asked: Book “Tea”/);
   await by('play-approve').check();
   await by('play-run').click();
   await by('play-outcome')
     .filter({ hasText: /^Done$/ })
     .waitFor();
-  assert.equal(await gates.last().getAttribute('data-verdict'), 'approved');
+  await has(gates.last(), 'data-verdict', 'approved');
   await leave();
 });
 
@@ -229,7 +233,7 @@ test('where the server wants its token, nothing is shown without it', async () =
     await by('token').fill('a-wrong-token-a-wrong-token');
     await by('open').click();
     await page.getByText('That is not the token of this server.').waitFor();
-    assert.equal(await by('tool-row').count(), 0);
+    await counts(by('tool-row'), 0);
     await by('token').fill('open-sesame-open-sesame');
     await by('open').click();
     await by('tool-row').first().waitFor();

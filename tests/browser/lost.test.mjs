@@ -6,6 +6,7 @@ import { behind } from '../clients/support/deck.mjs';
 import { startPuppet } from '../clients/support/puppet.mjs';
 import { startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
+import { counts, says } from './support/soon.mjs';
 
 let deck;
 let browser;
@@ -34,13 +35,13 @@ test('a server that dies in the middle of an answer is waited for, and the page 
   await deck.start();
   await page.getByText('Connected again.').waitFor();
   await by('trouble').waitFor();
-  assert.match(await by('trouble').innerText(), /broke off/);
-  assert.equal(await by('message').count(), 4, 'the message was not said twice');
-  assert.match(await (await ask('say after')).innerText(), /after/);
+  await says(by('trouble'), /broke off/);
+  await counts(by('message'), 4, 'the message was not said twice');
+  await says(await ask('say after'), /after/);
 
   await page.reload();
   await page.locator('#messages').getByText('after', { exact: true }).waitFor();
-  assert.match(await by('message').nth(1).innerText(), /before/);
+  await says(by('message').nth(1), /before/);
   await answer();
   await leave();
 });
@@ -53,7 +54,7 @@ test('what is said while the server is away is delivered when it is back', async
   await page.getByText('The connection was lost. Trying again…').waitFor();
   await deck.start();
   await page.locator('#messages').getByText('You have said 2 things.').waitFor();
-  assert.equal(await by('message').count(), 4);
-  assert.equal(await by('trouble').count(), 0);
+  await counts(by('message'), 4);
+  await counts(by('trouble'), 0);
   await leave();
 });

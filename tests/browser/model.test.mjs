@@ -7,6 +7,7 @@ import { behind } from '../clients/support/deck.mjs';
 import { startPuppet } from '../clients/support/puppet.mjs';
 import { startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
+import { counts, has, says } from './support/soon.mjs';
 
 let deck;
 let browser;
@@ -28,7 +29,7 @@ after(async () => {
 
 test('who answers is named', async () => {
   const { by, leave } = await visit(browser, deck);
-  assert.match(await by('provider').innerText(), /openai\/puppet/);
+  await says(by('provider'), /openai\/puppet/);
   await leave();
 });
 
@@ -37,13 +38,13 @@ test('what a model writes is text, whatever it looks like', async () => {
   const said = await ask(
     'say <img src=x onerror=alert(1)> **bold** `code` [out](https://example.com/a_(b)) [in](javascript:alert(1)) [no:record]',
   );
-  assert.equal(await said.locator('img, script').count(), 0);
-  assert.match(await said.innerText(), /<img src=x onerror=alert\(1\)> bold code out in no:record/);
-  assert.equal(await said.locator('strong').innerText(), 'bold');
+  await counts(said.locator('img, script'), 0);
+  await says(said, /<img src=x onerror=alert\(1\)> bold code out in no:record/);
+  await says(said.locator('strong'), 'bold');
   const links = said.locator('a');
-  assert.equal(await links.count(), 1, 'only what leads to the web is a link');
-  assert.equal(await links.getAttribute('href'), 'https://example.com/a_(b)');
-  assert.equal(await links.getAttribute('rel'), 'noopener noreferrer');
+  await counts(links, 1, 'only what leads to the web is a link');
+  await has(links, 'href', 'https://example.com/a_(b)');
+  await has(links, 'rel', 'noopener noreferrer');
   assert.equal(await page.evaluate(() => document.querySelectorAll('[onerror]').length), 0);
   await leave();
 });
@@ -53,8 +54,8 @@ test('a question that nobody answers expires, and does nothing', async () => {
   await say(booking(1));
   await by('confirm-approve').waitFor();
   await by('confirm-approve').waitFor({ state: 'hidden' });
-  assert.match(await by('confirm-title').innerText(), /^Expired. Nothing was done/);
-  assert.match(await (await ask('say on we go')).innerText(), /on we go/);
+  await says(by('confirm-title'), /^Expired. Nothing was done/);
+  await says(await ask('say on we go'), /on we go/);
   await leave();
 });
 
@@ -63,19 +64,19 @@ test('refusals are explained in plain words', async () => {
   const searches = ['a', 'b', 'c', 'd', 'e', 'f'].map((query) => `call kb_search {"query":"${query}"}`);
   await ask(searches.join('\n'));
   const last = by('tool-card').nth(5);
-  assert.match(await last.locator('.tool-state').innerText(), /^refused/);
+  await says(last.locator('.tool-state'), /^refused/);
   await last.locator('summary').click();
-  assert.match(await last.locator('.tool-body').innerText(), /used up what it may look up/);
-  assert.match(await last.locator('.gate[data-verdict=refused]').innerText(), /budget/);
+  await says(last.locator('.tool-body'), /used up what it may look up/);
+  await says(last.locator('.gate[data-verdict=refused]'), /budget/);
   await leave();
 });
 
 test('a model that fails is explained, and can be asked again', async () => {
   const { by, ask, answer, leave } = await visit(browser, deck);
   await ask('refuse');
-  assert.match(await by('trouble').innerText(), /does not accept our request/);
-  assert.equal(await by('again').count(), 0, 'what will not help is not offered');
-  assert.match(await (await ask('say better now')).innerText(), /better now/);
+  await says(by('trouble'), /does not accept our request/);
+  await counts(by('again'), 0, 'what will not help is not offered');
+  await says(await ask('say better now'), /better now/);
   await answer();
   await leave();
 });
@@ -85,10 +86,10 @@ test('a message that is refused at the door is explained, and delivered when it 
   const error = { type: 'RATE_LIMIT', message: 'You write faster than we can read.', retryable: true };
   await page.route('**/api/chat', (route) => route.fulfill({ status: 429, json: { error } }), { times: 1 });
   await say('say at last');
-  assert.match(await by('trouble').innerText(), /Wait a little and try again/);
+  await says(by('trouble'), /Wait a little and try again/);
   await by('again').click();
-  assert.match(await (await answer()).innerText(), /at last/);
-  assert.equal(await by('message').count(), 2);
+  await says(await answer(), /at last/);
+  await counts(by('message'), 2);
   await leave();
 });
 
@@ -139,7 +140,7 @@ test('the keyboard is enough', async () => {
   await page.keyboard.press('Shift+Enter');
   await page.keyboard.type('say a second line');
   await page.keyboard.press('Enter');
-  assert.match(await (await answer()).innerText(), /a second line/);
+  await says(await answer(), /a second line/);
   await page.keyboard.type(booking(2));
   await page.keyboard.press('Enter');
   const deny = page.getByTestId('confirm-deny');
@@ -150,7 +151,7 @@ test('the keyboard is enough', async () => {
   }
   await page.keyboard.press('Enter');
   await answer();
-  assert.match(await page.getByTestId('confirm-title').innerText(), /Denied/);
+  await says(page.getByTestId('confirm-title'), /Denied/);
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'composer', 'the focus goes on where one writes');
   await leave();
 });

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import { startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { speak } from './support/microphone.mjs';
+import { counts, has, says } from './support/soon.mjs';
 import { startWire } from './support/wire.mjs';
 
 let deck;
@@ -46,8 +47,8 @@ test('a call is begun by the button, spoken to, interrupted by voice and hung up
   await by('voice-start').click();
   await state('Listening');
   await state('Speaking');
-  assert.match(await by('caption').first().innerText(), /speech/, 'what the person said is shown');
-  assert.equal(await by('caption').first().getAttribute('data-role'), 'user');
+  await says(by('caption').first(), /speech/, 'what the person said is shown');
+  await has(by('caption').first(), 'data-role', 'user');
   assert.equal(new Set(line.frames).size, 1);
   assert.equal(line.frames[0], 640, '20 ms of 16 kHz');
 
@@ -63,7 +64,7 @@ test('a call is begun by the button, spoken to, interrupted by voice and hung up
   await by('voice-stop').click();
   await by('voice-start').waitFor();
   assert.ok(types(line.sent).includes('stop'));
-  assert.match(await (await ask('Who designed the Fram?')).innerText(), /Colin Archer/, 'the chat goes on');
+  await says(await ask('Who designed the Fram?'), /Colin Archer/, 'the chat goes on');
   await leave();
 });
 
@@ -73,6 +74,7 @@ test('one can write into a call, silence it, and be muted', async (test) => {
   await state('Listening');
   await say('Who designed the Fram?');
   await state('Speaking');
+  await counts(by('tool-card'), 2);
   assert.deepEqual(await by('tool-card').locator('.tool-name').allInnerTexts(), ['kb_search', 'kb_get']);
   await by('caption').last().filter({ hasText: 'Colin Archer' }).waitFor();
   assert.equal(line.sent.filter((message) => message.type === 'text').length, 1);
@@ -81,6 +83,8 @@ test('one can write into a call, silence it, and be muted', async (test) => {
   await state('Listening');
   await by('voice-mute').click();
   await state('You are muted');
+  // What was on its way arrives first.
+  await page.waitForTimeout(300);
   const sent = line.frames.length;
   await page.waitForTimeout(400);
   assert.ok(line.frames.length - sent <= 2, 'nothing is sent while one is muted');
@@ -90,7 +94,7 @@ test('one can write into a call, silence it, and be muted', async (test) => {
   await say('Goodbye');
   await by('voice-start').waitFor();
   assert.ok(types(line.told).includes('session_end'), 'the agent can hang up too');
-  assert.match(await by('notice').innerText(), /The call has ended/);
+  await says(by('notice'), /The call has ended/);
   await leave();
 });
 
@@ -144,7 +148,7 @@ test('the chat is paused while a call is on in another window, and says so', asy
   await by('voice-start').waitFor();
   await other.getByTestId('again').click();
   await other.getByTestId('message').filter({ hasText: 'Colin Archer' }).waitFor();
-  assert.equal(await other.getByTestId('message').count(), 2);
+  await counts(other.getByTestId('message'), 2);
   await leave();
 });
 
@@ -159,9 +163,9 @@ test('whoever loads the page again in a call has hung up, and what was said is s
   await state('Listening');
   await page.reload();
   await by('caption').first().filter({ hasText: 'What is dead water?' }).waitFor();
-  assert.equal(await by('message').count(), 2);
+  await counts(by('message'), 2);
   await page.waitForTimeout(500);
-  assert.match(await (await ask('Who designed the Fram?')).innerText(), /Colin Archer/);
+  await says(await ask('Who designed the Fram?'), /Colin Archer/);
   await leave();
 });
 
@@ -173,7 +177,7 @@ test('abuse ends a call with a block', async (test) => {
   await by('caption').last().filter({ hasText: 'polite' }).waitFor();
   await say('Shut up, you stupid idiot');
   await by('block-countdown').waitFor();
-  assert.match(await by('block-countdown').innerText(), /^\d+:\d\d$/);
+  await says(by('block-countdown'), /^\d+:\d\d$/);
   assert.equal(await by('voice-stop').isVisible(), false);
   await leave();
 });
