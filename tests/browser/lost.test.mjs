@@ -1,6 +1,5 @@
 // The page while the server goes away and comes back.
 
-import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { behind } from '../clients/support/deck.mjs';
 import { startPuppet } from '../clients/support/puppet.mjs';
