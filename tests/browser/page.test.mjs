@@ -7,7 +7,7 @@ import { startDeck } from './support/deck.mjs';
 
 /** The most that the page may weigh. */
 const MOST_BYTES = 200_000;
-/** The latest moment at which something is seen by somebody who has never been here. */
+/** When something is seen by somebody who has never been here, at the latest. */
 const FIRST_PAINT_MS = 100;
 /** On a machine that others use at the same time, a bare word is late as well: how many times later the page may be. */
 const TIMES_LATER = 3;
@@ -49,14 +49,14 @@ test('the page is light and comes from here alone', async (test) => {
 
 test('the page is seen at once', async (test) => {
   const [bare, paints] = [[], []];
-  const isSoon = () => Math.min(...paints) < Math.max(FIRST_PAINT_MS, Math.min(...bare) * TIMES_LATER);
-  // The best of a few: whoever builds on the same machine delays one of them, and what is asked is what the page costs.
-  for (let attempt = 0; attempt < 10 && !(attempt > 1 && isSoon()); attempt += 1) {
+  await paintOf('/'); // The browser and the server have a first time too.
+  for (let visitor = 0; visitor < 9; visitor += 1) {
     bare.push(await paintOf('/healthz'));
     paints.push(await paintOf('/'));
   }
-  test.diagnostic(`first paint after ${paints} ms, of a bare word after ${bare} ms`);
-  assert.ok(isSoon(), `${paints} ms, a bare word ${bare} ms`);
+  const figures = `first paint after ${paints} ms, of a bare word after ${bare} ms`;
+  test.diagnostic(figures);
+  assert.ok(median(paints) < Math.max(FIRST_PAINT_MS, median(bare) * TIMES_LATER), figures);
 });
 
 test('a page that was loaded before asks for one thing, which has not changed', async () => {
@@ -85,9 +85,9 @@ test('files say what they are, and how long they are good for', async () => {
   assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
   assert.match(page.headers.get('permissions-policy'), /microphone=\(self\)/);
   const policy = page.headers.get('content-security-policy');
-  assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/);
+  assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self' 'sha256-[\w+/]{43}='; /);
   assert.doesNotMatch(policy, /unsafe/);
-  assert.doesNotMatch(html, /<script>|<style|style="|onclick=/);
+  assert.doesNotMatch(html, /<script>|style="|onclick=/);
   const again = await get('/', { 'if-none-match': page.headers.get('etag') });
   assert.equal(again.status, 304);
   assert.equal(await again.text(), '');
@@ -102,6 +102,8 @@ test('files say what they are, and how long they are good for', async () => {
   assert.equal((await get('/web/0/page/no-such.js')).status, 404);
   assert.equal((await get('/web/0/..%2f..%2fCargo.toml')).status, 404);
 });
+
+const median = (figures) => figures.toSorted((one, other) => one - other)[Math.floor(figures.length / 2)];
 
 /** When a browser that knows nothing of us has painted something. */
 async function paintOf(path) {

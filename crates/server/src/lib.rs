@@ -17,6 +17,7 @@ mod rates;
 mod routes;
 mod stream;
 mod voice;
+mod web;
 
 pub use app::{App, Deck, Settings};
 pub use deck::{Change, Feed, Operations, RegistryChange, Trail};
