@@ -8,5 +8,4 @@ mod hostile;
 mod pool;
 mod scarcity;
 mod session_tools;
-mod speed;
 mod world;

@@ -3,7 +3,6 @@
 mod backup;
 mod failing;
 mod opening;
-mod speed;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

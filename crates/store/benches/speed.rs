@@ -1,6 +1,10 @@
-//! How long things take. Printed, not asserted: `cargo test -p quarterdeck-store --release speed -- --nocapture`.
+//! How long rows take to be kept and read: `cargo bench -p quarterdeck-store`.
 
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "the figures are the point, and there are none without a store"
+)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,15 +16,23 @@ use quarterdeck_testkit::block_on;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::put;
-
 const WHILE: Duration = Duration::from_millis(500);
+
+fn main() {
+    commits_in_a_second();
+    reads_while_commits_reach_the_disk();
+    queueing_one_small_row();
+}
 
 /// On the disk of the build, because a temporary folder may be in memory.
 fn store() -> (TempDir, SqliteStore) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let store = SqliteStore::open(folder.path().join("store.db")).unwrap();
     (folder, store)
+}
+
+fn put(key: &str, value: serde_json::Value) -> Commit {
+    Commit::default().put(Table::Values, key, value)
 }
 
 fn record() -> serde_json::Value {
@@ -48,7 +60,6 @@ fn commits(store: &dyn Store, writers: usize) -> usize {
     })
 }
 
-#[test]
 fn commits_in_a_second() {
     for writers in [1, 64] {
         let (_folder, store) = store();
@@ -57,7 +68,6 @@ fn commits_in_a_second() {
     }
 }
 
-#[test]
 fn reads_while_commits_reach_the_disk() {
     let (_folder, store) = store();
     block_on(store.commit(put("settled", record()))).unwrap();
@@ -85,7 +95,6 @@ fn reads_while_commits_reach_the_disk() {
     }
 }
 
-#[test]
 fn queueing_one_small_row() {
     let (_folder, file) = store();
     let memory = MemoryStore::new();
