@@ -125,6 +125,8 @@ test('the conversation is there after the page is loaded again, and so is an ope
   await page.reload();
   await by('confirm-approve').waitFor();
   await says(by('message').nth(1), /Colin Archer/);
+  await by('tool-card').first().locator('summary').click();
+  await says(by('tool-card').first().locator('.gates'), /budget\s+passed/);
   await by('citation').first().click();
   await by('record').waitFor();
   await page.keyboard.press('Escape');

@@ -1,5 +1,6 @@
 //! How a turn begins, goes on, or turns out to be running already.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -183,6 +184,7 @@ impl Inner {
             said,
             at_ms: self.orchestrator.now_ms(),
             turn: Turn::begin(text, format!("call_{random}"), self.settings.rounds),
+            gates: BTreeMap::new(),
             is_replaced: false,
         })
     }

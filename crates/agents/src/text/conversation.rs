@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ErrorType, ToolResponse};
 use quarterdeck_runtime::Session;
+use quarterdeck_runtime::gates::Trace;
 
 use super::event::{Event, Failure};
 use super::history::TurnRecord;
@@ -27,7 +28,7 @@ pub(super) struct Talk {
     /// Questions to the person that are open, with their tokens: to be shown again, never to be stored.
     pub(super) questions: Vec<OpenQuestion>,
     /// What a person has decided about calls of a turn that is still running.
-    pub(super) decided_early: Vec<(Arc<str>, Arc<ToolResponse>)>,
+    pub(super) decided_early: Vec<Decided>,
     /// The last turn of a protocol in which the conversation is the client's, in case they ask for it again.
     pub(super) last_transcribed: Option<TurnRecord>,
     /// Notes for the model that nobody has told it yet.
@@ -59,6 +60,14 @@ impl Drop for Seat {
         drop(talk);
         self.live.close();
     }
+}
+
+/// What a person's word about a call has come to.
+#[derive(Clone)]
+pub(super) struct Decided {
+    pub(super) call_id: Arc<str>,
+    pub(super) response: Arc<ToolResponse>,
+    pub(super) gates: Option<Arc<Trace>>,
 }
 
 /// A question to the person.
@@ -107,15 +116,15 @@ impl Conversation {
     }
 
     /// A person has decided about a call whose turn waits, or soon will. The record, when it was changed.
-    pub(super) fn decided(&self, call_id: &Arc<str>, response: &Arc<ToolResponse>) -> Option<TurnRecord> {
+    pub(super) fn decided(&self, decided: &Decided) -> Option<TurnRecord> {
         let mut talk = self.lock();
-        talk.questions.retain(|question| question.call_id != *call_id);
+        talk.questions.retain(|question| question.call_id != decided.call_id);
         if talk.running.is_some() {
             // The turn that runs has its own record, and looks here when it is done.
-            talk.decided_early.push((call_id.clone(), response.clone()));
+            talk.decided_early.push(decided.clone());
         }
         let record = talk.turns.last_mut()?;
-        record.turn.decided(call_id, response.clone()).then(|| record.clone())
+        record.decided(decided.clone()).then(|| record.clone())
     }
 }
 
@@ -129,8 +138,8 @@ impl Talk {
 
     /// Takes what was decided while a turn ran into its record.
     pub(super) fn settle(&mut self, record: &mut TurnRecord) {
-        for (call_id, response) in self.decided_early.drain(..) {
-            record.turn.decided(&call_id, response);
+        for decided in self.decided_early.drain(..) {
+            record.decided(decided);
         }
     }
 
@@ -154,7 +163,8 @@ impl Talk {
                 Told::Text(text) => Event::Text(text.into()),
                 Told::Call(call) => Event::Call(Arc::new(call)),
                 Told::Answer(id, response) => {
-                    Event::Answered { id: id.into(), response: response.clone(), gates: None }
+                    let gates = record.gates_of(&id);
+                    Event::Answered { id: id.into(), response: response.clone(), gates }
                 }
             });
         }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Outcome, ToolError, ToolResponse, Usage};
-use quarterdeck_runtime::gates::Trace;
 use quarterdeck_runtime::{Answer, Asking, Session, TurnStart, random_hex};
 
 use super::begin::{started, with_notes};
-use super::conversation::{Conversation, Seat};
+use super::conversation::{Conversation, Decided, Seat};
 use super::drive::Drive;
 use super::event::{Event, Failure};
 use super::history::TurnRecord;
@@ -15,13 +14,6 @@ use super::live::Reader;
 use super::prepared::Prepared;
 use super::{Address, Decision, Inner, Refusal, TextAgent, Visitor};
 use crate::turn::Ending;
-
-/// What a person's word has come to.
-pub(super) struct Decided {
-    call_id: Arc<str>,
-    response: Arc<ToolResponse>,
-    gates: Option<Arc<Trace>>,
-}
 
 impl TextAgent {
     /// A person's word about calls that wait for it. The turn goes on where it was suspended.
@@ -77,20 +69,20 @@ impl Inner {
         decision: &Decision,
     ) -> Decided {
         let answer = session.answer_confirmation(&decision.token, decision.answer()).await;
-        let (call_id, response) = (answer.call_id.clone(), answer.response.clone());
-        let gates = answer.trace.clone().map(Arc::new);
+        let decided = Decided::from(&answer);
+        let response = &decided.response;
         // A question that is still open, or that somebody else is answering, has no outcome yet. One that nobody answered
         // in time has: without it the turn would wait for ever.
         let is_open = session.question_of(&decision.token).await.is_ok_and(|open| open.is_some());
         if let Some(conversation) = conversation
-            && (!is_open || is_failure(&response, ErrorType::ConfirmationExpired))
-            && !is_invalid(&response)
-            && let Some(record) = conversation.decided(&call_id, &response)
+            && (!is_open || is_failure(response, ErrorType::ConfirmationExpired))
+            && !is_invalid(response)
+            && let Some(record) = conversation.decided(&decided)
         {
             self.keep(conversation, &record).await;
         }
         answer.delivered();
-        Decided { call_id, response, gates }
+        decided
     }
 
     /// Calls that waited for a person who has now said something else are answered, and their turn is over.
@@ -101,7 +93,7 @@ impl Inner {
                 return;
             };
             for answer in answers {
-                record.turn.decided(&answer.call_id, answer.response.clone());
+                record.decided(Decided::from(&answer));
                 answer.delivered();
             }
             let snapshot = conversation.session.snapshot();
@@ -127,8 +119,11 @@ impl Inner {
         };
         let _ = seat.live.push(started(&seat, &message_id));
         // What was decided apart from the conversation is news to the page that follows it.
-        for (id, response) in waiting.iter().flat_map(|record| record.turn.last_answers()) {
-            let _ = seat.live.push(Event::Answered { id: id.into(), response, gates: None });
+        if let Some(record) = &waiting {
+            for (id, response) in record.turn.last_answers() {
+                let gates = record.gates_of(&id);
+                let _ = seat.live.push(Event::Answered { id: id.into(), response, gates });
+            }
         }
         let mut is_news = waiting.is_some();
         for decision in decisions {
@@ -166,6 +161,16 @@ impl Inner {
             }
         };
         Drive::new(self, seat, connection, record, prepared).run().await;
+    }
+}
+
+impl From<&Answer> for Decided {
+    fn from(answer: &Answer) -> Self {
+        Self {
+            call_id: answer.call_id.clone(),
+            response: answer.response.clone(),
+            gates: answer.trace.clone().map(Arc::new),
+        }
     }
 }
 

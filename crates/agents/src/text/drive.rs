@@ -168,8 +168,9 @@ impl Drive {
 
     fn answered(&mut self, place: usize, id: &str, response: Arc<ToolResponse>, trace: Option<Trace>) {
         let gates = trace.map(Arc::new);
-        self.tell(Event::Answered { id: id.into(), response: response.clone(), gates });
+        self.tell(Event::Answered { id: id.into(), response: response.clone(), gates: gates.clone() });
         self.record.turn.answered(place, response);
+        self.record.went_through(id, gates);
     }
 
     /// Whether a tool has blocked the client, and what they were told. A blocked client does not reach a model.

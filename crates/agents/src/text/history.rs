@@ -1,11 +1,14 @@
 //! What was said, turn by turn, in the store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quarterdeck_contracts::{ChatMessage, Commit, Scan, Store, StoreError, Table, sha256};
+use quarterdeck_runtime::gates::Trace;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::conversation::Decided;
 use crate::prompt::tokens;
 use crate::turn::Turn;
 
@@ -30,6 +33,9 @@ pub(super) struct TurnRecord {
     pub(super) said: String,
     pub(super) at_ms: u64,
     pub(super) turn: Turn,
+    /// What the gates said about its calls, for whoever looks at it later.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) gates: BTreeMap<Arc<str>, Arc<Trace>>,
     /// The person had the answer made anew. What it did stays done, but it is not part of the conversation any more.
     #[serde(default)]
     pub(super) is_replaced: bool,
@@ -39,6 +45,28 @@ impl TurnRecord {
     /// Whether a message with this key has begun it.
     pub(super) fn is_of(&self, key: &str) -> bool {
         self.key.as_deref() == Some(key)
+    }
+
+    /// A person's word about a call has come to something. Whether the call waited for it.
+    pub(super) fn decided(&mut self, decided: Decided) -> bool {
+        let Decided { call_id, response, gates } = decided;
+        let waited = self.turn.decided(&call_id, response);
+        if waited {
+            self.went_through(&call_id, gates);
+        }
+        waited
+    }
+
+    /// What the gates said about a call.
+    pub(super) fn gates_of(&self, id: &str) -> Option<Arc<Trace>> {
+        self.gates.get(id).cloned()
+    }
+
+    /// A call has been answered, and these gates have said something about it.
+    pub(super) fn went_through(&mut self, id: &str, gates: Option<Arc<Trace>>) {
+        if let Some(gates) = gates {
+            self.gates.insert(id.into(), gates);
+        }
     }
 
     /// Roughly what it takes in a model's window.

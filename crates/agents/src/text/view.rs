@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::ToolResponse;
 use quarterdeck_runtime::PendingEnd;
+use quarterdeck_runtime::gates::Trace;
 
 use super::conversation::Conversation;
 use super::{Address, Refusal, TextAgent, Visitor};
@@ -44,8 +45,15 @@ pub struct TurnView {
 pub enum Part {
     /// Words.
     Text(String),
-    /// A call, and what it came to.
-    Call(ShownCall, Option<Arc<ToolResponse>>),
+    /// A call.
+    Call {
+        /// The call.
+        call: ShownCall,
+        /// What it came to.
+        answer: Option<Arc<ToolResponse>>,
+        /// What the gates said about it.
+        gates: Option<Arc<Trace>>,
+    },
 }
 
 impl TextAgent {
@@ -72,10 +80,13 @@ impl Conversation {
                 match told {
                     Told::Round => {}
                     Told::Text(text) => parts.push(Part::Text(text.to_owned())),
-                    Told::Call(call) => parts.push(Part::Call(call, None)),
+                    Told::Call(call) => {
+                        let gates = record.gates_of(&call.id);
+                        parts.push(Part::Call { call, answer: None, gates });
+                    }
                     Told::Answer(id, response) => {
                         let of = parts.iter_mut().find_map(|part| match part {
-                            Part::Call(call, answer) if call.id == id => Some(answer),
+                            Part::Call { call, answer, .. } if call.id == id => Some(answer),
                             _ => None,
                         });
                         if let Some(answer) = of {

@@ -1,12 +1,14 @@
 //! `/api/sessions/{id}`: a conversation of the caller's own.
 
+use std::iter;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use quarterdeck_agents::text::{Address, Part, SessionView, TurnView};
-use quarterdeck_contracts::{CallArguments, ErrorType, Outcome};
+use quarterdeck_agents::turn::ShownCall;
+use quarterdeck_contracts::{CallArguments, ErrorType, Outcome, ToolResponse};
 use serde_json::{Value, json};
 
 use super::openapi::{Operation, reference};
@@ -14,6 +16,7 @@ use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input::Id;
+use crate::stream::ui;
 
 pub(super) async fn get(
     State(app): State<Arc<App>>,
@@ -60,23 +63,30 @@ fn messages(turn: &TurnView) -> Vec<Value> {
         let parts = json!([{ "type": "text", "text": turn.said }]);
         messages.push(json!({ "id": id, "role": "user", "parts": parts, "metadata": { "at": turn.at_ms } }));
     }
-    let parts: Vec<Value> = turn.parts.iter().map(part).collect();
+    let parts: Vec<Value> = turn.parts.iter().flat_map(parts).collect();
     messages.push(json!({ "id": turn.message_id, "role": "assistant", "parts": parts }));
     messages
 }
 
-fn part(part: &Part) -> Value {
-    let (call, answer) = match part {
-        Part::Text(text) => return json!({ "type": "text", "text": text, "state": "done" }),
-        Part::Call(call, answer) => (call, answer),
-    };
+/// A part as the stream has told it: a call, and after it what the gates said.
+fn parts(part: &Part) -> Vec<Value> {
+    match part {
+        Part::Text(text) => vec![json!({ "type": "text", "text": text, "state": "done" })],
+        Part::Call { call, answer, gates } => {
+            let gates = gates.as_deref().map(|gates| ui::gates_part(&call.id, gates));
+            iter::once(tool_part(call, answer.as_deref())).chain(gates).collect()
+        }
+    }
+}
+
+fn tool_part(call: &ShownCall, answer: Option<&ToolResponse>) -> Value {
     let input = match &call.call.arguments {
         CallArguments::Json(input) => input.clone(),
         CallArguments::Broken(text) => json!(text),
     };
     let mut part =
         json!({ "type": "dynamic-tool", "toolName": call.call.name, "toolCallId": call.id, "input": input });
-    match answer.as_deref().map(|answer| (&answer.outcome, answer)) {
+    match answer.map(|answer| (&answer.outcome, answer)) {
         None => part["state"] = "input-available".into(),
         Some((Outcome::Success(_), answer)) => {
             part["state"] = "output-available".into();

@@ -217,8 +217,13 @@ fn answered(id: &str, response: &ToolResponse, out: &mut Vec<u8>) {
 /// What the gates said about a call: a part of its own, because the envelope is the same for whoever called.
 fn went_through(id: &str, gates: Option<&Trace>, out: &mut Vec<u8>) {
     if let Some(gates) = gates {
-        data("gates", Some(id), json!({ "toolCallId": id, "gates": gates.explained() }), out);
+        write_json(out, &gates_part(id, gates));
     }
+}
+
+/// The part, as the stream and a conversation that is looked at later have it.
+pub(crate) fn gates_part(id: &str, gates: &Trace) -> Value {
+    json!({ "type": "data-gates", "id": id, "data": { "toolCallId": id, "gates": gates.explained() } })
 }
 
 /// The error part has one text, so what a program wants to know is JSON in it.

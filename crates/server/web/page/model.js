@@ -196,6 +196,7 @@ export function remembered(kept) {
   for (const part of kept.parts ?? []) {
     if (part.type === 'text') message.parts.push({ kind: 'text', text: part.text });
     if (part.type === 'dynamic-tool') message.parts.push(rememberedTool(part));
+    if (part.type === 'data-gates') aboutCall(message, part);
   }
   return message;
 }
