@@ -1,12 +1,17 @@
 //! A provider that is simulated, from the command line.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use expect_test::expect;
-use quarterdeck_testkit::tree;
+use quarterdeck_testkit::{Tree, tree};
+use quarterdeck_websocket::{Limits, Message, upgrade};
+use serde_json::{Value, json};
 
 use crate::terminal::{check, command};
 
@@ -66,4 +71,80 @@ fn it_says_what_it_plays_tells_each_end_and_stops_when_it_is_told_to() {
         0 connections: 0 turns, 0 calls
     "#]]
     .assert_eq(&format!("{}\n{rest}", lines.join("\n")));
+}
+
+#[tokio::test]
+async fn words_are_said_by_the_voice_that_is_installed() {
+    let files = with_a_voice();
+    let path = format!("{}:{}", files.path().display(), std::env::var("PATH").unwrap());
+    let mut child = command(files.path())
+        .args(["simulate", "live", "--listen", "127.0.0.1:0", "--once", "--speech", "espeak"])
+        .args(["--scenario", "scenario.json"])
+        .env("PATH", path)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("simulating Gemini Live on http://").unwrap();
+    let heard = tokio::time::timeout(Duration::from_secs(30), turn(address)).await.unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Three of its samples in base64.
+    let times = heard.matches("0gTSBNIE").count();
+    assert_eq!(times * 8, heard.len(), "the voice and nothing else: {heard:.80}");
+    assert_eq!(times * 3, SAMPLES, "and all of it");
+}
+
+/// Half a second.
+const SAMPLES: usize = 12_000;
+
+/// A program that answers to espeak-ng's name and says one sample, 1234, again and again.
+fn with_a_voice() -> Tree {
+    let files = tree("");
+    let mut wav = b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0\x01\0".to_vec();
+    for field in [24_000_u32, 48_000] {
+        wav.extend(field.to_le_bytes());
+    }
+    wav.extend(b"\x02\0\x10\0data\xff\xff\xff\xff");
+    wav.extend(1234_i16.to_le_bytes().repeat(SAMPLES));
+    files.write("voice.wav", wav);
+    let program = "#!/bin/sh\n[ \"$1\" = --version ] || cat \"${0%/*}/voice.wav\"\n";
+    files.write("espeak-ng", program);
+    std::fs::set_permissions(files.join("espeak-ng"), Permissions::from_mode(0o755)).unwrap();
+    let turns = json!([{ "begins": "start", "steps": [{ "say": "Good morning." }] }]);
+    let audio = json!({ "partMs": 40, "partsPerFrame": 1, "speed": 0 });
+    files.write("scenario.json", json!({ "turns": turns, "audio": audio }).to_string());
+    files
+}
+
+/// Connects and listens to one turn. The audio, in base64, one piece after the other.
+async fn turn(address: &str) -> String {
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let path = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k";
+    let mut socket = upgrade(stream, address, path, &[], Limits { message: 1 << 20 }).await.unwrap();
+    let config = json!({ "responseModalities": ["AUDIO"] });
+    let setup = json!({ "setup": { "model": "models/any", "generationConfig": config } });
+    socket.send_text(&setup.to_string());
+    socket.flush().await.unwrap();
+    let mut heard = String::new();
+    loop {
+        while let Some(message) = socket.next() {
+            let frame: Value = match message.unwrap() {
+                Message::Text(text) => serde_json::from_str(text).unwrap(),
+                Message::Binary(bytes) => serde_json::from_slice(bytes).unwrap(),
+                _ => continue,
+            };
+            let content = &frame["serverContent"];
+            for part in content["modelTurn"]["parts"].as_array().into_iter().flatten() {
+                heard.push_str(part["inlineData"]["data"].as_str().unwrap());
+            }
+            if content["turnComplete"] == true {
+                return heard;
+            }
+        }
+        socket.fill().await.unwrap();
+    }
 }

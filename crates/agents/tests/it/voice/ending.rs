@@ -89,6 +89,28 @@ async fn a_model_that_says_nothing_more_does_not_keep_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nobody_talks_for_more_than_two_hours() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    for _ in 0..4 * 119 {
+        page.says(Says::Audio(vec![0; 640])).await;
+        tokio::time::sleep(Duration::from_secs(15)).await;
+    }
+    studio.model.sends([heard("Are you still there?"), said("I am."), over()]).await;
+    page.told();
+    assert_eq!(studio.agent.calls(), 1, "a minute before");
+    page.says(Says::Audio(vec![0; 640])).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    page.says(Says::Audio(vec![0; 640])).await;
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    assert_eq!(studio.agent.calls(), 0);
+    let end = "error UNAVAILABLE: This call has become too long. Please call again.\n\
+               end too_long closing=- text=-\nhung up: Over\n";
+    assert_eq!(page.told().trim_start_matches("ping\n"), end);
+    assert_eq!(studio.model.got().lines().last(), Some("1 closed"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_person_hangs_up() {
     let studio = Studio::new();
     let page = studio.on_the_line().await;
