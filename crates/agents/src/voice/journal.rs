@@ -199,6 +199,8 @@ impl Journal {
         }
         let mut notes = notes.to_vec();
         if self.is_open() && !self.said.trim().is_empty() {
+            // Half an answer does not say what it is about.
+            notes.extend(self.done.iter().cloned());
             notes.push("the connection was lost while you were answering; go on from there".into());
         } else if owes_words && !self.is_open() {
             notes.push("the connection was lost before you said anything about it; go on from there".into());

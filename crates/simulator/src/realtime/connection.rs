@@ -1,6 +1,5 @@
 //! One client.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_websocket::{Broken, CloseCode, Limits, Message, WebSocket, knock};
@@ -8,8 +7,9 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::RealtimeSimulator;
 use super::conversation::Conversation;
-use super::{Answer, Books};
+use crate::live::CutAfter;
 
 /// How fast events come: much faster than what is in them is spoken.
 const PACE: Duration = Duration::from_millis(5);
@@ -17,7 +17,7 @@ const PACE: Duration = Duration::from_millis(5);
 const LARGEST: Limits = Limits { message: 16 << 20 };
 
 /// Serves a client until it is gone. What goes wrong on the way is its end.
-pub(super) async fn serve<S>(answers: Arc<[Answer]>, books: Books, stream: S)
+pub(super) async fn serve<S>(simulator: &RealtimeSimulator, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -30,29 +30,46 @@ where
         ("401 Unauthorized", "You didn't provide an API key")
     } else {
         let Ok(mut socket) = waiting.accept(LARGEST).await else { return };
-        books.open().connections += 1;
-        let conversation = Conversation::new(answers, books);
+        let number = {
+            let mut report = simulator.report.open();
+            report.connections += 1;
+            report.connections
+        };
+        let cut = simulator.cut.filter(|cut| cut.connection == number).map(|cut| cut.after);
+        let conversation = Conversation::new(simulator.answers.clone(), simulator.report.clone());
         // A client that is gone is no trouble of ours.
-        let _ = talk(conversation, &mut socket).await;
+        let _ = talk(conversation, &mut socket, cut).await;
         return;
     };
     let _ = waiting.refuse(status, what).await;
 }
 
-async fn talk<S>(mut conversation: Conversation, socket: &mut WebSocket<S>) -> Result<(), Broken>
+/// Talks until either end has had enough, or the connection is to be cut.
+async fn talk<S>(
+    mut conversation: Conversation,
+    socket: &mut WebSocket<S>,
+    cut: Option<CutAfter>,
+) -> Result<(), Broken>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut next = Instant::now();
-    let mut sent = 0_u64;
+    let (mut sent, mut received) = (0, 0);
     loop {
         for mut event in conversation.out.drain(..) {
+            if cut == Some(CutAfter::Sent(sent)) {
+                return socket.flush().await;
+            }
             sent += 1;
             event["event_id"] = format!("event_{sent}").into();
             socket.send_text(&event.to_string());
         }
         socket.flush().await?;
         while let Some(message) = socket.next() {
+            if cut == Some(CutAfter::Received(received)) {
+                return Ok(());
+            }
+            received += usize::from(matches!(message, Ok(Message::Text(_))));
             match message {
                 Ok(Message::Text(text)) => match serde_json::from_str::<Value>(text) {
                     Ok(event) => conversation.take(&event),

@@ -2,7 +2,6 @@
 //! `out`.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -10,15 +9,17 @@ use super::ears::{Change, Ears};
 use super::events::error;
 use super::report::{CallReport, MOST};
 use super::response::Response;
-use super::{Answer, Books};
+use super::{Answer, Answers, Books};
 
 /// Samples in a millisecond.
 const PER_MILLISECOND: usize = 24;
 
 /// One conversation.
 pub(super) struct Conversation {
-    answers: Arc<[Answer]>,
+    answers: Answers,
     given: usize,
+    /// What was written last.
+    read: String,
     books: Books,
     ears: Ears,
     is_configured: bool,
@@ -44,11 +45,12 @@ enum Stage {
 }
 
 impl Conversation {
-    pub(super) fn new(answers: Arc<[Answer]>, books: Books) -> Self {
+    pub(super) fn new(answers: Answers, books: Books) -> Self {
         let created = json!({ "type": "session.created", "session": { "type": "realtime", "tools": [] } });
         Self {
             answers,
             given: 0,
+            read: String::new(),
             books,
             ears: Ears::default(),
             is_configured: false,
@@ -166,6 +168,7 @@ impl Conversation {
                 let texts = item["content"].as_array().into_iter().flatten();
                 let texts: String = texts.filter_map(|part| part["text"].as_str()).collect();
                 let mut report = self.books.open();
+                self.read.clone_from(&texts);
                 if report.read.len() < MOST {
                     report.read.push(texts);
                 }
@@ -233,22 +236,32 @@ impl Conversation {
             call.stage = Stage::SpokenOf;
             Response::say(id, item, &call.then)
         } else {
-            self.given += 1;
-            match self.answers.clone().get(self.given - 1) {
+            match self.next_answer() {
                 None => Response::say(id, item, "I have nothing more to say."),
-                Some(Answer::Say(text)) => Response::say(id, item, text),
+                Some(Answer::Say(text)) => Response::say(id, item, &text),
                 Some(Answer::Call { name, arguments, then }) => {
                     let call = self.id("call");
                     let report = CallReport { id: call.clone(), name: name.clone(), outputs: Vec::new() };
                     self.books.open().calls.push(report);
                     self.calls.push(Call { id: call.clone(), then: then.clone(), stage: Stage::Waits });
-                    Response::call(id, item, &call, name, &arguments.to_string())
+                    Response::call(id, item, &call, &name, &arguments.to_string())
                 }
             }
         };
         let created = json!({ "id": response.id, "object": "realtime.response", "status": "in_progress" });
         self.out.push_back(json!({ "type": "response.created", "response": created }));
         self.response = Some(response);
+    }
+
+    fn next_answer(&mut self) -> Option<Answer> {
+        self.given += 1;
+        match &self.answers {
+            Answers::InOrder(answers) => answers.get(self.given - 1).cloned(),
+            Answers::To(answers) => {
+                let fitting = answers.iter().find(|(words, _)| self.read.contains(words.as_str()));
+                fitting.map(|(_, answer)| answer.clone())
+            }
+        }
     }
 
     fn cancel(&mut self, reason: &str) {

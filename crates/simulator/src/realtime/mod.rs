@@ -1,8 +1,8 @@
 //! The provider's side of OpenAI Realtime, as much of it as a client has to get right: who may speak, and which results
 //! belong to which calls.
 //!
-//! A [`RealtimeSimulator`] serves connections on any stream and gives [`Answer`]s in their order. Its [`Report`] says what
-//! a client has done wrong.
+//! A [`RealtimeSimulator`] serves connections on any stream and gives [`Answer`]s, in their order or to the words that are
+//! written to it. Its [`Report`] says what a client has done wrong.
 
 mod connection;
 mod conversation;
@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::report::{CallReport, Report};
+use crate::live::Cut;
 
 /// What the model does when it is its turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,19 +38,45 @@ pub enum Answer {
 /// OpenAI Realtime, simulated. Clones share the report.
 #[derive(Debug, Clone)]
 pub struct RealtimeSimulator {
-    answers: Arc<[Answer]>,
+    answers: Answers,
+    cut: Option<Cut>,
     report: Books,
+}
+
+/// Which answer is given.
+#[derive(Debug, Clone)]
+enum Answers {
+    /// One after the other.
+    InOrder(Arc<[Answer]>),
+    /// The first whose words are in what was written last.
+    To(Arc<[(String, Answer)]>),
 }
 
 impl RealtimeSimulator {
     /// Gives these answers, in every conversation from the first on. After the last one it says that it has no more.
     pub fn new(answers: impl Into<Arc<[Answer]>>) -> Self {
-        Self { answers: answers.into(), report: Books::default() }
+        Self::giving(Answers::InOrder(answers.into()))
     }
 
-    /// Serves one connection, from the handshake until it is closed.
+    /// Answers what is written, by the words in it. It remembers nothing from one connection to the next: who tells it
+    /// the same again is answered the same again, which is what a forgetful model does.
+    pub fn answering<'a>(answers: impl IntoIterator<Item = (&'a str, Answer)>) -> Self {
+        let answers = answers.into_iter().map(|(words, answer)| (words.to_owned(), answer));
+        Self::giving(Answers::To(answers.collect()))
+    }
+
+    fn giving(answers: Answers) -> Self {
+        Self { answers, cut: None, report: Books::default() }
+    }
+
+    /// Cuts a connection in the middle.
+    pub fn with_cut(self, cut: Cut) -> Self {
+        Self { cut: Some(cut), ..self }
+    }
+
+    /// Serves one connection, from the handshake until it is closed or cut.
     pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S) {
-        connection::serve(self.answers.clone(), self.report.clone(), stream).await;
+        connection::serve(self, stream).await;
     }
 
     /// What has happened so far.

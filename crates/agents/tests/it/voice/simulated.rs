@@ -197,32 +197,71 @@ impl Dial for RealtimePipe {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn another_provider_behind_the_same_trait_calls_the_same_tools() {
+/// The other provider, which forgets everything when its connection is lost.
+fn realtime(simulator: RealtimeSimulator) -> Studio {
+    let config = OpenAiRealtimeConfig {
+        base_url: "wss://simulator".into(),
+        ..OpenAiRealtimeConfig::new("no key is needed")
+    };
+    let model = OpenAiRealtime::new(config).unwrap().with_dialer(Arc::new(RealtimePipe(simulator)));
+    Studio::spoken_with(Arc::new(model))
+}
+
+/// Greets, books and thanks.
+fn realtime_answers() -> RealtimeSimulator {
     let book = Answer::Call {
         name: "book".into(),
         arguments: json!({ "what": "room" }),
         then: "It is booked.".into(),
     };
-    let simulator = RealtimeSimulator::new([Answer::Say("Hello.".into()), book]);
-    let config = OpenAiRealtimeConfig {
-        base_url: "wss://simulator".into(),
-        ..OpenAiRealtimeConfig::new("no key is needed")
-    };
-    let model = OpenAiRealtime::new(config).unwrap().with_dialer(Arc::new(RealtimePipe(simulator.clone())));
-    let studio = Studio::spoken_with(Arc::new(model));
+    let say = |text: &str| Answer::Say(text.into());
+    RealtimeSimulator::answering([
+        ("Good day", say("Hello.")),
+        ("thanks", say("You are welcome.")),
+        ("room", book),
+        ("go on from there", say("Where was I?")),
+    ])
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_provider_behind_the_same_trait_calls_the_same_tools() {
+    let simulator = realtime_answers();
+    let studio = realtime(simulator.clone());
     let page = studio.calls(Opening::default()).await;
-    page.writes("Good day").await;
-    pass(Duration::from_secs(5)).await;
-    page.says(Says::Drained).await;
-    page.writes("Book the room").await;
-    pass(Duration::from_secs(5)).await;
-    let (told, report) = (page.told(), simulator.report());
+    let told = converse(&studio, &page).await;
+    let report = simulator.report();
     assert!(told.starts_with("ready openai/gpt-realtime-2.1 resumed=false\n"), "{told}");
     assert_eq!(studio.runs("book"), 1, "{told}\n{report:#?}");
     assert!(said(&told).contains("Hello.") && said(&told).contains("It is booked."), "{told}\n{report:#?}");
-    assert_eq!(told.matches("turn complete").count(), 2, "{told}");
+    assert_eq!(told.matches("turn complete").count(), 3, "{told}");
     assert!(report.faults.is_empty(), "{report:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_provider_cut_at_every_event_goes_on_and_does_nothing_twice() {
+    let mut cuts = 0;
+    for count in 0.. {
+        let mut is_cut = false;
+        for after in [CutAfter::Sent(count), CutAfter::Received(count)] {
+            let simulator = realtime_answers().with_cut(Cut { connection: 1, after });
+            let studio = realtime(simulator.clone());
+            let page = studio.calls(Opening::default()).await;
+            let told = converse(&studio, &page).await;
+            let report = simulator.report();
+            let all = format!("cut {after:?}\n{told}\n{report:#?}");
+            assert!(report.faults.is_empty(), "{all}");
+            assert_eq!(studio.runs("book"), 1, "{all}");
+            assert!(said(&told).contains("booked"), "the booking is answered: {all}");
+            assert_eq!(told.matches("turn complete").count(), 3, "the call goes on: {all}");
+            assert!(report.calls.iter().all(|call| call.outputs.len() <= 1), "{all}");
+            is_cut |= report.connections > 1;
+            cuts += usize::from(report.connections > 1);
+        }
+        if count > 0 && !is_cut {
+            break;
+        }
+    }
+    assert!(cuts > 40, "only {cuts} cuts");
 }
 
 /// A tone as loud as a voice, or silence, in pieces of 20 ms.

@@ -1,9 +1,11 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
 
 fn conversation(answers: Vec<Answer>) -> Conversation {
-    let mut conversation = Conversation::new(answers.into(), Books::default());
+    let mut conversation = Conversation::new(Answers::InOrder(answers.into()), Books::default());
     conversation.take(&json!({"type": "session.update", "session": {"type": "realtime"}}));
     assert_eq!(kinds(&mut conversation), ["session.created", "session.updated"]);
     conversation
@@ -111,11 +113,11 @@ fn settings_that_the_provider_does_not_take_are_refused() {
         json!({"type": "realtime", "tools": [{"type": "function", "function": {"name": "tide"}}]}),
         json!({"type": "realtime", "audio": {"input": {"format": {"type": "audio/pcm", "rate": 16_000}}}}),
     ] {
-        let mut conversation = Conversation::new(Arc::new([]), Books::default());
+        let mut conversation = Conversation::new(Answers::InOrder(Arc::new([])), Books::default());
         conversation.take(&json!({"type": "session.update", "session": session}));
         assert_eq!(kinds(&mut conversation), ["session.created", "error"], "{session}");
     }
-    let mut conversation = Conversation::new(Arc::new([]), Books::default());
+    let mut conversation = Conversation::new(Answers::InOrder(Arc::new([])), Books::default());
     conversation.take(&respond());
     conversation.take(&Value::Null);
     assert_eq!(faults(&conversation).len(), 3);
