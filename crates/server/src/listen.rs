@@ -25,6 +25,8 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 const LARGEST_HEAD: usize = 64 << 10;
 /// How many headers it may have.
 const MOST_HEADERS: usize = 100;
+/// How many bytes may wait in the system before they are sent: a third of a second of audio.
+const MOST_UNSENT: u32 = 16 << 10;
 
 /// Serves until `stop` ends, then lets answers that are being written finish for as long as the settings say.
 pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
@@ -72,9 +74,17 @@ type Accepted = (TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit);
 async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> io::Result<Accepted> {
     let permit = room.clone().acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
-    // Tokens are small and must not wait for company.
-    stream.set_nodelay(true)?;
+    suit(&stream)?;
     Ok((stream, peer, permit))
+}
+
+/// Words and audio are small, are wanted at once, and can be taken back until they are under way.
+fn suit(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    // On a slow network the system would hold megabytes, and a person who interrupts would hear them out.
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    socket2::SockRef::from(stream).set_tcp_notsent_lowat(MOST_UNSENT)?;
+    Ok(())
 }
 
 async fn connection(router: Router, stream: TcpStream, peer: SocketAddr, mut drain: watch::Receiver<bool>) {
@@ -109,4 +119,26 @@ async fn connection(router: Router, stream: TcpStream, peer: SocketAddr, mut dra
 async fn asked_to_drain(drain: &mut watch::Receiver<bool>) {
     // A sender that is gone has stopped too.
     let _ = drain.wait_for(|draining| *draining).await;
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use tokio::net::TcpSocket;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_cannot_be_sent_yet_stays_where_it_can_be_taken_back() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let page = TcpSocket::new_v4().unwrap();
+        page.set_recv_buffer_size(4 << 10).unwrap();
+        let _page = page.connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        suit(&stream).unwrap();
+        let mut taken = 0;
+        while tokio::time::timeout(Duration::from_millis(200), stream.writable()).await.is_ok() {
+            taken += stream.try_write(&[0; 1_000]).unwrap_or_default();
+        }
+        assert!(taken < 64 << 10, "the system has taken {taken} bytes that nobody reads");
+    }
 }
