@@ -10,8 +10,9 @@ use super::line::{Gone, HangUp, Line, Told};
 
 /// Past this much that waits for the page, the model is not listened to: it would only wait here instead.
 const CONGESTED: usize = 32 << 10;
-/// How long a page may take nothing before audio is thrown away for it, and how much of it is kept.
-const STALLED: Duration = Duration::from_secs(1);
+/// How long a page may take nothing before audio is thrown away for it, and how much of it is kept. A telephone that
+/// changes its network takes nothing for a second or two, and has lost nothing then: the provider waits.
+const STALLED: Duration = Duration::from_secs(3);
 const KEPT_WHEN_STALLED: usize = 8 << 10;
 
 impl Call {

@@ -90,7 +90,7 @@ async fn a_page_that_does_not_read_costs_no_memory_and_loses_only_audio() {
     let (mut page, _) = Page::calling(&world, &world.newcomer().await).await;
     let before = resident();
     page.says(&json!({ "type": "text", "text": "speech 40000000" })).await;
-    for _ in 0..60 {
+    for _ in 0..80 {
         tokio::time::sleep(Duration::from_millis(50)).await;
         other.is_heard().await;
         let grown = resident().saturating_sub(before);
@@ -105,6 +105,6 @@ async fn a_page_that_does_not_read_costs_no_memory_and_loses_only_audio() {
             other => panic!("{other:?}"),
         }
     }
-    assert!((1 << 20..40_000_000).contains(&heard), "what was too old is gone: {heard}");
+    assert!((64 << 10..40_000_000).contains(&heard), "what was too old is gone: {heard}");
     page.is_heard().await;
 }
