@@ -54,11 +54,13 @@ pub(crate) const SPECIAL: [&str; 3] = ["QUARTERDECK_ADMIN_TOKEN", "QUARTERDECK_A
 /// Variables that providers' own tools use.
 const OF_PROVIDERS: [&str; 5] =
     ["GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"];
-/// Variables of the repository's tests and scripts.
-const OF_TESTS: [&str; 5] = [
+/// Variables of the repository's tests and scripts. Whoever has set one for `make` starts the program with it too, and
+/// it must not pass for a misspelt key then.
+pub(super) const OF_SCRIPTS: [&str; 6] = [
     "QUARTERDECK_FIXTURES",
     "QUARTERDECK_IR",
     "QUARTERDECK_KB",
+    "QUARTERDECK_NO_MODEL",
     "QUARTERDECK_PEERS",
     "QUARTERDECK_REQUIRE_CLIENTS",
 ];
@@ -68,7 +70,7 @@ impl Variables {
     pub(crate) fn from_all(all: impl IntoIterator<Item = (String, String)>) -> Self {
         let ours = |name: &str, value: &str| {
             OF_PROVIDERS.contains(&name)
-                || name.starts_with(PREFIX) && !OF_TESTS.contains(&name) && !is_service_link(name, value)
+                || name.starts_with(PREFIX) && !OF_SCRIPTS.contains(&name) && !is_service_link(name, value)
         };
         let set = |(name, value): &(String, String)| ours(name, value) && !value.trim().is_empty();
         Self(all.into_iter().filter(set).collect())

@@ -1,7 +1,10 @@
 //! What cannot be meant is told, all of it at once.
 
+use std::path::Path;
+
 use expect_test::expect;
 
+use super::super::given::{OF_SCRIPTS, SPECIAL};
 use super::{TOKEN, config, refused};
 
 #[test]
@@ -58,10 +61,23 @@ fn what_others_put_into_the_environment_is_not_ours() {
             ("QUARTERDECK_SERVICE_PORT_HTTP", "80"),
             ("QUARTERDECK_PORT", "tcp://10.0.0.1:80"),
             ("QUARTERDECK_PORT_80_TCP_ADDR", "10.0.0.1"),
-            ("QUARTERDECK_FIXTURES", "/fixtures"),
             ("HOME", "/root"),
         ],
     );
+}
+
+#[test]
+fn what_our_own_scripts_look_at_does_not_stop_the_program() {
+    config("", &OF_SCRIPTS.map(|name| (name, "1")));
+    // A script that looks at one more variable must not be the first to find out.
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
+    for script in std::fs::read_dir(scripts).unwrap() {
+        let Ok(text) = std::fs::read_to_string(script.unwrap().path()) else { continue };
+        let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+        for name in words.filter(|word| word.starts_with("QUARTERDECK_") && !word.contains("__")) {
+            assert!(OF_SCRIPTS.contains(&name) || SPECIAL.contains(&name), "{name}");
+        }
+    }
 }
 
 #[test]
