@@ -256,8 +256,8 @@ fn banner(
     ));
     if model.name().starts_with("rehearsal") {
         say(
-            "            the built-in rehearsal answers: it is no language model. Set GEMINI_API_KEY, OPENAI_API_KEY,\n            \
-             OPENAI_BASE_URL or ANTHROPIC_API_KEY and start again for a real one.",
+            "            the built-in rehearsal answers: it is no language model. For a real one, set GEMINI_API_KEY or\n            \
+             ANTHROPIC_API_KEY, or QUARTERDECK_TEXT__MODEL with OPENAI_API_KEY or OPENAI_BASE_URL, and start again.",
         );
     }
     if voice == "simulator" {
