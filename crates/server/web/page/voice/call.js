@@ -32,6 +32,8 @@ export class Call extends EventTarget {
   #isLost = false;
   #isPlaying = false;
   #isThinking = false;
+  /** Whether the agent still owes something: what comes after that is late news. */
+  #isTurnOpen = false;
   /** What still arrives belongs to an answer that nobody wants to hear. */
   #isDeaf = false;
   #isOver = false;
@@ -87,7 +89,8 @@ export class Call extends EventTarget {
   say(text) {
     this.#silence();
     this.#line.send({ type: 'text', text });
-    this.#think();
+    this.#turn(true);
+    this.#tell('state');
   }
 
   /** @param {ToolPart} tool @param {boolean} isApproved */
@@ -154,9 +157,10 @@ export class Call extends EventTarget {
     this.#isPlaying = false;
   }
 
-  #think() {
-    this.#isThinking = true;
-    this.#tell('state');
+  /** Somebody has asked for something, or it is done. @param {boolean} isOpen */
+  #turn(isOpen) {
+    this.#isTurnOpen = isOpen;
+    this.#isThinking = isOpen;
   }
 
   /** @param {any} told */
@@ -167,18 +171,19 @@ export class Call extends EventTarget {
         this.#ready(told);
         break;
       case 'transcript':
-        if (told.role === 'user') {
+        if (told.role === 'user' && !told.late) {
           this.#isDeaf = false;
-          this.#isThinking = true;
+          this.#turn(true);
         }
         captions.said(told.role === 'user' ? 'user' : 'assistant', told.text, told.final === true);
         break;
       case 'tool_call':
+        this.#isTurnOpen = true;
         captions.called(told);
         break;
       case 'tool_result':
         captions.result(told);
-        this.#isThinking = true;
+        this.#isThinking = this.#isTurnOpen;
         break;
       case 'confirmation_request':
         captions.asked(told);
@@ -189,11 +194,11 @@ export class Call extends EventTarget {
       case 'interrupted':
         this.#silence();
         this.#isDeaf = false;
-        this.#isThinking = false;
+        this.#turn(false);
         captions.end();
         break;
       case 'turn_complete':
-        this.#isThinking = false;
+        this.#turn(false);
         captions.end();
         break;
       case 'timeout':
