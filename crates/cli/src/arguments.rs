@@ -5,7 +5,7 @@ pub(crate) mod operating;
 pub(crate) mod serving;
 pub(crate) mod simulating;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -15,6 +15,8 @@ use operating::{
 };
 use serving::{ConfigOptions, ServeOptions};
 use simulating::SimulateCommand;
+
+use crate::config::Site;
 
 /// A tool runtime for agents that people write to and speak to.
 #[derive(Debug, Parser)]
@@ -130,9 +132,16 @@ pub(crate) enum Command {
 /// Where the tool folders are.
 #[derive(Debug, Args)]
 pub(crate) struct ToolsFolder {
-    /// The folder that holds the tool folders
-    #[arg(long = "tools", value_name = "DIR", default_value = "tools")]
-    pub(crate) path: PathBuf,
+    /// The folder that holds the tool folders [default: `tools.folder` of the configuration, or tools]
+    #[arg(long = "tools", value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl ToolsFolder {
+    /// The folder that was typed, or that of the site.
+    pub(crate) fn or<'a>(&'a self, site: &'a Site) -> &'a Path {
+        self.path.as_deref().unwrap_or(&site.folders.tools)
+    }
 }
 
 #[derive(Debug, Args)]

@@ -70,6 +70,14 @@ pub(crate) struct Config {
     pub(crate) present: BTreeSet<String>,
 }
 
+/// What belongs to the place rather than to the server in it: where things are, and the calendars. Every command that
+/// needs a folder looks here, so that all of them mean the same one.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    pub(crate) folders: Folders,
+    pub(crate) calendar: CalendarConfig,
+}
+
 /// A configuration, and where each of its values came from.
 #[derive(Debug)]
 pub(crate) struct Loaded {
@@ -99,7 +107,20 @@ impl Config {
     }
 }
 
+impl Site {
+    /// The site of the working directory. What only a server needs may be missing: its keys and tokens are in its own
+    /// environment, and not in that of whoever reads its audit trail.
+    pub(crate) fn load() -> Result<Self, Problems> {
+        let (variables, options) = (environment::variables(), ServeOptions::default());
+        site(said_by_file(&options, &variables)?, variables)
+    }
+}
+
 fn load(options: &ServeOptions, variables: Variables) -> Result<Loaded, Problems> {
+    merge(said_by_file(options, &variables)?, variables, options)
+}
+
+fn said_by_file(options: &ServeOptions, variables: &Variables) -> Result<Given, Problems> {
     let by_variable = || {
         let path = variables.get(given::CONFIG_FILE)?;
         Some(Which::Named(path.into(), Origin::Variable(given::CONFIG_FILE.into())))
@@ -108,11 +129,29 @@ fn load(options: &ServeOptions, variables: Variables) -> Result<Loaded, Problems
     let which = by_flag.or_else(by_variable).unwrap_or(Which::Usual);
     let mut given = Given::default();
     file::say_file(&which, &mut given).map_err(Problems::new)?;
-    merge(given, variables, options)
+    Ok(given)
 }
 
 /// What the file says, with the environment and the flags over it.
-fn merge(mut given: Given, variables: Variables, options: &ServeOptions) -> Result<Loaded, Problems> {
+fn merge(given: Given, variables: Variables, options: &ServeOptions) -> Result<Loaded, Problems> {
+    let (config, mut reader) = read(given, variables, options);
+    reader.problems.append(&mut reader.unready);
+    match reader.problems.is_empty() {
+        true => Ok(Loaded { config, listing: Listing::new(reader.rows, reader.sections) }),
+        false => Err(Problems::new(reader.problems)),
+    }
+}
+
+/// The same, for whoever does not serve.
+fn site(given: Given, variables: Variables) -> Result<Site, Problems> {
+    let (Config { folders, calendar, .. }, reader) = read(given, variables, &ServeOptions::default());
+    match reader.problems.is_empty() {
+        true => Ok(Site { folders, calendar }),
+        false => Err(Problems::new(reader.problems)),
+    }
+}
+
+fn read(mut given: Given, variables: Variables, options: &ServeOptions) -> (Config, Reader) {
     given.say_variables(&variables);
     for (key, flag, value) in options.said() {
         given.say(key, Value::Words(value.into()), Origin::Flag(flag));
@@ -120,8 +159,5 @@ fn merge(mut given: Given, variables: Variables, options: &ServeOptions) -> Resu
     let mut reader = Reader::new(given, variables);
     let config = Config::read(&mut reader);
     reader.refuse_the_rest();
-    match reader.problems.is_empty() {
-        true => Ok(Loaded { config, listing: Listing::new(reader.rows, reader.sections) }),
-        false => Err(Problems::new(reader.problems)),
-    }
+    (config, reader)
 }

@@ -1,6 +1,7 @@
 //! The `quarterdeck` command: flags, and how the parts are put together.
 
 mod arguments;
+mod calendars;
 mod cases;
 mod commands;
 #[allow(dead_code, unused_imports, reason = "most of it is for the server")]

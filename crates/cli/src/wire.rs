@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
+use quarterdeck_calendar::LocalCalendar;
 use quarterdeck_compiler::{Compilation, Inspectors, NativeInspector, Options, Tree, compile};
 use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{Hosts, NativeHost, Registry};
 use quarterdeck_store::SqliteStore;
 
+use crate::config::Site;
 use crate::{data, environment, report};
 
 pub(crate) use knowledge::{embedder, kb_folder, knowledge, open_file, progress, sources};
@@ -79,6 +80,6 @@ pub(crate) async fn open_trail(data: &Path, store: Arc<SqliteStore>) -> anyhow::
 }
 
 /// The site's calendars.
-pub(crate) fn calendar() -> anyhow::Result<LocalCalendar> {
-    Ok(LocalCalendar::from_config(CalendarConfig::default())?)
+pub(crate) fn calendar(site: &Site) -> anyhow::Result<LocalCalendar> {
+    Ok(LocalCalendar::from_config(site.calendar.clone())?)
 }

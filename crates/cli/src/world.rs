@@ -60,30 +60,32 @@ impl World {
             kb = records(&given.kb)?;
         }
         let mode = case.mode.unwrap_or(Mode::Text);
-        Self::new(mode, clock, store, base(kb)?, snapshot, false).await.map_err(|error| error.to_string())
+        Self::new(mode, clock, store, Books::of_case(kb)?, snapshot, false)
+            .await
+            .map_err(|error| error.to_string())
     }
 
     /// The world of a guide's examples.
     pub(crate) async fn of_examples(mode: Mode, snapshot: &Arc<Snapshot>) -> anyhow::Result<Self> {
         let clock = Arc::new(StoppedClock(EXAMPLES.parse::<Timestamp>()?.into()));
-        let kb = base(Vec::new()).map_err(|error| anyhow::anyhow!(error))?;
-        Self::new(mode, clock, Arc::new(MemoryStore::new()), kb, snapshot, false).await
+        let books = Books::of_case(Vec::new()).map_err(|error| anyhow::anyhow!(error))?;
+        Self::new(mode, clock, Arc::new(MemoryStore::new()), books, snapshot, false).await
     }
 
     /// A world for someone at a terminal, who sees what a handler logs and sends.
     pub(crate) async fn at_terminal(
         mode: Mode,
         snapshot: &Arc<Snapshot>,
-        kb: Option<KnowledgeBase>,
+        books: Books,
     ) -> anyhow::Result<Self> {
-        Self::new(mode, Arc::new(SystemClock), Arc::new(MemoryStore::new()), kb, snapshot, true).await
+        Self::new(mode, Arc::new(SystemClock), Arc::new(MemoryStore::new()), books, snapshot, true).await
     }
 
     async fn new(
         mode: Mode,
         clock: Arc<dyn Clock>,
         store: Arc<dyn Store>,
-        kb: Option<KnowledgeBase>,
+        books: Books,
         snapshot: &Arc<Snapshot>,
         speaks: bool,
     ) -> anyhow::Result<Self> {
@@ -97,8 +99,8 @@ impl World {
             policy,
             clock,
             audit: trail.clone(),
-            calendar: Some(Arc::new(LocalCalendar::from_config(CalendarConfig::default())?)),
-            knowledge: kb.map(|kb| Arc::new(kb) as _),
+            calendar: Some(Arc::new(books.calendar)),
+            knowledge: books.kb.map(|kb| Arc::new(kb) as _),
             watch: speaks.then(|| Arc::new(|text: &str| say(text)) as _),
             ..Parts::new(store)
         });
@@ -166,8 +168,20 @@ fn records(given: &[Value]) -> Result<Vec<KnowledgeRecord>, String> {
     }
 }
 
-fn base(records: Vec<KnowledgeRecord>) -> Result<Option<KnowledgeBase>, String> {
-    KnowledgeBase::from_records(records, None, None).map(Some).map_err(|error| error.to_string())
+/// What handlers look things up in.
+pub(crate) struct Books {
+    pub(crate) kb: Option<KnowledgeBase>,
+    pub(crate) calendar: LocalCalendar,
+}
+
+impl Books {
+    /// Those of a case. It must come to the same on every machine, so what the site has configured does not count.
+    fn of_case(records: Vec<KnowledgeRecord>) -> Result<Self, String> {
+        let kb = KnowledgeBase::from_records(records, None, None).map_err(|error| error.to_string())?;
+        let calendar =
+            LocalCalendar::from_config(CalendarConfig::default()).map_err(|error| error.to_string())?;
+        Ok(Self { kb: Some(kb), calendar })
+    }
 }
 
 fn taken(answer: Answer) -> Arc<ToolResponse> {

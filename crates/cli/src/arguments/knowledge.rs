@@ -1,18 +1,26 @@
 //! What can be typed about the knowledge base.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Format;
 use super::operating::DataFolder;
+use crate::config::Site;
 
 /// Where the records are.
 #[derive(Debug, Args)]
 pub(crate) struct KbFolder {
-    /// The folder that holds the records
-    #[arg(id = "kb", long = "kb", value_name = "DIR", default_value = "kb")]
-    pub(crate) path: PathBuf,
+    /// The folder that holds the records [default: `kb.folder` of the configuration, or kb]
+    #[arg(id = "kb", long = "kb", value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl KbFolder {
+    /// The folder that was typed, or that of the site.
+    pub(crate) fn or<'a>(&'a self, site: &'a Site) -> &'a Path {
+        self.path.as_deref().unwrap_or(&site.folders.kb)
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,19 +1,27 @@
 //! What operators can type.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
 use super::Format;
+use crate::config::Site;
 use crate::times::parse_time;
 
 /// Where state is kept.
 #[derive(Debug, Args)]
 pub(crate) struct DataFolder {
-    /// The folder that holds the store and the audit trail
-    #[arg(id = "data", long = "data", value_name = "DIR", default_value = ".quarterdeck")]
-    pub(crate) path: PathBuf,
+    /// The folder that holds the store and the audit trail [default: `data.folder` of the configuration, or .quarterdeck]
+    #[arg(id = "data", long = "data", value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl DataFolder {
+    /// The folder that was typed, or that of the site.
+    pub(crate) fn or<'a>(&'a self, site: &'a Site) -> &'a Path {
+        self.path.as_deref().unwrap_or(&site.folders.data)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -269,18 +277,18 @@ pub(crate) enum CalendarCommand {
 pub(crate) struct CalendarImportOptions {
     /// The file
     pub(crate) file: PathBuf,
-    /// Which calendar they go to
-    #[arg(long, value_name = "NAME", default_value = "primary")]
-    pub(crate) calendar: String,
+    /// Which calendar they go to [default: the first of `calendar.calendars`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) calendar: Option<String>,
     #[command(flatten)]
     pub(crate) data: DataFolder,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CalendarExportOptions {
-    /// Which calendar
-    #[arg(long, value_name = "NAME", default_value = "primary")]
-    pub(crate) calendar: String,
+    /// Which calendar [default: the first of `calendar.calendars`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) calendar: Option<String>,
     /// A new file to write to [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

@@ -3,12 +3,15 @@
 use quarterdeck_contracts::Store;
 
 use crate::arguments::operating::BackupOptions;
+use crate::config::Site;
 use crate::output::check_new;
 use crate::terminal::say;
 use crate::{Verdict, data, wire};
 
 pub(crate) fn run(options: &BackupOptions) -> anyhow::Result<Verdict> {
-    let store = wire::find_store(&options.data.path)?;
+    let site = Site::load()?;
+    let data = options.data.or(&site);
+    let store = wire::find_store(data)?;
     check_new(&options.file)?;
     wire::block_on(async {
         store.backup(&options.file).await?;
@@ -18,7 +21,7 @@ pub(crate) fn run(options: &BackupOptions) -> anyhow::Result<Verdict> {
         "{} holds sessions, calls, confirmations, blocks, rate limits, values of tools and the calendar\n\
          it does not hold the audit trail ({}), the tools, the knowledge base and the configuration",
         options.file.display(),
-        data::trail_file(&options.data.path).display(),
+        data::trail_file(data).display(),
     ));
     Ok(Verdict::Fine)
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::arguments::Format;
 use crate::arguments::operating::{BlocksCommand, BlocksLiftOptions, BlocksListOptions, BlocksOptions};
+use crate::config::Site;
 use crate::operator::Operator;
 use crate::terminal::{plain, print, say, titled_table};
 use crate::times::{now_ms, show_ms};
@@ -21,7 +22,8 @@ pub(crate) fn run(options: &BlocksOptions) -> anyhow::Result<Verdict> {
 }
 
 fn list(options: &BlocksListOptions) -> anyhow::Result<Verdict> {
-    let store = wire::find_store(&options.data.path)?;
+    let site = Site::load()?;
+    let store = wire::find_store(options.data.or(&site))?;
     let found = wire::block_on(blocks(&*store, now_ms()))??;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "blocks": found })))?,
@@ -43,7 +45,8 @@ fn row(block: &Block) -> Vec<String> {
 
 async fn lift(options: &BlocksLiftOptions) -> anyhow::Result<Verdict> {
     let client = &options.client;
-    let operator = Operator::at(&options.data.path).await?;
+    let site = Site::load()?;
+    let operator = Operator::at(options.data.or(&site)).await?;
     if !lift_block(&*operator.store(), client, now_ms()).await? {
         say(&format!("{client} is not blocked; `quarterdeck blocks` lists who is"));
         return Ok(Verdict::Problems);

@@ -1,43 +1,45 @@
 //! `quarterdeck build`.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use quarterdeck_compiler::{Compilation, write_artifact};
 
 use super::watch;
 use crate::arguments::{BuildOptions, Format};
+use crate::config::Site;
 use crate::{Verdict, report, terminal, wire};
 
 const ARTIFACT: &str = "tool_registry.json";
 
 pub(crate) fn run(options: &BuildOptions) -> anyhow::Result<Verdict> {
+    let site = Site::load()?;
+    let tools = options.check.tools.or(&site);
+    let path = options.out.clone().unwrap_or_else(|| tools.join(ARTIFACT));
     if options.watch {
-        return watch::run(&options.check.tools.path, &artifact_path(options), || build(options).map(drop));
+        return watch::run(tools, &path, || build(options, tools, &path).map(drop));
     }
-    build(options)
+    build(options, tools, &path)
 }
 
-fn build(options: &BuildOptions) -> anyhow::Result<Verdict> {
-    let tools = &options.check.tools.path;
+fn build(options: &BuildOptions, tools: &Path, path: &Path) -> anyhow::Result<Verdict> {
     let compilation = wire::compile_folder(tools, options.check.deny_lossy)?;
-    let path = artifact_path(options);
     if let Some(artifact) = &compilation.artifact {
-        write_artifact(artifact, &path)?;
+        write_artifact(artifact, path)?;
     }
     match options.check.format {
         Format::Json => {
-            let written = compilation.artifact.is_some().then_some(path.as_path());
+            let written = compilation.artifact.is_some().then_some(path);
             terminal::print(&format!("{:#}\n", report::as_json(&compilation, written)))?;
         }
         Format::Human => {
             report::problems(&compilation, tools);
-            terminal::print(&summary(&compilation, &path))?;
+            terminal::print(&summary(&compilation, path))?;
         }
     }
     Ok(if compilation.artifact.is_some() { Verdict::Fine } else { Verdict::Problems })
 }
 
-fn summary(compilation: &Compilation, path: &std::path::Path) -> String {
+fn summary(compilation: &Compilation, path: &Path) -> String {
     let lines = report::lines(compilation);
     let totals = report::totals(compilation);
     let path = path.display();
@@ -50,8 +52,4 @@ fn summary(compilation: &Compilation, path: &std::path::Path) -> String {
             "{lines}\nno registry: {path} was left as it was\n{totals}; `quarterdeck explain CODE` tells more about each\n"
         ),
     }
-}
-
-fn artifact_path(options: &BuildOptions) -> PathBuf {
-    options.out.clone().unwrap_or_else(|| options.check.tools.path.join(ARTIFACT))
 }

@@ -15,6 +15,7 @@ use crate::arguments::Format;
 use crate::arguments::operating::{
     CalendarCommand, CalendarExportOptions, CalendarImportOptions, CalendarListOptions,
 };
+use crate::config::Site;
 use crate::operator::Operator;
 use crate::output::Output;
 use crate::terminal::{count, plain, print, say, titled_table};
@@ -33,9 +34,9 @@ pub(crate) fn run(command: &CalendarCommand) -> anyhow::Result<Verdict> {
 }
 
 async fn import(options: &CalendarImportOptions) -> anyhow::Result<Verdict> {
-    let calendar = &options.calendar;
-    let site = wire::calendar()?;
-    let known = &site.config().calendars;
+    let site = Site::load()?;
+    let known = &site.calendar.calendars;
+    let calendar = named_or_first(&options.calendar, &site);
     if !known.contains(calendar) {
         bail!("there is no calendar {calendar:?}; there are {}", known.join(", "));
     }
@@ -53,7 +54,7 @@ async fn import(options: &CalendarImportOptions) -> anyhow::Result<Verdict> {
         ));
         return Ok(Verdict::Problems);
     }
-    let operator = Operator::at_new(&options.data.path).await?;
+    let operator = Operator::at_new(options.data.or(&site)).await?;
     let store = operator.store();
     let overlay = Overlay::new(store.clone());
     found.write_to(&overlay).await?;
@@ -65,6 +66,12 @@ async fn import(options: &CalendarImportOptions) -> anyhow::Result<Verdict> {
     operator.did("import_calendar", json!({ "calendar": calendar, "file": file, "events": events })).await?;
     say(&format!("{} taken into {calendar}; those with the same UID were replaced", count(events, "event")));
     Ok(if skipped > 0 { Verdict::Problems } else { Verdict::Fine })
+}
+
+/// Bookings that name no calendar go to the first, and so does what comes from a file.
+fn named_or_first<'a>(named: &'a Option<String>, site: &'a Site) -> &'a String {
+    // A configuration without a calendar is refused when it is read.
+    named.as_ref().unwrap_or_else(|| &site.calendar.calendars[0])
 }
 
 /// A file is refused for its size before it is in memory.
@@ -80,9 +87,11 @@ fn read(path: &Path) -> anyhow::Result<String> {
 }
 
 async fn export(options: &CalendarExportOptions) -> anyhow::Result<Verdict> {
-    let store = wire::find_store(&options.data.path)?;
+    let site = Site::load()?;
+    let store = wire::find_store(options.data.or(&site))?;
     let mut out = Output::to(options.out.as_deref())?;
-    let rows = wire::calendar()?.rows(&options.calendar, &Overlay::new(store)).await?;
+    let calendar = named_or_first(&options.calendar, &site);
+    let rows = wire::calendar(&site)?.rows(calendar, &Overlay::new(store)).await?;
     out.write_all(to_ics(&rows).as_bytes())?;
     out.finish()?;
     if let Some(file) = &options.out {
@@ -97,13 +106,14 @@ async fn list(options: &CalendarListOptions) -> anyhow::Result<Verdict> {
         Some(to) => to,
         None => from.checked_add(SignedDuration::from_hours(7 * 24))?,
     };
-    let store = wire::find_store(&options.data.path)?;
+    let site = Site::load()?;
+    let store = wire::find_store(options.data.or(&site))?;
     let query = EventQuery {
         time_min: from.to_string(),
         time_max: to.to_string(),
         calendars: options.calendar.iter().cloned().collect(),
     };
-    let events = wire::calendar()?.events(query, Arc::new(Overlay::new(store))).await?;
+    let events = wire::calendar(&site)?.events(query, Arc::new(Overlay::new(store))).await?;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "events": events })))?,
         Format::Human if events.is_empty() => say(&format!("nothing stands between {from:.0} and {to:.0}")),

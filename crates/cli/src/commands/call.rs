@@ -10,12 +10,14 @@ use quarterdeck_runtime::{Call, parse_arguments};
 use serde_json::{Value, json};
 
 use crate::arguments::{CallOptions, ModeChoice};
+use crate::config::Site;
 use crate::terminal::{print, say};
-use crate::world::{Came, World};
+use crate::world::{Books, Came, World};
 use crate::{Verdict, wire};
 
 pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
-    let Some(registry) = wire::load_folder(&options.tools.path)? else { return Ok(Verdict::Problems) };
+    let site = Site::load()?;
+    let Some(registry) = wire::load_folder(options.tools.or(&site))? else { return Ok(Verdict::Problems) };
     let snapshot = registry.snapshot();
     let id = options.tool.replace('-', "_");
     if snapshot.find(&id).is_none() {
@@ -31,13 +33,10 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
     };
     let answer = options.confirm.then_some(ConfirmationAnswer::Approve);
     let Came { response, gates } = wire::block_on(async {
-        let kb = options
-            .kb
-            .path
-            .is_dir()
-            .then(|| wire::knowledge(&options.kb.path, &options.data.path))
-            .transpose()?;
-        let mut world = World::at_terminal(mode, &snapshot, kb).await?;
+        let folder = options.kb.or(&site);
+        let kb = folder.is_dir().then(|| wire::knowledge(folder, options.data.or(&site))).transpose()?;
+        let mut world =
+            World::at_terminal(mode, &snapshot, Books { kb, calendar: wire::calendar(&site)? }).await?;
         anyhow::Ok(world.call(Call::new(&id, args), answer).await)
     })??;
     if options.explain {

@@ -1,10 +1,12 @@
 //! `quarterdeck check`.
 
 use crate::arguments::{CheckOptions, Format};
+use crate::config::Site;
 use crate::{Verdict, report, terminal, wire};
 
 pub(crate) fn run(options: &CheckOptions) -> anyhow::Result<Verdict> {
-    let tools = &options.tools.path;
+    let site = Site::load()?;
+    let tools = options.tools.or(&site);
     let compilation = wire::compile_folder(tools, options.deny_lossy)?;
     match options.format {
         Format::Json => terminal::print(&format!("{:#}\n", report::as_json(&compilation, None)))?,

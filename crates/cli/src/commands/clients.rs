@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::arguments::Format;
 use crate::arguments::operating::{ClientsCommand, ClientsEraseOptions, ClientsListOptions, ClientsOptions};
+use crate::config::Site;
 use crate::operator::Operator;
 use crate::terminal::{ask, can_ask, count, plain, print, say, titled_table};
 use crate::times::show_ms;
@@ -22,7 +23,8 @@ pub(crate) fn run(options: &ClientsOptions) -> anyhow::Result<Verdict> {
 }
 
 fn list(options: &ClientsListOptions) -> anyhow::Result<Verdict> {
-    let store = wire::find_store(&options.data.path)?;
+    let site = Site::load()?;
+    let store = wire::find_store(options.data.or(&site))?;
     let found = wire::block_on(clients(&*store))??;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "clients": found })))?,
@@ -41,7 +43,8 @@ async fn erase(options: &ClientsEraseOptions) -> anyhow::Result<Verdict> {
     if !options.yes && !can_ask() {
         bail!("erasing cannot be undone, and there is no terminal to ask at; say `--yes` if it is meant");
     }
-    let operator = Operator::at(&options.data.path).await?;
+    let site = Site::load()?;
+    let operator = Operator::at(options.data.or(&site)).await?;
     let store = operator.store();
     let known = clients(&*store).await?.into_iter().find(|known| known.id == *client).unwrap_or_default();
     let sessions = many(known.sessions, "session");

@@ -9,14 +9,17 @@ use quarterdeck_contracts::{CompiledTool, Definition, Loss, Provider};
 use serde_json::{Value, json};
 
 use crate::arguments::{DescribeOptions, Format};
+use crate::config::Site;
 use crate::terminal::{paint, print};
 use crate::{Verdict, environment, report, wire};
 
 pub(crate) fn run(options: &DescribeOptions) -> anyhow::Result<Verdict> {
     let provider = options.provider.as_deref().map(parse_provider).transpose()?;
-    let compilation = wire::compile_folder(&options.tools.path, false)?;
+    let site = Site::load()?;
+    let tools = options.tools.or(&site);
+    let compilation = wire::compile_folder(tools, false)?;
     let Some(artifact) = &compilation.artifact else {
-        report::problems(&compilation, &options.tools.path);
+        report::problems(&compilation, tools);
         return Ok(Verdict::Problems);
     };
     let tool = find(&artifact.tools, &options.tool)?;

@@ -5,6 +5,7 @@ use quarterdeck_contracts::CompiledTool;
 use serde_json::{Value, json};
 
 use crate::arguments::{Format, ListOptions};
+use crate::config::Site;
 use crate::report::declaration_tokens;
 use crate::terminal::{paint, print, table};
 use crate::{Verdict, environment, report, wire};
@@ -13,9 +14,11 @@ const COLUMNS: [&str; 9] =
     ["tool", "version", "category", "modes", "side effects", "confirm", "budget", "declaration", "guide"];
 
 pub(crate) fn run(options: &ListOptions) -> anyhow::Result<Verdict> {
-    let compilation = wire::compile_folder(&options.tools.path, false)?;
+    let site = Site::load()?;
+    let tools = options.tools.or(&site);
+    let compilation = wire::compile_folder(tools, false)?;
     let Some(artifact) = &compilation.artifact else {
-        report::problems(&compilation, &options.tools.path);
+        report::problems(&compilation, tools);
         return Ok(Verdict::Problems);
     };
     match options.format {

@@ -8,6 +8,7 @@ use quarterdeck_contracts::ToolId;
 
 use crate::Verdict;
 use crate::arguments::{CategoryChoice, NewOptions};
+use crate::config::Site;
 use crate::terminal::say;
 
 /// Type declarations for editors, shared by all JavaScript tools of a folder.
@@ -19,7 +20,8 @@ pub(crate) fn run(options: &NewOptions) -> anyhow::Result<Verdict> {
         bail!("a folder that begins with `_` or `.` is not a tool; choose another name");
     }
     let id = ToolId::from_folder(name).with_context(|| format!("{name:?} cannot name a tool"))?;
-    let tools = &options.tools.path;
+    let site = Site::load()?;
+    let tools = options.tools.or(&site);
     let folder = tools.join(name);
     if folder.exists() {
         bail!("{} is there already; choose another name, or remove it first", folder.display());
@@ -32,7 +34,7 @@ pub(crate) fn run(options: &NewOptions) -> anyhow::Result<Verdict> {
     if !options.rust && !tools.join("quarterdeck.d.ts").exists() {
         write(&tools.join("quarterdeck.d.ts"), DECLARATIONS)?;
     }
-    tell_next_steps(options, &folder);
+    tell_next_steps(options, &site, &folder);
     Ok(Verdict::Fine)
 }
 
@@ -40,10 +42,9 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn tell_next_steps(options: &NewOptions, folder: &Path) {
-    let tools = &options.tools.path;
-    let flag =
-        if tools == Path::new("tools") { String::new() } else { format!(" --tools {}", tools.display()) };
+fn tell_next_steps(options: &NewOptions, site: &Site, folder: &Path) {
+    let typed = options.tools.path.as_ref().filter(|tools| **tools != site.folders.tools);
+    let flag = typed.map_or_else(String::new, |tools| format!(" --tools {}", tools.display()));
     say(&format!("made {}", folder.display()));
     say("  schema.json   the contract: parameters, category, modes, limits");
     say("  guide.md      what the model reads, with example calls that are checked");

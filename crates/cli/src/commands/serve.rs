@@ -22,7 +22,7 @@ use crate::arguments::serving::ServeOptions;
 use crate::config::{self, Config, Folders, SecureCookie};
 use crate::stopping::Stopping;
 use crate::terminal::{complain, say};
-use crate::{Verdict, data, live, logs, models, previous, registry, wire};
+use crate::{Verdict, calendars, data, live, logs, models, previous, registry, wire};
 
 /// How often sessions that were left are ended and rows that have had their time are forgotten.
 const TIDY: Duration = Duration::from_secs(60);
@@ -67,6 +67,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     let trail = Arc::new(wire::open_trail(&config.folders.data, store.clone()).await?);
     let feed = Arc::new(Feed::new(trail.clone()));
     let knowledge = knowledge(&config.folders)?;
+    calendars::warn_of_others(&registry.snapshot(), &config.calendar.calendars);
     let orchestrator = orchestrator(&config, store, feed.clone(), knowledge.clone())?;
     let model = models::chat_model(&config.text)?;
     let prompts = prompts(&config.folders.prompts)?;

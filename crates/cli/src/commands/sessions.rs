@@ -8,6 +8,7 @@ use crate::arguments::Format;
 use crate::arguments::operating::{
     SessionsCommand, SessionsEndOptions, SessionsListOptions, SessionsOptions,
 };
+use crate::config::Site;
 use crate::operator::Operator;
 use crate::terminal::{plain, print, say, titled_table};
 use crate::times::show_ms;
@@ -24,7 +25,8 @@ pub(crate) fn run(options: &SessionsOptions) -> anyhow::Result<Verdict> {
 }
 
 fn list(options: &SessionsListOptions) -> anyhow::Result<Verdict> {
-    let store = wire::find_store(&options.data.path)?;
+    let site = Site::load()?;
+    let store = wire::find_store(options.data.or(&site))?;
     let mut found = wire::block_on(sessions(&*store))??;
     found.retain(|session| {
         options.client.as_ref().is_none_or(|client| session.client_id == *client)
@@ -53,7 +55,8 @@ fn row(session: &SessionSummary) -> Vec<String> {
 
 async fn end(options: &SessionsEndOptions) -> anyhow::Result<Verdict> {
     let id = &options.id;
-    let operator = Operator::at(&options.data.path).await?;
+    let site = Site::load()?;
+    let operator = Operator::at(options.data.or(&site)).await?;
     let store = operator.store();
     // Whose it was, for the record; read before it ends.
     let session = sessions(&*store).await?.into_iter().find(|session| session.id == *id);

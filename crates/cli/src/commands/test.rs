@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Format, TestOptions};
 use crate::cases::{Report, run_tool};
+use crate::config::Site;
 use crate::terminal::{paint, print};
 use crate::{Verdict, environment, wire};
 
 pub(crate) fn run(options: &TestOptions) -> anyhow::Result<Verdict> {
-    let tools = &options.tools.path;
+    let site = Site::load()?;
+    let tools = options.tools.or(&site);
     let Some(registry) = wire::load_folder(tools)? else { return Ok(Verdict::Problems) };
     let snapshot = registry.snapshot();
     let only = options.tool.as_ref().map(|tool| tool.replace('-', "_"));

@@ -95,7 +95,7 @@ fn token_key(
 ) -> Option<TokenKey> {
     match (algorithm, secret, public) {
         (Algorithm::Hs256, Some(_), _) if is_public_named => {
-            from.problem(
+            from.unready(
                 "auth.public_key_file",
                 "both a secret and a public key are given, and tokens are verified with one of them".into(),
                 Some("leave one out".into()),
@@ -103,7 +103,7 @@ fn token_key(
             None
         }
         (Algorithm::Hs256, None, Some(_)) => {
-            from.problem(
+            from.unready(
                 "auth.public_key_file",
                 "`auth.public_key_file` is not used by HS256".into(),
                 Some("set `auth.algorithm` to \"RS256\", \"ES256\" or \"EdDSA\"".into()),
@@ -112,7 +112,7 @@ fn token_key(
         }
         (Algorithm::Hs256, secret, _) => secret.map(TokenKey::Shared),
         (_, Some(_), public) => {
-            from.problem(
+            from.unready(
                 "auth.algorithm",
                 "a secret is given, which only HS256 uses".into(),
                 Some("name a public key in `auth.public_key_file`, and leave the secret out".into()),
@@ -130,7 +130,7 @@ fn nothing_without_a_key(from: &mut Reader, is_file_named: bool) {
     }
     for key in ["auth.algorithm", "auth.issuer", "auth.audience"] {
         if from.is_given(key) {
-            from.problem(
+            from.unready(
                 key,
                 format!("`{key}` is set, but without a key no token is verified"),
                 Some("set QUARTERDECK_AUTH_SECRET, `auth.secret_file` or `auth.public_key_file`".into()),
@@ -150,7 +150,7 @@ fn public_key(from: &mut Reader, path: &Path) -> Option<String> {
         }
         Ok(_) => {
             let help = "it begins with -----BEGIN PUBLIC KEY-----; `openssl pkey -pubout` makes one";
-            from.problem(
+            from.unready(
                 key,
                 format!("`{key}` names a file that is no public key in PEM"),
                 Some(help.into()),
@@ -158,7 +158,7 @@ fn public_key(from: &mut Reader, path: &Path) -> Option<String> {
             None
         }
         Err(error) => {
-            from.problem(key, format!("`{key}` names a file that cannot be read: {error}"), None);
+            from.unready(key, format!("`{key}` names a file that cannot be read: {error}"), None);
             None
         }
     }

@@ -64,7 +64,7 @@ impl TextProvider {
                 let message =
                     format!("this is for rehearsal alone, and `text.provider` is {:?}", named.word());
                 let help = Some("set QUARTERDECK_TEXT__PROVIDER=rehearsal, or leave the flag out".into());
-                from.problems.push(Problem { origin, message, help });
+                from.unready.push(Problem { origin, message, help });
             }
             return named;
         }
@@ -76,7 +76,7 @@ impl TextProvider {
         let is_silent = !from.is_given("text.provider");
         for key in ["text.base_url", "text.api_key_file"] {
             if is_silent && from.is_given(key) {
-                from.problem(
+                from.unready(
                     key,
                     format!(
                         "`{key}` needs `text.provider`: which protocol is spoken there cannot be guessed"
@@ -185,7 +185,7 @@ pub(super) fn endpoint(
 ) -> Endpoint {
     let key_of = |name: &str| format!("{table}.{name}");
     let model = model.or_else(|| facts.model.map(String::from)).unwrap_or_else(|| {
-        from.problem(
+        from.unready(
             &key_of("provider"),
             format!(
                 "`{}` is needed: {} runs many models, and none is the usual one",
@@ -223,7 +223,7 @@ pub(super) fn endpoint(
     from.at_least(&key_of("api_key"), api_key.as_ref(), 1);
     if api_key.is_none() && key_file.is_none() && facts.base_url.is_some_and(|usual| usual == base_url) {
         let help = way_out(&facts.keys.join(" or "));
-        from.problem(&key_of("provider"), format!("{} needs a key", facts.name), Some(help));
+        from.unready(&key_of("provider"), format!("{} needs a key", facts.name), Some(help));
     }
     Endpoint { base_url, model, api_key }
 }

@@ -45,7 +45,10 @@ pub(crate) struct Reader {
     pub(crate) variables: Variables,
     pub(crate) rows: Vec<Row>,
     pub(crate) sections: Vec<Section>,
+    /// What is wrong with what was said.
     pub(crate) problems: Vec<Problem>,
+    /// What keeps a server from starting, though every word may be right: a key that is missing here, say.
+    pub(crate) unready: Vec<Problem>,
     /// Tables whose keys are names that people choose.
     pub(super) open: Vec<&'static str>,
 }
@@ -58,7 +61,15 @@ impl Reader {
             help: None,
         });
         let problems = damaged.collect();
-        Self { given, variables, rows: Vec::new(), sections: Vec::new(), problems, open: Vec::new() }
+        Self {
+            given,
+            variables,
+            rows: Vec::new(),
+            sections: Vec::new(),
+            problems,
+            unready: Vec::new(),
+            open: Vec::new(),
+        }
     }
 
     /// Begins a table.
@@ -109,7 +120,7 @@ impl Reader {
             match self.read_hidden(&key, about) {
                 Some(path) if is_name(&name) => drop(files.insert(name, path)),
                 _ if self.problems.len() > before => {}
-                _ => self.problem(
+                _ => self.wrong(
                     &key,
                     format!("{name:?} cannot be a name in `{table}`"),
                     Some("use letters, digits, `-` and `_`".into()),
@@ -144,9 +155,14 @@ impl Reader {
         }
     }
 
-    /// Something is wrong with a key that was read.
-    pub(crate) fn problem(&mut self, key: &str, message: String, help: Option<String>) {
+    /// The value of a key that was read cannot be meant.
+    pub(crate) fn wrong(&mut self, key: &str, message: String, help: Option<String>) {
         self.problems.push(Problem { origin: self.origin(key), message, help });
+    }
+
+    /// With a key that was read as it is, no server can start.
+    pub(crate) fn unready(&mut self, key: &str, message: String, help: Option<String>) {
+        self.unready.push(Problem { origin: self.origin(key), message, help });
     }
 }
 

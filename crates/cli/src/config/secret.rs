@@ -81,7 +81,7 @@ impl Reader {
                 Ok(secret) => Some((secret, Origin::SecretFile(path.display().to_string()))),
                 Err(error) => {
                     let help = "write the name of a file that holds the secret, not the secret itself";
-                    self.problem(file_key, format!("`{file_key}` {error}"), Some(help.into()));
+                    self.unready(file_key, format!("`{file_key}` {error}"), Some(help.into()));
                     None
                 }
             }
@@ -111,12 +111,12 @@ impl Reader {
     /// Refuses a secret that somebody could guess, or that no header can carry.
     pub(super) fn at_least(&mut self, key: &str, secret: Option<&Secret>, characters: usize) {
         if secret.is_some_and(|secret| secret.expose().contains(char::is_control)) {
-            self.problem(key, format!("`{key}` has more than one line"), None);
+            self.unready(key, format!("`{key}` has more than one line"), None);
         }
         if secret.is_some_and(|secret| secret.expose().len() < characters) {
             let message =
                 format!("this secret is too short for `{key}`, which takes {characters} characters or more");
-            self.problem(key, message, Some("`openssl rand -hex 32` makes a good one".into()));
+            self.unready(key, message, Some("`openssl rand -hex 32` makes a good one".into()));
         }
     }
 
@@ -125,7 +125,7 @@ impl Reader {
         let kind = BaseUrl(&["http", "https"]);
         if let Err(found) = kind.read(&Value::Words(url.into())) {
             let message = format!("it is {found}; it takes {}", kind.takes());
-            self.problems.push(Problem { origin, message, help: None });
+            self.unready.push(Problem { origin, message, help: None });
         }
     }
 }

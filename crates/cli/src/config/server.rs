@@ -136,7 +136,7 @@ fn admin_token(from: &mut Reader, listen: SocketAddr) -> Option<Secret> {
     );
     from.at_least("server.admin_token", token.as_ref(), TOKEN_AT_LEAST);
     if token.is_none() && file.is_none() && !listen.ip().to_canonical().is_loopback() {
-        from.problem(
+        from.unready(
             "server.listen",
             format!("listening on {listen}, which others can reach, needs an admin token"),
             Some(

@@ -73,7 +73,7 @@ pub(super) fn folders(from: &mut Reader) -> Folders {
         if from.is_given("prompts.folder") {
             let message = format!("`prompts.folder` is {prompts:?}, and there is no such folder");
             let help = "leave the key out to use the instructions that are built in";
-            from.problem("prompts.folder", message, Some(help.into()));
+            from.unready("prompts.folder", message, Some(help.into()));
         }
         Prompts::BuiltIn
     };
@@ -116,7 +116,7 @@ pub(super) fn calendar(from: &mut Reader) -> CalendarConfig {
             ConfigError::TimeZone(_) => "calendar.time_zone",
             ConfigError::NoCalendar | ConfigError::Name(_) => "calendar.calendars",
         };
-        from.problem(key, format!("`{key}`: {error}"), None);
+        from.wrong(key, format!("`{key}`: {error}"), None);
     }
     config
 }

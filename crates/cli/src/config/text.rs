@@ -107,7 +107,7 @@ pub(super) fn text(from: &mut Reader) -> Text {
         "Who runs the model [default: the first whose variable is set: GEMINI_API_KEY or GOOGLE_API_KEY, \
          OPENAI_API_KEY or OPENAI_BASE_URL, ANTHROPIC_API_KEY; else \"rehearsal\"]",
     );
-    let about = "Which model; openai has no usual one, so it must be said there [default: by provider]";
+    let about = "Which model; openai has no usual one and needs this, or QUARTERDECK_TEXT__MODEL [default: by provider]";
     let model = from.read("text.model", Maybe(Line), Value::Absent, about);
     let schemes = BaseUrl(&["http", "https"]);
     let about = "Where the provider is; openai also takes OPENAI_BASE_URL [default: by provider]";

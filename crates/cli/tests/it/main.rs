@@ -16,6 +16,7 @@ mod readme;
 mod scaffold;
 mod serving;
 mod simulating;
+mod site;
 mod terminal;
 mod voice;
 mod watch;

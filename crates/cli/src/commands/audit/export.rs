@@ -8,12 +8,14 @@ use super::query::during;
 use super::trail::{Trail, each};
 use crate::Verdict;
 use crate::arguments::operating::AuditExportOptions;
+use crate::config::Site;
 use crate::output::Output;
 use crate::terminal::{count, say};
 
 /// Lines go out as they were written, so that each still fits its hash.
 pub(crate) fn run(options: &AuditExportOptions) -> anyhow::Result<Verdict> {
-    let mut trail = Trail::open(&options.data.path)?;
+    let site = Site::load()?;
+    let mut trail = Trail::open(options.data.or(&site))?;
     let mut out = Output::to(options.out.as_deref())?;
     let filter = during(&options.period);
     let mut lines = 0;

@@ -8,6 +8,7 @@ use super::line::show;
 use super::trail::{Trail, each};
 use crate::Verdict;
 use crate::arguments::operating::{AuditQueryOptions, Period};
+use crate::config::Site;
 use crate::output::Output;
 
 pub(crate) fn run(options: &AuditQueryOptions) -> anyhow::Result<Verdict> {
@@ -19,7 +20,8 @@ pub(crate) fn run(options: &AuditQueryOptions) -> anyhow::Result<Verdict> {
         error: options.error.clone(),
         ..during(&options.period)
     };
-    let mut trail = Trail::open(&options.data.path)?;
+    let site = Site::load()?;
+    let mut trail = Trail::open(options.data.or(&site))?;
     let mut out = Output::to(None)?;
     let damaged = each(&mut trail, |line, value| {
         if matches_filter(value, &filter) {

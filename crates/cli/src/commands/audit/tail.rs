@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::line::show;
 use super::trail::{Next, Trail, each};
 use crate::arguments::operating::{AuditTailOptions, LineFormat};
+use crate::config::Site;
 use crate::output::Output;
 use crate::terminal::say;
 use crate::{Verdict, data};
@@ -16,7 +17,8 @@ use crate::{Verdict, data};
 const PAUSE: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(options: &AuditTailOptions) -> anyhow::Result<Verdict> {
-    let data = &options.data.path;
+    let site = Site::load()?;
+    let data = options.data.or(&site);
     let mut trail = Trail::open_last(data, options.lines)?;
     let mut out = Output::to(None)?;
     if options.follow {

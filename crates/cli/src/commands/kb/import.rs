@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::Verdict;
 use crate::arguments::knowledge::KbImportOptions;
+use crate::config::Site;
 use crate::terminal::{count, say};
 
 /// Where imported records are kept, in the folder of the others: they are read, checked and indexed like those.
@@ -20,7 +21,8 @@ const IMPORTED: &str = "imported.jsonl";
 type Records = BTreeMap<String, KnowledgeRecord>;
 
 pub(super) fn import(options: &KbImportOptions) -> anyhow::Result<Verdict> {
-    let folder = &options.kb.path;
+    let site = Site::load()?;
+    let folder = options.kb.or(&site);
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let kept = folder.join(IMPORTED);
     let mut all = imported(&kept)?;

@@ -15,6 +15,7 @@ use crate::arguments::knowledge::{
     KbCheckOptions, KbCommand, KbFolder, KbGetOptions, KbStatsOptions, KindChoice, NamespaceChoice,
 };
 use crate::arguments::operating::DataFolder;
+use crate::config::Site;
 use crate::terminal::{count, paint, plain, print, say, titled_table};
 use crate::{Verdict, environment, wire};
 
@@ -33,7 +34,8 @@ pub(crate) fn run(command: &KbCommand) -> anyhow::Result<Verdict> {
 }
 
 fn check(options: &KbCheckOptions) -> anyhow::Result<Verdict> {
-    let folder = wire::kb_folder(&options.kb.path)?;
+    let site = Site::load()?;
+    let folder = wire::kb_folder(options.kb.or(&site))?;
     let (records, problems) = read_folder(folder);
     for problem in &problems {
         say(&format!("{}/{problem}", folder.display()));
@@ -101,7 +103,8 @@ fn export(options: &KbStatsOptions) -> anyhow::Result<Verdict> {
 
 /// The base of a folder. What is wrong with single records is told, and the rest is used.
 fn open(folder: &KbFolder, data: &DataFolder) -> anyhow::Result<KnowledgeBase> {
-    wire::knowledge(wire::kb_folder(&folder.path)?, &data.path)
+    let site = Site::load()?;
+    wire::knowledge(wire::kb_folder(folder.or(&site))?, data.or(&site))
 }
 
 impl From<NamespaceChoice> for Namespace {
