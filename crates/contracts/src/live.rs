@@ -132,7 +132,12 @@ pub enum LiveEvent<'a> {
     /// The person has begun to speak.
     PersonSpeaks,
     /// The person has barged in: what was not heard yet is not to be.
-    Interrupted,
+    Interrupted {
+        /// Whether what was cut off will still be said to be over, by a [`LiveEvent::TurnComplete`].
+        end_follows: bool,
+    },
+    /// What was asked will not be answered. The end of the turn follows.
+    Unanswered,
     /// The model has said what it had to say.
     GenerationComplete,
     /// The turn is over.
@@ -164,7 +169,8 @@ impl LiveEvent<'_> {
             Self::Calls(calls) => LiveEvent::Calls(calls),
             Self::CallsCancelled(ids) => LiveEvent::CallsCancelled(ids),
             Self::PersonSpeaks => LiveEvent::PersonSpeaks,
-            Self::Interrupted => LiveEvent::Interrupted,
+            Self::Interrupted { end_follows } => LiveEvent::Interrupted { end_follows },
+            Self::Unanswered => LiveEvent::Unanswered,
             Self::GenerationComplete => LiveEvent::GenerationComplete,
             Self::TurnComplete { more_follows } => LiveEvent::TurnComplete { more_follows },
             Self::GoingAway { left } => LiveEvent::GoingAway { left },

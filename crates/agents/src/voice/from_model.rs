@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    CallArguments, LiveEvent, LiveInput, LiveResult, ModelCall, SideEffects, Speaker, Stage, ToolResponse,
-    Words,
+    CallArguments, ErrorType, LiveEvent, LiveInput, LiveResult, ModelCall, SideEffects, Speaker, Stage,
+    ToolError, ToolResponse, Words,
 };
 use quarterdeck_runtime::Reply;
 use serde_json::Value;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::call::Call;
 use super::flights::{AskedCall, Landed};
 use super::line::Told;
+use super::unavailable;
 use crate::{describe, note};
 
 /// How long a connection is taken to last when a provider does not say.
@@ -61,11 +62,14 @@ impl Call {
                 self.speech.is_signalled = true;
                 self.sign_of_input();
             }
-            LiveEvent::Interrupted => self.interrupted(),
+            LiveEvent::Interrupted { end_follows } => self.interrupted(end_follows),
             LiveEvent::GenerationComplete => self.journal.answered(),
             LiveEvent::TurnComplete { more_follows: false } => self.turn_complete(),
-            // The model has paused, for the results of its calls perhaps, and goes on by itself.
-            LiveEvent::TurnComplete { more_follows: true } => {}
+            LiveEvent::TurnComplete { more_follows: true } => self.speech.pauses(),
+            LiveEvent::Unanswered => {
+                let message = "The model could not answer that. Please say it again.";
+                self.tell(Told::Error(&ToolError { retryable: true, ..unavailable(message) }));
+            }
             LiveEvent::GoingAway { left } => {
                 let left = left.unwrap_or(USUALLY_LEFT).min(LONGEST_LEFT);
                 tracing::info!(
@@ -107,10 +111,13 @@ impl Call {
         if words.text.is_empty() {
             return;
         }
-        if !self.speech.is_turn_open && self.speech.is_signalled && words.stage != Stage::Guess {
+        if !self.speech.is_turn_open && self.speech.is_signalled {
             // Nobody has begun to speak since the turn was over, so these are words of that turn.
-            self.journal.heard_late(&words.text);
-            return self.show(Speaker::Person, words);
+            if words.stage != Stage::Guess {
+                self.journal.heard_late(&words.text);
+                self.echo.clear();
+            }
+            return self.show(Speaker::Person, words, true);
         }
         self.sign_of_input();
         self.journal.heard(&words.text, words.stage);
@@ -118,34 +125,38 @@ impl Call {
         if words.stage != Stage::Guess {
             self.echo.clear();
         }
-        self.show(Speaker::Person, words);
+        self.show(Speaker::Person, words, false);
         if words.stage == Stage::Last {
             self.keep_journal();
         }
     }
 
     fn said(&mut self, words: &Words<'_>) {
-        if self.speech.is_hushed() {
+        // Transcripts come in their own time, those of an answer that was cut off as well.
+        if self.speech.is_cut() {
             return;
         }
         self.speech.answering();
         self.journal.said(&words.text);
-        self.show(Speaker::Model, words);
+        self.show(Speaker::Model, words, false);
     }
 
-    fn show(&mut self, by: Speaker, words: &Words<'_>) {
+    fn show(&mut self, by: Speaker, words: &Words<'_>, is_late: bool) {
         if self.speech.hides_transcript || words.text.is_empty() {
             return;
         }
-        self.tell(Told::Transcript { by, text: &words.text, is_final: words.stage != Stage::Guess });
+        let is_final = words.stage != Stage::Guess;
+        self.tell(Told::Transcript { by, text: &words.text, is_final, is_late });
     }
 
     /// The person has barged in.
-    fn interrupted(&mut self) {
+    fn interrupted(&mut self, end_follows: bool) {
         if !self.speech.knows_of_cut() {
             self.cut_off();
         }
-        self.speech.awaits_cut_end = true;
+        if end_follows {
+            self.speech.cut_by_provider();
+        }
     }
 
     pub(super) fn turn_complete(&mut self) {
@@ -155,6 +166,10 @@ impl Call {
         }
         self.upstream.settled();
         self.session.turn_completed();
+        if self.journal.is_answered() {
+            // What was said of it is told again wherever the call goes on, so who asks for the same again means it.
+            self.forgettable.clear();
+        }
         self.journal.turn_over();
         self.echo.clear();
         self.speech.turn_over();
@@ -165,8 +180,10 @@ impl Call {
 
     /// Hands the calls of a message to the orchestrator.
     fn run_calls(&mut self, calls: Vec<ModelCall>) {
-        self.speech.awaits_cut_end = false;
-        self.speech.owes_words = false;
+        if self.speech.is_hushed() {
+            return self.take_back(&calls);
+        }
+        self.speech.called();
         let (mut asked, mut submitted) = (Vec::new(), Vec::new());
         let count = calls.len();
         for (place, call) in calls.into_iter().enumerate() {
@@ -199,6 +216,20 @@ impl Call {
             let batch = self.connection.submit(submitted);
             self.flights.add(batch, asked, self.upstream.generation());
             self.hurry();
+        }
+    }
+
+    /// Calls of an answer that the person has cut off do not begin.
+    fn take_back(&mut self, calls: &[ModelCall]) {
+        for (place, call) in calls.iter().enumerate() {
+            let error = ToolError::new(ErrorType::Cancelled, "The person has interrupted. Nothing was done.");
+            let now = self.agent.orchestrator.now();
+            let response = self.session.snapshot().refuse(&call.name, error, now);
+            let (id, name) = (call.id.as_deref().filter(|id| !id.is_empty()), call.name.as_str());
+            let is_last = place + 1 == calls.len();
+            let result = LiveResult { id, name, response: &response, is_silent: true, is_last };
+            self.upstream.send(LiveInput::Result(result));
+            tracing::info!(session = self.session.id(), tool = name, "a call was cut off before it began");
         }
     }
 

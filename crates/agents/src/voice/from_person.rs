@@ -73,13 +73,18 @@ impl Call {
     /// The person writes instead of speaking.
     fn say(&mut self, text: &str) {
         if self.speech.is_answering {
+            let is_speaking = self.speech.is_speaking();
             self.upstream.send(LiveInput::Interrupt { heard: None });
             self.cut_off();
-            self.speech.expects_cut = true;
+            self.speech.expects_cut = is_speaking;
+        } else if !self.speech.unheard().is_zero() {
+            // It has said everything, and faster than it is heard.
+            self.upstream.send(LiveInput::Interrupt { heard: None });
+            self.silence();
         }
         self.sign_of_input();
         self.journal.written(text);
-        self.tell(Told::Transcript { by: Speaker::Person, text, is_final: true });
+        self.tell(Told::Transcript { by: Speaker::Person, text, is_final: true, is_late: false });
         // Without a connection it is in the journal, which the next one is told.
         self.speech.owes_words = self.upstream.send(LiveInput::Text(text));
         self.keep_journal();
@@ -87,21 +92,17 @@ impl Call {
 
     /// The person wants silence: what is on its way is thrown away, and the rest of the answer is not heard.
     fn hush(&mut self) {
-        let was_answering = self.speech.is_answering;
+        let was_speaking = self.speech.is_speaking();
         self.upstream.send(LiveInput::Interrupt { heard: None });
         self.cut_off();
-        if was_answering && self.upstream.is_connected() {
+        if was_speaking && self.upstream.is_connected() {
             self.speech.hush();
         }
     }
 
     /// An answer is cut off.
     pub(super) fn cut_off(&mut self) {
-        if let Some(line) = &mut self.line {
-            line.drop_audio(0);
-        }
-        self.tell(Told::Interrupted);
-        self.speech.drained();
+        self.silence();
         self.session.interrupt();
         self.journal.turn_over();
         self.speech.turn_over();
@@ -113,6 +114,15 @@ impl Call {
             Some(_) => self.end_within(AFTER_CUT),
             None => self.farewell = None,
         }
+    }
+
+    /// What is on its way to the person, or waits to be heard, is not heard any more.
+    fn silence(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.drop_audio(0);
+        }
+        self.tell(Told::Interrupted);
+        self.speech.drained();
     }
 
     /// The first sign that the person says something begins a turn.

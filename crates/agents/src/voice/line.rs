@@ -119,6 +119,8 @@ pub enum Told<'a> {
         text: &'a str,
         /// Whether it stands; a guess is replaced by what follows.
         is_final: bool,
+        /// Whether it belongs to a turn that is over: it asks for nothing any more.
+        is_late: bool,
     },
     /// The model calls a tool.
     Call {

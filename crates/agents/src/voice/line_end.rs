@@ -48,8 +48,8 @@ impl Call {
         self.clock.parked = Some(Instant::now());
         self.clock.stalled = None;
         if self.speech.mic_is_on {
-            self.speech.mic_is_on = false;
-            self.upstream.send(LiveInput::AudioEnded);
+            // A provider that is away is told when it is back.
+            self.speech.mic_is_on = !self.upstream.send(LiveInput::AudioEnded);
         }
         self.keep_journal();
         self.hurry();

@@ -50,7 +50,7 @@ impl Missed {
     /// Keeps what is worth it.
     pub(super) fn keep(&mut self, told: &Told<'_>) {
         let kept = match told {
-            Told::Transcript { by, text, is_final: true } => match self.kept.back_mut() {
+            Told::Transcript { by, text, is_final: true, .. } => match self.kept.back_mut() {
                 // A sentence comes in many pieces, which are one thing.
                 Some(Kept::Transcript(of, words)) if of == by => return append(words, text),
                 _ => Kept::Transcript(*by, clipped(text, LONGEST).to_owned()),
@@ -71,7 +71,9 @@ impl Missed {
     pub(super) fn tell(&mut self, line: &mut dyn Line) {
         for kept in self.kept.drain(..) {
             match &kept {
-                Kept::Transcript(by, text) => line.send(Told::Transcript { by: *by, text, is_final: true }),
+                Kept::Transcript(by, text) => {
+                    line.send(Told::Transcript { by: *by, text, is_final: true, is_late: false });
+                }
                 Kept::Result(id, response, gates) => {
                     line.send(Told::Result { id, response, gates: gates.as_ref() });
                 }

@@ -47,6 +47,10 @@ impl Call {
         if is_stale && self.upstream.is_connected() && self.upstream.reject() {
             return self.hurry();
         }
+        // The older one has said everything, and need not say that it was all.
+        if self.upstream.is_connected() && self.journal.is_answered() {
+            self.turn_complete();
+        }
         // What may not have been sent on the older one comes back as undelivered.
         self.unsent.clear();
         self.upstream.accept();
@@ -66,8 +70,11 @@ impl Call {
             self.speech.owes_words = true;
         }
         let upstream = &mut self.upstream;
+        let mic_is_on = &mut self.speech.mic_is_on;
         self.echo.drain(|audio| {
             upstream.send(LiveInput::Audio(audio));
+            // This one must be told as well when no more comes.
+            *mic_is_on = true;
         });
         self.hear_model();
         if !std::mem::replace(&mut self.is_ready, true) {

@@ -10,6 +10,8 @@ const BYTES_PER_SECOND: u64 = 48_000;
 
 /// How long an answer that was cut off may take to be over.
 const LONGEST_HUSH: Duration = Duration::from_secs(30);
+/// How long after a cut the provider says that it is over. It does so at once; a new answer takes longer to begin.
+const CUT_END: Duration = Duration::from_secs(2);
 
 /// Who speaks, and what of it goes through.
 #[derive(Debug, Default)]
@@ -18,6 +20,8 @@ pub(super) struct Speech {
     pub(super) is_turn_open: bool,
     /// The model has begun to answer in this turn.
     pub(super) is_answering: bool,
+    /// It waits for the results of its calls, and says nothing meanwhile.
+    is_paused: bool,
     /// The model was asked something, or given a result, and has not begun to speak about it.
     pub(super) owes_words: bool,
     /// The person has cut the present answer off, and the provider has not said yet that it is over. What still comes of
@@ -27,8 +31,8 @@ pub(super) struct Speech {
     pub(super) expects_cut: bool,
     /// The provider says when the person speaks, so a transcript may come late and begins no turn.
     pub(super) is_signalled: bool,
-    /// The turn that was cut will still be said to be complete.
-    pub(super) awaits_cut_end: bool,
+    /// When the provider has cut a turn off that it will still say to be complete.
+    cut: Option<Instant>,
     /// Bytes of audio that the page has got and has not said to have played.
     unheard: u64,
     drops_audio: bool,
@@ -69,22 +73,52 @@ impl Speech {
     /// The model speaks, or calls.
     pub(super) fn answering(&mut self) {
         self.is_answering = true;
+        self.is_paused = false;
         self.owes_words = false;
-        self.awaits_cut_end = false;
+        self.cut = None;
+    }
+
+    /// The model calls.
+    pub(super) fn called(&mut self) {
+        self.owes_words = false;
+        self.cut = None;
+    }
+
+    /// The model waits for the results of its calls, or goes on by itself; or what was cut off is over, and what was
+    /// asked since is about to be answered.
+    pub(super) fn pauses(&mut self) {
+        self.is_paused = !self.is_cut_end();
+    }
+
+    /// Whether there is something to cut off: the model speaks, or is about to.
+    pub(super) fn is_speaking(&self) -> bool {
+        self.is_answering && !self.is_paused
+    }
+
+    /// The provider has cut a turn off, and will say that it is complete.
+    pub(super) fn cut_by_provider(&mut self) {
+        self.cut = Some(Instant::now());
+    }
+
+    /// Whether words that come belong to an answer that was cut off.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_hushed() || self.cut.is_some_and(|since| since.elapsed() < CUT_END)
     }
 
     /// The turn is over, one way or another.
     pub(super) fn turn_over(&mut self) {
         self.is_turn_open = false;
         self.is_answering = false;
+        self.is_paused = false;
         self.owes_words = false;
     }
 
     /// The connection is gone, and with it whatever it was about to say.
     pub(super) fn model_gone(&mut self) {
         self.is_answering = false;
+        self.is_paused = false;
         self.hushed = None;
-        self.awaits_cut_end = false;
+        self.cut = None;
         self.expects_cut = false;
     }
 
@@ -98,7 +132,7 @@ impl Speech {
     pub(super) fn is_cut_end(&mut self) -> bool {
         // Nothing has been said since the person wrote, so it is the end of what was said before.
         let is_older = std::mem::take(&mut self.expects_cut) && self.owes_words;
-        std::mem::take(&mut self.awaits_cut_end) | self.hushed_is_over() | is_older
+        self.cut.take().is_some() | self.hushed_is_over() | is_older
     }
 
     /// The person has cut the present answer off.

@@ -153,7 +153,7 @@ impl Upstream {
 
     /// The present connection has shown that it works.
     pub(super) fn settled(&mut self) {
-        (self.attempts, self.failing_since, self.rejected) = (0, None, 0);
+        (self.attempts, self.failing_since) = (0, None);
     }
 
     /// Looks whether the present connection has lived long enough to be a good one.
@@ -253,6 +253,7 @@ impl Upstream {
             tokio::spawn(old.close());
         }
         self.generation += 1;
+        self.rejected = 0;
         self.leaves_at = None;
         self.opened_at = Some(Instant::now());
         // What stands at the beginning of a conversation is in line already.

@@ -141,16 +141,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> BrowserLine<S> {
         loop {
             match self.socket.next() {
                 Some(Ok(Message::Ping(_) | Message::Pong)) => {}
-                Some(Ok(Message::Text(text))) => {
-                    return match said::text(text) {
-                        Ok(Said::Start(start)) => {
-                            self.form = start.audio;
-                            First::Start(start)
-                        }
-                        Ok(_) => First::Other("The first message must be `start`.".into()),
-                        Err(fault) => First::Other(fault),
-                    };
-                }
+                Some(Ok(Message::Text(text))) => match said::text(text) {
+                    Ok(Said::Start(start)) => {
+                        self.form = start.audio;
+                        return First::Start(start);
+                    }
+                    Ok(_) => return First::Other("The first message must be `start`.".into()),
+                    // It may have been meant to be one, and can be said again.
+                    Err(fault) => {
+                        self.due = Some(Due::Fault(ErrorType::Validation, fault));
+                        self.settle();
+                    }
+                },
                 Some(Ok(Message::Binary(_))) => {
                     return First::Other(
                         "The first message must be `start`, and audio comes after it.".into(),
@@ -159,7 +161,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> BrowserLine<S> {
                 Some(Ok(Message::Close(..)) | Err(_)) => return First::Gone,
                 None => {
                     self.settle();
-                    if self.gone.is_some() || self.socket.fill().await.is_err() {
+                    if self.gone.is_some()
+                        || self.socket.flush().await.is_err()
+                        || self.socket.fill().await.is_err()
+                    {
                         return First::Gone;
                     }
                 }

@@ -55,12 +55,16 @@ pub(super) fn json(told: &Told<'_>, ties: &Ties) -> Value {
             "audio": { "input": pcm16(16_000), "output": pcm16(24_000) },
         }),
         Told::Audio(_) => Value::Null,
-        Told::Transcript { by, text, is_final } => {
+        Told::Transcript { by, text, is_final, is_late } => {
             let role = match by {
                 Speaker::Person => "user",
                 Speaker::Model => "assistant",
             };
-            json!({ "type": "transcript", "role": role, "text": text, "final": is_final })
+            let mut told = json!({ "type": "transcript", "role": role, "text": text, "final": is_final });
+            if *is_late {
+                told["late"] = true.into();
+            }
+            told
         }
         Told::Call { id, name, args } => {
             json!({ "type": "tool_call", "callId": id, "name": name, "args": args })

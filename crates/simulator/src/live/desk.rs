@@ -68,10 +68,16 @@ impl Desk {
 }
 
 impl Books {
-    /// An id for a call.
+    /// An id for a call of a scenario: the same whenever it is played.
     pub(super) fn call_id(&mut self) -> String {
         self.calls += 1;
         format!("function-call-{}", self.calls)
+    }
+
+    /// An id for a call that was thought of. The session may outlive this process, and another call of the same id.
+    pub(super) fn fresh_call_id(&mut self) -> String {
+        self.calls += 1;
+        format!("function-call-{:08x}-{}", self.nonce, self.calls)
     }
 
     /// A handle for a conversation as it is now.

@@ -267,7 +267,7 @@ impl Conversation {
     fn cancel(&mut self, reason: &str) {
         if let Some(response) = self.response.take() {
             self.books.open().cancelled += 1;
-            self.out.push_back(response.cancelled(reason));
+            self.out.extend(response.cancelled(reason));
         }
     }
 

@@ -80,9 +80,22 @@ impl Response {
         Some(event)
     }
 
-    /// The end of a response that is cut off.
-    pub(super) fn cancelled(&self, reason: &str) -> Value {
-        done(&self.id, "cancelled", &json!({ "type": "cancelled", "reason": reason }), &[])
+    /// The end of a response that is cut off. What it was in the middle of comes to an end as well.
+    pub(super) fn cancelled(self, reason: &str) -> Vec<Value> {
+        let ends = ["response.output_audio.done", "response.output_audio_transcript.done"];
+        let ends_too = |event: &Value| ends.iter().any(|kind| event["type"] == *kind);
+        let is_item = |event: &Value| event["type"] == "response.output_item.done";
+        let mut events: Vec<Value> = Vec::new();
+        for (mut event, _) in self.events {
+            if is_item(&event) && event["item"]["type"] == "message" {
+                event["item"]["status"] = "incomplete".into();
+                events.push(event);
+            } else if ends_too(&event) {
+                events.push(event);
+            }
+        }
+        events.push(done(&self.id, "cancelled", &json!({ "type": "cancelled", "reason": reason }), &[]));
+        events
     }
 }
 

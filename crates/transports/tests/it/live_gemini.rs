@@ -243,7 +243,7 @@ async fn a_person_who_wants_silence_hears_no_more_of_this_answer_and_all_of_the_
     provider.say(&audio).await;
     provider.say(&json!({"serverContent": {"interrupted": true}})).await;
     provider.say(&audio).await;
-    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::Interrupted);
+    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::Interrupted { end_follows: true });
     assert_eq!(event(&mut connection).await.unwrap(), heard);
 }
 

@@ -20,11 +20,19 @@ fn a_turn_says_how_it_ended_and_whether_more_follows() {
     assert_eq!(content(json!({"turnComplete": false})), []);
     assert_eq!(
         content(json!({"turnComplete": true, "turnCompleteReason": "MALFORMED_FUNCTION_CALL"})),
-        [LiveEvent::Trouble("the turn ended with MALFORMED_FUNCTION_CALL".to_owned()), over(false)]
+        [
+            LiveEvent::Trouble("the turn ended with MALFORMED_FUNCTION_CALL".to_owned()),
+            LiveEvent::Unanswered,
+            over(false)
+        ]
     );
+    // What was said before it was an answer.
+    let said =
+        json!({"outputTranscription": {"text": "It is"}, "turnComplete": true, "turnCompleteReason": "MAX"});
+    assert!(!content(said).contains(&LiveEvent::Unanswered));
     assert_eq!(
         content(json!({"interrupted": true, "turnComplete": true, "generationComplete": true})),
-        [LiveEvent::Interrupted, LiveEvent::GenerationComplete, over(false)]
+        [LiveEvent::Interrupted { end_follows: true }, LiveEvent::GenerationComplete, over(false)]
     );
 }
 

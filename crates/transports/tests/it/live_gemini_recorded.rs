@@ -191,7 +191,7 @@ fn every_recorded_message_of_the_provider_is_understood() {
           Audio(Base64("qwFOA98EVwatB9wI3AmpCg=="))
           Said(Words { text: " in Oslo.", stage: Piece })
         serverContent interrupted
-          Interrupted
+          Interrupted { end_follows: true }
         serverContent generationComplete
           GenerationComplete
         serverContent turnComplete with usage

@@ -139,7 +139,7 @@ async fn a_provider_that_closes_says_why_after_what_it_said_before() {
     provider.socket.send_text(r#"{"serverContent":{"interrupted":true}}"#);
     provider.socket.close(CloseCode(1011), "Deadline expired");
     provider.socket.flush().await.unwrap();
-    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::Interrupted);
+    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::Interrupted { end_follows: true });
     for _ in 0..2 {
         let error = event(&mut connection).await.unwrap_err();
         assert_eq!((error.kind, error.code), (LiveErrorKind::Lost, Some(1011)));

@@ -35,6 +35,11 @@ async fn plain() -> (Box<dyn LiveConnection>, Provider) {
     (connection, provider)
 }
 
+/// The nth request for a response.
+fn respond(nth: u32) -> Value {
+    json!({"type": "response.create", "event_id": format!("ask_{nth}")})
+}
+
 /// Takes events until one that is wanted.
 async fn until(connection: &mut Box<dyn LiveConnection>, wanted: &LiveEvent<'_>) -> Vec<LiveEvent<'static>> {
     let mut before = Vec::new();
@@ -80,7 +85,7 @@ async fn a_conversation_is_opened_with_the_key_in_a_header_and_goes_on_where_it_
         let item = json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
         assert_eq!(provider.hear().await.unwrap(), json!({"type": "conversation.item.create", "item": item}));
     }
-    assert_eq!(provider.hear().await.unwrap(), json!({"type": "response.create"}));
+    assert_eq!(provider.hear().await.unwrap(), respond(1));
 }
 
 #[tokio::test]
@@ -132,14 +137,61 @@ async fn calls_come_when_their_response_is_done_and_only_whole_ones() {
         ])
     );
     assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::TurnComplete { more_follows: true });
-    // One that was finished before its response was cut off stays valid.
+    // One whose response was cut off does not begin, and is answered all the same.
     provider.say(&began("r2")).await;
     provider.say(&json!({"type": "response.output_item.done", "item": call("d", "completed", "")})).await;
     provider.say(&done("r2", "cancelled", json!([call("e", "incomplete", "{\"at")]))).await;
+    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::TurnComplete { more_follows: false });
+    flush(&mut connection).await;
+    let answer = provider.hear().await.unwrap();
     assert_eq!(
-        event(&mut connection).await.unwrap(),
-        LiveEvent::Calls(vec![calls("d", CallArguments::Json(json!({})))])
+        (&answer["item"]["type"], &answer["item"]["call_id"]),
+        (&json!("function_call_output"), &json!("d"))
     );
+    assert!(answer["item"]["output"].as_str().unwrap().contains("CANCELLED"), "{answer}");
+}
+
+#[tokio::test]
+async fn words_of_an_answer_that_was_cut_off_are_not_said_any_more() {
+    let (mut connection, mut provider) = plain().await;
+    provider.say(&began("r1")).await;
+    let words =
+        |kind: &str, text: &str| json!({"type": kind, "item_id": "i1", "delta": text, "transcript": text});
+    provider.say(&words("response.output_audio_transcript.delta", "It ")).await;
+    assert!(matches!(event(&mut connection).await.unwrap(), LiveEvent::Said(_)));
+    provider.say(&json!({"type": "input_audio_buffer.speech_started"})).await;
+    provider.say(&words("response.output_audio_transcript.delta", "is ")).await;
+    provider.say(&words("response.output_audio_transcript.done", "It is ")).await;
+    provider.say(&done("r1", "cancelled", json!([]))).await;
+    let cut = LiveEvent::Interrupted { end_follows: true };
+    assert_eq!(until(&mut connection, &OVER).await, [cut, LiveEvent::PersonSpeaks]);
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_told_and_other_refusals_are_not_taken_for_it() {
+    let (mut connection, mut provider) = plain().await;
+    let error = |event: &str| {
+        let error =
+            json!({"type": "server_error", "code": "server_error", "message": "no", "event_id": event});
+        json!({"type": "error", "error": error})
+    };
+    let trouble = LiveEvent::Trouble("server_error: no".to_owned());
+    connection.send(LiveInput::Text("Tide?"));
+    flush(&mut connection).await;
+    provider.hear().await.unwrap();
+    assert_eq!(provider.hear().await.unwrap(), respond(1));
+    provider.say(&error("truncate")).await;
+    assert_eq!(event(&mut connection).await.unwrap(), trouble);
+    provider.say(&error("ask_1")).await;
+    assert_eq!(until(&mut connection, &OVER).await, [trouble, LiveEvent::Unanswered]);
+    connection.send(LiveInput::Text("Tide?"));
+    flush(&mut connection).await;
+    provider.hear().await.unwrap();
+    assert_eq!(provider.hear().await.unwrap(), respond(2), "and the next one is asked for");
+    provider.say(&began("r1")).await;
+    provider.say(&done("r1", "failed", json!([]))).await;
+    let events = until(&mut connection, &OVER).await;
+    assert_eq!(events.last(), Some(&LiveEvent::Unanswered), "{events:?}");
 }
 
 #[tokio::test]
@@ -153,7 +205,6 @@ async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_
         let item = json!({"type": "function_call_output", "call_id": id, "output": "{\"metres\":2}"});
         json!({"type": "conversation.item.create", "item": item})
     };
-    let respond = json!({"type": "response.create"});
     provider.say(&began("r1")).await;
     provider
         .say(&done("r1", "completed", json!([call("a", "completed", ""), call("b", "completed", "")])))
@@ -162,7 +213,7 @@ async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_
     connection.send(result("a", false, false));
     connection.send(result("b", true, true));
     flush(&mut connection).await;
-    for expected in [output("a"), output("b"), respond.clone()] {
+    for expected in [output("a"), output("b"), respond(1)] {
         assert_eq!(provider.hear().await.unwrap(), expected);
     }
     // Another batch, while the response to the first runs.
@@ -175,7 +226,7 @@ async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_
     provider.say(&done("r2", "completed", json!([]))).await;
     until(&mut connection, &LiveEvent::TurnComplete { more_follows: true }).await;
     flush(&mut connection).await;
-    assert_eq!(provider.hear().await.unwrap(), respond);
+    assert_eq!(provider.hear().await.unwrap(), respond(2));
     // The provider had begun one by itself: ours waits for its end.
     provider.say(&began("r3")).await;
     let error = json!({"type": "invalid_request_error", "code": "conversation_already_has_active_response"});
@@ -184,7 +235,7 @@ async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_
     let before = until(&mut connection, &LiveEvent::TurnComplete { more_follows: true }).await;
     assert!(matches!(&before[..], [LiveEvent::Trouble(_), LiveEvent::GenerationComplete]), "{before:?}");
     flush(&mut connection).await;
-    assert_eq!(provider.hear().await.unwrap(), respond);
+    assert_eq!(provider.hear().await.unwrap(), respond(3));
     // Results that nobody wants to hear of ask for nothing.
     provider.say(&began("r4")).await;
     provider.say(&done("r4", "completed", json!([]))).await;
@@ -194,7 +245,7 @@ async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_
     flush(&mut connection).await;
     assert_eq!(provider.hear().await.unwrap(), output("d"));
     assert_eq!(provider.hear().await.unwrap()["item"]["role"], "system");
-    assert_eq!(provider.hear().await.unwrap(), respond);
+    assert_eq!(provider.hear().await.unwrap(), respond(4));
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,7 +265,8 @@ async fn barging_in_stops_what_is_not_heard_yet_and_says_how_much_was() {
     // What was on its way is not heard either.
     provider.say(&audio).await;
     provider.say(&done("r1", "cancelled", json!([]))).await;
-    assert_eq!(until(&mut connection, &OVER).await, [LiveEvent::Interrupted, LiveEvent::PersonSpeaks]);
+    let cut = LiveEvent::Interrupted { end_follows: true };
+    assert_eq!(until(&mut connection, &OVER).await, [cut, LiveEvent::PersonSpeaks]);
     flush(&mut connection).await;
     let truncated = provider.hear().await.unwrap();
     assert_eq!(truncated["type"], "conversation.item.truncate");
@@ -239,13 +291,14 @@ async fn a_person_who_wants_silence_gets_it() {
     connection.send(LiveInput::Interrupt { heard: Some(Duration::from_millis(300)) });
     connection.send(LiveInput::Text("stop"));
     flush(&mut connection).await;
-    assert_eq!(provider.hear().await.unwrap(), json!({"type": "response.cancel", "response_id": "r1"}));
+    let cancel = json!({"type": "response.cancel", "event_id": "cancel", "response_id": "r1"});
+    assert_eq!(provider.hear().await.unwrap(), cancel);
     assert_eq!(provider.hear().await.unwrap()["audio_end_ms"], 300);
     assert_eq!(provider.hear().await.unwrap()["item"]["role"], "user");
     provider.say(&done("r1", "cancelled", json!([]))).await;
     until(&mut connection, &LiveEvent::TurnComplete { more_follows: true }).await;
     flush(&mut connection).await;
-    assert_eq!(provider.hear().await.unwrap(), json!({"type": "response.create"}));
+    assert_eq!(provider.hear().await.unwrap(), respond(1));
 }
 
 #[tokio::test]
@@ -276,8 +329,9 @@ async fn a_microphone_that_is_switched_off_in_the_middle_of_a_sentence_ends_it()
     assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::PersonSpeaks);
     connection.send(LiveInput::AudioEnded);
     flush(&mut connection).await;
-    assert_eq!(provider.hear().await.unwrap(), json!({"type": "input_audio_buffer.commit"}));
-    assert_eq!(provider.hear().await.unwrap(), json!({"type": "response.create"}));
+    let commit = json!({"type": "input_audio_buffer.commit", "event_id": "commit"});
+    assert_eq!(provider.hear().await.unwrap(), commit);
+    assert_eq!(provider.hear().await.unwrap(), respond(1));
 }
 
 #[tokio::test(start_paused = true)]

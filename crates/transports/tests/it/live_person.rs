@@ -27,7 +27,7 @@ impl Story {
                 let names: Vec<_> = calls.iter().map(|call| call.name.as_str()).collect();
                 format!("calls {}", names.join(", "))
             }
-            LiveEvent::Interrupted => "interrupted".to_owned(),
+            LiveEvent::Interrupted { .. } => "interrupted".to_owned(),
             LiveEvent::TurnComplete { .. } => "over".to_owned(),
             LiveEvent::Trouble(what) => format!("trouble: {what}"),
             _ => return,

@@ -73,7 +73,7 @@ async fn barging_in_stops_a_search_and_still_answers_it() {
         .model
         .sends([heard("Search."), asks(&[("call-0000001", "slow_look", json!({ "what": "x" }))])])
         .await;
-    studio.model.says(LiveEvent::Interrupted).await;
+    studio.model.says(LiveEvent::Interrupted { end_follows: true }).await;
     settle().await;
     // The provider has not taken it back, so it waits for an answer; a model that waits for ever goes silent.
     assert_eq!(studio.model.got(), "1 result function-call-0000001 CANCELLED silent last\n");
@@ -89,7 +89,7 @@ async fn barging_in_lets_a_booking_finish_once() {
         .sends([heard("Book."), asks(&[("call-0000001", "slow_book", json!({ "what": "x" }))])])
         .await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    studio.model.sends([LiveEvent::Interrupted, over()]).await;
+    studio.model.sends([LiveEvent::Interrupted { end_follows: true }, over()]).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(studio.runs("slow_book"), 1);
     let got = studio.model.got();

@@ -57,7 +57,13 @@ async fn barging_in_voids_an_end() {
         .await;
     studio
         .model
-        .sends([LiveEvent::Interrupted, over(), heard("One more thing."), said("Yes?"), over()])
+        .sends([
+            LiveEvent::Interrupted { end_follows: true },
+            over(),
+            heard("One more thing."),
+            said("Yes?"),
+            over(),
+        ])
         .await;
     page.says(Says::Drained).await;
     tokio::time::sleep(Duration::from_secs(60)).await;

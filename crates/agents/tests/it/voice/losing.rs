@@ -75,7 +75,7 @@ async fn a_write_that_the_model_has_forgotten_is_not_done_again_in_a_later_turn(
         .await;
     let book = |id: &'static str| asks(&[(id, "book", json!({ "what": "x" }))]);
     studio.model.sends([heard("Book it."), book("call-0000001")]).await;
-    studio.model.sends([LiveEvent::Interrupted, over()]).await;
+    studio.model.sends([LiveEvent::Interrupted { end_follows: true }, over()]).await;
     assert!(studio.model.got().contains("result function-call-0000001 {\"did\":\"x\"}"));
     studio.model.breaks().await;
     studio.model.sends([heard("Well?"), book("call-0000002")]).await;

@@ -1,6 +1,7 @@
 //! The voice agent between a model and a page that do what a test wants.
 
 mod calling;
+mod cutting;
 mod ending;
 mod losing;
 mod odd;

@@ -83,7 +83,7 @@ async fn a_storm_of_interruptions_does_nothing_twice_and_the_call_goes_on() {
     let page = studio.on_the_line().await;
     studio.model.sends([heard("Book it."), asks(&[("0001", "slow_book", json!({ "what": "a" }))])]).await;
     for number in 0..500 {
-        studio.model.sends([audio(960), LiveEvent::Interrupted, over()]).await;
+        studio.model.sends([audio(960), LiveEvent::Interrupted { end_follows: true }, over()]).await;
         page.says(Says::Interrupt).await;
         if number % 50 == 0 {
             page.writes("No, wait.").await;

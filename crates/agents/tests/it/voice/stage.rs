@@ -144,7 +144,7 @@ impl Line for PageLine {
                 *self.waiting.lock().unwrap() += audio.samples_len();
                 format!("audio {}", audio.samples_len())
             }
-            Told::Transcript { by, text, is_final } => {
+            Told::Transcript { by, text, is_final, .. } => {
                 let by = if by == Speaker::Person { "person" } else { "model" };
                 format!("{by}{}: {text}", if is_final { "" } else { " (guess)" })
             }

@@ -47,7 +47,7 @@ async fn barging_in_silences_at_once_and_begins_a_turn() {
     let page = studio.on_the_line().await;
     studio.model.sends([heard("Tell me everything."), said("Well, "), audio(48_000)]).await;
     page.told();
-    studio.model.sends([LiveEvent::Interrupted, over(), heard("Stop.")]).await;
+    studio.model.sends([LiveEvent::Interrupted { end_follows: true }, over(), heard("Stop.")]).await;
     assert_eq!(page.told(), "interrupted\nperson: Stop.\n", "the end of what was cut is nobody's turn");
     // The budget of voice is three calls a turn: the second turn has its own.
     let calls =
@@ -116,7 +116,7 @@ async fn writing_into_an_answer_cuts_it_off_and_is_answered() {
     page.writes("Wait.").await;
     assert_eq!(page.told(), "interrupted\nperson: Wait.\n");
     // The provider's own word about it.
-    studio.model.sends([LiveEvent::Interrupted, over()]).await;
+    studio.model.sends([LiveEvent::Interrupted { end_follows: true }, over()]).await;
     assert_eq!(page.told(), "\n");
     studio.model.sends([said("Yes?"), audio(960), over()]).await;
     assert_eq!(page.told(), "model: Yes?\naudio 960\nturn complete\n");

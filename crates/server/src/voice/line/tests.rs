@@ -168,7 +168,14 @@ async fn the_first_message_is_start() {
     assert_eq!((start.session_id.as_deref(), line.form), (Some("ses_1"), Form::Base64));
     assert_eq!(drive(&mut line).await.0, ["Stop"], "what came with it is not waited for");
 
-    for other in [r#"{"type":"ping"}"#, "hello", r#"{"type":"audio","data":"AAAAAAAA"}"#] {
+    let (mut page, mut line) = self::line();
+    page.send_text("hello");
+    page.send_text(r#"{"type":"sing"}"#);
+    page.send_text(r#"{"type":"start"}"#);
+    page.flush().await.unwrap();
+    assert!(matches!(line.first().await, First::Start(_)), "what cannot be read can be said again");
+
+    for other in [r#"{"type":"ping"}"#, r#"{"type":"audio","data":"AAAAAAAA"}"#] {
         let (mut page, mut line) = self::line();
         page.send_text(other);
         page.flush().await.unwrap();

@@ -156,7 +156,6 @@ async fn the_first_message_must_be_start() {
         r#"{"type":"ping"}"#.to_owned(),
         r#"{"type":"text","text":"hello"}"#.to_owned(),
         r#"{"type":"audio","data":"AAAAAAAA"}"#.to_owned(),
-        "hello".to_owned(),
         json!({ "type": "start", "sessionId": "no id" }).to_string(),
         json!({ "type": "start", "sessionId": "x".repeat(129) }).to_string(),
         json!({ "type": "start", "pendingRequest": "x".repeat(501) }).to_string(),
@@ -166,6 +165,16 @@ async fn the_first_message_must_be_start() {
     let mut page = Page::open(&world, "/voice", &[]).await;
     page.speaks(&[0; 640]).await;
     validation(page.ending().await);
+    // What cannot be read is answered, and may be said again.
+    let mut page = Page::open(&world, "/voice", &[]).await;
+    for text in ["hello", r#"{"type":"sing"}"#] {
+        page.socket.send_text(text);
+        page.socket.flush().await.unwrap();
+        assert_eq!(page.until("error").await["error"]["type"], "VALIDATION");
+    }
+    page.socket.send_text(r#"{"type":"start"}"#);
+    page.socket.flush().await.unwrap();
+    page.until("ready").await;
 }
 
 #[tokio::test(start_paused = true)]

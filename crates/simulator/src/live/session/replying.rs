@@ -13,7 +13,7 @@ impl Session {
         for part in &mut message.parts {
             if let PartContent::Call(call) = &mut part.content {
                 // The chat model's ids start anew with each conversation; on this wire they may not.
-                let id = self.desk.books().call_id();
+                let id = self.desk.books().fresh_call_id();
                 call.id = Some(id.clone());
                 calls.push(scripted(id, call));
             }

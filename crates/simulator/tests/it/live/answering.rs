@@ -157,3 +157,15 @@ async fn a_voice_is_heard_and_tones_where_it_fails() {
     let frames = client.turn().await;
     assert!(samples(&frames).iter().any(|sample| *sample < 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_outlives_its_process_never_sees_a_call_id_again() {
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let mut client = Client::open(&answering(), &with_base(setup())).await;
+        client.text("Where was the Fram built?").await;
+        let frames = client.until("/toolCall").await;
+        ids.push(frames.last().unwrap()["toolCall"]["functionCalls"][0]["id"].clone());
+    }
+    assert_ne!(ids[0], ids[1]);
+}

@@ -121,9 +121,12 @@ impl Talk {
         match event {
             LiveEvent::Audio(_) => {
                 self.is_generating = true;
+                self.messages.has_answered = true;
                 return !self.is_muted;
             }
-            LiveEvent::Interrupted | LiveEvent::GenerationComplete | LiveEvent::TurnComplete { .. } => {
+            LiveEvent::Interrupted { .. }
+            | LiveEvent::GenerationComplete
+            | LiveEvent::TurnComplete { .. } => {
                 (self.is_generating, self.is_muted) = (false, false);
             }
             LiveEvent::Calls(calls) => {

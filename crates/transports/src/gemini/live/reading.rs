@@ -26,6 +26,8 @@ const LONGEST_HANDLE: usize = 16 << 10;
 pub struct ServerMessages {
     events: VecDeque<LiveEvent<'static>>,
     is_ready: bool,
+    /// Whether the model has said or called something in the present turn.
+    pub(super) has_answered: bool,
     resampler: Option<Resampler>,
     /// Whether it was said that there is audio that we cannot read: once is enough.
     has_complained: bool,
@@ -90,6 +92,7 @@ impl ServerMessages {
         });
         let calls: Vec<_> = calls.collect();
         if !calls.is_empty() {
+            self.has_answered = true;
             self.events.push_back(LiveEvent::Calls(calls));
         }
         if too_many {
@@ -111,12 +114,13 @@ impl ServerMessages {
             }
         }
         if let Some(words) = object(&mut content, "outputTranscription").and_then(|w| read_words(w, false)) {
+            self.has_answered = true;
             self.events.push_back(LiveEvent::Said(words));
         }
         let is_set = |name: &str| content.get(name).and_then(Value::as_bool).unwrap_or(false);
         // After the audio of the same message, which is not to be heard either.
         if is_set("interrupted") {
-            self.events.push_back(LiveEvent::Interrupted);
+            self.events.push_back(LiveEvent::Interrupted { end_follows: true });
         }
         if is_set("generationComplete") {
             self.events.push_back(LiveEvent::GenerationComplete);
@@ -126,7 +130,11 @@ impl ServerMessages {
             if let Some(reason) = text("turnCompleteReason").filter(|reason| is_trouble(reason)) {
                 let reason = crate::fault::trimmed(reason);
                 self.events.push_back(LiveEvent::Trouble(format!("the turn ended with {reason}")));
+                if !self.has_answered {
+                    self.events.push_back(LiveEvent::Unanswered);
+                }
             }
+            self.has_answered = false;
             let more_follows = text("interactionStatus").is_some_and(|status| status != "IDLE");
             self.events.push_back(LiveEvent::TurnComplete { more_follows });
         }
@@ -148,7 +156,10 @@ impl ServerMessages {
         }
         match self.read_audio(blob.get("mimeType").and_then(Value::as_str), data) {
             Some(audio) if is_empty(&audio) => {}
-            Some(audio) => self.events.push_back(LiveEvent::Audio(audio)),
+            Some(audio) => {
+                self.has_answered = true;
+                self.events.push_back(LiveEvent::Audio(audio));
+            }
             None if self.has_complained => {}
             None => {
                 self.has_complained = true;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_contracts::{LiveInput, LiveResult};
+use quarterdeck_contracts::{LiveInput, LiveResult, ModelCall};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -14,6 +14,8 @@ use super::spoken::Spoken;
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     response: Response,
+    /// How many were asked for.
+    asked: u64,
     /// Something was added that no response has answered.
     is_unanswered: bool,
     /// Somebody wants to hear of a result of the batch that is being delivered.
@@ -33,6 +35,15 @@ enum Response {
     Asked,
     /// It runs, under this id.
     Runs(String),
+}
+
+/// What a person who begins to speak cuts off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CutOff {
+    /// A response that runs, whose end will be told.
+    Response,
+    /// Only what is still played of one that is over.
+    Playback,
 }
 
 impl Exchange {
@@ -68,13 +79,19 @@ impl Exchange {
         }
         if self.response == Response::None {
             self.response = Response::Asked;
-            self.out.push(messages::respond());
+            self.asked += 1;
+            self.out.push(messages::respond(&self.ask_id()));
         } else {
             self.is_unanswered = true;
         }
     }
 
-    /// Whether audio that comes now is to be heard.
+    /// What the latest request for a response is called.
+    fn ask_id(&self) -> String {
+        format!("ask_{}", self.asked)
+    }
+
+    /// Whether what comes now of an answer is to be heard.
     pub(super) fn is_audible(&self) -> bool {
         !self.is_cut
     }
@@ -100,24 +117,32 @@ impl Exchange {
         }
     }
 
-    /// The person has begun to speak. Whether that cuts somebody off.
-    pub(super) fn person_speaks(&mut self, now: Instant) -> bool {
+    /// The person has begun to speak. What that cuts off, if anything.
+    pub(super) fn person_speaks(&mut self, now: Instant) -> Option<CutOff> {
         self.is_person_speaking = true;
-        let is_running = matches!(self.response, Response::Runs(_));
-        let cuts_off = is_running || !self.spoken.is_heard(now);
-        self.is_cut |= is_running;
-        if cuts_off {
-            self.truncate(None, now);
-        }
-        cuts_off
+        let what = match &self.response {
+            Response::Runs(_) => CutOff::Response,
+            _ if !self.spoken.is_heard(now) => CutOff::Playback,
+            _ => return None,
+        };
+        self.is_cut |= what == CutOff::Response;
+        self.truncate(None, now);
+        Some(what)
+    }
+
+    /// Calls of a response that was cut off: whoever made them gets a word, and nobody carries them out.
+    pub(super) fn take_back(&mut self, calls: &[ModelCall]) {
+        let ids = calls.iter().filter_map(|call| call.id.as_deref());
+        self.out.extend(ids.map(messages::taken_back));
     }
 
     pub(super) fn person_is_silent(&mut self) {
         self.is_person_speaking = false;
     }
 
-    /// What we sent was refused.
-    pub(super) fn refused(&mut self, code: &str) {
+    /// What we sent was refused. Whether that means that no response comes.
+    pub(super) fn refused(&mut self, code: &str, event: Option<&str>) -> bool {
+        let is_request = event.is_none_or(|event| event == self.ask_id());
         match (code, &self.response) {
             // One runs that we have not heard of yet; the next one is asked for when it is done.
             ("conversation_already_has_active_response", _) => {
@@ -125,9 +150,13 @@ impl Exchange {
                 if self.response == Response::Asked {
                     self.response = Response::Runs(String::new());
                 }
+                false
             }
-            (_, Response::Asked) => self.response = Response::None,
-            _ => {}
+            (_, Response::Asked) if is_request => {
+                self.response = Response::None;
+                true
+            }
+            _ => false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What we send to OpenAI Realtime.
 
 use base64_simd::STANDARD;
-use quarterdeck_contracts::{LiveOpening, LiveResult, Outcome, Speaker};
+use quarterdeck_contracts::{ErrorType, LiveOpening, LiveResult, Outcome, Speaker};
 use serde_json::{Value, json};
 
 use super::OpenAiRealtimeConfig;
@@ -100,24 +100,34 @@ pub(super) fn output(result: &LiveResult<'_>) -> Value {
     json!({ "type": "conversation.item.create", "item": item })
 }
 
-pub(super) fn respond() -> Value {
-    json!({ "type": "response.create" })
+/// What a call came to that nobody wants any more.
+pub(super) fn taken_back(call: &str) -> Value {
+    let error =
+        json!({ "error": { "type": ErrorType::Cancelled, "message": "The person has interrupted." } });
+    let item = json!({ "type": "function_call_output", "call_id": call, "output": error.to_string() });
+    json!({ "type": "conversation.item.create", "item": item })
+}
+
+/// Asks for a response. Whatever may be refused has an id, so that one refusal is not taken for another.
+pub(super) fn respond(id: &str) -> Value {
+    json!({ "type": "response.create", "event_id": id })
 }
 
 pub(super) fn cancel(response: &str) -> Value {
     match response {
-        "" => json!({ "type": "response.cancel" }),
-        id => json!({ "type": "response.cancel", "response_id": id }),
+        "" => json!({ "type": "response.cancel", "event_id": "cancel" }),
+        id => json!({ "type": "response.cancel", "event_id": "cancel", "response_id": id }),
     }
 }
 
 pub(super) fn commit() -> Value {
-    json!({ "type": "input_audio_buffer.commit" })
+    json!({ "type": "input_audio_buffer.commit", "event_id": "commit" })
 }
 
 pub(super) fn truncate(item: &str, content: u64, milliseconds: u64) -> Value {
     json!({
         "type": "conversation.item.truncate",
+        "event_id": "truncate",
         "item_id": item,
         "content_index": content,
         "audio_end_ms": milliseconds,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::calls::Calls;
-use super::exchange::Exchange;
+use super::exchange::{CutOff, Exchange};
 use super::transcript::Transcript;
 use crate::fault::trimmed;
 use crate::live::{holds_whole_samples, is_empty, pcm};
@@ -99,8 +99,8 @@ impl ServerEvents {
 
     fn person_speaks(&mut self, now: Instant) {
         // What was being said ends before the next turn begins.
-        if self.exchange.person_speaks(now) {
-            self.push(LiveEvent::Interrupted);
+        if let Some(what) = self.exchange.person_speaks(now) {
+            self.push(LiveEvent::Interrupted { end_follows: what == CutOff::Response });
         }
         self.push(LiveEvent::PersonSpeaks);
     }
@@ -118,8 +118,9 @@ impl ServerEvents {
         self.push(LiveEvent::Heard(words));
     }
 
+    /// Words of an answer that was cut off come to their end too, and are not heard either.
     fn say(&mut self, words: String, stage: Stage) {
-        if stage == Stage::Last || !words.is_empty() {
+        if self.exchange.is_audible() && (stage == Stage::Last || !words.is_empty()) {
             self.push(LiveEvent::Said(Words { text: words.into(), stage }));
         }
     }
@@ -154,21 +155,29 @@ impl ServerEvents {
         for item in response["output"].as_array().into_iter().flatten() {
             self.calls.take(item, status == "completed");
         }
-        let calls: Vec<ModelCall> = self.calls.finish();
+        let mut calls: Vec<ModelCall> = self.calls.finish();
+        if status == "cancelled" || !self.exchange.is_audible() {
+            self.exchange.take_back(&calls);
+            calls.clear();
+        }
         let has_calls = !calls.is_empty();
         if has_calls {
             self.push(LiveEvent::Calls(calls));
         }
-        match status {
-            "completed" if !has_calls => self.push(LiveEvent::GenerationComplete),
-            "failed" | "incomplete" => {
-                let why = explain(&response["status_details"]);
-                self.push(LiveEvent::Trouble(format!("a response ended as {status}{why}")));
-            }
-            _ => {}
+        let is_trouble = matches!(status, "failed" | "incomplete");
+        if is_trouble {
+            let why = explain(&response["status_details"]);
+            self.push(LiveEvent::Trouble(format!("a response ended as {status}{why}")));
+        } else if status == "completed" && !has_calls {
+            self.push(LiveEvent::GenerationComplete);
         }
         self.exchange.response_ended();
         self.more_follows = has_calls || self.exchange.is_asked();
+        // An answer that reached its limit was one.
+        let has_answered = status == "incomplete" && self.exchange.spoken.has_begun();
+        if is_trouble && !self.more_follows && !has_answered {
+            self.push(LiveEvent::Unanswered);
+        }
         self.push(LiveEvent::TurnComplete { more_follows: self.more_follows });
         if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
             let count = |member: &str| usage[member].as_u64().unwrap_or(0);
@@ -187,8 +196,12 @@ impl ServerEvents {
             self.opened = Opened::Refused(what);
             return;
         }
-        self.exchange.refused(code);
         self.push(LiveEvent::Trouble(what));
+        if self.exchange.refused(code, error["event_id"].as_str()) {
+            self.more_follows = false;
+            self.push(LiveEvent::Unanswered);
+            self.push(LiveEvent::TurnComplete { more_follows: false });
+        }
     }
 }
 

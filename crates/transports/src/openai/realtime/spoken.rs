@@ -45,6 +45,11 @@ impl Spoken {
         *self = Self { ends: self.ends, ..Self::default() };
     }
 
+    /// Whether something of the present answer has come.
+    pub(super) fn has_begun(&self) -> bool {
+        self.before + self.bytes > 0
+    }
+
     pub(super) fn is_heard(&self, now: Instant) -> bool {
         self.ends.is_none_or(|ends| ends <= now)
     }

@@ -121,7 +121,7 @@ async fn control_that_nobody_reads_does_not_pile_up() {
     let mut line = BrowserLine::new(WebSocket::new(ours, Role::Server, LIMITS, &[]), ties);
     let words = "x".repeat(1_000);
     for _ in 0..10_000 {
-        line.send(Told::Transcript { by: Speaker::Model, text: &words, is_final: true });
+        line.send(Told::Transcript { by: Speaker::Model, text: &words, is_final: true, is_late: false });
         let _ = line.poll_flush(&mut Context::from_waker(Waker::noop()));
     }
     assert!(line.waiting() < (256 << 10) + 3_000, "{}", line.waiting());
@@ -146,7 +146,7 @@ async fn audio_alone_is_nobodys_fault_and_can_be_thrown_away() {
 async fn a_large_message_alone_is_not_held_against_a_page() {
     let (mut page, mut line) = line();
     let words = "x".repeat(400_000);
-    line.send(Told::Transcript { by: Speaker::Model, text: &words, is_final: true });
+    line.send(Told::Transcript { by: Speaker::Model, text: &words, is_final: true, is_late: false });
     assert_eq!(drive(&mut line).await.1, None);
     assert_eq!(read(&mut page).await.0[0]["text"], words);
 }

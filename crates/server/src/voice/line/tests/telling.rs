@@ -80,11 +80,11 @@ async fn everything_that_is_told_has_its_message() {
             }),
         ),
         (
-            Told::Transcript { by: Speaker::Person, text: "Hi", is_final: false },
+            Told::Transcript { by: Speaker::Person, text: "Hi", is_final: false, is_late: false },
             json!({ "type": "transcript", "role": "user", "text": "Hi", "final": false }),
         ),
         (
-            Told::Transcript { by: Speaker::Model, text: "Yes?", is_final: true },
+            Told::Transcript { by: Speaker::Model, text: "Yes?", is_final: true, is_late: false },
             json!({ "type": "transcript", "role": "assistant", "text": "Yes?", "final": true }),
         ),
         (

@@ -1,0 +1,150 @@
+//! Answers that are cut off, and what still comes of them.
+
+use std::time::Duration;
+
+use quarterdeck_contracts::{LiveEvent, Stage, Words};
+use serde_json::json;
+
+use super::stage::{Says, Studio, asks, audio, heard, over, said};
+
+/// The model has paused, for a result or because it was asked something else.
+const GOES_ON: LiveEvent<'static> = LiveEvent::TurnComplete { more_follows: true };
+const CUT: LiveEvent<'static> = LiveEvent::Interrupted { end_follows: true };
+
+fn guess(text: &str) -> LiveEvent<'static> {
+    LiveEvent::Heard(Words { text: text.to_owned().into(), stage: Stage::Guess })
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_during_a_look_up_does_not_swallow_the_next_answer() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    let look_up = asks(&[("call-0000001", "slow_book", json!({ "what": "x" }))]);
+    studio.model.sends([heard("Look."), said("Let me look."), audio(960), look_up, GOES_ON]).await;
+    page.says(Says::Interrupt).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    page.told();
+    page.writes("And now?").await;
+    studio.model.sends([said("Here I am."), audio(960), over()]).await;
+    assert_eq!(page.told(), "person: And now?\nmodel: Here I am.\naudio 960\nturn complete\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_has_written_into_an_answer_can_still_barge_into_the_next() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Tell me."), said("Once"), audio(960)]).await;
+    page.writes("Shorter!").await;
+    studio.model.sends([GOES_ON, said("Well,"), audio(960)]).await;
+    page.told();
+    studio.model.sends([CUT, LiveEvent::PersonSpeaks]).await;
+    assert_eq!(page.told(), "interrupted\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_what_was_cut_does_not_close_what_is_asked_next() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Tell me."), said("Once upon"), audio(960)]).await;
+    page.told();
+    studio.model.sends([CUT, LiveEvent::PersonSpeaks, said(" a time"), over(), heard("Stop.")]).await;
+    assert_eq!(page.told(), "interrupted\nperson: Stop.\n", "late words are not heard, and no turn is over");
+    studio.model.breaks().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let opening = studio.model.openings().pop().unwrap();
+    assert!(opening.asks, "the question is asked again where the call goes on");
+    assert_eq!(opening.history.last().unwrap().text, "Stop.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cut_without_an_end_waits_for_none() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Tell me."), said("Once."), audio(96_000), over()]).await;
+    page.told();
+    studio.model.sends([LiveEvent::Interrupted { end_follows: false }, LiveEvent::PersonSpeaks]).await;
+    studio.model.sends([heard("Hm."), LiveEvent::Unanswered, over()]).await;
+    let told = "interrupted\nperson: Hm.\n\
+                error UNAVAILABLE: The model could not answer that. Please say it again.\nturn complete\n";
+    assert_eq!(page.told(), told);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_an_answer_that_was_silenced_do_not_begin() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Go on."), audio(960)]).await;
+    page.says(Says::Interrupt).await;
+    studio.model.got();
+    page.told();
+    studio.model.says(asks(&[("call-0000001", "book", json!({ "what": "x" }))])).await;
+    assert_eq!(studio.runs("book"), 0);
+    assert_eq!(studio.model.got(), "1 result function-call-0000001 CANCELLED silent last\n");
+    studio
+        .model
+        .sends([over(), heard("Book it."), asks(&[("call-0000002", "book", json!({ "what": "x" }))])])
+        .await;
+    assert_eq!(studio.runs("book"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_written_while_an_answer_is_still_heard_silences_it() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Tell me."), said("A long story."), audio(480_000), over()]).await;
+    page.told();
+    studio.model.got();
+    page.writes("Enough.").await;
+    assert_eq!(page.told(), "interrupted\nperson: Enough.\n");
+    assert_eq!(studio.model.got(), "1 interrupt\n1 text Enough.\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_that_are_understood_after_their_turn_begin_none() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([LiveEvent::PersonSpeaks, said("In 1892."), over()]).await;
+    studio.model.sends([guess("When was"), heard("When was she built?")]).await;
+    assert!(page.told().ends_with("turn complete\nperson (guess): When was\nperson: When was she built?\n"));
+    studio.model.breaks().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!studio.model.openings().pop().unwrap().asks, "it has been answered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_again_in_a_later_turn_is_done_again_also_after_a_loss() {
+    let studio = Studio::new();
+    let _page = studio.on_the_line().await;
+    let book = |id: &'static str| asks(&[(id, "book", json!({ "what": "coffee" }))]);
+    studio.model.sends([heard("A coffee."), book("call-0000001")]).await;
+    studio.model.sends([said("Done."), LiveEvent::GenerationComplete, over()]).await;
+    studio.model.breaks().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    studio.model.sends([heard("Another coffee."), book("call-0000002")]).await;
+    assert_eq!(studio.runs("book"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sentence_that_is_heard_again_comes_to_its_end_again() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    page.says(Says::Audio(vec![0; 640])).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(studio.model.got(), "1 audio 640\n1 audio ended\n");
+    studio.model.breaks().await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(studio.model.got(), "2 audio 640\n2 audio ended\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_complete_when_the_model_goes_away_is_a_whole_turn() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    let left = Some(Duration::from_secs(2));
+    let events = [heard("Hi."), said("Good morning."), LiveEvent::GenerationComplete];
+    studio.model.sends(events).await;
+    studio.model.says(LiveEvent::GoingAway { left }).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(studio.model.openings().len(), 2);
+    assert!(page.told().ends_with("model: Good morning.\nturn complete\n"));
+}
