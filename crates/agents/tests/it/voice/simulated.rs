@@ -303,3 +303,30 @@ async fn somebody_speaks_is_answered_and_barges_in() {
     assert_clean(&report, &told, "speech");
     assert_eq!(report.interruptions, 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn another_provider_is_barged_into_while_it_speaks_and_while_it_is_only_heard() {
+    let say = |text: &str| Answer::Say(text.into());
+    let simulator = RealtimeSimulator::new([
+        say(&"word ".repeat(400)),
+        say("One two three four five six."),
+        say("Gladly."),
+    ]);
+    let studio = realtime(simulator.clone());
+    let page = studio.calls(Opening::default()).await;
+    let mut told = String::new();
+    for interruptions in [0, 1, 2] {
+        speak(&page, 300, 8_000).await;
+        speak(&page, 600, 0).await;
+        told.push_str(&page.told());
+        assert_eq!(told.matches("interrupted").count(), interruptions, "{told}");
+    }
+    pass(Duration::from_secs(3)).await;
+    let report = simulator.report();
+    assert!(report.faults.is_empty(), "{report:#?}");
+    assert_eq!((report.heard, report.cancelled, report.truncated.len()), (3, 1, 2), "{report:#?}");
+    page.writes("Are you there?").await;
+    pass(Duration::from_secs(3)).await;
+    told.push_str(&page.told());
+    assert_eq!(told.matches("turn complete").count(), 3, "all but the one that was cut off: {told}");
+}
