@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use quarterdeck_contracts::handler::{CallFacts, Context, Limits};
+use quarterdeck_contracts::handler::{CallFacts, Context, Limits, SessionFacts};
 use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, ToolError, ToolResponse};
 use serde_json::Value;
 
@@ -84,12 +84,15 @@ impl LoadedTool {
         let metadata = self.metadata();
         let secrets = Secrets::of(metadata, &args);
         let facts = self.facts(context.facts());
+        let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
         match self.handler.run(args, Guarded::around(context, facts, secrets.clone()), limits).await {
-            Ok(answer) => self.checked(answer, &secrets),
+            Ok(answer) => self.checked(answer, &secrets, &of),
             Err(error) => {
                 let error_text = secrets.hide(&error.to_string());
-                tracing::error!(tool = %metadata.tool_id, error = error_text, "handler failed");
+                let (session, turn, call) = of.fields();
+                let tool = metadata.tool_id.as_str();
+                tracing::error!(session, turn, call, tool, error = error_text, "handler failed");
                 HandlerAnswer::failure(failed(metadata, &error))
             }
         }
@@ -100,10 +103,12 @@ impl LoadedTool {
         CallFacts { tool: self.facts.clone(), capabilities: self.capabilities.clone(), ..given.clone() }
     }
 
-    fn checked(&self, mut answer: HandlerAnswer, secrets: &Secrets) -> HandlerAnswer {
+    fn checked(&self, mut answer: HandlerAnswer, secrets: &Secrets, of: &OfCall) -> HandlerAnswer {
         if let Some(fault) = contract_fault(&answer, self.returns.as_ref()) {
             let fault = secrets.hide(&fault);
-            tracing::error!(tool = %self.metadata().tool_id, fault, "answer breaks the contract");
+            let (session, turn, call) = of.fields();
+            let tool = self.metadata().tool_id.as_str();
+            tracing::error!(session, turn, call, tool, fault, "answer breaks the contract");
             return HandlerAnswer::failure(inside(self.metadata()));
         }
         if let Outcome::Failure(error) = &mut answer.outcome {
@@ -112,5 +117,18 @@ impl LoadedTool {
             secrets.hide_in_error(error);
         }
         answer
+    }
+}
+
+/// Whose call it is, for the log: without it, an operator cannot find the conversation of a failure.
+struct OfCall {
+    session: Arc<SessionFacts>,
+    call: Arc<str>,
+}
+
+impl OfCall {
+    /// Session, turn and call.
+    fn fields(&self) -> (&str, u64, &str) {
+        (&self.session.id, self.session.turn, &self.call)
     }
 }

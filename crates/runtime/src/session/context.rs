@@ -132,12 +132,13 @@ impl Context for CallContext {
         if let Some(watch) = &self.inner.shared.watch {
             watch(&format!("{}: {text}", format!("{level:?}").to_lowercase()));
         }
-        let (session, call, tool) = (&*self.inner.id, &*self.facts.call_id, &**self.tool());
+        let (session, turn) = (&*self.inner.id, self.facts.session.turn);
+        let (call, tool) = (&*self.facts.call_id, &**self.tool());
         match level {
-            LogLevel::Debug => tracing::debug!(session, call, tool, text, "handler"),
-            LogLevel::Info => tracing::info!(session, call, tool, text, "handler"),
-            LogLevel::Warn => tracing::warn!(session, call, tool, text, "handler"),
-            LogLevel::Error => tracing::error!(session, call, tool, text, "handler"),
+            LogLevel::Debug => tracing::debug!(session, turn, call, tool, text, "handler"),
+            LogLevel::Info => tracing::info!(session, turn, call, tool, text, "handler"),
+            LogLevel::Warn => tracing::warn!(session, turn, call, tool, text, "handler"),
+            LogLevel::Error => tracing::error!(session, turn, call, tool, text, "handler"),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
-use quarterdeck_contracts::handler::{CapabilityCall, Context, NativeHandler};
+use quarterdeck_contracts::handler::{CapabilityCall, Context, LogLevel, NativeHandler};
 use quarterdeck_contracts::{
     Capability, ErrorType, Mode, Outcome, Store, ToolError, ToolResponse, native_source_hash,
 };
@@ -325,7 +325,10 @@ async fn perform(
         "block" => {
             return power(&context, Capability::Moderation, "block", vec![json!(60), json!("Bye.")]).await;
         }
-        "crash" => panic!("{} is inside", args["secret"]),
+        "crash" => {
+            context.log(LogLevel::Warn, &format!("about to break with {}", args["secret"]));
+            panic!("{} is inside", args["secret"]);
+        }
         _ => {}
     }
     Ok(json!({ "did": what }))

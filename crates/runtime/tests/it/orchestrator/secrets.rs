@@ -57,7 +57,13 @@ async fn planted_secrets_appear_nowhere() {
     assert!(take(session.answer_confirmation(token.expose(), ConfirmationAnswer::Approve).await).is_ok());
 
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(log.contains("handler failed"), "the log was listened to: {log}");
+    for message in [" handler failed ", " handler session="] {
+        let line =
+            log.lines().find(|line| line.contains(message)).unwrap_or_else(|| panic!("{message}: {log}"));
+        for field in ["session=", "turn=1", "call=", "tool=\"crash\""] {
+            assert!(line.contains(field), "{field}: {line}");
+        }
+    }
     for (place, text) in [
         ("log", log),
         ("trail", deck.trail.text()),
