@@ -115,10 +115,13 @@ pub(super) fn described() -> Operation {
              `confirmation_request {callId, token, tool, args, preview, expires}`, `progress {callId, text}`, \
              `interrupted`, `turn_complete`, `timeout {durationSeconds, timeoutUntil, farewellMessage}`, `session_end \
              {reason, closingMessage, textResponse}`, `message {data}`, `error {error}`, `going_away {inMs}` and `pong`.\n\n\
-             What is not understood gets an `error`. A message of more than 64 KB, more than 300 frames a second, audio at \
-             more than twice its own pace, or a flood of errors gets an `error` and is closed: 1008, or 1009 for the size. \
-             Other codes: 1000 the call is over, 1001 the server stops, 1011 the model cannot be reached, 1013 no room, \
-             4001 the call goes on elsewhere, 4002 nothing was said. While a call is on, the client's chat is paused.",
+             What is not understood gets an `error`, also in the place of `start`, which may then be said again. Audio or \
+             another message before `start`, a message of more than 64 KB, more than 300 frames a second, audio at more \
+             than twice its own pace, or a flood of errors gets an `error` and is closed: 1008, or 1009 for the size. 1008 \
+             too for a second call of one client that does not resume the first, and for a client who is blocked. Other \
+             codes: 1000 the call is over, 1001 the server stops, 1011 the model cannot be reached, 1013 all lines are \
+             busy, 4001 the call goes on with another connection, 4002 no `start` in time. A server without room answers \
+             503 and opens no WebSocket; another origin gets 403. While a call is on, the client's chat is paused.",
         )
         .may_take(
             "query",
