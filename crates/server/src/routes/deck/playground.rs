@@ -148,7 +148,7 @@ pub(super) fn described() -> Operation {
     let example = json!({
         "sessionId": "deck_1", "response": envelope::example(), "gates": [passed], "question": null, "messages": [],
     });
-    let call = json!({ "tool": "probe", "args": { "do": "it" }, "mode": "text", "approve": true });
+    let call = json!({ "tool": "validate_email", "args": { "email": "nansen@fram.no" }, "mode": "text", "approve": true });
     operation("playCall", "Run one call through the gates")
         .about(
             "The call is real: what the tool does is done. It runs in a session of its own that belongs to `operator`. A \
