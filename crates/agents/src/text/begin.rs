@@ -185,6 +185,7 @@ impl Inner {
             at_ms: self.orchestrator.now_ms(),
             turn: Turn::begin(text, format!("call_{random}"), self.settings.rounds),
             gates: BTreeMap::new(),
+            late: BTreeMap::new(),
             is_replaced: false,
         })
     }

@@ -115,7 +115,7 @@ impl Conversation {
         self.lock().running.is_some()
     }
 
-    /// A person has decided about a call whose turn waits, or soon will. The record, when it was changed.
+    /// A person has decided about a call, whose turn waits, soon will, or is over. The record, when it was changed.
     pub(super) fn decided(&self, decided: &Decided) -> Option<TurnRecord> {
         let mut talk = self.lock();
         talk.questions.retain(|question| question.call_id != decided.call_id);
@@ -124,7 +124,11 @@ impl Conversation {
             talk.decided_early.push(decided.clone());
         }
         let record = talk.turns.last_mut()?;
-        record.decided(decided.clone()).then(|| record.clone())
+        if record.decided(decided.clone()) {
+            return Some(record.clone());
+        }
+        let mut over = talk.turns.iter_mut().rev().filter(|record| record.turn.ending().is_some());
+        over.find_map(|record| record.decided_late(decided).then(|| record.clone()))
     }
 }
 

@@ -92,7 +92,7 @@ pub struct Failure {
 impl Failure {
     /// A word about a question that is not open, or was never asked.
     pub(super) fn invalid_confirmation() -> Self {
-        let message = "This confirmation is not valid. Nothing was done.".into();
+        let message = "This question has been answered already, or does not exist.".into();
         Self { kind: ErrorType::ConfirmationInvalid, message, retryable: false }
     }
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quarterdeck_contracts::{ChatMessage, Commit, Scan, Store, StoreError, Table, sha256};
+use quarterdeck_contracts::{ChatMessage, Commit, Scan, Store, StoreError, Table, ToolResponse, sha256};
 use quarterdeck_runtime::gates::Trace;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::conversation::Decided;
 use crate::prompt::tokens;
-use crate::turn::Turn;
+use crate::turn::{Told, Turn};
 
 /// How many turns a conversation keeps at hand. Older ones stay in the store.
 const KEPT: usize = 500;
@@ -36,6 +36,9 @@ pub(super) struct TurnRecord {
     /// What the gates said about its calls, for whoever looks at it later.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) gates: BTreeMap<Arc<str>, Arc<Trace>>,
+    /// What became of calls after the turn was over, for whoever looks at it later. The model was told in another turn.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) late: BTreeMap<Arc<str>, Arc<ToolResponse>>,
     /// The person had the answer made anew. What it did stays done, but it is not part of the conversation any more.
     #[serde(default)]
     pub(super) is_replaced: bool,
@@ -55,6 +58,17 @@ impl TurnRecord {
             self.went_through(&call_id, gates);
         }
         waited
+    }
+
+    /// A person's word about a call of a turn that has gone on without it. Whether the call is one of its own.
+    pub(super) fn decided_late(&mut self, decided: &Decided) -> bool {
+        let is_ours =
+            self.turn.story().any(|told| matches!(told, Told::Call(call) if *call.id == *decided.call_id));
+        if is_ours {
+            self.late.insert(decided.call_id.clone(), decided.response.clone());
+            self.went_through(&decided.call_id, decided.gates.clone());
+        }
+        is_ours
     }
 
     /// What the gates said about a call.

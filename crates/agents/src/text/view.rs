@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::ToolResponse;
+use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 use quarterdeck_runtime::PendingEnd;
 use quarterdeck_runtime::gates::Trace;
 
@@ -53,13 +53,16 @@ pub enum Part {
         answer: Option<Arc<ToolResponse>>,
         /// What the gates said about it.
         gates: Option<Arc<Trace>>,
+        /// What the person is asked about it, while they can still say something.
+        question: Option<Arc<ConfirmationRequest>>,
     },
 }
 
 impl TextAgent {
     /// A conversation of this client.
     pub async fn view(&self, visitor: &Visitor, of: Address<'_>) -> Result<Option<SessionView>, Refusal> {
-        Ok(self.inner.find(visitor, of).await?.map(|conversation| conversation.view()))
+        let now_ms = self.inner.orchestrator.now_ms();
+        Ok(self.inner.find(visitor, of).await?.map(|conversation| conversation.view(now_ms)))
     }
 
     /// Ends a conversation of this client; `false` when there is none.
@@ -72,8 +75,12 @@ impl TextAgent {
 }
 
 impl Conversation {
-    fn view(&self) -> SessionView {
+    fn view(&self, now_ms: u64) -> SessionView {
         let talk = self.lock();
+        let question_of = |id: &str| {
+            let mut open = talk.questions.iter().filter(|question| question.request.expires > now_ms);
+            open.find(|question| &*question.call_id == id).map(|question| question.request.clone())
+        };
         let turns = talk.turns.iter().filter(|record| !record.is_replaced).map(|record| {
             let mut parts: Vec<Part> = Vec::new();
             for told in record.turn.story() {
@@ -81,8 +88,8 @@ impl Conversation {
                     Told::Round => {}
                     Told::Text(text) => parts.push(Part::Text(text.to_owned())),
                     Told::Call(call) => {
-                        let gates = record.gates_of(&call.id);
-                        parts.push(Part::Call { call, answer: None, gates });
+                        let (gates, question) = (record.gates_of(&call.id), question_of(&call.id));
+                        parts.push(Part::Call { call, answer: None, gates, question });
                     }
                     Told::Answer(id, response) => {
                         let of = parts.iter_mut().find_map(|part| match part {
@@ -93,6 +100,13 @@ impl Conversation {
                             *answer = Some(response.clone());
                         }
                     }
+                }
+            }
+            for part in &mut parts {
+                if let Part::Call { call, answer, .. } = part
+                    && let Some(response) = record.late.get(&*call.id)
+                {
+                    *answer = Some(response.clone());
                 }
             }
             TurnView {

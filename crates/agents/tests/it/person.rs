@@ -1,7 +1,9 @@
 //! Calls that need a person's word.
 
+use std::time::Duration;
+
 use expect_test::expect;
-use quarterdeck_agents::text::{Address, Decision, Refusal, Transcript, Visitor, code_of};
+use quarterdeck_agents::text::{Address, Decision, Part, Refusal, Transcript, Visitor, code_of};
 use quarterdeck_contracts::{ChatMessage, ErrorType};
 use quarterdeck_runtime::Client;
 use serde_json::json;
@@ -99,6 +101,42 @@ async fn a_word_given_apart_is_known_to_the_model_in_the_next_turn() {
     });
     assert!(results.unwrap()[0].response.is_ok(), "{messages:?}");
     assert_eq!(world.runs("pay"), 1);
+}
+
+#[tokio::test]
+async fn a_question_is_shown_while_it_is_open_and_its_outcome_for_good() {
+    let world = World::new();
+    let token = asked(&world).await;
+    world.model.says("The weather is fine.");
+    world.tells("How is the weather?").await;
+    let (question, _) = shown_call(&world).await;
+    assert_eq!(question.as_deref(), Some(&*token), "whoever went on talking is still asked");
+    world.model.says("Your cake is paid for.");
+    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    told(reader).await;
+    assert_eq!(
+        shown_call(&world).await,
+        (None, Some(true)),
+        "what was done after all is not shown as refused"
+    );
+    assert_eq!(shown_call(&world.restarted()).await, (None, Some(true)));
+}
+
+#[tokio::test]
+async fn a_question_that_has_expired_is_not_shown() {
+    let world = World::new();
+    asked(&world).await;
+    assert!(shown_call(&world).await.0.is_some());
+    world.clock.advance(Duration::from_secs(400));
+    assert_eq!(shown_call(&world).await.0, None);
+}
+
+/// The first call as a page sees it that is loaded again: the token of its question, and whether it worked.
+async fn shown_call(world: &World) -> (Option<String>, Option<bool>) {
+    let view = world.agent.view(&ann(), Address::Chat("chat")).await.unwrap().unwrap();
+    let Part::Call { answer, question, .. } = &view.turns[0].parts[0] else { panic!("{view:?}") };
+    let token = question.as_deref().and_then(|request| request.token.as_ref());
+    (token.map(|token| token.expose().to_owned()), answer.as_deref().map(|response| response.is_ok()))
 }
 
 #[tokio::test]

@@ -49,8 +49,8 @@ pub(super) fn described() -> Operation {
     let either = json!({ "oneOf": [reference("schemas", "ToolResponse"), reference("schemas", "Error")] });
     let refused = || -> Option<Value> {
         Some(json!({ "error": {
-            "type": "CONFIRMATION_INVALID", "message": "This confirmation is not valid. Nothing was done.",
-            "retryable": false,
+            "type": "CONFIRMATION_INVALID",
+            "message": "This question has been answered already, or does not exist.", "retryable": false,
         } }))
     };
     Operation::new("answerConfirmation", "chat", "Approve or deny a call that waits for the person's word")

@@ -64,17 +64,23 @@ fn messages(turn: &TurnView) -> Vec<Value> {
         messages.push(json!({ "id": id, "role": "user", "parts": parts, "metadata": { "at": turn.at_ms } }));
     }
     let parts: Vec<Value> = turn.parts.iter().flat_map(parts).collect();
-    messages.push(json!({ "id": turn.message_id, "role": "assistant", "parts": parts }));
+    let metadata = json!({ "ending": turn.ending });
+    messages
+        .push(json!({ "id": turn.message_id, "role": "assistant", "parts": parts, "metadata": metadata }));
     messages
 }
 
-/// A part as the stream has told it: a call, and after it what the gates said.
+/// A part as the stream has told it: a call, and after it what the gates said and what the person is asked.
 fn parts(part: &Part) -> Vec<Value> {
     match part {
         Part::Text(text) => vec![json!({ "type": "text", "text": text, "state": "done" })],
-        Part::Call { call, answer, gates } => {
+        Part::Call { call, answer, gates, question } => {
             let gates = gates.as_deref().map(|gates| ui::gates_part(&call.id, gates));
-            iter::once(tool_part(call, answer.as_deref())).chain(gates).collect()
+            let question = question.as_deref().and_then(|request| {
+                let token = request.token.as_ref()?;
+                Some(ui::confirmation_part(&call.id, token.expose(), request))
+            });
+            iter::once(tool_part(call, answer.as_deref())).chain(gates).chain(question).collect()
         }
     }
 }
@@ -119,11 +125,19 @@ pub(super) fn described() -> Operation {
         "id": "ses_1", "mode": "text", "registryVersion": "1.0.3fa9c2e1", "isRunning": false,
         "messages": [
             { "id": "m1", "role": "user", "parts": words("Good morning"), "metadata": { "at": 1_760_000_000_000_u64 } },
-            { "id": "msg_1", "role": "assistant", "parts": words("Good morning.") },
+            {
+                "id": "msg_1", "role": "assistant", "parts": words("Good morning."),
+                "metadata": { "ending": "answered" },
+            },
         ],
     });
     Operation::new("getSession", "chat", "What was said")
-        .about("Messages in the AI SDK's form, so that a page can begin with them. Own sessions only.")
+        .about(
+            "Messages in the AI SDK's form, so that a page can begin with them. Own sessions only. A call that waits for \
+             the person's word is followed by its part `data-confirmation`. The `metadata` of an answer says how it \
+             ended: `answered`, `cut` at the largest length, `filtered` or left `empty` by the model, `aborted` because \
+             nobody followed it any more, `failed`, or `closed` by a tool; `null` while it is written, or waits.",
+        )
         .takes_id("The session, or the client's own name for the conversation.", "ses_1")
         .gives_json(200, "The conversation.", schema, Some(example))
         .refuses(&[404])

@@ -192,11 +192,16 @@ fn asked(id: &str, request: &ConfirmationRequest, out: &mut Vec<u8>) {
     let Some(token) = &request.token else { return };
     let token = token.expose();
     write_json(out, &json!({ "type": "tool-approval-request", "approvalId": token, "toolCallId": id }));
+    write_json(out, &confirmation_part(id, token, request));
+}
+
+/// The part, as the stream and a conversation that is looked at later have it.
+pub(crate) fn confirmation_part(id: &str, token: &str, request: &ConfirmationRequest) -> Value {
     let shown = json!({
         "callId": id, "token": token, "tool": request.tool, "args": request.args, "preview": request.preview,
         "expires": request.expires,
     });
-    data("confirmation", Some(id), shown, out);
+    json!({ "type": "data-confirmation", "id": id, "data": shown })
 }
 
 fn answered(id: &str, response: &ToolResponse, out: &mut Vec<u8>) {

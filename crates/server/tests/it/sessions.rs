@@ -56,3 +56,32 @@ async fn an_answer_that_is_being_written_can_be_followed_from_its_start() {
     let idle = world.get("/api/chat/a%20chat%2F1/stream").with("cookie", &cookie).send().await;
     assert_eq!(idle.status, 204);
 }
+
+#[tokio::test]
+async fn a_page_that_is_loaded_again_learns_what_is_asked_and_how_answers_ended() {
+    let world = World::new().await;
+    let cookie = world.newcomer().await;
+    let say = |text: &str| {
+        world.post("/api/chat", &json!({ "id": "chat", "message": text })).with("cookie", &cookie)
+    };
+    let shown = || async { world.get("/api/sessions/chat").with("cookie", &cookie).send().await.json() };
+    let question = say("call it").send().await.event("data-confirmation");
+    let waits = shown().await["messages"][1].clone();
+    assert_eq!(waits["metadata"], json!({ "ending": null }));
+    assert!(waits["parts"].as_array().unwrap().contains(&question), "{waits}");
+
+    say("hello").send().await;
+    let later = shown().await;
+    assert!(later["messages"][1]["parts"].as_array().unwrap().contains(&question), "{later}");
+    assert_eq!(later["messages"][3]["metadata"], json!({ "ending": "answered" }));
+
+    let mut left = say("wait").open().await;
+    left.until("You said").await;
+    drop(left);
+    let mut last = shown().await;
+    while last["isRunning"] == true {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        last = shown().await;
+    }
+    assert_eq!(last["messages"][5]["metadata"], json!({ "ending": "aborted" }));
+}
