@@ -135,6 +135,70 @@ test('the conversation is there after the page is loaded again, and so is an ope
   await leave();
 });
 
+test('a question is still open after something else was said and the page was loaded again', async () => {
+  const visitor = await visit(browser, deck);
+  const { page, by, ask, say, answer, leave } = visitor;
+  await say('Book a meeting tomorrow at 17:00 with ann@example.com');
+  await by('confirm-approve').waitFor();
+  await ask('Who designed the Fram?');
+  await page.reload();
+  await says(by('tool-card').first().locator('.tool-state'), 'waits for you');
+  await by('confirm-approve').click();
+  await answer();
+  await says(by('confirm-title'), 'Approved and done.');
+  assert.equal(await booked(visitor, 17), true);
+  await page.reload();
+  await says(by('tool-card').first().locator('.tool-state'), /^done/);
+  await counts(by('confirm-card'), 0);
+  await leave();
+});
+
+test('whoever approves and stops is told what came of it', async () => {
+  const visitor = await visit(browser, deck);
+  const { page, by, say, leave } = visitor;
+  await say('Book a meeting tomorrow at 19:00 with ann@example.com');
+  await by('confirm-approve').waitFor();
+  let arrived = () => {};
+  const heard = new Promise((resolve) => (arrived = resolve));
+  // The server hears it; its answer is still on the way when the person stops.
+  const late = async (route) => arrived(await route.fetch());
+  await page.route('**/api/chat', late, { times: 1 });
+  await by('confirm-approve').click();
+  await heard;
+  await by('send').click();
+  await says(by('tool-card').locator('.tool-state'), /^done/);
+  await counts(by('confirm-approve'), 0);
+  assert.equal(await booked(visitor, 19), true);
+  await leave();
+});
+
+test('an offer to talk is there after the page is loaded again', async () => {
+  const { page, by, ask, leave } = await visit(browser, deck);
+  await ask('I want to talk by voice about the Fram');
+  const offered = await by('voice-offer').innerText();
+  await page.reload();
+  await says(by('voice-offer'), offered);
+  await leave();
+});
+
+test('each tab has a conversation of its own', async () => {
+  const { page, by, ask, leave } = await visit(browser, deck);
+  await ask('Who designed the Fram?');
+  const other = await page.context().newPage();
+  await other.goto(deck.url);
+  await counts(other.getByTestId('message'), 2, 'a new tab begins where the last one is');
+  await other.getByTestId('new-chat').click();
+  await other.getByTestId('composer').fill('What is the weather like?');
+  await other.getByTestId('send').click();
+  await says(other.getByTestId('message').first(), /weather/);
+  await page.reload();
+  await other.reload();
+  await says(other.getByTestId('message').first(), /weather/);
+  await counts(by('message'), 2, 'what is left in one is not ended in the other');
+  await counts(by('message').filter({ hasText: 'weather' }), 0);
+  await leave();
+});
+
 test('a new chat begins with nothing, also after the page is loaded again', async () => {
   const { page, by, ask, leave } = await visit(browser, deck);
   await ask('Who designed the Fram?');

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { PATIENCE, startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { speak } from './support/microphone.mjs';
-import { counts } from './support/soon.mjs';
+import { counts, says } from './support/soon.mjs';
 
 let deck;
 let browser;
@@ -232,6 +232,117 @@ test('calls are shown as they go, and a question is answered on the line', async
     error: { type: 'BUDGET_EXCEEDED', message: 'No more.', retryable: false },
   });
   await by('tool-card').filter({ hasText: 'refused' }).waitFor();
+  await leave();
+});
+
+const question = {
+  type: 'confirmation_request',
+  callId: 'c1',
+  token: 'qdc_1',
+  tool: 'calendar_create_event',
+  args: { title: 'Tea' },
+  preview: 'Book “Tea”',
+  expires: Date.now() + 600_000,
+};
+/** What the model is told while the person thinks. */
+const waiting = {
+  type: 'tool_result',
+  callId: 'c1',
+  ok: false,
+  duration: 1,
+  error: { type: 'CONFIRMATION_REQUIRED', message: 'The person is asked.', retryable: false },
+  gates: [{ gate: 'confirmation', verdict: 'asked' }],
+};
+const tea = { type: 'tool_call', callId: 'c1', name: 'calendar_create_event', args: { title: 'Tea' } };
+
+for (const [order, told] of [
+  ['before', [question, waiting]],
+  ['after', [waiting, question]],
+]) {
+  test(`a question put ${order} the model is told to wait stays open`, async () => {
+    const {
+      by,
+      calls: [call],
+      until,
+      leave,
+    } = await inCall();
+    for (const message of [tea, ...told]) call.tell(message);
+    call.tell({ type: 'transcript', role: 'assistant', text: 'Please look at the page.', final: true });
+    await by('caption').filter({ hasText: 'Please look at the page.' }).waitFor();
+    await says(by('confirm-title'), 'May I do this?');
+    await says(by('tool-card').locator('.tool-state'), 'waits for you');
+    await by('confirm-approve').click();
+    await until(() => call.heard.some((message) => message.type === 'confirm'), 'confirm');
+    call.tell({ type: 'tool_result', callId: 'c1', ok: true, duration: 12 });
+    await says(by('confirm-title'), 'Approved and done.');
+    await leave();
+  });
+}
+
+test('what was approved before the call ended is not said to be undone', async () => {
+  const {
+    by,
+    calls: [call],
+    until,
+    leave,
+  } = await inCall();
+  for (const message of [tea, question, waiting]) call.tell(message);
+  await by('confirm-approve').click();
+  await until(() => call.heard.some((message) => message.type === 'confirm'), 'confirm');
+  await by('voice-stop').click();
+  await says(by('confirm-title'), 'Approved; the call ended before the outcome arrived.');
+  await says(by('tool-card').locator('.tool-state'), 'outcome unknown');
+  await leave();
+});
+
+test('a new chat during a call begins with nothing, and stays so', async () => {
+  const {
+    page,
+    by,
+    calls: [call],
+    until,
+    leave,
+  } = await inCall();
+  call.tell({ type: 'transcript', role: 'assistant', text: 'A long story', final: true });
+  await by('caption').waitFor();
+  await by('new-chat').click();
+  await by('welcome').waitFor();
+  await until(() => call.heard.some((message) => message.type === 'stop'), 'stop');
+  await by('voice-start').waitFor();
+  await counts(by('caption'), 0);
+  await page.reload();
+  await by('welcome').waitFor();
+  await counts(by('caption'), 0);
+  await leave();
+});
+
+test('whoever leaves the page during a call finds the last words again, and why nobody speaks', async () => {
+  const {
+    page,
+    by,
+    calls: [call],
+    leave,
+  } = await inCall();
+  call.tell({ type: 'transcript', role: 'user', text: 'Who designed the Fram?', final: true });
+  call.tell({ type: 'transcript', role: 'assistant', text: 'Colin Archer, who', final: true });
+  await by('caption').nth(1).waitFor();
+  await page.reload();
+  await says(by('caption').nth(1), 'Colin Archer, who');
+  await says(by('caption').nth(2), 'The call ended when the page was left.');
+  await leave();
+});
+
+test('a call that is refused says what the server said', async () => {
+  const { page, by, leave } = await visit(browser, deck);
+  const error = { type: 'UNAVAILABLE', message: 'You are in a call already. End it first.', retryable: false };
+  await page.routeWebSocket(/\/voice$/, (socket) => {
+    socket.send(JSON.stringify({ type: 'error', error }));
+    void socket.close({ code: 1008 });
+  });
+  await by('voice-start').click();
+  await says(by('notice'), error.message);
+  await page.waitForTimeout(300);
+  assert.equal(await by('notice').innerText(), error.message, 'and nothing else, when the line is closed');
   await leave();
 });
 

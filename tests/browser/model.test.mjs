@@ -7,7 +7,7 @@ import { behind } from '../clients/support/deck.mjs';
 import { startPuppet } from '../clients/support/puppet.mjs';
 import { startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
-import { counts, has, says } from './support/soon.mjs';
+import { counts, has, says, soon } from './support/soon.mjs';
 
 let deck;
 let browser;
@@ -55,6 +55,7 @@ test('a question that nobody answers expires, and does nothing', async () => {
   await by('confirm-approve').waitFor();
   await by('confirm-approve').waitFor({ state: 'hidden' });
   await says(by('confirm-title'), /^Expired. Nothing was done/);
+  await says(by('tool-card').locator('.tool-state'), 'not answered');
   await says(await ask('say on we go'), /on we go/);
   await leave();
 });
@@ -104,6 +105,25 @@ test('a word that was not heard can be given again', async () => {
   await by('confirm-deny').click();
   await by('confirm-title').filter({ hasText: 'Denied' }).waitFor();
   await answer();
+  await leave();
+});
+
+test('an answer that was cut off by leaving is said to be, and can be asked for again', async () => {
+  const { page, by, say, leave } = await visit(browser, deck);
+  await say('slowly');
+  await page.getByText('word word').waitFor();
+  const chat = await page.evaluate(() => sessionStorage.getItem('quarterdeck.chat'));
+  await page.goto('about:blank');
+  await soon(async () => {
+    const kept = await (await page.request.get(`${deck.url}/api/sessions/${chat}`)).json();
+    assert.equal(kept.isRunning, false);
+  });
+  await page.goto(deck.url);
+  await says(by('note'), /^This answer was cut off\./);
+  await by('again').click();
+  await page.locator('qd-message[data-state=open] .words').waitFor();
+  await counts(by('message'), 2);
+  await by('send').click();
   await leave();
 });
 

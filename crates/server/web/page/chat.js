@@ -4,13 +4,18 @@
 
 import { Refused, ask, getJson, newId, post, untilReady } from '../shared/api.js';
 import { events } from '../shared/sse.js';
-import { grow, newMessage, outcome, remembered, toolOf } from './model.js';
+import { grow, newMessage, outcome, rememberedAll, settle, toolOf } from './model.js';
 import { keepSpoken, withSpoken } from './spoken.js';
 
 /** @typedef {import('./model.js').Message} Message */
 /** @typedef {import('./model.js').ToolPart} ToolPart */
+/** @typedef {import('./model.js').Kept} Kept */
 
 const KEY = 'quarterdeck.chat';
+/** The conversation that was begun in this tab. */
+const OWN = 'quarterdeck.own';
+/** The way to the server was lost and is there again; what has happened meanwhile is to be asked for. */
+const LOST = Symbol('lost');
 /** How often a message is delivered again before the person has to do it. */
 const ATTEMPTS = 8;
 
@@ -19,32 +24,37 @@ export class Chat extends EventTarget {
   messages = [];
   isBusy = false;
   /** Our own name for the conversation; none before the first word. */
-  #id = localStorage.getItem(KEY) ?? '';
+  #id = named();
   #stopping = new AbortController();
 
-  /** Brings back what was said before the page was loaded. @returns {Promise<void>} */
+  /** Brings back what was said, as the server knows it. @returns {Promise<void>} */
   async load() {
-    let kept = { messages: new Array(), isRunning: false };
-    try {
-      if (this.#id) kept = await getJson(`/api/sessions/${encodeURIComponent(this.#id)}`);
-    } catch (error) {
-      if (!(error instanceof Refused)) {
-        await this.#reconnect();
-        return this.load();
-      }
-      if (error.status !== 404) return;
-      // The conversation has ended: the next one has another name.
-      this.#name('');
+    const wasStopped = this.#stopping.signal.aborted;
+    this.#stopping = new AbortController();
+    let kept = await this.#kept();
+    // What was stopped takes a moment to end.
+    for (let look = 0; look < 10 && wasStopped && kept?.isRunning; look += 1) {
+      await sleep(200);
+      kept = await this.#kept();
     }
-    this.messages = withSpoken(kept.messages.map(remembered));
+    if (!kept) return;
+    const written = rememberedAll(kept);
+    // What is told from its start needs no beginning; what waited for a word goes on where it was.
+    const goesOn = kept.isRunning && kept.messages.at(-1)?.metadata?.ending === null ? written.at(-1) : undefined;
+    if (goesOn?.parts.length === 0) written.pop();
+    this.messages = withSpoken(written);
     this.#tell('reset');
-    if (kept.isRunning) await this.#run(() => this.#follow(), null);
-    else await this.#askAgain();
+    if (!kept.isRunning) return;
+    const lost = await this.#run(() => this.#follow(), goesOn && goesOn.parts.length > 0 ? goesOn : null);
+    if (lost === LOST) await this.load();
   }
 
   /** Says something. @param {string} text */
   async say(text) {
-    if (!this.#id) this.#name(newId());
+    if (!this.#id) {
+      this.#name(newId());
+      sessionStorage.setItem(OWN, this.#id);
+    }
     const said = newMessage(newId(), 'user', text);
     this.add(said);
     await this.#deliver(said);
@@ -72,10 +82,22 @@ export class Chat extends EventTarget {
       trigger: 'submit-message',
       messageId: message.id,
     };
-    await this.#run(() => this.#post(body), message);
-    // Nobody has heard it: the question is put again.
-    if (tool.state === 'asked') tool.asked = (tool.asked ?? 0) + 1;
+    const wasBusy = this.isBusy;
+    const error = await this.#run(() => this.#post(body), message);
+    if (tool.state !== 'asked') return;
+    // Whoever stopped it, or lost the way, does not know what came of it. The server does.
+    const isHeard = !wasBusy && (!(error instanceof Refused) || error.type === 'CONFIRMATION_INVALID');
+    if (isHeard) return this.load();
+    tool.asked = (tool.asked ?? 0) + 1;
     this.#tell('message', message);
+  }
+
+  /** Nobody has answered the question about a call in time. @param {ToolPart} tool */
+  expire(tool) {
+    if (tool.state !== 'asked') return;
+    settle(tool, 'expired');
+    const message = this.messages.find((message) => message.parts.includes(tool));
+    if (message) this.add(message);
   }
 
   /** Has the last message answered anew, or delivered if it was refused. */
@@ -88,7 +110,8 @@ export class Chat extends EventTarget {
     // What was refused at the door has no answer with a name.
     const isTaken = since.some((message) => !message.isSpoken && message.id !== '');
     if (!isTaken) return this.#deliver(said);
-    await this.#run(() => this.#post({ messages: [wire(said)], trigger: 'regenerate-message' }), null);
+    const body = { messages: [wire(said)], trigger: 'regenerate-message' };
+    if ((await this.#run(() => this.#post(body), null)) === LOST) await this.load();
   }
 
   /** Stops the answer that is being written. */
@@ -104,7 +127,9 @@ export class Chat extends EventTarget {
     this.messages = [];
     keepSpoken([]);
     this.#tell('reset');
-    if (old) await ask(`/api/sessions/${encodeURIComponent(old)}`, { method: 'DELETE' }).catch(() => {});
+    // Another tab may still be in a conversation that was not begun here.
+    if (!old || sessionStorage.getItem(OWN) !== old) return;
+    await ask(`/api/sessions/${encodeURIComponent(old)}`, { method: 'DELETE' }).catch(() => {});
   }
 
   /** Adds a message, or tells that one has changed. @param {Message} message */
@@ -117,7 +142,25 @@ export class Chat extends EventTarget {
   /** @param {string} id */
   #name(id) {
     this.#id = id;
-    localStorage.setItem(KEY, id);
+    // The next tab begins with this conversation; those that are open keep their own.
+    for (const storage of [sessionStorage, localStorage]) storage.setItem(KEY, id);
+  }
+
+  /** The conversation as the server keeps it; nothing when it does not say. @returns {Promise<Kept | null>} */
+  async #kept() {
+    const nothing = { messages: [], isRunning: false };
+    try {
+      return this.#id ? await getJson(`/api/sessions/${encodeURIComponent(this.#id)}`) : nothing;
+    } catch (error) {
+      if (!(error instanceof Refused)) {
+        await this.#reconnect();
+        return this.#kept();
+      }
+      if (error.status !== 404) return null;
+      // The conversation has ended: the next one has another name.
+      this.#name('');
+      return nothing;
+    }
   }
 
   /**
@@ -130,14 +173,14 @@ export class Chat extends EventTarget {
   }
 
   /**
-   * Opens a stream and follows it to its end. What is lost on the way is asked for again.
+   * Opens a stream and follows it to its end. What is lost on the way is asked for again. Gives what went wrong.
    *
    * @param {() => Promise<Response | null>} open
    * @param {Message | null} goesOn the message that the answer continues
    * @param {boolean} [mayRepeat] whether the same request can be made twice
    */
   async #run(open, goesOn, mayRepeat = false) {
-    if (this.isBusy) return;
+    if (this.isBusy) return null;
     this.#stopping = new AbortController();
     this.#busy(true);
     const answer = goesOn ?? newMessage('', 'assistant');
@@ -146,15 +189,17 @@ export class Chat extends EventTarget {
     try {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await this.#read(await open(), answer, goesOn === null);
+          await this.#read(await open(), answer, goesOn === null);
+          return null;
         } catch (error) {
           if (!isLoss(error) || attempt === ATTEMPTS) throw error;
           await this.#reconnect(error instanceof Refused ? error.retryAfter : 0);
-          if (!mayRepeat) return void queueMicrotask(() => void this.load());
+          if (!mayRepeat) return LOST;
         }
       }
     } catch (error) {
       this.#failed(answer, error, goesOn === null);
+      return error;
     } finally {
       answer.isOpen = false;
       if (answer.parts.length === 0) this.messages = this.messages.filter((message) => message !== answer);
@@ -192,17 +237,6 @@ export class Chat extends EventTarget {
     }
   }
 
-  /** A question that was open when the page was left is put again. */
-  async #askAgain() {
-    const last = this.messages.at(-1);
-    const said = this.messages.at(-2);
-    const waits = last?.parts.some((part) => part.kind === 'tool' && part.state === 'running');
-    if (!waits || said?.role !== 'user') return;
-    this.messages.pop();
-    this.#tell('reset');
-    await this.#deliver(said);
-  }
-
   #follow() {
     return ask(`/api/chat/${encodeURIComponent(this.#id)}/stream`, { signal: this.#stopping.signal }).then(
       (response) => (response.status === 204 ? null : response),
@@ -218,7 +252,7 @@ export class Chat extends EventTarget {
   /** Waits for the server to come back. @param {number} [pause] seconds that it has asked for */
   async #reconnect(pause = 0) {
     this.#tell('lost');
-    await new Promise((resolve) => setTimeout(resolve, Math.min(pause, 5) * 1_000));
+    await sleep(Math.min(pause, 5) * 1_000);
     await untilReady(this.#stopping.signal);
     this.#tell('back');
   }
@@ -252,6 +286,18 @@ export class Chat extends EventTarget {
   #tell(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
+}
+
+/** The conversation of this tab, or the last one of any. */
+function named() {
+  const id = sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY) ?? '';
+  sessionStorage.setItem(KEY, id);
+  return id;
+}
+
+/** @param {number} milliseconds */
+function sleep(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 /** A message as the AI SDK sends it. @param {Message} message */

@@ -73,7 +73,7 @@ export class ConfirmCard extends HTMLElement {
       if (this.#isAnswered) return false;
       const left = (tool.question?.expires ?? 0) - serverNow();
       setText(this.#left, `${clock(left / 1_000)} left`);
-      if (left <= 0) this.#close('Expired. Nothing was done; ask again if you still want it.', 'expired');
+      if (left <= 0) this.#tell('expire', { tool });
       return left > 0;
     });
   }
@@ -93,7 +93,7 @@ export class ConfirmCard extends HTMLElement {
   #answer(isApproved) {
     if (this.#isAnswered) return;
     this.#close(isApproved ? 'Approved. Doing it…' : 'Denied.', isApproved ? 'approved' : 'denied');
-    this.dispatchEvent(new CustomEvent('decide', { bubbles: true, detail: { tool: this.#tool, isApproved } }));
+    this.#tell('decide', { tool: this.#tool, isApproved });
   }
 
   /** @param {string} words @param {string} [state] */
@@ -107,11 +107,22 @@ export class ConfirmCard extends HTMLElement {
     if (section) section.dataset.state = state ?? this.#tool?.state ?? 'done';
     for (const details of this.querySelectorAll('details')) details.open = false;
     // Whoever has pressed a button that is gone goes on where the next thing is written.
-    if (had) this.dispatchEvent(new CustomEvent('leave', { bubbles: true }));
+    if (had) this.#tell('leave');
+  }
+
+  /** @param {string} name @param {object} [detail] */
+  #tell(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { bubbles: true, detail }));
   }
 }
 
 /** @type {Record<string, string>} */
-const outcomes = { done: 'Approved and done.', denied: 'Denied. Nothing was done.', failed: 'Nothing was done.' };
+const outcomes = {
+  done: 'Approved and done.',
+  denied: 'Denied. Nothing was done.',
+  failed: 'Nothing was done.',
+  expired: 'Expired. Nothing was done; ask again if you still want it.',
+  unknown: 'Approved; the call ended before the outcome arrived.',
+};
 
 customElements.define('qd-confirm', ConfirmCard);

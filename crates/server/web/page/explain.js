@@ -48,6 +48,7 @@ export function explain(type) {
  */
 export function explainCall(tool) {
   if (tool.state === 'denied') return byType.CONFIRMATION_DENIED;
+  if (tool.state === 'expired') return byType.CONFIRMATION_EXPIRED;
   if (tool.state !== 'failed') return null;
   const refusal = tool.gates?.findLast((step) => step.verdict === 'refused');
   const kind = typeof refusal?.note === 'string' ? refusal.note : byGate[refusal?.gate ?? ''];

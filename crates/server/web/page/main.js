@@ -94,11 +94,12 @@ on(document, 'decide', ({ tool, isApproved }) => {
   if (message?.isSpoken) telephone.decide(tool, isApproved);
   else if (message) void chat.decide(message, tool, isApproved);
 });
+on(document, 'expire', ({ tool }) => chat.expire(tool));
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') telephone.interrupt();
 });
 on(find('#new', HTMLButtonElement), 'click', () => {
-  telephone.hangUp();
+  telephone.forget();
   void chat.leave();
   composer.focus();
 });

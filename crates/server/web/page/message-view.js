@@ -79,7 +79,7 @@ function make(part) {
     case 'tool':
       return h('div', { class: 'call' }, new ToolCard());
     case 'note':
-      return h('p', { class: 'note' }, part.text);
+      return h('p', { class: 'note', 'data-testid': 'note' }, part.text, part.mayAsk && ' ', part.mayAsk && again());
     case 'trouble':
       return trouble(part);
     case 'offer':
@@ -92,11 +92,16 @@ function trouble(part) {
   const view = h('div', { class: 'trouble', role: 'alert', 'data-testid': 'trouble', 'data-type': part.type });
   const why = explain(part.type);
   fill(view, h('p', {}, h('strong', {}, why ?? part.message)), why && why !== part.message && h('p', {}, part.message));
-  if (part.retryable) {
-    const again = () => view.dispatchEvent(new CustomEvent('again', { bubbles: true }));
-    view.append(h('button', { type: 'button', 'data-testid': 'again', onclick: again }, 'Ask again'));
-  }
+  if (part.retryable) view.append(again());
   return view;
+}
+
+/** Has the message answered anew. */
+function again() {
+  const ask = (/** @type {Event} */ event) => {
+    event.currentTarget?.dispatchEvent(new CustomEvent('again', { bubbles: true }));
+  };
+  return h('button', { type: 'button', 'data-testid': 'again', onclick: ask }, 'Ask again');
 }
 
 /** The agent proposes to talk. @param {import('./model.js').OfferPart} part */

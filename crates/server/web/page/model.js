@@ -6,22 +6,23 @@
  *   callId: string, token: string, tool: string, args: unknown, preview: string, expires: number
  * }} Question
  */
-/** @typedef {'running' | 'asked' | 'done' | 'failed' | 'denied'} ToolState */
+/** @typedef {'running' | 'asked' | 'done' | 'failed' | 'denied' | 'expired' | 'unknown'} ToolState */
 /** @typedef {{ kind: 'text', text: string }} TextPart */
 /** @typedef {{ kind: 'thought', text: string }} ThoughtPart */
 /**
  * @typedef {{
  *   kind: 'tool', id: string, name: string, input: unknown, state: ToolState, output?: any, error?: string,
  *   errorType?: string, progress?: string, gates?: GateStep[], question?: Question, asked?: number, began?: number,
- *   took?: number
+ *   took?: number, isApproved?: boolean
  * }} ToolPart
  */
 /** @typedef {{ kind: 'offer', sessionId: string, pendingRequest: string }} OfferPart */
 /** @typedef {{ kind: 'trouble', type: string, message: string, retryable: boolean }} TroublePart */
-/** @typedef {{ kind: 'note', text: string }} NotePart */
+/** @typedef {{ kind: 'note', text: string, mayAsk?: boolean }} NotePart */
 /** @typedef {TextPart | ThoughtPart | ToolPart | OfferPart | TroublePart | NotePart} Part */
 /** @typedef {{ id: string, role: 'user' | 'assistant', parts: Part[], isOpen: boolean, isSpoken?: boolean }} Message */
 /** @typedef {{ timeoutUntil: string, message: string }} Block */
+/** A conversation as the server keeps it. @typedef {{ messages: any[], isRunning: boolean }} Kept */
 
 /**
  * An empty message.
@@ -55,6 +56,16 @@ export function toolOf(message, id) {
     if (part.kind === 'tool' && part.id === id) return part;
   }
   return undefined;
+}
+
+/**
+ * Puts a question about a call. What follows is the person's time, not the call's.
+ *
+ * @param {ToolPart} tool
+ * @param {Question} question
+ */
+export function asks(tool, question) {
+  Object.assign(tool, { state: 'asked', question, began: undefined, took: undefined });
 }
 
 /** What a call came to. @param {ToolPart} tool @param {ToolState} state @param {Partial<ToolPart>} [more] */
@@ -98,8 +109,7 @@ export function grow(message, part) {
       message.parts.push({ kind: 'note', text: 'Stopped.' });
       break;
     case 'finish':
-      if (part.finishReason === 'length')
-        message.parts.push({ kind: 'note', text: 'The answer reached its limit and ends here.' });
+      if (part.finishReason === 'length') message.parts.push({ kind: 'note', text: LIMIT });
       break;
     case 'data-voice-session-start':
       message.parts.push({
@@ -144,7 +154,7 @@ function aboutCall(message, part) {
       tool.state = 'asked';
       break;
     case 'data-confirmation':
-      Object.assign(tool, { state: 'asked', question: part.data });
+      asks(tool, part.data);
       break;
     case 'data-progress':
       tool.progress = part.data.text;
@@ -156,7 +166,8 @@ function aboutCall(message, part) {
       settle(tool, 'done', { output: part.output });
       break;
     case 'tool-output-error':
-      settle(tool, 'failed', { error: part.errorText });
+      // Nobody answered in time: that is all there is to say.
+      if (tool.state !== 'expired') settle(tool, 'failed', { error: part.errorText });
       break;
     case 'tool-output-denied':
       settle(tool, 'denied');
@@ -171,6 +182,7 @@ function aboutCall(message, part) {
 export function outcome(tool, envelope) {
   if (envelope?.ok) settle(tool, 'done', { output: envelope });
   else if (envelope?.error?.type === 'CONFIRMATION_DENIED') settle(tool, 'denied');
+  else if (envelope?.error?.type === 'CONFIRMATION_EXPIRED') settle(tool, 'expired');
   else settle(tool, 'failed', { error: envelope?.error?.message, errorType: envelope?.error?.type });
 }
 
@@ -185,20 +197,63 @@ function trouble(text) {
   return { kind: 'trouble', type: 'INTERNAL', message: text, retryable: true };
 }
 
+const LIMIT = 'The answer reached its limit and ends here.';
+
 /**
- * A message as the server keeps it.
+ * The messages of a conversation as the server keeps it.
  *
- * @param {any} kept
- * @returns {Message}
+ * @param {Kept} kept
+ * @returns {Message[]}
  */
-export function remembered(kept) {
+export function rememberedAll({ messages, isRunning }) {
+  return messages.map((kept, place) => {
+    const isLast = place === messages.length - 1;
+    const message = remembered(kept);
+    if (isLast && isRunning) return message;
+    for (const part of message.parts) if (part.kind === 'tool') notAnswered(part);
+    if (message.role === 'assistant') message.parts.push(...rest(message, kept.metadata?.ending, isLast));
+    return message;
+  });
+}
+
+/** @param {any} kept @returns {Message} */
+function remembered(kept) {
   const message = newMessage(kept.id, kept.role === 'user' ? 'user' : 'assistant');
   for (const part of kept.parts ?? []) {
     if (part.type === 'text') message.parts.push({ kind: 'text', text: part.text });
-    if (part.type === 'dynamic-tool') message.parts.push(rememberedTool(part));
-    if (part.type === 'data-gates') aboutCall(message, part);
+    else if (part.type === 'dynamic-tool') message.parts.push(rememberedTool(part));
+    else aboutCall(message, part);
   }
   return message;
+}
+
+/** A question that the person did not answer, and cannot answer any more. @param {ToolPart} tool */
+function notAnswered(tool) {
+  const wasAsked = tool.gates?.some((step) => step.verdict === 'asked');
+  if (tool.state === 'running' || (tool.state === 'failed' && wasAsked)) settle(tool, 'expired');
+}
+
+/**
+ * What a person would have seen after the words: an offer to talk, and why there is nothing more.
+ *
+ * @param {Message} message
+ * @param {unknown} ending
+ * @param {boolean} isLast whether it can still be asked again
+ * @returns {Part[]}
+ */
+function rest(message, ending, isLast) {
+  /** @type {Part[]} */
+  const parts = [];
+  for (const part of message.parts) {
+    if (!isLast || part.kind !== 'tool' || part.name !== 'start_voice_session' || part.state !== 'done') continue;
+    const { session_id: sessionId, pending_request: pendingRequest } = part.output?.data ?? {};
+    if (sessionId) parts.push({ kind: 'offer', sessionId, pendingRequest: pendingRequest ?? '' });
+  }
+  if (ending === 'aborted') parts.push({ kind: 'note', text: 'This answer was cut off.', mayAsk: isLast });
+  if (ending === 'failed') parts.push({ kind: 'note', text: 'This answer broke off.', mayAsk: isLast });
+  if (ending === 'empty') parts.push({ kind: 'note', text: 'The model gave no answer.', mayAsk: isLast });
+  if (ending === 'cut') parts.push({ kind: 'note', text: LIMIT });
+  return parts;
 }
 
 /** @param {any} part @returns {ToolPart} */

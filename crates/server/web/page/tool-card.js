@@ -10,7 +10,15 @@ import { explainCall, verdict } from './explain.js';
 /** @typedef {import('./model.js').ToolPart} ToolPart */
 
 /** @type {Record<import('./model.js').ToolState, string>} */
-const states = { running: 'running', asked: 'waits for you', done: 'done', failed: 'refused', denied: 'denied' };
+const states = {
+  running: 'running',
+  asked: 'waits for you',
+  done: 'done',
+  failed: 'refused',
+  denied: 'denied',
+  expired: 'not answered',
+  unknown: 'outcome unknown',
+};
 
 export class ToolCard extends HTMLElement {
   #name = h('code', { class: 'tool-name' });
@@ -97,7 +105,9 @@ function result(tool) {
     case 'failed':
       return [heading, ...(why ? [h('p', {}, why)] : []), h('p', { class: 'bad' }, tool.error ?? 'It failed.')];
     case 'denied':
-      return [heading, h('p', {}, why)];
+    case 'expired':
+    case 'unknown':
+      return [heading, h('p', {}, why ?? tool.error)];
     default:
       return [];
   }

@@ -85,6 +85,12 @@ export class Call extends EventTarget {
     setTimeout(() => this.#end({}), GOODBYE_MS);
   }
 
+  /** Hangs up without waiting for a goodbye. */
+  drop() {
+    this.stop();
+    this.#end({});
+  }
+
   /** Writes into the call. @param {string} text */
   say(text) {
     this.#silence();
@@ -95,7 +101,10 @@ export class Call extends EventTarget {
 
   /** @param {ToolPart} tool @param {boolean} isApproved */
   decide(tool, isApproved) {
-    this.#line.send({ type: 'confirm', token: tool.question?.token, approve: isApproved });
+    const isSent = this.#line.send({ type: 'confirm', token: tool.question?.token, approve: isApproved });
+    // Nobody has heard it: the question is put again.
+    if (isSent) tool.isApproved = isApproved;
+    else this.#captions.askedAgain(tool);
   }
 
   /** Silences the agent, which is told so. */
@@ -215,7 +224,7 @@ export class Call extends EventTarget {
         this.#tell('notice', 'The server is about to restart. The call goes on when it is back.');
         break;
       case 'error':
-        this.#fault = explain(told.error?.type) ?? told.error?.message ?? '';
+        this.#fault = told.error?.message ?? explain(told.error?.type) ?? '';
         this.#tell('notice', told.error?.message ?? 'Something went wrong.');
         break;
     }

@@ -1,7 +1,7 @@
 // What is said in a call, as messages: pieces that stand follow each other, a guess is replaced by what comes next.
 
 import { newId } from '../../shared/api.js';
-import { newMessage, outcome, settle, textOf, toolOf } from '../model.js';
+import { asks, newMessage, outcome, settle, textOf, toolOf } from '../model.js';
 
 /** @typedef {import('../model.js').Message} Message */
 /** @typedef {import('../model.js').TextPart} TextPart */
@@ -44,7 +44,10 @@ export class Captions {
   /** @param {any} result */
   result({ callId, ok, error, duration, gates }) {
     this.#tool(callId, (tool) => {
-      Object.assign(tool, { took: duration, gates });
+      if (gates) tool.gates = gates;
+      // The model was told to wait for the person, who is still to be asked or has the question before them.
+      if (error?.type === 'CONFIRMATION_REQUIRED') return;
+      tool.took = duration;
       if (ok) settle(tool, 'done');
       else outcome(tool, { ok, error });
     });
@@ -52,7 +55,12 @@ export class Captions {
 
   /** @param {import('../model.js').Question} question */
   asked(question) {
-    this.#tool(question.callId, (tool) => Object.assign(tool, { state: 'asked', question }));
+    this.#tool(question.callId, (tool) => asks(tool, question));
+  }
+
+  /** @param {ToolPart} tool */
+  askedAgain(tool) {
+    this.#tool(tool.id, (tool) => Object.assign(tool, { asked: (tool.asked ?? 0) + 1 }));
   }
 
   /** @param {string} callId @param {string} text */
@@ -84,9 +92,7 @@ export class Captions {
     this.end();
     for (const message of this.#all) {
       for (const part of message.parts) {
-        if (part.kind === 'tool' && (part.state === 'running' || part.state === 'asked')) {
-          settle(part, 'failed', { error: 'The call was over before this was answered.' });
-        }
+        if (part.kind === 'tool' && (part.state === 'running' || part.state === 'asked')) giveUp(part);
       }
       this.changed(message);
     }
@@ -111,4 +117,11 @@ export class Captions {
       this.changed(message);
     }
   }
+}
+
+/** What is known of a call that nobody will tell us more about. @param {ToolPart} tool */
+function giveUp(tool) {
+  if (tool.isApproved === false) settle(tool, 'denied');
+  else if (tool.isApproved) settle(tool, 'unknown', { error: 'The call ended before the outcome arrived.' });
+  else settle(tool, 'failed', { error: 'The call was over before this was answered.' });
 }

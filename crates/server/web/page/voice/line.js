@@ -53,9 +53,11 @@ export class Line extends EventTarget {
     this.#pause = 250;
   }
 
-  /** @param {object} message */
+  /** Whether it could be sent. @param {object} message */
   send(message) {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
+    if (this.#socket?.readyState !== WebSocket.OPEN) return false;
+    this.#socket.send(JSON.stringify(message));
+    return true;
   }
 
   /** Sends what the microphone hears. When the network does not keep up, the oldest goes. @param {ArrayBuffer} frame */

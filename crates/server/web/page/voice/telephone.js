@@ -11,6 +11,8 @@ import { CallView } from './call-view.js';
 export class Telephone extends EventTarget {
   /** @type {Call | null} */
   #call = null;
+  /** Ends what the chat hears of the call. */
+  #hearing = new AbortController();
 
   /**
    * @param {HTMLElement} view
@@ -25,7 +27,7 @@ export class Telephone extends EventTarget {
     this.composer = composer;
     view.addEventListener('stop-call', () => this.hangUp());
     // Whoever leaves the page hangs up: otherwise the chat would be paused for a call that nobody is in.
-    addEventListener('pagehide', () => this.hangUp());
+    addEventListener('pagehide', () => this.#leave());
   }
 
   get isOn() {
@@ -42,7 +44,9 @@ export class Telephone extends EventTarget {
     this.chat.stop();
     const call = new Call({ sessionId, pendingRequest: pendingRequest || undefined });
     this.#call = call;
-    call.addEventListener('message', (event) => this.chat.add(detail(event)));
+    this.#hearing = new AbortController();
+    const { signal } = this.#hearing;
+    call.addEventListener('message', (event) => this.chat.add(detail(event)), { signal });
     call.addEventListener('blocked', (event) => this.#tell('blocked', detail(event)));
     call.addEventListener('notice', (event) => this.#tell('notice', detail(event)));
     call.addEventListener('over', (event) => this.#over(detail(event)));
@@ -53,6 +57,12 @@ export class Telephone extends EventTarget {
 
   hangUp() {
     this.#call?.stop();
+  }
+
+  /** Hangs up at once, and nothing more is said about it: the conversation is another one. */
+  forget() {
+    this.#hearing.abort();
+    this.#call?.drop();
   }
 
   /** Silences the agent. */
@@ -75,10 +85,20 @@ export class Telephone extends EventTarget {
     this.#call = null;
     const hadFocus = this.view.contains(document.activeElement);
     this.view.hide();
-    if (text) this.chat.add({ ...newMessage(newId(), 'assistant', text), isSpoken: true });
+    if (text && !this.#hearing.signal.aborted) this.chat.add({ ...newMessage(newId(), 'assistant', text), isSpoken: true });
     if (notice) this.#tell('notice', notice);
     this.#tell('state');
     if (hadFocus) this.composer.focus();
+  }
+
+  /** Whoever comes back reads what was said last, and why nobody speaks any more. */
+  #leave() {
+    if (!this.#call) return;
+    this.#call.drop();
+    if (!this.chat.messages.some((message) => message.isSpoken)) return;
+    const end = newMessage(newId(), 'assistant');
+    end.parts.push({ kind: 'note', text: 'The call ended when the page was left.' });
+    this.chat.add({ ...end, isSpoken: true });
   }
 
   /** @param {string} name @param {unknown} [what] */
