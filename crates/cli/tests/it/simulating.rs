@@ -148,3 +148,43 @@ async fn turn(address: &str) -> String {
         socket.fill().await.unwrap();
     }
 }
+
+/// Every call that stands somewhere in a scenario.
+fn calls(value: &Value, found: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| calls(item, found)),
+        Value::Object(members) => {
+            if let Some(name) = members.get("name").and_then(Value::as_str) {
+                let args = members.get("args").cloned().unwrap_or_else(|| json!({}));
+                found.push((name.to_owned(), args));
+            }
+            members.values().for_each(|member| calls(member, found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn what_the_scenarios_call_can_be_called_by_voice() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut all = Vec::new();
+    for scenario in std::fs::read_dir(root.join("scenarios")).unwrap() {
+        let text = std::fs::read_to_string(scenario.unwrap().path()).unwrap();
+        calls(&serde_json::from_str(&text).unwrap(), &mut all);
+    }
+    // One of them is there because nobody has declared it.
+    all.retain(|(name, _)| name != "ping");
+    all.sort_by_key(|(name, args)| format!("{name} {args}"));
+    all.dedup();
+    assert!(all.len() >= 4, "{all:?}");
+    let cache = tempfile::tempdir().unwrap();
+    for (name, args) in all {
+        let mut command = command(&root);
+        // Words alone: a debug build takes long for a model, and nothing here depends on it.
+        command.env("XDG_CACHE_HOME", cache.path());
+        command.args(["call", &name, &args.to_string(), "--mode", "voice", "--data"]).arg(cache.path());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{name} {args}: {said}");
+    }
+}
