@@ -57,7 +57,7 @@ async fn a_conversation_is_shown_to_whoever_had_it_and_to_nobody_else() {
     let view = world.agent.view(&ann(), Address::Chat("chat")).await.unwrap().unwrap();
     assert_eq!(view.turns.len(), 1);
     assert_eq!(view.turns[0].said, "What is the Fram?");
-    let Part::Call { call, answer: Some(_), gates: Some(gates) } = &view.turns[0].parts[0] else {
+    let Part::Call { call, answer: Some(_), gates: Some(gates), .. } = &view.turns[0].parts[0] else {
         panic!("a call, its answer and its gates: {:?}", view.turns[0].parts);
     };
     assert_eq!(call.call.name, "look");
