@@ -101,11 +101,21 @@ test('what is denied does not happen', async () => {
   await leave();
 });
 
+test('whoever begins with a suggestion by keyboard goes on where one writes', async () => {
+  const { page, by, answer, leave } = await visit(browser, deck);
+  await by('suggestion').first().focus();
+  await page.keyboard.press('Enter');
+  await answer();
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'composer');
+  await leave();
+});
+
 test('a double click approves once', async () => {
   const { page, by, say, answer, leave } = await visit(browser, deck);
   await say('Book a meeting tomorrow at 14:00 with ann@example.com');
   const approvals = [];
   page.on('request', (request) => request.postData()?.includes('approval-responded') && approvals.push(request));
+  await page.locator('[data-testid=confirm-approve]:enabled').waitFor();
   // Both before anything could have come of the first.
   await by('confirm-approve').evaluate((button) => {
     button.click();

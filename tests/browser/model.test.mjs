@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { booking } from '../clients/support/calendar.mjs';
 import { behind } from '../clients/support/deck.mjs';
-import { startPuppet } from '../clients/support/puppet.mjs';
+import { say as send, startPuppet } from '../clients/support/puppet.mjs';
 import { startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { counts, has, says, soon } from './support/soon.mjs';
@@ -15,6 +15,8 @@ let puppet;
 
 before(async () => {
   puppet = await startPuppet({
+    table: (response) =>
+      send(response, 'Two ships:\n| Ship | Built |\n|---|:-:|\n| Fram | **1892** |\nGjøa \\| sloop | 1872\n\nThat is all.'),
     refuse: (response) => response.writeHead(400).end('{"error":{"message":"no such model"}}'),
   });
   const settings = behind(puppet.url, { QUARTERDECK_POLICY__CONFIRMATION_SECONDS: '3' });
@@ -105,6 +107,89 @@ test('a word that was not heard can be given again', async () => {
   await by('confirm-deny').click();
   await by('confirm-title').filter({ hasText: 'Denied' }).waitFor();
   await answer();
+  await leave();
+});
+
+test('a table is one', async () => {
+  const { ask, leave } = await visit(browser, deck);
+  const said = await ask('table');
+  await says(said.locator('p').first(), 'Two ships:');
+  assert.deepEqual(await said.locator('tr').evaluateAll((rows) => rows.map((row) => row.innerText)), [
+    'Ship\tBuilt',
+    'Fram\t1892',
+    'Gjøa | sloop\t1872',
+  ]);
+  await says(said.locator('td strong'), '1892');
+  await says(said.locator('p').last(), 'That is all.');
+  await leave();
+});
+
+test('nobody is asked for a word that would not be heard while another answer is written', async () => {
+  const { page, by, say, leave } = await visit(browser, deck);
+  await say(booking(4));
+  await by('confirm-approve').waitFor();
+  await say('slowly');
+  await page.getByText('You can say so when the answer is complete.').waitFor();
+  assert.equal(await by('confirm-approve').isDisabled(), true);
+  await by('send').click();
+  await soon(async () => assert.equal(await page.locator('[data-testid=confirm-approve]:disabled').count(), 0));
+  await leave();
+});
+
+test('what is opened at the end stays under the hand, and a long question is read from its beginning', async () => {
+  const { page, by, ask, say, leave } = await visit(browser, deck, { viewport: { width: 340, height: 420 } });
+  for (let line = 0; line < 5; line += 1) await ask(`say line ${line}`);
+  await ask('call kb_search {"query":"fram"}');
+  const card = by('tool-card').last().locator('summary');
+  // What the puppet says of the results is long: to the end of the card, which the reader then follows.
+  await card.evaluate((summary) => {
+    summary.closest('qd-message').querySelector('.words').remove();
+    document.querySelector('#scroll').scrollTo(0, 1e6);
+  });
+  const top = () => card.evaluate((summary) => Math.round(summary.getBoundingClientRect().top));
+  const before = await top();
+  await card.click();
+  await page.locator('.tool-body pre').waitFor();
+  await page.waitForTimeout(300);
+  assert.equal(await top(), before);
+  const attendees = Array.from({ length: 40 }, (_, place) => `guest-${place}@example.com`);
+  const long = booking(5).replace('["ann@example.com"]', JSON.stringify(attendees));
+  await say(long);
+  await by('confirm-approve').waitFor();
+  const seen = () =>
+    by('confirm-title').evaluate((title) => {
+      const scroller = document.querySelector('#scroll').getBoundingClientRect();
+      const { top, bottom } = title.getBoundingClientRect();
+      return top >= scroller.top && bottom <= scroller.bottom;
+    });
+  await soon(async () => assert.equal(await seen(), true, 'the heading is in view'));
+  await leave();
+});
+
+test('a conversation is scrolled by keyboard', async () => {
+  const { page, by, ask, leave } = await visit(browser, deck, { viewport: { width: 700, height: 420 } });
+  for (let line = 0; line < 8; line += 1) await ask(`say line ${line}`);
+  const top = () => page.evaluate(() => document.querySelector('#scroll').scrollTop);
+  const end = await top();
+  await by('composer').focus();
+  await page.keyboard.press('PageUp');
+  await soon(async () => assert.ok((await top()) < end, 'from where one writes'));
+  await page.getByRole('button', { name: 'Latest' }).click();
+  await soon(async () => assert.ok((await top()) >= end));
+  await page.locator('#scroll').focus();
+  await page.keyboard.press('Home');
+  await soon(async () => assert.equal(await top(), 0, 'and from the conversation itself'));
+  await leave();
+});
+
+test('what is too long to paste is said to be', async () => {
+  const { page, by, leave } = await visit(browser, deck);
+  await by('composer').evaluate((composer) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', 'x'.repeat(100_001));
+    composer.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+  });
+  await page.getByText('Its end was left out.').waitFor();
   await leave();
 });
 

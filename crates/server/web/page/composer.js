@@ -23,6 +23,11 @@ export class Composer extends HTMLElement {
       if (!this.#isBusy) this.#send();
     });
     text.addEventListener('input', () => this.#draw());
+    text.addEventListener('paste', (event) => {
+      const pasted = event.clipboardData?.getData('text/plain').length ?? 0;
+      const kept = text.value.length - (text.selectionEnd - text.selectionStart);
+      if (kept + pasted > text.maxLength) this.dispatchEvent(new CustomEvent('too-long', { bubbles: true }));
+    });
     this.#voice.addEventListener('click', () => this.dispatchEvent(new CustomEvent('voice', { bubbles: true })));
   }
 

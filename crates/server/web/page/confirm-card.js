@@ -17,7 +17,8 @@ export class ConfirmCard extends HTMLElement {
   #deny = h('button', { type: 'button', 'data-testid': 'confirm-deny' }, 'Deny');
   #left = h('span', { class: 'countdown', 'data-testid': 'confirm-countdown' });
   #title = h('span', { 'data-testid': 'confirm-title' }, 'May I do this?');
-  #buttons = h('div', { class: 'confirm-buttons' }, this.#approve, this.#deny, this.#left);
+  #wait = h('p', { class: 'confirm-wait', hidden: true }, 'You can say so when the answer is complete.');
+  #buttons = h('div', { class: 'confirm-buttons' }, this.#approve, this.#deny, this.#left, this.#wait);
   #isAnswered = false;
   /** How often the question was put again. */
   #asked = 0;
@@ -41,11 +42,21 @@ export class ConfirmCard extends HTMLElement {
     else if ((tool.asked ?? 0) > this.#asked) this.#reopen(tool);
   }
 
+  /** Whether nobody would hear the answer, because the agent is writing. @param {boolean} isWaiting */
+  wait(isWaiting) {
+    this.#approve.disabled = isWaiting;
+    this.#deny.disabled = isWaiting;
+    this.#wait.hidden = !isWaiting;
+  }
+
   /** @param {ToolPart} tool */
   #draw(tool) {
     const question = tool.question;
     this.#tool = tool;
     const id = `confirm-${tool.id}`;
+    const args = fields(question?.args ?? tool.input);
+    // It can be longer than it is high, and is read by keyboard too.
+    args.tabIndex = 0;
     const section = h(
       'section',
       { class: 'confirm', 'data-testid': 'confirm-card', 'aria-labelledby': id, 'data-state': 'asked' },
@@ -56,7 +67,7 @@ export class ConfirmCard extends HTMLElement {
         { open: true },
         h('summary', {}, 'Exactly this, and nothing else'),
         h('p', { class: 'quiet' }, h('code', {}, tool.name)),
-        fields(question?.args ?? tool.input),
+        args,
       ),
       this.#buttons,
     );

@@ -5,6 +5,7 @@ import { find, setText } from '../shared/dom.js';
 import { BlockView } from './block-view.js';
 import { Chat } from './chat.js';
 import { Composer } from './composer.js';
+import { ConfirmCard } from './confirm-card.js';
 import { Messages } from './messages.js';
 import { RecordPanel } from './record-panel.js';
 import { Records } from './records.js';
@@ -35,6 +36,9 @@ function say(text) {
 function draw() {
   find('#welcome', HTMLElement).hidden = chat.messages.length > 0;
   composer.update(chat.isBusy, telephone.isOn);
+  for (const card of list.querySelectorAll('.call > qd-confirm')) {
+    if (card instanceof ConfirmCard) card.wait(chat.isBusy && !card.closest('.spoken'));
+  }
 }
 
 /**
@@ -94,9 +98,16 @@ on(document, 'decide', ({ tool, isApproved }) => {
   if (message?.isSpoken) telephone.decide(tool, isApproved);
   else if (message) void chat.decide(message, tool, isApproved);
 });
+on(document, 'too-long', () => tell('That is more than one message can hold. Its end was left out.', 12_000));
 on(document, 'expire', ({ tool }) => chat.expire(tool));
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') telephone.interrupt();
+  // There is nothing to page through in a message of a few lines, but there is in the conversation.
+  const { target, key } = event;
+  const isShort = target instanceof HTMLTextAreaElement && target.scrollHeight <= target.clientHeight;
+  if (!isShort || (key !== 'PageUp' && key !== 'PageDown')) return;
+  event.preventDefault();
+  follow.turn(key === 'PageUp' ? -1 : 1);
 });
 on(find('#new', HTMLButtonElement), 'click', () => {
   telephone.forget();
@@ -116,6 +127,7 @@ async function begin() {
   if (me) {
     showWho(find('#who', HTMLButtonElement), find('#who-more', HTMLElement), me);
     composer.offerVoice(me.voice !== null);
+    if (me.voice?.isRehearsal) telephone.view.note = 'it understands only what you type';
     if (me.block) pause(me.block);
   }
   if (matchMedia('(pointer: fine)').matches && composer.hidden === false) composer.focus();

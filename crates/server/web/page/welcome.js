@@ -30,6 +30,11 @@ const suggestions = [
 
 /** @param {HTMLElement} list @param {boolean} mayCall @param {(text: string) => void} say */
 export function suggest(list, mayCall, say) {
+  const begin = (/** @type {MouseEvent} */ { currentTarget, detail }, /** @type {string} */ says) => {
+    say(says);
+    // Whoever pressed it by keyboard goes on where the next thing is written.
+    if (detail === 0) currentTarget?.dispatchEvent(new CustomEvent('leave', { bubbles: true }));
+  };
   const shown = suggestions.filter((suggestion) => mayCall || !suggestion.isVoice);
   fill(
     list,
@@ -40,7 +45,7 @@ export function suggest(list, mayCall, say) {
         {},
         h(
           'button',
-          { type: 'button', 'data-testid': 'suggestion', onclick: () => say(says) },
+          { type: 'button', 'data-testid': 'suggestion', onclick: (event) => begin(event, says) },
           icon(suggestion.icon),
           h('strong', {}, title),
           h('span', { class: 'says' }, `“${says}”`),

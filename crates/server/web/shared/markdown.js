@@ -1,10 +1,10 @@
-// Light Markdown into nodes: paragraphs, headings, lists, quotes, code. Never through HTML, whatever a model writes.
+// Light Markdown into nodes: paragraphs, headings, lists, quotes, tables, code. Never through HTML, whatever a model writes.
 
 import { fill, h } from './dom.js';
 import { inline } from './inline.js';
 
 /** @typedef {import('./inline.js').Cite} Cite */
-/** @typedef {'paragraph' | 'heading' | 'list' | 'numbers' | 'quote' | 'code' | 'rule'} Kind */
+/** @typedef {'paragraph' | 'heading' | 'list' | 'numbers' | 'quote' | 'table' | 'code' | 'rule'} Kind */
 /** @typedef {{ kind: Kind, lines: string[], first?: number, level?: number }} Block */
 
 /**
@@ -98,6 +98,17 @@ function more(open, line, begin) {
     block.lines.push(quote[1]);
     return block;
   }
+  if (open?.kind === 'table' && line.includes('|')) {
+    open.lines.push(line);
+    return open;
+  }
+  const head = open?.kind === 'paragraph' ? open.lines.at(-1) : undefined;
+  if (open && head?.includes('|') && underTable.test(line) && cells(head).length === cells(line).length) {
+    open.lines.pop();
+    // What stood above the head is a paragraph of its own.
+    if (open.lines.length > 0) return begin({ kind: 'table', lines: [head] });
+    return Object.assign(open, { kind: 'table', lines: [head] });
+  }
   const isList = open?.kind === 'list' || open?.kind === 'numbers';
   if (open && isList && /^\s{2,}/.test(line)) {
     open.lines.push(`${open.lines.pop() ?? ''} ${line.trim()}`);
@@ -130,9 +141,30 @@ function render(block, cite) {
       fill(heading, ...inline(block.lines[0], cite));
       return heading;
     }
+    case 'table':
+      return table(block.lines, cite);
     case 'quote':
       return h('blockquote', {}, ...inline(block.lines.join('\n'), cite));
     default:
       return h('p', {}, ...inline(block.lines.join('\n'), cite));
   }
+}
+
+/** What stands under the head of a table. */
+const underTable = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+
+/** @param {string} line */
+function cells(line) {
+  const inner = line.trim().replace(/^\||(?<!\\)\|$/g, '');
+  return inner.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|'));
+}
+
+/** @param {string[]} lines @param {Cite} cite */
+function table([head, ...rows], cite) {
+  const columns = cells(head);
+  const row = (/** @type {string[]} */ found, /** @type {'th' | 'td'} */ tag) =>
+    h('tr', {}, ...columns.map((_, place) => h(tag, {}, ...inline(found[place] ?? '', cite))));
+  const body = h('tbody', {}, ...rows.map((line) => row(cells(line), 'td')));
+  // It may be wider than the page, and is read by keyboard too.
+  return h('div', { class: 'table', tabindex: 0 }, h('table', {}, h('thead', {}, row(columns, 'th')), body));
 }

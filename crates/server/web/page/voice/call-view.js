@@ -48,6 +48,8 @@ export class CallView extends HTMLElement {
   /** @type {Call | null} */
   #call = null;
   #frame = 0;
+  /** What a person must know about whoever they speak with. */
+  note = '';
 
   connectedCallback() {
     const option = h('label', { class: 'call-option' }, this.#half, 'Mute me while it speaks');
@@ -82,7 +84,7 @@ export class CallView extends HTMLElement {
     if (call !== this.#call) return;
     this.dataset.state = call.state;
     setText(this.#state, words[call.state]);
-    setText(this.#who, call.provider);
+    setText(this.#who, [call.provider, this.note].filter(Boolean).join(': '));
     this.#quiet.disabled = call.state !== 'speaking';
     const pressed = String(call.isMuted);
     if (this.#mute.getAttribute('aria-pressed') !== pressed || !this.#mute.firstChild) {

@@ -85,7 +85,8 @@ export class Telephone extends EventTarget {
     this.#call = null;
     const hadFocus = this.view.contains(document.activeElement);
     this.view.hide();
-    if (text && !this.#hearing.signal.aborted) this.chat.add({ ...newMessage(newId(), 'assistant', text), isSpoken: true });
+    const isHeard = !this.#hearing.signal.aborted;
+    if (text && isHeard) this.chat.add({ ...newMessage(newId(), 'assistant', text), isSpoken: true });
     if (notice) this.#tell('notice', notice);
     this.#tell('state');
     if (hadFocus) this.composer.focus();
