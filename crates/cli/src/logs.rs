@@ -5,6 +5,7 @@ use std::io::{IsTerminal, stderr};
 use tracing::level_filters::LevelFilter;
 
 use crate::config::{LogFormat, LogLevel, Logs};
+use crate::terminal;
 
 /// Sends the log to standard error from now on.
 pub(crate) fn start(logs: Logs) {
@@ -20,6 +21,10 @@ pub(crate) fn start(logs: Logs) {
         LogFormat::Json => false,
         LogFormat::Auto => stderr().is_terminal(),
     };
+    // Only where somebody has asked for JSON. Who merely redirects the output still finds the words that they know.
+    if logs.format == LogFormat::Json {
+        terminal::log_words();
+    }
     let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(stderr);
     // A second start in one process changes nothing, which only tests could notice.
     let _ = if is_human {

@@ -3,20 +3,23 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use quarterdeck_compiler::{Compilation, Severity, estimated_tokens, render, to_json};
+use quarterdeck_compiler::{Compilation, Severity, Style, estimated_tokens, render, to_json};
 use quarterdeck_contracts::{CompiledTool, Provider};
 use serde_json::{Value, json};
 
 use crate::environment;
-use crate::terminal::{count, paint, say, table};
+use crate::terminal::{are_words_logged, count, paint, say, table};
 
 /// Tells people every problem, with source excerpts.
 pub(crate) fn problems(compilation: &Compilation, tools: &Path) {
     let style = environment::style_of_stderr();
     let folder = tools.to_string_lossy();
     for diagnostic in &compilation.diagnostics {
-        say(&render(diagnostic, &folder, style));
-        say("");
+        match (are_words_logged(), diagnostic.severity) {
+            (false, _) => say(&format!("{}\n", render(diagnostic, &folder, style))),
+            (true, Severity::Error) => tracing::error!("{}", render(diagnostic, &folder, Style::Plain)),
+            (true, _) => tracing::warn!("{}", render(diagnostic, &folder, Style::Plain)),
+        }
     }
 }
 

@@ -1,10 +1,25 @@
 //! Words to people (standard error) and data (standard output). Nothing else prints.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use quarterdeck_compiler::Style;
 
 use crate::environment;
+
+/// Whether words to people are events of the log.
+static ARE_LOGGED: AtomicBool = AtomicBool::new(false);
+
+/// From now on words to people are events of the log: where a program reads standard error line by line, a line that is
+/// not JSON is a fault.
+pub(crate) fn log_words() {
+    ARE_LOGGED.store(true, Ordering::Relaxed);
+}
+
+/// Whether words to people are events of the log.
+pub(crate) fn are_words_logged() -> bool {
+    ARE_LOGGED.load(Ordering::Relaxed)
+}
 
 /// Writes to standard output. A reader that has gone away is an error that `main` understands.
 pub(crate) fn print(text: &str) -> io::Result<()> {
@@ -15,12 +30,18 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Writes a line to standard error. There is nowhere to complain if that fails.
 pub(crate) fn say(text: &str) {
+    if are_words_logged() {
+        return tracing::info!("{text}");
+    }
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Tells why a command could not run, with every cause.
 pub(crate) fn complain(error: &anyhow::Error) {
     let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
+    if are_words_logged() {
+        return tracing::error!("{}", causes.join(": "));
+    }
     say(&format!("{} {}", paint("error:", "1;31", environment::style_of_stderr()), causes.join(": ")));
 }
 

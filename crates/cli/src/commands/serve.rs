@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use crate::arguments::serving::ServeOptions;
 use crate::config::{self, Config, Folders, SecureCookie};
 use crate::stopping::Stopping;
-use crate::terminal::{complain, say};
+use crate::terminal::{are_words_logged, complain, say};
 use crate::{Verdict, calendars, data, live, logs, models, previous, registry, wire};
 
 /// How often sessions that were left are ended and rows that have had their time are forgotten.
@@ -96,7 +96,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
     });
     let stopping = Stopping::listen();
     banner(&listener, &registry, &*model, voice.model())?;
-    if model.name().starts_with("rehearsal") {
+    if model.name().starts_with("rehearsal") && !are_words_logged() {
         tokio::spawn(look_for_ollama());
     }
     let mut chores = JoinSet::new();
@@ -248,6 +248,11 @@ fn banner(
     let snapshot = registry.snapshot();
     let commit = snapshot.commit().unwrap_or("none");
     let address = listener.local_addr()?;
+    if are_words_logged() {
+        let (tools, registry, text) = (snapshot.len(), snapshot.version(), model.name());
+        tracing::info!(%address, tools, registry, commit, text, voice, "serving");
+        return Ok(());
+    }
     say(&format!(
         "quarterdeck {} on http://{address}\n  tools     {} in registry {} (commit {commit})\n  text      {}\n  voice     {voice}",
         env!("CARGO_PKG_VERSION"),

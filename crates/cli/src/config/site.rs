@@ -130,7 +130,7 @@ pub(super) fn logs(from: &mut Reader) -> Logs {
             "logs.format",
             choice(),
             "auto",
-            "\"auto\" is for people at a terminal, and JSON otherwise",
+            "\"auto\" is for people at a terminal, and JSON otherwise; with \"json\" nothing else is on standard error",
         ),
     }
 }

@@ -12,7 +12,7 @@ use quarterdeck_embedding::{KNOWN, Model};
 use quarterdeck_knowledge::store::{FileError, KnowledgeFile, Sources, set_aside};
 use quarterdeck_knowledge::{Floor, KnowledgeBase, Progress, fingerprint, read_folder};
 
-use crate::terminal::{count, say};
+use crate::terminal::{are_words_logged, count, say};
 use crate::{data, environment};
 
 /// The folder of records, if it is there.
@@ -158,8 +158,8 @@ pub(crate) fn progress() -> impl FnMut(Progress) {
     let mut told = None;
     move |Progress { done, total }| {
         let tenth = (done * 10).checked_div(total).unwrap_or(10);
-        // Where nothing is to be made, nothing is told.
-        if told.is_some_and(|told| tenth > told) {
+        // Where nothing is to be made, nothing is told; and nobody watches a log.
+        if told.is_some_and(|told| tenth > told) && !are_words_logged() {
             say(&format!("{done} of {}", count(total, "passage")));
         }
         told = Some(tenth);

@@ -213,6 +213,40 @@ fn a_newcomer_asks_books_and_is_asked_before_anything_is_done() {
 }
 
 #[test]
+fn where_the_log_is_json_nothing_else_is_on_standard_error() {
+    let data = tempfile::tempdir().unwrap();
+    // A base with something to complain about.
+    let kb = data.path().join("kb");
+    std::fs::create_dir_all(kb.join("studio/doc")).unwrap();
+    std::fs::write(kb.join("studio/doc/empty.md"), "").unwrap();
+    let mut command = command(&data.path().join("data"), ANYWHERE);
+    command.arg("--kb").arg(&kb).env("QUARTERDECK_LOGS__FORMAT", "json");
+    let mut child = command.spawn().unwrap();
+    let rest = BufReader::new(child.stderr.take().unwrap());
+    let mut server = Server { child, address: ANYWHERE.parse().unwrap(), said: Vec::new(), rest };
+    let read = |line: &str| -> Value {
+        serde_json::from_str(line).unwrap_or_else(|_| panic!("this is not JSON: {line}"))
+    };
+    let mut log: Vec<Value> = Vec::new();
+    while log.last().is_none_or(|line| line["message"] != "serving") {
+        let mut line = String::new();
+        assert!(server.rest.read_line(&mut line).unwrap() > 0, "it ended: {log:#?}");
+        log.push(read(&line));
+    }
+    let serving = log.last().unwrap();
+    assert_eq!((&serving["text"], &serving["voice"]), (&json!("rehearsal/built-in"), &json!("simulator")));
+    assert!(serving["address"].as_str().unwrap().parse::<SocketAddr>().is_ok(), "{serving}");
+    server.signal("-TERM");
+    let (code, rest) = server.ended();
+    assert_eq!(code, Some(0), "{rest}");
+    log.extend(rest.lines().map(read));
+    let has = |begin: &str| log.iter().any(|line| line["message"].as_str().unwrap().starts_with(begin));
+    for message in ["compiling the tools", "left out: ", "stopping: ", "stopped"] {
+        assert!(has(message), "{message}: {log:#?}");
+    }
+}
+
+#[test]
 fn without_a_command_it_serves() {
     let data = tempfile::tempdir().unwrap();
     let mut command = bare(data.path());
