@@ -9,8 +9,7 @@ use quarterdeck_testkit::block_on;
 
 use crate::world::ask;
 
-/// The folder of a set, or `None` with a word on standard error. `QUARTERDECK_IR` names the folder of sets when it is
-/// not `../shared/ir`.
+/// The folder of a set, or `None` with a word on standard error. `QUARTERDECK_IR` names the folder of sets.
 #[expect(clippy::print_stderr, reason = "a test that had nothing to judge must say so")]
 fn set(name: &str) -> Option<PathBuf> {
     let sets = match std::env::var_os("QUARTERDECK_IR") {
