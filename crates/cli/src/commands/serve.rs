@@ -139,7 +139,10 @@ fn knowledge(folders: &Folders) -> anyhow::Result<Option<KnowledgeBase>> {
     if folders.kb.is_dir() {
         return wire::knowledge::open(&folders.kb, &folders.data).map(Some);
     }
-    say(&format!("there is no knowledge base: {} is no folder", folders.kb.display()));
+    say(&format!(
+        "there is no knowledge base: {} is no folder; point `--kb` or `kb.folder` at one that holds records",
+        folders.kb.display()
+    ));
     Ok(None)
 }
 

@@ -20,7 +20,10 @@ pub(crate) fn kb_folder(path: &Path) -> anyhow::Result<&Path> {
     if path.is_dir() {
         return Ok(path);
     }
-    anyhow::bail!("there is no folder {}; point `--kb` at one that holds records", path.display())
+    anyhow::bail!(
+        "there is no folder {}; point `--kb` or `kb.folder` at one that holds records",
+        path.display()
+    )
 }
 
 /// The records of a folder, and what it looks like. What is wrong with single ones is told, and the rest is used.
@@ -29,7 +32,8 @@ pub(crate) fn sources(folder: &Path) -> anyhow::Result<(Vec<KnowledgeRecord>, So
     let fingerprint = look(folder)?;
     let (records, problems) = read_folder(folder);
     for problem in &problems {
-        say(&format!("left out: {}/{problem}", folder.display()));
+        let what = if problem.is_served { "noticed" } else { "left out" };
+        say(&format!("{what}: {}/{problem}", folder.display()));
     }
     Ok((records, Sources { fingerprint, left_out: problems.len() }))
 }

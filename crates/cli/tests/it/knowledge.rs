@@ -134,15 +134,19 @@ fn every_fault_of_a_base_is_told_with_its_place() {
         4 sound records, 2 problems
     "#]],
     );
+    // Only of a record that is not served it is said that it was left out.
+    let told = String::from_utf8(quarterdeck(files.path(), &["kb", "stats"]).stderr).unwrap();
+    assert!(told.contains("noticed: kb/studio/doc/bad.md:6") && told.contains("4 records"), "{told}");
+    assert!(told.contains("left out: kb/studio/doc/untitled.md:1"), "{told}");
     check(
         files.path(),
         &["kb", "check", "--kb", "nowhere"],
         expect![[r#"
-        exit 2
-        --- stdout
-        --- stderr
-        error: there is no folder nowhere; point `--kb` at one that holds records
-    "#]],
+            exit 2
+            --- stdout
+            --- stderr
+            error: there is no folder nowhere; point `--kb` or `kb.folder` at one that holds records
+        "#]],
     );
 }
 

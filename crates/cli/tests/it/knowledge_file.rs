@@ -99,7 +99,7 @@ fn a_damaged_file_is_told_set_aside_and_built_anew() {
     fs::write(&path, "This is a letter, and no database at all. ".repeat(100)).unwrap();
     let (code, found, told) = seen(&run(files.path(), &["kb", "search", "rounded hull"]));
     assert!(code == Some(0) && found.contains("doc:hull"), "{found}{told}");
-    assert!(told.contains("is not a knowledge base"), "{told}");
+    assert!(told.contains("is not a knowledge base; move it away"), "{told}");
     assert!(fs::read_to_string(&path).unwrap().starts_with("This is a letter"), "somebody else's file stays");
     assert_eq!(run(files.path(), &["kb", "build"]).status.code(), Some(2));
 }

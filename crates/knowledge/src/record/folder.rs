@@ -81,7 +81,7 @@ impl Reading {
     }
 
     fn report(&mut self, path: &Path, line: usize, message: String) {
-        self.problems.push(Problem { file: path.to_owned(), line, message });
+        self.problems.push(Problem { file: path.to_owned(), line, message, is_served: false });
     }
 
     fn finish(mut self) -> (Vec<KnowledgeRecord>, Vec<Problem>) {
@@ -92,7 +92,7 @@ impl Reading {
                 if !ids.contains(target) {
                     let line = if is_markdown { line + in_text - 1 } else { *line };
                     let message = format!("the link to `{target}` leads nowhere");
-                    self.problems.push(Problem { file: path.clone(), line, message });
+                    self.problems.push(Problem { file: path.clone(), line, message, is_served: true });
                 }
             }
         }
@@ -181,6 +181,8 @@ mod tests {
         let ids: Vec<_> = records.iter().map(|record| record.id.as_str()).collect();
         assert_eq!(ids, ["doc:a", "doc:b", "person:p"]);
         assert_eq!(records[2].namespace, quarterdeck_contracts::Namespace::Public);
+        let served: Vec<_> = problems.iter().filter(|it| it.is_served).map(|it| it.line).collect();
+        assert_eq!(served, [8], "of all these, only the record with a dead link is served");
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(
             problems,

@@ -28,6 +28,8 @@ pub struct Problem {
     pub line: usize,
     /// What is wrong, in a sentence that says what to do.
     pub message: String,
+    /// Whether the record is served all the same.
+    pub is_served: bool,
 }
 
 impl fmt::Display for Problem {

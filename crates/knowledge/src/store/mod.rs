@@ -29,10 +29,12 @@ use crate::snapshot::BuildError;
 #[non_exhaustive]
 pub enum FileError {
     /// Somebody else's database, or something that is none.
-    #[error("{0} is not a knowledge base; give another path")]
+    #[error("{0} is not a knowledge base; move it away, and a new one is made")]
     NotOurs(PathBuf),
     /// Written by a newer program.
-    #[error("{0} was written by a newer version of Quarterdeck; update, or give another path")]
+    #[error(
+        "{0} was written by a newer version of Quarterdeck; update, or move it away, and a new one is made"
+    )]
     Newer(PathBuf),
     /// What was read is not what was written.
     #[error("{path} is damaged: {what}")]
