@@ -31,7 +31,7 @@ impl Call {
                 None => return,
                 Some(LiveEvent::Audio(audio)) => {
                     // What still comes of an answer that was cut off is nobody's.
-                    if self.speech.is_hushed() {
+                    if self.speech.swallows() {
                         continue;
                     }
                     self.speech.answering();
@@ -59,7 +59,7 @@ impl Call {
             LiveEvent::Heard(words) => self.heard(&words),
             LiveEvent::Said(words) => self.said(&words),
             LiveEvent::PersonSpeaks => {
-                self.speech.is_signalled = true;
+                self.speech.signalled();
                 self.sign_of_input();
             }
             LiveEvent::Interrupted { end_follows } => self.interrupted(end_follows),
@@ -152,7 +152,11 @@ impl Call {
     /// The person has barged in.
     fn interrupted(&mut self, end_follows: bool) {
         if !self.speech.knows_of_cut() {
+            let was_spoken_into = self.speech.was_spoken_into();
             self.cut_off();
+            if was_spoken_into {
+                self.sign_of_input();
+            }
         }
         if end_follows {
             self.speech.cut_by_provider();
@@ -280,8 +284,9 @@ impl Call {
     fn answer(&mut self, call: &AskedCall, response: &ToolResponse, is_silent: bool, is_last: bool) {
         let (id, name) = (call.id.as_deref(), call.name.as_str());
         self.notes.answered(name, response);
-        // The model speaks about it next, if it does not speak already.
-        self.speech.owes_words |= !is_silent && is_last && !self.speech.is_answering;
+        if !is_silent && is_last {
+            self.speech.resulted();
+        }
         self.upstream.send(LiveInput::Result(LiveResult { id, name, response, is_silent, is_last }));
     }
 

@@ -72,16 +72,16 @@ impl Call {
 
     /// The person writes instead of speaking.
     fn say(&mut self, text: &str) {
+        let was_speaking = self.speech.is_speaking();
         if self.speech.is_answering {
-            let is_speaking = self.speech.is_speaking();
             self.upstream.send(LiveInput::Interrupt { heard: None });
             self.cut_off();
-            self.speech.expects_cut = is_speaking;
         } else if !self.speech.unheard().is_zero() {
             // It has said everything, and faster than it is heard.
             self.upstream.send(LiveInput::Interrupt { heard: None });
             self.silence();
         }
+        self.speech.written_into(was_speaking);
         self.sign_of_input();
         self.journal.written(text);
         self.tell(Told::Transcript { by: Speaker::Person, text, is_final: true, is_late: false });
@@ -92,11 +92,11 @@ impl Call {
 
     /// The person wants silence: what is on its way is thrown away, and the rest of the answer is not heard.
     fn hush(&mut self) {
-        let was_speaking = self.speech.is_speaking();
+        let (was_speaking, was_about_to) = (self.speech.is_speaking(), self.speech.owes_words);
         self.upstream.send(LiveInput::Interrupt { heard: None });
         self.cut_off();
-        if was_speaking && self.upstream.is_connected() {
-            self.speech.hush();
+        if (was_speaking || was_about_to) && self.upstream.is_connected() {
+            self.speech.hush(was_speaking);
         }
     }
 

@@ -44,7 +44,8 @@ impl Call {
         let is_stale = self.journal.revision() != self.retelling.revision;
         // The older connection has gone on meanwhile, and the new one would answer what was answered. Another one is
         // opened in the next pause.
-        if is_stale && self.upstream.is_connected() && self.upstream.reject() {
+        if is_stale && self.upstream.is_connected() {
+            self.upstream.reject();
             return self.hurry();
         }
         // The older one has said everything, and need not say that it was all.

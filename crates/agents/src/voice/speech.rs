@@ -26,9 +26,13 @@ pub(super) struct Speech {
     pub(super) owes_words: bool,
     /// The person has cut the present answer off, and the provider has not said yet that it is over. What still comes of
     /// it is not heard.
-    hushed: Option<Instant>,
-    /// The person has written into an answer, and the provider may still say that it was cut off.
-    pub(super) expects_cut: bool,
+    hushed: Option<Hush>,
+    /// The person has written into an answer, and the provider will still say that it was cut off or is over.
+    expects_cut: bool,
+    /// The person has written again before an answer began, which the provider may say to have cut off.
+    may_be_cut: bool,
+    /// The person has begun to speak into an answer.
+    speaks_into: bool,
     /// The provider says when the person speaks, so a transcript may come late and begins no turn.
     pub(super) is_signalled: bool,
     /// When the provider has cut a turn off that it will still say to be complete.
@@ -41,6 +45,14 @@ pub(super) struct Speech {
     pub(super) mic_moved: bool,
     /// The provider thinks that the microphone is on.
     pub(super) mic_is_on: bool,
+}
+
+/// An answer that is not to be heard.
+#[derive(Debug, Clone, Copy)]
+struct Hush {
+    since: Instant,
+    /// Whether something of it was heard.
+    has_begun: bool,
 }
 
 impl Speech {
@@ -75,12 +87,39 @@ impl Speech {
         self.is_answering = true;
         self.is_paused = false;
         self.owes_words = false;
+        self.may_be_cut = false;
         self.cut = None;
+    }
+
+    /// The model has every result that it waits for, and is about to speak.
+    pub(super) fn resulted(&mut self) {
+        self.owes_words |= !self.is_speaking();
+        self.is_paused = false;
+    }
+
+    /// The person writes, into an answer that is being given or is about to be.
+    pub(super) fn written_into(&mut self, was_speaking: bool) {
+        self.expects_cut |= was_speaking;
+        // What was not to be heard and has not begun may never come, and what comes now may be the answer to this.
+        let is_unborn = self.hushed.take_if(|hush| !hush.has_begun).is_some();
+        self.may_be_cut |= self.owes_words || is_unborn;
+    }
+
+    /// The person has begun to speak, perhaps into an answer, which the provider then says to have cut off.
+    pub(super) fn signalled(&mut self) {
+        self.is_signalled = true;
+        self.speaks_into = self.is_answering;
+    }
+
+    /// Whether the person has spoken into the answer that was cut off.
+    pub(super) fn was_spoken_into(&mut self) -> bool {
+        std::mem::take(&mut self.speaks_into)
     }
 
     /// The model calls.
     pub(super) fn called(&mut self) {
         self.owes_words = false;
+        self.may_be_cut = false;
         self.cut = None;
     }
 
@@ -101,8 +140,9 @@ impl Speech {
     }
 
     /// Whether words that come belong to an answer that was cut off.
-    pub(super) fn is_cut(&self) -> bool {
-        self.is_hushed() || self.cut.is_some_and(|since| since.elapsed() < CUT_END)
+    pub(super) fn is_cut(&mut self) -> bool {
+        let is_older = self.expects_cut && self.owes_words;
+        self.swallows() || is_older || self.cut.is_some_and(|since| since.elapsed() < CUT_END)
     }
 
     /// The turn is over, one way or another.
@@ -120,12 +160,15 @@ impl Speech {
         self.hushed = None;
         self.cut = None;
         self.expects_cut = false;
+        self.may_be_cut = false;
+        self.speaks_into = false;
     }
 
     /// The provider says that an answer was cut off. Whether that was known: the person has cut it off themselves, and by
     /// now another turn may have begun.
     pub(super) fn knows_of_cut(&mut self) -> bool {
-        self.hushed_is_over() | std::mem::take(&mut self.expects_cut)
+        let may_be = std::mem::take(&mut self.may_be_cut) && self.owes_words;
+        self.hushed_is_over() | std::mem::take(&mut self.expects_cut) | may_be
     }
 
     /// The provider says that a turn is complete. Whether it is one that was cut off, and is over already.
@@ -135,14 +178,21 @@ impl Speech {
         self.cut.take().is_some() | self.hushed_is_over() | is_older
     }
 
-    /// The person has cut the present answer off.
-    pub(super) fn hush(&mut self) {
-        self.hushed = Some(Instant::now());
+    /// The person has cut off the present answer, or one that has not begun.
+    pub(super) fn hush(&mut self, has_begun: bool) {
+        self.hushed = Some(Hush { since: Instant::now(), has_begun });
     }
 
     /// Whether what comes is still of an answer that was cut off.
     pub(super) fn is_hushed(&self) -> bool {
         self.hushed.is_some()
+    }
+
+    /// Something of an answer has come. Whether it is not to be heard.
+    pub(super) fn swallows(&mut self) -> bool {
+        let Some(hush) = &mut self.hushed else { return false };
+        hush.has_begun = true;
+        true
     }
 
     /// The answer that was cut off is over. Whether there was one.
@@ -152,7 +202,7 @@ impl Speech {
 
     /// A provider that never says so does not silence the next answer for ever.
     pub(super) fn look_at(&mut self, now: Instant) {
-        self.hushed = self.hushed.filter(|since| now - *since < LONGEST_HUSH);
+        self.hushed = self.hushed.filter(|hush| now - hush.since < LONGEST_HUSH);
     }
 
     /// Nobody says anything.

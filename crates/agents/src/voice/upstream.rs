@@ -137,7 +137,9 @@ impl Upstream {
         match (self.connecting.is_some(), self.retry_at) {
             (true, _) => false,
             (false, Some(at)) => at <= now,
-            (false, None) => self.leaves_at.is_some_and(|at| is_idle || at <= now + HANDOVER),
+            (false, None) => self
+                .leaves_at
+                .is_some_and(|at| is_idle || (at <= now + HANDOVER && self.rejected < MOST_REJECTED)),
         }
     }
 
@@ -260,16 +262,13 @@ impl Upstream {
         self.is_dirty = true;
     }
 
-    /// Gives up the connection that stands. `false` when that was done too often.
-    pub(super) fn reject(&mut self) -> bool {
-        if self.rejected >= MOST_REJECTED {
-            return false;
-        }
+    /// Gives up the connection that was opened. When that was done too often, the next one is opened in a pause or when
+    /// the older one is lost.
+    pub(super) fn reject(&mut self) {
         self.rejected += 1;
         if let Some(live) = self.candidate.take() {
             tokio::spawn(live.close());
         }
-        true
     }
 
     fn lost(&mut self, error: LiveError) -> News {

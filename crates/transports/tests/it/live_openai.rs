@@ -83,7 +83,8 @@ async fn a_conversation_is_opened_with_the_key_in_a_header_and_goes_on_where_it_
         ("user", "input_text", "Tide?"),
     ] {
         let item = json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
-        assert_eq!(provider.hear().await.unwrap(), json!({"type": "conversation.item.create", "item": item}));
+        let created = json!({"type": "conversation.item.create", "event_id": "item", "item": item});
+        assert_eq!(provider.hear().await.unwrap(), created);
     }
     assert_eq!(provider.hear().await.unwrap(), respond(1));
 }
@@ -203,7 +204,7 @@ async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_
     };
     let output = |id: &str| {
         let item = json!({"type": "function_call_output", "call_id": id, "output": "{\"metres\":2}"});
-        json!({"type": "conversation.item.create", "item": item})
+        json!({"type": "conversation.item.create", "event_id": "item", "item": item})
     };
     provider.say(&began("r1")).await;
     provider
@@ -351,4 +352,54 @@ async fn the_end_of_the_hour_is_announced() {
     };
     assert_eq!(away, LiveEvent::GoingAway { left: Some(Duration::from_secs(300)) });
     assert_eq!(begun.elapsed().as_secs(), 55 * 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_may_be_anybodys_is_waited_out() {
+    let error = json!({"type": "server_error", "code": null, "message": "oops", "event_id": null});
+    let error = json!({"type": "error", "error": error});
+    for comes in [true, false] {
+        let (mut connection, mut provider) = plain().await;
+        connection.send(LiveInput::Text("Tide?"));
+        flush(&mut connection).await;
+        provider.say(&error).await;
+        if comes {
+            provider.say(&began("r1")).await;
+            provider.say(&done("r1", "completed", json!([]))).await;
+        }
+        let events = until(&mut connection, &OVER).await;
+        assert_eq!(events.contains(&LiveEvent::Unanswered), !comes, "{events:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_makes_room_for_the_next() {
+    let (mut connection, mut provider) = plain().await;
+    connection.send(LiveInput::Text("One?"));
+    connection.send(LiveInput::Text("Two?"));
+    let error = json!({"code": "invalid_value", "message": "no", "event_id": "ask_1"});
+    provider.say(&json!({"type": "error", "error": error})).await;
+    assert!(matches!(event(&mut connection).await.unwrap(), LiveEvent::Trouble(_)));
+    flush(&mut connection).await;
+    let mut heard = Vec::new();
+    for _ in 0..4 {
+        heard.push(provider.hear().await.unwrap());
+    }
+    assert_eq!(heard[3], respond(2), "{heard:?}");
+}
+
+#[tokio::test]
+async fn silence_is_wanted_of_a_response_that_has_not_begun() {
+    let (mut connection, mut provider) = plain().await;
+    connection.send(LiveInput::Text("Tide?"));
+    connection.send(LiveInput::Interrupt { heard: None });
+    provider.say(&began("r1")).await;
+    provider.say(&json!({"type": "response.output_audio.delta", "item_id": "i", "delta": "AQIDBA=="})).await;
+    provider.say(&done("r1", "cancelled", json!([]))).await;
+    assert_eq!(until(&mut connection, &OVER).await, []);
+    flush(&mut connection).await;
+    for _ in 0..2 {
+        provider.hear().await.unwrap();
+    }
+    assert_eq!(provider.hear().await.unwrap()["type"], "response.cancel");
 }

@@ -148,3 +148,66 @@ async fn an_answer_that_is_complete_when_the_model_goes_away_is_a_whole_turn() {
     assert_eq!(studio.model.openings().len(), 2);
     assert!(page.told().ends_with("model: Good morning.\nturn complete\n"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn late_words_of_an_answer_that_was_written_into_are_not_the_next_answer() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Tell me."), said("Once"), audio(960)]).await;
+    page.writes("Shorter!").await;
+    page.told();
+    studio.model.sends([said(" upon a time"), over()]).await;
+    assert_eq!(page.told(), "\n");
+    studio.model.breaks().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let opening = studio.model.openings().pop().unwrap();
+    assert!(opening.asks, "what was written has no answer yet");
+    assert_eq!(opening.history.last().unwrap().text, "Shorter!");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_thought_that_cuts_off_an_answer_before_it_begins_is_answered() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    page.writes("One?").await;
+    page.writes("No, two?").await;
+    studio.model.sends([CUT, over()]).await;
+    assert_eq!(page.told().matches("interrupted").count(), 0, "nothing was heard of it");
+    studio.model.breaks().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(studio.model.openings().pop().unwrap().asks);
+    page.told();
+    studio.model.sends([said("Two."), audio(960), over()]).await;
+    assert_eq!(page.told(), "model: Two.\naudio 960\nturn complete\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_kept_by_an_answer_that_has_not_begun_and_broken_by_a_new_question() {
+    for asks_again in [false, true] {
+        let studio = Studio::new();
+        let page = studio.on_the_line().await;
+        page.writes("One?").await;
+        page.says(Says::Interrupt).await;
+        page.told();
+        if asks_again {
+            page.writes("Two?").await;
+            studio.model.sends([CUT, over()]).await;
+        }
+        studio.model.sends([said("Well."), audio(960), over()]).await;
+        let told = if asks_again { "person: Two?\nmodel: Well.\naudio 960\nturn complete\n" } else { "\n" };
+        assert_eq!(page.told(), told);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_spoken_into_an_answer_begins_a_turn_whichever_is_told_first() {
+    let studio = Studio::new();
+    let _page = studio.on_the_line().await;
+    studio.model.sends([LiveEvent::PersonSpeaks, heard("Tell me."), said("Once"), audio(960)]).await;
+    studio.model.sends([LiveEvent::PersonSpeaks, CUT, over(), heard("Stop.")]).await;
+    studio.model.breaks().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let opening = studio.model.openings().pop().unwrap();
+    assert!(opening.asks);
+    assert_eq!(opening.history.last().unwrap().text, "Stop.");
+}

@@ -127,15 +127,15 @@ impl ServerMessages {
         }
         if is_set("turnComplete") {
             let text = |name: &str| content.get(name).and_then(Value::as_str);
+            let more_follows = text("interactionStatus").is_some_and(|status| status != "IDLE");
             if let Some(reason) = text("turnCompleteReason").filter(|reason| is_trouble(reason)) {
                 let reason = crate::fault::trimmed(reason);
                 self.events.push_back(LiveEvent::Trouble(format!("the turn ended with {reason}")));
-                if !self.has_answered {
+                if !self.has_answered && !more_follows {
                     self.events.push_back(LiveEvent::Unanswered);
                 }
             }
             self.has_answered = false;
-            let more_follows = text("interactionStatus").is_some_and(|status| status != "IDLE");
             self.events.push_back(LiveEvent::TurnComplete { more_follows });
         }
     }

@@ -10,7 +10,7 @@ use memchr::memmem;
 use quarterdeck_contracts::{Audio, LiveConnection, LiveError, LiveEvent, LiveInput};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::messages;
 use super::reading::{Opened, ServerEvents};
@@ -29,6 +29,8 @@ pub(super) struct Connection {
     resampler: Resampler,
     /// Until the warning.
     timer: Option<Pin<Box<Sleep>>>,
+    /// Until a response that is in doubt is given up.
+    doubt: Option<Pin<Box<Sleep>>>,
 }
 
 impl Connection {
@@ -47,6 +49,7 @@ impl Connection {
             events: ServerEvents::default(),
             resampler: Resampler::new(from, to),
             timer: Some(Box::pin(sleep(WARN_AFTER))),
+            doubt: None,
         };
         connection.wait_until(Opened::Created).await?;
         connection.line.send(&update);
@@ -92,6 +95,19 @@ impl Connection {
         }
         rings
     }
+
+    /// Gives up a response that was in doubt for too long.
+    fn poll_doubt(&mut self, context: &mut Context<'_>) {
+        let Some(until) = self.events.exchange.doubted_until() else {
+            self.doubt = None;
+            return;
+        };
+        let timer = self.doubt.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        if timer.as_mut().poll(context).is_ready() {
+            self.doubt = None;
+            self.events.give_up();
+        }
+    }
 }
 
 impl LiveConnection for Connection {
@@ -99,6 +115,7 @@ impl LiveConnection for Connection {
         if self.events.is_empty() && self.poll_timer(context) {
             self.events.push(LiveEvent::GoingAway { left: Some(WARNED_OF) });
         }
+        self.poll_doubt(context);
         if !self.events.is_empty() {
             return Poll::Ready(Ok(()));
         }

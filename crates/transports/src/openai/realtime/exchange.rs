@@ -10,6 +10,9 @@ use tokio::time::Instant;
 use super::messages::{self, Role};
 use super::spoken::Spoken;
 
+/// How long a response may take to begin after an error that may or may not concern it.
+const DOUBT: Duration = Duration::from_secs(5);
+
 /// The state of a conversation. It does no I/O: what is to be sent is put at the end of `out`.
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
@@ -23,6 +26,10 @@ pub(super) struct Exchange {
     is_person_speaking: bool,
     /// The rest of the response that runs is not to be heard.
     is_cut: bool,
+    /// Nor is the one that was asked for, once it begins.
+    cuts_next: bool,
+    /// Since when it is in doubt that the response that was asked for will come.
+    doubted: Option<Instant>,
     pub(super) spoken: Spoken,
     pub(super) out: Vec<Value>,
 }
@@ -103,10 +110,15 @@ impl Exchange {
 
     pub(super) fn response_began(&mut self, id: &str, is_new_answer: bool) {
         self.response = Response::Runs(id.to_owned());
-        self.is_cut = false;
+        self.doubted = None;
+        self.is_cut = std::mem::take(&mut self.cuts_next);
+        if self.is_cut {
+            self.out.push(messages::cancel(id));
+        }
         if is_new_answer {
             self.spoken.begin();
         }
+        self.spoken.response_began();
     }
 
     pub(super) fn response_ended(&mut self) {
@@ -141,8 +153,7 @@ impl Exchange {
     }
 
     /// What we sent was refused. Whether that means that no response comes.
-    pub(super) fn refused(&mut self, code: &str, event: Option<&str>) -> bool {
-        let is_request = event.is_none_or(|event| event == self.ask_id());
+    pub(super) fn refused(&mut self, code: &str, event: Option<&str>, now: Instant) -> bool {
         match (code, &self.response) {
             // One runs that we have not heard of yet; the next one is asked for when it is done.
             ("conversation_already_has_active_response", _) => {
@@ -152,12 +163,28 @@ impl Exchange {
                 }
                 false
             }
-            (_, Response::Asked) if is_request => {
-                self.response = Response::None;
-                true
+            (_, Response::Asked) if event == Some(&self.ask_id()) => self.give_up(),
+            // It is nobody's in particular. The response may come all the same, or the connection may be about to go.
+            (_, Response::Asked) if event.is_none() => {
+                self.doubted.get_or_insert(now);
+                false
             }
             _ => false,
         }
+    }
+
+    /// Until when a response that is in doubt may still come.
+    pub(super) fn doubted_until(&self) -> Option<Instant> {
+        self.doubted.map(|since| since + DOUBT)
+    }
+
+    /// The response that was asked for does not come. Whether no other is asked for instead.
+    pub(super) fn give_up(&mut self) -> bool {
+        (self.response, self.cuts_next, self.doubted) = (Response::None, false, None);
+        if std::mem::take(&mut self.is_unanswered) {
+            self.ask();
+        }
+        self.response == Response::None
     }
 
     fn answer(&mut self, result: &LiveResult<'_>) {
@@ -169,11 +196,13 @@ impl Exchange {
     }
 
     fn interrupt(&mut self, heard: Option<Duration>, now: Instant) {
-        if let Response::Runs(id) = &self.response
-            && !self.is_cut
-        {
-            self.out.push(messages::cancel(id));
-            self.is_cut = true;
+        match &self.response {
+            Response::Runs(id) if !self.is_cut => {
+                self.out.push(messages::cancel(id));
+                self.is_cut = true;
+            }
+            Response::Asked => self.cuts_next = true,
+            _ => {}
         }
         self.truncate(heard, now);
     }

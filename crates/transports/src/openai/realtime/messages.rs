@@ -72,7 +72,11 @@ pub(super) fn words(role: Role, text: &str) -> Value {
         Role::System => ("system", "input_text"),
     };
     let content = json!([{ "type": kind, "text": text }]);
-    json!({ "type": "conversation.item.create", "item": { "type": "message", "role": role, "content": content } })
+    create(&json!({ "type": "message", "role": role, "content": content }))
+}
+
+fn create(item: &Value) -> Value {
+    json!({ "type": "conversation.item.create", "event_id": "item", "item": item })
 }
 
 /// Whose words they are.
@@ -96,16 +100,14 @@ pub(super) fn output(result: &LiveResult<'_>) -> Value {
         Outcome::Failure(error) => json!({ "error": error.for_model() }).to_string(),
     };
     let id = result.id.unwrap_or(result.name);
-    let item = json!({ "type": "function_call_output", "call_id": id, "output": output });
-    json!({ "type": "conversation.item.create", "item": item })
+    create(&json!({ "type": "function_call_output", "call_id": id, "output": output }))
 }
 
 /// What a call came to that nobody wants any more.
 pub(super) fn taken_back(call: &str) -> Value {
     let error =
         json!({ "error": { "type": ErrorType::Cancelled, "message": "The person has interrupted." } });
-    let item = json!({ "type": "function_call_output", "call_id": call, "output": error.to_string() });
-    json!({ "type": "conversation.item.create", "item": item })
+    create(&json!({ "type": "function_call_output", "call_id": call, "output": error.to_string() }))
 }
 
 /// Asks for a response. Whatever may be refused has an id, so that one refusal is not taken for another.

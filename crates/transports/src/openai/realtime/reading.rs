@@ -92,7 +92,7 @@ impl ServerEvents {
             }
             "response.output_item.done" => self.calls.take(&parsed["item"], true),
             "response.done" => self.response_done(&parsed["response"]),
-            "error" => self.error(&parsed["error"]),
+            "error" => self.error(&parsed["error"], now),
             _ => {}
         }
     }
@@ -186,7 +186,20 @@ impl ServerEvents {
         }
     }
 
-    fn error(&mut self, error: &Value) {
+    /// The response that was asked for has not begun in time.
+    pub(super) fn give_up(&mut self) {
+        if self.exchange.give_up() {
+            self.unanswered();
+        }
+    }
+
+    fn unanswered(&mut self) {
+        self.more_follows = false;
+        self.push(LiveEvent::Unanswered);
+        self.push(LiveEvent::TurnComplete { more_follows: false });
+    }
+
+    fn error(&mut self, error: &Value, now: Instant) {
         let code = match text(error, "code") {
             "" => text(error, "type"),
             code => code,
@@ -197,10 +210,8 @@ impl ServerEvents {
             return;
         }
         self.push(LiveEvent::Trouble(what));
-        if self.exchange.refused(code, error["event_id"].as_str()) {
-            self.more_follows = false;
-            self.push(LiveEvent::Unanswered);
-            self.push(LiveEvent::TurnComplete { more_follows: false });
+        if self.exchange.refused(code, error["event_id"].as_str(), now) {
+            self.unanswered();
         }
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Spoken {
     /// Bytes of this item, and of those of the same answer before it.
     bytes: u64,
     before: u64,
+    /// Bytes of the response that runs, or ran last.
+    in_response: u64,
     /// When the last of it will have been played, by somebody who plays it as it comes.
     ends: Option<Instant>,
 }
@@ -36,6 +38,7 @@ impl Spoken {
             item.clone_into(&mut self.item);
         }
         self.bytes += bytes as u64;
+        self.in_response += bytes as u64;
         let begins = self.ends.map_or(now, |ends| ends.max(now));
         self.ends = Some(begins + Duration::from_millis(bytes as u64 / BYTES));
     }
@@ -45,9 +48,14 @@ impl Spoken {
         *self = Self { ends: self.ends, ..Self::default() };
     }
 
-    /// Whether something of the present answer has come.
+    /// Another response begins, of the same answer perhaps.
+    pub(super) fn response_began(&mut self) {
+        self.in_response = 0;
+    }
+
+    /// Whether something of the present response has come.
     pub(super) fn has_begun(&self) -> bool {
-        self.before + self.bytes > 0
+        self.in_response > 0
     }
 
     pub(super) fn is_heard(&self, now: Instant) -> bool {
