@@ -68,6 +68,10 @@ impl LiveConnection for Perch {
                         .extend([LiveEvent::Said(words), LiveEvent::TurnComplete { more_follows: false }]);
                 }
             },
+            // What it is cut off in the middle of is over, as with any provider.
+            LiveInput::Interrupt { .. } => {
+                self.says.push_back(LiveEvent::TurnComplete { more_follows: false });
+            }
             _ => {}
         }
         self.waker.take().inspect(Waker::wake_by_ref);
