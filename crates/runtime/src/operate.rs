@@ -65,9 +65,11 @@ pub async fn sessions(store: &dyn Store) -> Result<Vec<SessionSummary>, StoreErr
 pub struct Recent {
     /// The latest first.
     pub sessions: Vec<SessionSummary>,
-    /// How many there are, as far as was looked.
+    /// How many were looked at.
     pub seen: usize,
-    /// Whether every session was looked at.
+    /// How many of those were wanted, also beyond those that are given.
+    pub wanted: usize,
+    /// Whether every session was looked at, and every one that was wanted is given.
     pub is_complete: bool,
 }
 
@@ -79,18 +81,20 @@ pub async fn recent_sessions(
     look_at: usize,
     wanted: impl Fn(&SessionSummary) -> bool,
 ) -> Result<Recent, StoreError> {
-    let mut recent = Recent { sessions: Vec::new(), seen: 0, is_complete: false };
+    let mut recent = Recent { sessions: Vec::new(), seen: 0, wanted: 0, is_complete: false };
     let mut scan = Scan::prefix("s/", PORTION);
     while recent.seen < look_at {
         let page = store.scan(Table::Sessions, scan.clone()).await?;
         let Some((last, _)) = page.last() else {
-            recent.is_complete = true;
+            recent.is_complete = recent.wanted == recent.sessions.len();
             break;
         };
         scan.after = Some(last.clone());
         recent.seen += page.len();
         let found = page.into_iter().filter_map(|(key, row)| SessionSummary::of(&key, row.value));
+        let before = recent.sessions.len();
         recent.sessions.extend(found.filter(&wanted));
+        recent.wanted += recent.sessions.len() - before;
         recent.sessions.sort_by_key(|session| std::cmp::Reverse(session.seen_ms));
         recent.sessions.truncate(most);
     }

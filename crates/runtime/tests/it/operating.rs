@@ -5,7 +5,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{Commit, ConfirmationAnswer, Mode, Scan, Store, Table};
 use quarterdeck_runtime::{
     Call, Client, ClientEvent, SessionError, block_of, blocks, clients, end_stored_session, erase_client,
-    lift_block, sessions,
+    lift_block, recent_sessions, sessions,
 };
 use serde_json::{Value, json};
 
@@ -104,6 +104,24 @@ async fn sessions_and_clients_are_listed_the_latest_first() {
     let listed: Vec<_> = clients(&*deck.store).await.unwrap();
     let short: Vec<_> = listed.iter().map(|it| (it.id.as_str(), it.sessions, it.active)).collect();
     assert_eq!(short, [("anna", 1, 1), ("ann", 1, 0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_are_left_out_are_counted() {
+    let deck = Deck::new();
+    for client in ["ann", "anna", "ben"] {
+        let _ = deck.open(client, Mode::Text).await;
+        deck.clock.advance(Duration::from_secs(1));
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let recent = async |most| {
+        let wanted = |session: &quarterdeck_runtime::SessionSummary| session.client_id.starts_with("ann");
+        let recent = recent_sessions(&*deck.store, most, 1_000, wanted).await.unwrap();
+        let clients: Vec<_> = recent.sessions.into_iter().map(|session| session.client_id).collect();
+        (clients.join(" "), recent.wanted, recent.seen, recent.is_complete)
+    };
+    assert_eq!(recent(2).await, ("anna ann".into(), 2, 3, true));
+    assert_eq!(recent(1).await, ("anna".into(), 2, 3, false));
 }
 
 #[tokio::test(start_paused = true)]

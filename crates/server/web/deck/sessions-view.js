@@ -55,7 +55,7 @@ class SessionsView extends View {
       active: this.#active.checked ? 'true' : '',
       limit: 100,
     };
-    const { sessions, isComplete, lookedAt } = await get('sessions', asked);
+    const { sessions, matching, isComplete, lookedAt } = await get('sessions', asked);
     if (sessions.length === 0) {
       return fill(
         this.#list,
@@ -84,9 +84,10 @@ class SessionsView extends View {
         h('td', {}, when(session.seenMs)),
       ),
     );
+    const shown = `The latest ${whole(sessions.length)} of ${whole(matching)} are shown; ${whole(lookedAt)} were looked at.`;
     const rest = isComplete
       ? null
-      : h('p', { class: 'quiet' }, `Only ${whole(lookedAt)} sessions were looked at. Name a client to find theirs.`);
+      : h('p', { class: 'quiet', 'data-testid': 'sessions-rest' }, `${shown} Name a client to find theirs.`);
     fill(this.#list, h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows)), rest);
   }
 

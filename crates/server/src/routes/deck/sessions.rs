@@ -53,7 +53,8 @@ pub(super) async fn list(
     });
     let recent = recent.await.map_err(|error| stored(&error))?;
     Ok(Json(json!({
-        "sessions": recent.sessions, "lookedAt": recent.seen, "isComplete": recent.is_complete,
+        "sessions": recent.sessions, "matching": recent.wanted, "lookedAt": recent.seen,
+        "isComplete": recent.is_complete,
     })))
 }
 
@@ -117,14 +118,17 @@ fn unknown() -> ApiError {
 
 pub(super) fn list_described() -> Operation {
     let schema = json!({
-        "type": "object", "required": ["sessions", "lookedAt", "isComplete"],
+        "type": "object", "required": ["sessions", "matching", "lookedAt", "isComplete"],
         "properties": {
             "sessions": { "type": "array", "items": reference("schemas", "SessionSummary") },
+            "matching": {
+                "type": "integer", "description": "How many of those looked at are asked for, also beyond the limit.",
+            },
             "lookedAt": { "type": "integer", "description": "How many sessions were looked at." },
-            "isComplete": { "type": "boolean", "description": "Whether that was all of them." },
+            "isComplete": { "type": "boolean", "description": "Whether every session that is asked for is here." },
         },
     });
-    let example = json!({ "sessions": [summary()], "lookedAt": 1, "isComplete": true });
+    let example = json!({ "sessions": [summary()], "matching": 1, "lookedAt": 1, "isComplete": true });
     operation("listSessions", "Everybody's sessions, the latest first")
         .may_take("query", "client", json!({ "type": "string" }), "Whose.", "c_1")
         .may_take("query", "mode", json!({ "enum": ["text", "voice"] }), "How they reach the agent.", "text")
