@@ -31,7 +31,7 @@ pub use blocks::{Block, block_of, blocks, lift_block};
 pub use call::Call;
 pub use clock::{Clock, SystemClock};
 pub use ledger::Phase;
-pub use metrics::{Figures, Metrics, ToolFigures};
+pub use metrics::{Figures, Metrics, Moment, Spread, ToolFigures};
 pub use native::NativeHost;
 pub use operate::{
     ClientSummary, Recent, SessionSummary, clients, end_stored_session, erase_client, recent_sessions,

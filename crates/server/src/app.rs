@@ -221,7 +221,7 @@ impl App {
     }
 
     pub(crate) fn take_figures(&self) {
-        self.series.take(self.orchestrator.now_ms(), self.orchestrator.metrics().figures());
+        self.series.take(self.orchestrator.now_ms(), &self.orchestrator.metrics().moment());
     }
 
     fn admit_anything(&self) -> Result<(), ApiError> {

@@ -53,22 +53,57 @@ pub struct ToolFigures {
     pub tokens_p95: u64,
 }
 
+/// What some answers of a tool took: milliseconds and tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spread {
+    /// Milliseconds.
+    pub p50: f64,
+    /// Milliseconds.
+    pub p95: f64,
+    /// Tokens of an answer.
+    pub tokens_average: u64,
+    /// Tokens of an answer.
+    pub tokens_p95: u64,
+}
+
+/// The figures of a moment, with the answers behind them.
+#[derive(Debug)]
+pub struct Moment {
+    /// What had been counted by then.
+    pub figures: Figures,
+    answers: Vec<Copied>,
+}
+
+impl Moment {
+    /// What the last answers of a tool took; of more than a thousand, the last thousand count. Nothing for none.
+    pub fn last(&self, tool: &str, answers: u64) -> Option<Spread> {
+        let place = self.figures.tools.binary_search_by(|(known, _)| (**known).cmp(tool)).ok()?;
+        (answers > 0).then(|| self.answers[place].last(answers))
+    }
+}
+
 impl Metrics {
     /// What has been counted so far.
     pub fn figures(&self) -> Figures {
+        self.moment().figures
+    }
+
+    /// What has been counted so far, for whoever wants to know what has come since the last time.
+    pub fn moment(&self) -> Moment {
         let counts = self.lock();
         // Sorting thousands of samples takes its time, and every call that ends wants the lock.
-        let copies: Vec<_> =
-            counts.tools.iter().map(|(tool, metrics)| (tool.clone(), metrics.copy())).collect();
+        let (names, answers): (Vec<_>, Vec<_>) =
+            counts.tools.iter().map(|(tool, metrics)| (tool.clone(), metrics.copy())).unzip();
         let (text, voice, total) = (counts.text, counts.voice, counts.total);
         let (turns, audit_lost) = (counts.turns, counts.audit_lost);
         drop(counts);
-        let tools = copies.into_iter().map(|(tool, copy)| (tool, copy.figures())).collect();
-        Figures { text, voice, total, turns, audit_lost, tools }
+        let tools = names.into_iter().zip(answers.iter().map(Copied::figures)).collect();
+        Moment { figures: Figures { text, voice, total, turns, audit_lost, tools }, answers }
     }
 }
 
 /// A tool's counts, and samples that are not sorted yet.
+#[derive(Debug)]
 struct Copied {
     counted: ToolFigures,
     took_ms: Window,
@@ -90,7 +125,18 @@ impl ToolMetrics {
 }
 
 impl Copied {
-    fn figures(self) -> ToolFigures {
+    fn last(&self, answers: u64) -> Spread {
+        let last = usize::try_from(answers).unwrap_or(usize::MAX);
+        let (took, size) = (self.took_ms.summary_of(last), self.size.summary_of(last));
+        Spread {
+            p50: ms(took.p50),
+            p95: ms(took.p95),
+            tokens_average: tokens(size.average),
+            tokens_p95: tokens(size.p95),
+        }
+    }
+
+    fn figures(&self) -> ToolFigures {
         let (took, size) = (self.took_ms.summary(), self.size.summary());
         ToolFigures {
             average: ms(took.average),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{ErrorType, Mode};
 use serde_json::{Map, Value, json};
 
-pub use figures::{Figures, ToolFigures};
+pub use figures::{Figures, Moment, Spread, ToolFigures};
 use tool::ToolMetrics;
 
 /// Counts. Cheap enough for every call, and bounded: one window per tool that exists.

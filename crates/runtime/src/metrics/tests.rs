@@ -133,3 +133,19 @@ fn figures_are_the_same_for_programs() {
     };
     assert_eq!(figures.tools, [(tool, expected)]);
 }
+
+#[test]
+fn what_has_come_since_the_last_time_is_told_apart() {
+    let metrics = Metrics::default();
+    let tool: Arc<str> = "kb_search".into();
+    for ms in [500, 500, 500, 10, 30] {
+        let took = Duration::from_millis(ms);
+        metrics.executed(&tool, Sample { size: 4 * ms as usize, took, error: None, slow: false });
+    }
+    let moment = metrics.moment();
+    assert_eq!(moment.figures, metrics.figures());
+    let last = Spread { p50: 10.0, p95: 30.0, tokens_average: 20, tokens_p95: 30 };
+    assert_eq!(moment.last("kb_search", 2), Some(last));
+    assert_eq!(moment.last("kb_search", 9).unwrap().p50, 500.0, "all that there are");
+    assert_eq!((moment.last("kb_search", 0), moment.last("unheard_of", 1)), (None, None));
+}

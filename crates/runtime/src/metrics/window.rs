@@ -30,7 +30,13 @@ impl Window {
 
     /// Percentiles by the nearest rank; zeros when there is nothing yet.
     pub(super) fn summary(&self) -> Summary {
-        let mut sorted: Vec<_> = self.samples.iter().copied().collect();
+        self.summary_of(SAMPLES)
+    }
+
+    /// The same of the last few, as far as the window still has them.
+    pub(super) fn summary_of(&self, last: usize) -> Summary {
+        let older = self.samples.len().saturating_sub(last);
+        let mut sorted: Vec<_> = self.samples.iter().skip(older).copied().collect();
         if sorted.is_empty() {
             return Summary::default();
         }

@@ -1,13 +1,13 @@
 //! The figures over time: samples in two rings, one for the last hour and one for the last two days.
 //!
-//! What is counted since the start becomes what was counted between two samples, so that a chart shows how it goes and
-//! not how long the server has run.
+//! What is counted since the start becomes what was counted between two samples, and times are those of the answers
+//! between them, so that a chart shows how it goes and not how long the server has run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quarterdeck_runtime::{Figures, ToolFigures};
+use quarterdeck_runtime::{Figures, Moment, Spread, ToolFigures};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -50,7 +50,17 @@ struct Sample {
     text: u64,
     voice: u64,
     /// By tool, in order.
-    tools: Vec<(Arc<str>, ToolFigures)>,
+    tools: Vec<(Arc<str>, Point)>,
+}
+
+/// What a tool had done by then.
+#[derive(Clone, Copy, Default)]
+struct Point {
+    calls: u64,
+    errors: u64,
+    refused: u64,
+    /// What the answers since the sample before took, if there were any.
+    spread: Option<Spread>,
 }
 
 /// What a tool has done lately.
@@ -62,18 +72,34 @@ pub(crate) struct Lately {
 
 impl Series {
     /// Keeps the figures of a moment.
-    pub(crate) fn take(&self, at_ms: u64, figures: Figures) {
-        let Figures { text, voice, mut tools, .. } = figures;
+    pub(crate) fn take(&self, at_ms: u64, moment: &Moment) {
+        self.keep(at_ms, &moment.figures, |tool, answers| moment.last(tool, answers));
+    }
+
+    /// Keeps figures, with what the last answers of a tool took.
+    fn keep(&self, at_ms: u64, figures: &Figures, last: impl Fn(&str, u64) -> Option<Spread>) {
+        let mut tools: Vec<&(Arc<str>, ToolFigures)> = figures.tools.iter().collect();
         if tools.len() > TOOLS {
             tools.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.calls));
             tools.truncate(TOOLS);
             tools.sort_by(|one, other| one.0.cmp(&other.0));
         }
+        let sample = |before: Option<&Sample>| {
+            let points = tools.iter().map(|(tool, figures)| {
+                let ToolFigures { calls, errors, refused, .. } = *figures;
+                // Nobody knows what came before the first sample of all.
+                let new = before.map_or(0, |before| calls.saturating_sub(before.of(tool).calls));
+                (tool.clone(), Point { calls, errors, refused, spread: last(tool, new) })
+            });
+            Sample { at_ms, text: figures.text, voice: figures.voice, tools: points.collect() }
+        };
         let mut rings = self.lock();
         if rings.taken.is_multiple_of(COARSE) {
-            push(&mut rings.days, Sample { at_ms, text, voice, tools: tools.clone() }, DAYS);
+            let coarse = sample(rings.days.back());
+            push(&mut rings.days, coarse, DAYS);
         }
-        push(&mut rings.hour, Sample { at_ms, text, voice, tools }, HOUR);
+        let fine = sample(rings.hour.back());
+        push(&mut rings.hour, fine, HOUR);
         rings.taken += 1;
     }
 
@@ -125,33 +151,35 @@ impl Series {
 }
 
 impl Sample {
-    fn of(&self, tool: &str) -> ToolFigures {
+    fn of(&self, tool: &str) -> Point {
         let place = self.tools.binary_search_by(|(known, _)| (**known).cmp(tool));
-        place.map_or_else(|_| ToolFigures::default(), |place| self.tools[place].1)
+        place.map_or_else(|_| Point::default(), |place| self.tools[place].1)
     }
 }
 
 fn of_tool(tool: &str, wanted: &[(&Sample, Option<&Sample>)]) -> Value {
-    let pairs: Vec<(ToolFigures, Option<ToolFigures>)> = wanted
+    let pairs: Vec<(Point, Option<Point>)> = wanted
         .iter()
         .map(|(sample, before)| (sample.of(tool), before.map(|before| before.of(tool))))
         .collect();
     // Nobody knows what came before the first sample of all.
-    let added = |of: fn(&ToolFigures) -> u64| -> Vec<u64> {
+    let added = |of: fn(&Point) -> u64| -> Vec<u64> {
         pairs
             .iter()
             .map(|(now, before)| before.map_or(0, |before| of(now).saturating_sub(of(&before))))
             .collect()
     };
-    let is = |of: fn(&ToolFigures) -> f64| -> Vec<f64> { pairs.iter().map(|(now, _)| of(now)).collect() };
+    let took = |of: fn(Spread) -> f64| -> Vec<Option<f64>> {
+        pairs.iter().map(|(now, _)| now.spread.map(of)).collect()
+    };
     json!({
-        "calls": added(|figures| figures.calls),
-        "errors": added(|figures| figures.errors),
-        "refused": added(|figures| figures.refused),
-        "p50": is(|figures| figures.p50),
-        "p95": is(|figures| figures.p95),
-        "tokens": is(|figures| figures.tokens_average as f64),
-        "tokensP95": is(|figures| figures.tokens_p95 as f64),
+        "calls": added(|point| point.calls),
+        "errors": added(|point| point.errors),
+        "refused": added(|point| point.refused),
+        "p50": took(|spread| spread.p50),
+        "p95": took(|spread| spread.p95),
+        "tokens": took(|spread| spread.tokens_average as f64),
+        "tokensP95": took(|spread| spread.tokens_p95 as f64),
     })
 }
 
@@ -167,22 +195,38 @@ mod tests {
     use super::*;
 
     fn figures(calls: u64, errors: u64) -> Figures {
-        let tool = ToolFigures { calls, errors, p50: 1.5, ..ToolFigures::default() };
+        let tool = ToolFigures { calls, errors, ..ToolFigures::default() };
         Figures { text: 1, tools: vec![("probe".into(), tool)], ..Figures::default() }
+    }
+
+    impl Series {
+        /// Keeps figures of answers of which each takes a millisecond longer.
+        fn keep_some(&self, at_ms: u64, figures: &Figures) {
+            let last = |_: &str, answers: u64| {
+                let took = figures.tools[0].1.calls as f64;
+                (answers > 0).then(|| Spread {
+                    p50: took - answers as f64 + 1.0,
+                    p95: took,
+                    ..Spread::default()
+                })
+            };
+            self.keep(at_ms, figures, last);
+        }
     }
 
     #[test]
     fn columns_hold_what_was_added_between_two_samples() {
         let series = Series::default();
-        series.take(10, Figures::default());
-        series.take(20, figures(3, 1));
-        series.take(30, figures(5, 1));
+        series.keep_some(10, &Figures::default());
+        series.keep_some(20, &figures(3, 1));
+        series.keep_some(30, &figures(5, 1));
         let columns = series.columns(Range::Hour, 0);
         assert_eq!(columns["at"], json!([10, 20, 30]));
         assert_eq!(columns["text"], json!([0, 1, 1]));
         assert_eq!(columns["tools"]["probe"]["calls"], json!([0, 3, 2]));
         assert_eq!(columns["tools"]["probe"]["errors"], json!([0, 1, 0]));
-        assert_eq!(columns["tools"]["probe"]["p50"], json!([0.0, 1.5, 1.5]));
+        assert_eq!(columns["tools"]["probe"]["p50"], json!([null, 1.0, 4.0]));
+        assert_eq!(columns["tools"]["probe"]["p95"], json!([null, 3.0, 5.0]));
         let newer = series.columns(Range::Hour, 20);
         assert_eq!((&newer["at"], &newer["tools"]["probe"]["calls"]), (&json!([30]), &json!([2])));
         assert_eq!(series.columns(Range::Days, 0)["at"], json!([10]));
@@ -190,15 +234,32 @@ mod tests {
     }
 
     #[test]
+    fn where_nothing_was_called_there_is_a_gap() {
+        let series = Series::default();
+        for (at, calls) in [(10, 0), (20, 2), (30, 2), (40, 3)] {
+            series.keep_some(at, &figures(calls, 0));
+        }
+        let columns = series.columns(Range::Hour, 0);
+        assert_eq!(columns["tools"]["probe"]["p95"], json!([null, 2.0, null, 3.0]));
+    }
+
+    #[test]
     fn rings_are_bounded_and_an_hour_is_forgotten_after_an_hour() {
         let series = Series::default();
         for sample in 0..20_000 {
-            series.take(sample * 10, figures(sample, 0));
+            series.keep_some(sample * 10, &figures(sample, 0));
         }
         let (hour, days) = (series.columns(Range::Hour, 0), series.columns(Range::Days, 0));
         assert_eq!(hour["at"].as_array().unwrap().len(), HOUR);
         assert_eq!(days["at"].as_array().unwrap().len(), DAYS);
         assert_eq!(days["tools"]["probe"]["calls"][1], COARSE);
+        let last = &days["tools"]["probe"];
+        let spread = last["p95"][DAYS - 1].as_f64().unwrap() - last["p50"][DAYS - 1].as_f64().unwrap();
+        assert_eq!(
+            spread,
+            (COARSE - 1) as f64,
+            "five minutes are five minutes, and not the last ten seconds"
+        );
         assert_eq!(series.lately(&figures(20_000, 0))["probe"].calls, HOUR as u64);
     }
 
@@ -210,7 +271,7 @@ mod tests {
             (format!("t{number:04}").into(), figures)
         };
         let tools = (0..1_000).map(tool).collect();
-        series.take(1, Figures { tools, ..Figures::default() });
+        series.keep(1, &Figures { tools, ..Figures::default() }, |_, _| None);
         let columns = series.columns(Range::Hour, 0);
         let kept = columns["tools"].as_object().unwrap();
         assert_eq!(kept.len(), TOOLS);

@@ -1,10 +1,13 @@
 // The figures over time, as far as the page has them. Only what is new is asked for.
 
-/** @typedef {{ everyMs: number, at: number[], text: number[], voice: number[], tools: Record<string, Record<string, number[]>> }} Columns */
+/** @typedef {{ everyMs: number, at: number[], text: number[], voice: number[], tools: Record<string, Record<string, Row>> }} Columns */
+/** Times and tokens have gaps where nothing was called. @typedef {(number | null)[]} Row */
 
 /** How many samples a range has. */
 const most = { hour: 360, days: 576 };
-const names = ['calls', 'errors', 'refused', 'p50', 'p95', 'tokens', 'tokensP95'];
+/** What a row holds where nothing was called. @type {Record<string, number | null>} */
+const nothing = { calls: 0, errors: 0, refused: 0, p50: null, p95: null, tokens: null, tokensP95: null };
+const names = Object.keys(nothing);
 
 export class Samples {
   /** @type {number[]} */
@@ -13,7 +16,7 @@ export class Samples {
   text = [];
   /** @type {number[]} */
   voice = [];
-  /** @type {Record<string, Record<string, number[]>>} */
+  /** @type {Record<string, Record<string, Row>>} */
   #tools = {};
 
   /** @param {'hour' | 'days'} range */
@@ -33,9 +36,9 @@ export class Samples {
     const known = this.at.length;
     // A tool that was called for the first time has done nothing before.
     for (const tool of Object.keys(columns.tools))
-      this.#tools[tool] ??= Object.fromEntries(names.map((name) => [name, new Array(known).fill(0)]));
+      this.#tools[tool] ??= Object.fromEntries(names.map((name) => [name, empty(name, known)]));
     for (const [tool, rows] of Object.entries(this.#tools)) {
-      for (const name of names) rows[name].push(...(columns.tools[tool]?.[name] ?? new Array(columns.at.length).fill(0)));
+      for (const name of names) rows[name].push(...(columns.tools[tool]?.[name] ?? empty(name, columns.at.length)));
     }
     this.at.push(...columns.at);
     this.text.push(...columns.text);
@@ -46,13 +49,27 @@ export class Samples {
         row.splice(0, surplus);
   }
 
-  /** One tool's row. @param {string} tool @param {string} name @returns {number[]} */
+  /** One tool's row. @param {string} tool @param {string} name @returns {Row} */
   of(tool, name) {
-    return this.#tools[tool]?.[name] ?? new Array(this.at.length).fill(0);
+    return this.#tools[tool]?.[name] ?? empty(name, this.at.length);
+  }
+
+  /** The most that any tool has at each moment. @param {string} name @returns {Row} */
+  most(name) {
+    const rows = Object.values(this.#tools).map((rows) => rows[name]);
+    return this.at.map((_, place) => {
+      const known = rows.flatMap((row) => row[place] ?? []);
+      return known.length > 0 ? Math.max(...known) : null;
+    });
   }
 
   /** All tools together. @param {string} name @returns {number[]} */
   all(name) {
     return this.at.map((_, place) => Object.values(this.#tools).reduce((sum, rows) => sum + (rows[name]?.[place] ?? 0), 0));
   }
+}
+
+/** @param {string} name @param {number} count @returns {Row} */
+function empty(name, count) {
+  return new Array(count).fill(nothing[name]);
 }

@@ -12,7 +12,7 @@ import { milliseconds, share, short, whole } from './words.js';
 /** How often the figures are sampled. */
 const EVERY = 10_000;
 /** @type {Record<string, string>} */
-const healths = { idle: 'idle', well: 'well', slow: 'slow', failing: 'failing' };
+const healths = { idle: 'idle', well: 'well', slow: 'slow', failing: 'failing', unclear: 'too few to tell' };
 
 class ToolsView extends View {
   #glance = h('dl', { class: 'glance', 'data-testid': 'glance' });
@@ -147,7 +147,7 @@ class ToolsView extends View {
       number(none ? '–' : milliseconds(figures.p50)),
       number(none ? '–' : milliseconds(figures.p95)),
       number(none ? '–' : whole(figures.tokensP95)),
-      h('td', {}, lately.calls > 0 && sparkline(this.#samples.of(tool.id, 'calls'))),
+      h('td', {}, lately.calls > 0 && sparkline(this.#samples.of(tool.id, 'calls').map(Number))),
     );
   }
 
@@ -199,18 +199,14 @@ class ToolsView extends View {
       return;
     }
     // Percentiles of different tools do not add up; the slowest and the longest count.
-    const most = (/** @type {string} */ name) =>
-      samples.at.map((_, place) =>
-        Math.max(0, ...this.#overview.tools.map((/** @type {Tool} */ tool) => samples.of(tool.id, name)[place] ?? 0)),
-      );
     title(times, 'Latency of the slowest tool');
     times.show({
       title: 'Latency of the slowest tool',
       at: samples.at,
       format: milliseconds,
       lines: [
-        { name: 'p95', values: most('p95'), fills: true },
-        { name: 'p50', values: most('p50'), tone: 'quiet' },
+        { name: 'p95', values: samples.most('p95'), fills: true },
+        { name: 'p50', values: samples.most('p50'), tone: 'quiet' },
       ],
     });
     title(tokens, 'Sessions open');

@@ -3,7 +3,8 @@
 
 import { fill, h } from './dom.js';
 
-/** @typedef {{ name: string, values: number[], tone?: 'accent' | 'quiet' | 'bad' | 'warn', fills?: boolean }} ChartLine */
+/** Where nothing is known there is a gap. @typedef {(number | null)[]} Values */
+/** @typedef {{ name: string, values: Values, tone?: 'accent' | 'quiet' | 'bad' | 'warn', fills?: boolean }} ChartLine */
 /** @typedef {{ title: string, at: number[], lines: ChartLine[], format: (value: number) => string }} ChartData */
 
 const HEIGHT = 140;
@@ -70,8 +71,8 @@ export class Chart extends HTMLElement {
     const data = this.#data;
     if (!data || !this.isConnected) return;
     const { title, lines, format } = data;
-    const most = Math.max(0, ...lines.flatMap((line) => line.values));
-    const highest = lines.map((line) => `${line.name} ${format(Math.max(0, ...line.values))}`).join(', ');
+    const most = Math.max(0, ...lines.flatMap((line) => known(line.values)));
+    const highest = lines.map(({ name, values }) => `${name} ${said(Math.max(...known(values)), format)}`).join(', ');
     this.#picture.setAttribute('aria-label', `${title}. Highest: ${highest}. Arrow keys go through the moments.`);
     fill(this.#picture, drawing(data, Math.max(220, this.clientWidth), rounded(most), this.#place));
     // Whoever goes through the moments hears them; what merely comes in is not read out.
@@ -84,7 +85,7 @@ export class Chart extends HTMLElement {
     if (at.length === 0) return ['Nothing yet.'];
     const place = this.#place ?? at.length - 1;
     const keys = lines.map((line) =>
-      h('span', { class: 'chart-key', 'data-tone': line.tone ?? 'accent' }, `${line.name} ${format(line.values[place] ?? 0)}`),
+      h('span', { class: 'chart-key', 'data-tone': line.tone ?? 'accent' }, `${line.name} ${said(line.values[place], format)}`),
     );
     return [`${this.#place === null ? 'Now' : timeOf(at[place], at, true)} `, ...keys];
   }
@@ -132,27 +133,27 @@ function drawing({ at: times, lines, format }, width, most, place) {
         ]
       : [];
   const drawn = lines.flatMap((line) => {
-    const points = line.values.map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`);
-    if (points.length === 0) return [];
     const tone = line.tone ?? 'accent';
-    const ground = `${x(0)},${y(0)} ${points.join(' ')} ${x(points.length - 1)},${y(0)}`;
-    const area = line.fills ? [svg('polygon', { points: ground, class: 'chart-area', 'data-tone': tone })] : [];
-    return [...area, svg('polyline', { points: points.join(' '), class: 'chart-line', 'data-tone': tone })];
+    return runs(line.values).flatMap(({ from, values }) => {
+      const points = values.map((value, index) => `${x(from + index).toFixed(1)},${y(value).toFixed(1)}`);
+      // One moment alone is no line.
+      if (points.length === 1)
+        return [svg('circle', { cx: x(from), cy: y(values[0]), r: 2, class: 'chart-dot', 'data-tone': tone })];
+      const ground = `${x(from)},${y(0)} ${points.join(' ')} ${x(from + points.length - 1)},${y(0)}`;
+      const area = line.fills ? [svg('polygon', { points: ground, class: 'chart-area', 'data-tone': tone })] : [];
+      return [...area, svg('polyline', { points: points.join(' '), class: 'chart-line', 'data-tone': tone })];
+    });
   });
   const pointer =
     place === null || place >= times.length
       ? []
       : [
           svg('line', { x1: x(place), x2: x(place), y1: EDGE.top, y2: HEIGHT - EDGE.bottom, class: 'chart-pointer' }),
-          ...lines.map((line) =>
-            svg('circle', {
-              cx: x(place),
-              cy: y(line.values[place] ?? 0),
-              r: 3.5,
-              class: 'chart-dot',
-              'data-tone': line.tone ?? 'accent',
-            }),
-          ),
+          ...lines.flatMap(({ values, tone }) => {
+            const value = values[place] ?? null;
+            if (value === null) return [];
+            return [svg('circle', { cx: x(place), cy: y(value), r: 3.5, class: 'chart-dot', 'data-tone': tone ?? 'accent' })];
+          }),
         ];
   return svg(
     'svg',
@@ -162,6 +163,34 @@ function drawing({ at: times, lines, format }, width, most, place) {
     ...drawn,
     ...pointer,
   );
+}
+
+/** @param {Values} values */
+function known(values) {
+  return values.filter((value) => value !== null);
+}
+
+/**
+ * A value in words, also where there is none.
+ *
+ * @param {number | null | undefined} value
+ * @param {(value: number) => string} format
+ */
+function said(value, format) {
+  return value === null || value === undefined || !Number.isFinite(value) ? '–' : format(value);
+}
+
+/** What lies between gaps, with the place where it begins. @param {Values} values */
+function runs(values) {
+  /** @type {{ from: number, values: number[] }[]} */
+  const found = [];
+  for (const [place, value] of values.entries()) {
+    if (value === null) continue;
+    const last = found.at(-1);
+    if (last && last.from + last.values.length === place) last.values.push(value);
+    else found.push({ from: place, values: [value] });
+  }
+  return found;
 }
 
 /** @param {number} place @param {number} count @param {number} width */

@@ -59,7 +59,13 @@ fn health(counted: ToolFigures, lately: Lately, budget_ms: u64) -> &'static str 
     match lately {
         Lately { calls: 0, .. } => "idle",
         // One in five: by then people notice.
-        Lately { calls, errors } if calls >= ENOUGH && errors * 5 >= calls => "failing",
+        Lately { calls, errors } if errors * 5 >= calls => {
+            if calls < ENOUGH {
+                "unclear"
+            } else {
+                "failing"
+            }
+        }
         _ if counted.p95 > budget_ms as f64 => "slow",
         _ => "well",
     }
@@ -73,8 +79,9 @@ pub(super) fn described() -> Operation {
             "id": { "type": "string" }, "version": { "type": "string" },
             "category": { "enum": ["retrieval", "action", "utility"] },
             "health": {
-                "enum": ["idle", "well", "slow", "failing"],
-                "description": "Of the last hour: not called; fine; p95 over its budget; one call in five failed.",
+                "enum": ["idle", "well", "slow", "failing", "unclear"],
+                "description": "Of the last hour: not called; fine; p95 over its budget; one call in five failed; or did \
+                                so, but of too few to tell.",
             },
             "lately": {
                 "type": "object", "required": ["calls", "errors"], "description": "Within the last hour.",
@@ -123,7 +130,8 @@ mod tests {
             health(ToolFigures { p95, ..ToolFigures::default() }, Lately { calls, errors }, 100)
         };
         assert_eq!(of(0, 0, 500.0), "idle");
-        assert_eq!(of(4, 4, 1.0), "well", "too few to tell");
+        assert_eq!(of(4, 4, 1.0), "unclear", "too few to tell, but nobody would say well");
+        assert_eq!(of(4, 0, 1.0), "well");
         assert_eq!(of(10, 2, 1.0), "failing");
         assert_eq!(of(10, 1, 100.5), "slow");
         assert_eq!(of(10, 1, 100.0), "well");

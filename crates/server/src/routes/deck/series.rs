@@ -28,6 +28,7 @@ pub(super) async fn get(
 
 pub(super) fn described() -> Operation {
     let column = json!({ "type": "array", "items": { "type": "number" } });
+    let with_gaps = json!({ "type": "array", "items": { "type": ["number", "null"] } });
     let schema = json!({
         "type": "object", "required": ["everyMs", "at", "text", "voice", "tools"],
         "properties": {
@@ -36,15 +37,16 @@ pub(super) fn described() -> Operation {
             "text": column, "voice": column,
             "tools": {
                 "type": "object",
-                "description": "Each tool's columns: calls, errors and refusals since the sample before; percentiles then.",
-                "additionalProperties": { "type": "object", "additionalProperties": column },
+                "description": "Each tool's columns, of what has come since the sample before: calls, errors, refusals, and \
+                                percentiles of the answers, which are null where there were none.",
+                "additionalProperties": { "type": "object", "additionalProperties": with_gaps },
             },
         },
     });
     let example = json!({
         "everyMs": 10_000, "at": [1_760_000_000_000_u64, 1_760_000_010_000_u64], "text": [1, 2], "voice": [0, 0],
-        "tools": { "kb_search": { "calls": [0, 3], "errors": [0, 0], "refused": [0, 0], "p50": [9, 9.5],
-            "p95": [41, 41], "tokens": [80, 81], "tokensP95": [225, 225] } },
+        "tools": { "kb_search": { "calls": [0, 3], "errors": [0, 0], "refused": [0, 0], "p50": [null, 9.5],
+            "p95": [null, 41], "tokens": [null, 81], "tokensP95": [null, 225] } },
     });
     operation("getSeries", "The figures over time")
         .about("Samples in columns. They are kept in memory and begin anew with the server.")
