@@ -108,6 +108,60 @@ test('calls appear as they end, and stay while one reads', async () => {
   await leave();
 });
 
+test('a line that is read stays where it is, and what came meanwhile appears when it is closed', async () => {
+  const { by, leave } = await operate({ at: '#live' });
+  await by('live-state')
+    .filter({ hasText: /^connected$/ })
+    .waitFor();
+  const { say } = await visitor();
+  await say('Who designed the Fram?');
+  const lines = by('live').getByTestId('line');
+  await lines.first().locator('summary').click();
+  const before = await lines.count();
+  await say('Who was Colin Archer?');
+  await by('live-state')
+    .filter({ hasText: /new lines? waits?$/ })
+    .waitFor();
+  await counts(lines, before);
+  await lines.first().locator('summary').click();
+  await soon(async () => assert.ok((await lines.count()) > before));
+  await says(by('live-state'), 'connected');
+  await leave();
+});
+
+for (const view of ['tools', 'sessions', 'audit', 'registry', 'playground']) {
+  test(`the view ${view} is there when the server is, also if it was not at first`, async () => {
+    const { page, by, leave } = await operate({ at: '#live', expects: [/ERR_FAILED/] });
+    await by('live-state')
+      .filter({ hasText: /^connected$/ })
+      .waitFor();
+    await page.route('**/api/deck/**', (route) => route.abort());
+    await page.evaluate((view) => (location.hash = view), view);
+    await page.locator(`#panel-${view}`).getByText('The server cannot be reached. It is tried again.').waitFor();
+    await page.unroute('**/api/deck/**');
+    await page.locator(`#panel-${view} .notice:empty`).waitFor({ state: 'attached' });
+    await leave();
+  });
+}
+
+test('an address that means nothing leads to the tools', async () => {
+  const { by, leave } = await operate({ at: '#%' });
+  await by('tool-row').first().waitFor();
+  await leave();
+});
+
+test('sessions that are not shown are counted', async () => {
+  await (await visitor()).say('Who designed the Fram?');
+  const { page, by, leave } = await operate();
+  await page.route('**/api/deck/sessions?*', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), matching: 250, lookedAt: 300, isComplete: false } });
+  });
+  await by('tab-sessions').click();
+  await says(by('sessions-rest'), /^The latest \d+ of 250 are shown; 300 were looked at\./);
+  await leave();
+});
+
 test('a session is told turn by turn, and ended when the operator means it', async () => {
   const { say } = await visitor();
   const id = sessionOf(await say('Who designed the Fram?'));
@@ -176,6 +230,17 @@ test('the trail is searched and verified', async () => {
   await by('audit-text').fill('nothing has this in it');
   await by('audit-search').click();
   await page.getByText('No line matches').waitFor();
+  await by('audit-clear').click();
+  await lines.first().waitFor();
+  await counts(page.getByText('No line matches'), 0);
+  const tops = await page.locator('.search .row button').evaluateAll((all) => all.map((one) => one.offsetTop));
+  assert.equal(new Set(tops).size, 1, 'both buttons stand in one line');
+
+  await by('tab-registry').click();
+  const { say: anotherSays } = await visitor();
+  const id = sessionOf(await anotherSays('Who was Colin Archer?'));
+  await by('tab-audit').click();
+  await by('audit').locator(`a[href="#sessions/${id}"]`).first().waitFor();
   await by('verify').click();
   await by('verdict')
     .filter({ hasText: /The chain is whole: \d+ lines/ })
@@ -187,6 +252,18 @@ test('the registry shows its tools, and says when there is nothing to compare wi
   const { by, leave } = await operate({ at: '#registry' });
   await by('registry').getByRole('link', { name: 'kb_search' }).waitFor();
   await says(by('registry'), /first registry that this server has served/);
+  await leave();
+});
+
+test('the playground begins with a call that works', async () => {
+  const { by, leave } = await operate({ at: '#playground' });
+  await by('play-tool').waitFor();
+  for (const tool of ['kb_search', 'validate_email', 'format_datetime', 'extract_contacts', 'rank_results']) {
+    await by('play-tool').selectOption(tool);
+    await by('play-run').click();
+    await by('play-result').getByText(`"toolId": "${tool}"`).waitFor();
+    await says(by('play-outcome'), 'Done', tool);
+  }
   await leave();
 });
 

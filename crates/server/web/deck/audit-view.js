@@ -25,6 +25,8 @@ class AuditView extends View {
       event.preventDefault();
       void this.attempt(() => this.#search());
     },
+    // The fields are empty a moment later.
+    onreset: () => setTimeout(() => void this.attempt(() => this.#search())),
   });
   #list = h('ol', { class: 'lines', 'aria-label': 'Lines, the newest first', 'data-testid': 'audit' });
   #more = h(
@@ -67,7 +69,7 @@ class AuditView extends View {
         'div',
         { class: 'row' },
         h('button', { class: 'primary', 'data-testid': 'audit-search' }, 'Search'),
-        h('button', { type: 'reset' }, 'Clear'),
+        h('button', { type: 'reset', 'data-testid': 'audit-clear' }, 'Clear'),
       ),
     );
     this.append(
@@ -81,7 +83,7 @@ class AuditView extends View {
   }
 
   async load() {
-    if (this.#list.childElementCount === 0) await this.#search();
+    await this.#search();
   }
 
   async #search() {

@@ -28,6 +28,8 @@ class LiveView extends View {
   /** @type {import('./line.js').Line[]} */
   #lines = [];
   #isPaused = false;
+  /** How many lines wait while one is read. */
+  #waiting = 0;
   #stop = new AbortController();
 
   build() {
@@ -40,6 +42,13 @@ class LiveView extends View {
       this.#pause,
     );
     this.append(bar, this.notice, this.#empty, this.#list);
+    // What is read must not move; what has come meanwhile is shown when it is closed.
+    const closed = () => this.#waiting > 0 && !this.#isHeld && this.#draw();
+    this.#list.addEventListener('toggle', closed, { capture: true });
+  }
+
+  get #isHeld() {
+    return this.#isPaused || this.#list.querySelector('details[open]') !== null;
   }
 
   async load() {
@@ -78,7 +87,14 @@ class LiveView extends View {
   #take(event) {
     if (typeof event.lost === 'number') return this.tell(`${event.lost} events came too fast and are only in the audit trail.`);
     this.#lines = [event, ...this.#lines].slice(0, MOST);
-    if (!this.#isPaused) this.#add(event);
+    if (!this.#isHeld) return this.#add(event);
+    if (this.#isShown(event)) this.#waiting += 1;
+    this.#count();
+  }
+
+  #count() {
+    const lines = this.#waiting === 1 ? 'one new line waits' : `${this.#waiting} new lines wait`;
+    setText(this.#state, this.#waiting > 0 ? `connected, ${lines}` : 'connected');
   }
 
   #toggle() {
@@ -89,12 +105,19 @@ class LiveView extends View {
 
   #draw() {
     fill(this.#list);
+    this.#waiting = 0;
+    this.#count();
     for (const line of this.#lines.toReversed()) this.#add(line);
   }
 
   /** @param {import('./line.js').Line} line */
+  #isShown(line) {
+    return this.#all.checked || line.event === 'tool_execution';
+  }
+
+  /** @param {import('./line.js').Line} line */
   #add(line) {
-    if (!this.#all.checked && line.event !== 'tool_execution') return;
+    if (!this.#isShown(line)) return;
     this.#empty.hidden = true;
     this.#list.prepend(h('li', {}, lineView(line)));
     while (this.#list.childElementCount > MOST) this.#list.lastElementChild?.remove();

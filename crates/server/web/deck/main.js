@@ -46,7 +46,7 @@ let isLocked = false;
 
 /** Shows the view that the address names. */
 function follow() {
-  const [name, rest = ''] = decodeURIComponent(location.hash.slice(1)).split(/\/(.*)/s);
+  const [name, rest = ''] = decoded(location.hash.slice(1)).split(/\/(.*)/s);
   const shown = views.find((view) => view.name === name) ?? views[0];
   for (const { panel, tab, name, title } of views) {
     const isShown = name === shown.name && !isLocked;
@@ -55,6 +55,15 @@ function follow() {
     if (!isShown) panel.hide();
     else panel.show(rest);
     if (isShown) document.title = `${title} · Deck · Quarterdeck`;
+  }
+}
+
+/** An address as it was meant; as it stands where it means nothing. @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }
 

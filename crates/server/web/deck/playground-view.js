@@ -90,7 +90,7 @@ class PlaygroundView extends View {
   #chosen() {
     const tool = this.#tools.find((tool) => tool.id === this.#tool.value);
     this.#summary.textContent = tool?.summary ?? '';
-    this.#args.value = JSON.stringify(sample(tool?.parameters ?? {}), null, 2);
+    this.#args.value = JSON.stringify(tool?.example ?? sample(tool?.parameters ?? {}), null, 2);
     this.#fault.textContent = '';
   }
 

@@ -17,7 +17,7 @@ pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
                 "id": metadata.tool_id, "version": metadata.version, "category": metadata.category,
                 "sideEffects": metadata.side_effects, "allowedModes": metadata.allowed_modes,
                 "requiresConfirmation": metadata.requires_confirmation, "summary": tool.summary(),
-                "parameters": tool.compiled().json_schema,
+                "parameters": tool.compiled().json_schema, "example": first_example(tool.documentation()),
             })
         })
         .collect();
@@ -27,6 +27,16 @@ pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
     }))
 }
 
+/// The first call that a guide shows: the first block of JSON under its examples. The compiler has checked it.
+fn first_example(guide: &str) -> Option<Value> {
+    let mut lines = guide.lines().skip_while(|line| line.trim() != "## Examples").skip(1);
+    let opened =
+        lines.by_ref().take_while(|line| !line.starts_with("## ")).any(|line| line.trim() == "```json");
+    let block: Vec<&str> = lines.take_while(|line| line.trim() != "```").collect();
+    let call: Value = serde_json::from_str(&block.join("\n")).ok()?;
+    (opened && call.is_object()).then_some(call)
+}
+
 pub(super) fn described() -> Operation {
     let tool = json!({
         "type": "object", "required": ["id", "version", "category", "parameters"],
@@ -34,6 +44,7 @@ pub(super) fn described() -> Operation {
             "id": { "type": "string" }, "version": { "type": "string" },
             "category": { "enum": ["retrieval", "action", "utility"] },
             "parameters": { "type": "object", "description": "JSON Schema of the arguments." },
+            "example": { "type": ["object", "null"], "description": "The first call that its guide shows." },
         },
     });
     let change = json!({
@@ -68,4 +79,19 @@ pub(super) fn described() -> Operation {
         schema,
         None,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_call_of_a_guide_is_its_example() {
+        let guide = "# Tool\n\n```json\n{ \"not\": 1 }\n```\n\n## Examples\n\nOne:\n\n```json\n{\n  \"a\": 1\n}\n```\n\n\
+                     Response data:\n\n```json\n{ \"b\": 2 }\n```\n";
+        assert_eq!(first_example(guide), Some(json!({ "a": 1 })));
+        assert_eq!(first_example("## Examples\n\nNone.\n\n## Watch Out\n\n```json\n{}\n```\n"), None);
+        assert_eq!(first_example("## Examples\n\n```json\n[1]\n```\n"), None);
+        assert_eq!(first_example(""), None);
+    }
 }
