@@ -291,3 +291,24 @@ pub(crate) enum CategoryChoice {
     /// Computes something
     Utility,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn look(command: &clap::Command, typed: &str) {
+        for inner in command.get_subcommands() {
+            let typed = format!("{typed} {}", inner.get_name());
+            let help = inner.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&format!("Example:\n  {typed}")), "{typed}: {help}");
+            look(inner, &typed);
+        }
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        look(&Arguments::command(), "quarterdeck");
+    }
+}

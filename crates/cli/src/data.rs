@@ -51,6 +51,16 @@ pub(crate) fn cookie_secret(data: &Path) -> anyhow::Result<String> {
     }
 }
 
+/// Writes a file of the folder, whole or not at all, for its owner alone.
+pub(crate) fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", file.display());
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let mut partial = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
+    partial.write_all(bytes).with_context(cannot)?;
+    partial.persist(file).with_context(cannot)?;
+    Ok(())
+}
+
 /// Makes the folder, for its owner alone.
 pub(crate) fn create(data: &Path) -> anyhow::Result<()> {
     let mut builder = std::fs::DirBuilder::new();

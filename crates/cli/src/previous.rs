@@ -1,7 +1,6 @@
 //! What was served before: the data folder remembers the last registry, so that operators see what has changed.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -10,6 +9,7 @@ use quarterdeck_runtime::Registry;
 use quarterdeck_server::{Change, RegistryChange};
 
 use crate::commands::diff::read;
+use crate::data;
 
 /// Remembers the registry that is about to be served, and says how it differs from the one before. It is for looking
 /// only: whatever goes wrong with it is told, and the server starts all the same.
@@ -23,7 +23,7 @@ pub(crate) fn change(tools: &Path, data: &Path, registry: &Registry) -> Option<R
     }
 }
 
-fn look(tools: &Path, data: &Path, registry: &Registry) -> anyhow::Result<Option<RegistryChange>> {
+fn look(tools: &Path, folder: &Path, registry: &Registry) -> anyhow::Result<Option<RegistryChange>> {
     let artifact = tools.join("tool_registry.json");
     // Where the artifact could not be written, there is nothing to remember.
     if !artifact.is_file() {
@@ -33,13 +33,15 @@ fn look(tools: &Path, data: &Path, registry: &Registry) -> anyhow::Result<Option
     if current.content_hash != registry.snapshot().content_hash() {
         return Ok(None);
     }
-    let (served, before) = (served_file(data), before_file(data));
+    let (served, before) = (served_file(folder), before_file(folder));
     let last = served.is_file().then(|| read(&served).ok()).flatten();
     if last.as_ref().is_none_or(|last| last.content_hash != current.content_hash) {
         if last.is_some() {
             fs::rename(&served, &before).with_context(|| format!("cannot write {}", before.display()))?;
         }
-        keep(&artifact, &served)?;
+        // Written, not copied: a copy would be as readable as the tools folder is.
+        let bytes = fs::read(&artifact).with_context(|| format!("cannot read {}", artifact.display()))?;
+        data::write(&served, &bytes)?;
     }
     if !before.is_file() {
         return Ok(None);
@@ -57,18 +59,6 @@ fn look(tools: &Path, data: &Path, registry: &Registry) -> anyhow::Result<Option
         is_breaking: difference.is_breaking(),
         changes: changes.collect(),
     }))
-}
-
-/// Keeps a file, whole or not at all.
-fn keep(from: &Path, to: &Path) -> anyhow::Result<()> {
-    let cannot = || format!("cannot write {}", to.display());
-    let folder = to.parent().unwrap_or(Path::new("."));
-    // Written, not copied: a copy would be as readable as the tools folder is, and this one is its owner's alone.
-    let mut partial = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
-    let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
-    partial.write_all(&bytes).with_context(cannot)?;
-    partial.persist(to).with_context(cannot)?;
-    Ok(())
 }
 
 fn served_file(data: &Path) -> PathBuf {

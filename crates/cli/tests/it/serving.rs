@@ -283,7 +283,7 @@ fn operators_see_what_has_changed_since_the_registry_before() {
     assert!(!second["change"]["changes"].as_array().unwrap().is_empty(), "{}", second["change"]);
     assert_eq!(registry()["change"], second["change"], "starting again changes nothing");
     #[cfg(unix)]
-    for name in ["registry.json", "registry.before.json"] {
+    for name in ["registry.json", "registry.before.json", "tools.stamp"] {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(data.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{name} is its owner's alone");
