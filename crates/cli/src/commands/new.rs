@@ -49,9 +49,19 @@ fn tell_next_steps(options: &NewOptions, site: &Site, folder: &Path) {
     say("  schema.json   the contract: parameters, category, modes, limits");
     say("  guide.md      what the model reads, with example calls that are checked");
     if options.rust {
-        say("  handler.rs    the work; `cargo build` compiles it in, no list to edit");
+        say("  handler.rs    the work");
         say("  basic.case.json   calls with the answers you expect");
-        say(&format!("next: cargo build && quarterdeck test {}{flag}", options.name));
+        // The crate of the handlers stands beside them, in the source of this program and nowhere else.
+        if options.tools.or(site).join("Cargo.toml").is_file() {
+            say(&format!("next: cargo build && quarterdeck test {}{flag}", options.name));
+        } else {
+            say(&format!(
+                "next: move {} into `tools/` of Quarterdeck's source and run `cargo build` there: nothing compiles it here.\n      \
+                 A handler in JavaScript (`quarterdeck new {} --js`) needs no build.",
+                folder.display(),
+                options.name
+            ));
+        }
     } else {
         say("  handler.js    the work");
         say("  basic.case.json   calls with the answers you expect");
