@@ -33,7 +33,7 @@ export async function execute({ args }) {
       total: items.length,
       excluded: excluded.map(({ item, lacks }) => ({ id: item.id, missing: lacks })),
       criteria: rated.map(describe),
-      summary: summarize(ranked, excluded.length),
+      summary: summarise(ranked, excluded.length),
     },
   };
 }
@@ -85,7 +85,7 @@ function describe({ field, share, kind, best, worst }) {
 }
 
 /** What a voice can say. */
-function summarize(ranked, excluded) {
+function summarise(ranked, excluded) {
   if (ranked.length === 0) {
     return 'No item has every field that is needed to rank it.';
   }
