@@ -2,6 +2,8 @@
 
 /** How far from the end one may be and still be said to read it. */
 const NEAR = 48;
+/** From how far on a way back to the end is offered: less is seen without it, and it would only cover something. */
+const FAR = 120;
 /** What is left free above a question. */
 const ABOVE = 8;
 
@@ -44,9 +46,10 @@ export class Follow {
     this.#isAtEnd = false;
   }
 
-  get #isNear() {
+  /** How much there is below what is seen. */
+  get #left() {
     const { scrollHeight, scrollTop, clientHeight } = this.scroller;
-    return scrollHeight - scrollTop - clientHeight < NEAR;
+    return scrollHeight - scrollTop - clientHeight;
   }
 
   #moved() {
@@ -58,15 +61,16 @@ export class Follow {
   }
 
   #look() {
-    if (this.#isNear && !this.#isHeld) this.#isAtEnd = true;
+    if (this.#left < NEAR && !this.#isHeld) this.#isAtEnd = true;
     this.#top = this.scroller.scrollTop;
-    this.down.hidden = this.#isAtEnd || this.#isNear;
+    this.down.hidden = this.#left < FAR;
   }
 
   #grown() {
     if (!this.#isAtEnd) return this.#look();
     this.scroller.scrollTop = this.scroller.scrollHeight;
     this.#showQuestion();
+    this.down.hidden = this.#left < FAR;
   }
 
   /** A question is read from its beginning, also where it is higher than the screen. */

@@ -138,7 +138,7 @@ function drawing({ at: times, lines, format }, width, most, place) {
       const points = values.map((value, index) => `${x(from + index).toFixed(1)},${y(value).toFixed(1)}`);
       // One moment alone is no line.
       if (points.length === 1)
-        return [svg('circle', { cx: x(from), cy: y(values[0]), r: 2, class: 'chart-dot', 'data-tone': tone })];
+        return [svg('circle', { cx: x(from), cy: y(values[0]), r: 2.5, class: 'chart-alone', 'data-tone': tone })];
       const ground = `${x(from)},${y(0)} ${points.join(' ')} ${x(from + points.length - 1)},${y(0)}`;
       const area = line.fills ? [svg('polygon', { points: ground, class: 'chart-area', 'data-tone': tone })] : [];
       return [...area, svg('polyline', { points: points.join(' '), class: 'chart-line', 'data-tone': tone })];
