@@ -411,10 +411,36 @@ test('the end of a call brings its words back to the chat', async () => {
   await leave();
 });
 
+test('whoever has no microphone can still try a call that understands only what is typed', async () => {
+  const deaf = await startBrowser();
+  try {
+    const { by, say, leave } = await visit(deaf, deck);
+    await by('voice-start').click();
+    await says(by('notice'), 'There is no microphone. Write into the call.');
+    await by('voice-state').filter({ hasText: 'You are muted' }).waitFor();
+    await says(by('voice-stop').locator('xpath=ancestor::section'), /it understands only what you type/);
+    await say('Who designed the Fram?');
+    await by('caption').filter({ hasText: 'Colin Archer' }).waitFor();
+    await by('voice-stop').click();
+    await by('voice-start').waitFor();
+    await leave();
+  } finally {
+    await deaf.close();
+  }
+});
+
 test('no microphone, and nobody at the other end, are told in words', async () => {
   const deaf = await startBrowser();
   try {
-    const { by, leave } = await visit(deaf, deck);
+    const { page, by, leave } = await visit(deaf, deck);
+    // A model that hears wants to hear something.
+    await page.route('**/api/me', async (route) => {
+      const response = await route.fetch();
+      const me = await response.json();
+      await route.fulfill({ response, json: { ...me, voice: { model: 'a model', isRehearsal: false } } });
+    });
+    await page.reload();
+    await by('provider').waitFor();
     await by('voice-start').click();
     await by('notice')
       .filter({ hasText: /microphone/i })

@@ -127,7 +127,7 @@ async function begin() {
   if (me) {
     showWho(find('#who', HTMLButtonElement), find('#who-more', HTMLElement), me);
     composer.offerVoice(me.voice !== null);
-    if (me.voice?.isRehearsal) telephone.view.note = 'it understands only what you type';
+    telephone.isTyped = me.voice?.isRehearsal === true;
     if (me.block) pause(me.block);
   }
   if (matchMedia('(pointer: fine)').matches && composer.hidden === false) composer.focus();

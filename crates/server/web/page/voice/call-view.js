@@ -48,8 +48,6 @@ export class CallView extends HTMLElement {
   /** @type {Call | null} */
   #call = null;
   #frame = 0;
-  /** What a person must know about whoever they speak with. */
-  note = '';
 
   connectedCallback() {
     const option = h('label', { class: 'call-option' }, this.#half, 'Mute me while it speaks');
@@ -84,7 +82,8 @@ export class CallView extends HTMLElement {
     if (call !== this.#call) return;
     this.dataset.state = call.state;
     setText(this.#state, words[call.state]);
-    setText(this.#who, [call.provider, this.note].filter(Boolean).join(': '));
+    const hint = call.isTyped ? ': it understands only what you type' : '';
+    setText(this.#who, call.provider && `${call.provider}${hint}`);
     this.#quiet.disabled = call.state !== 'speaking';
     const pressed = String(call.isMuted);
     if (this.#mute.getAttribute('aria-pressed') !== pressed || !this.#mute.firstChild) {

@@ -43,10 +43,14 @@ export class Call extends EventTarget {
   isHalfDuplex = localStorage.getItem('quarterdeck.half-duplex') === 'yes';
   provider = '';
 
-  /** @param {{ sessionId?: string, pendingRequest?: string }} start */
-  constructor(start) {
+  /**
+   * @param {{ sessionId?: string, pendingRequest?: string }} start
+   * @param {boolean} isTyped whether the other end understands only what is typed
+   */
+  constructor(start, isTyped) {
     super();
     this.#start = start;
+    this.isTyped = isTyped;
     this.#line.addEventListener('told', (event) => this.#told(/** @type {CustomEvent} */ (event).detail));
     this.#line.addEventListener('audio', (event) => this.#heard(/** @type {CustomEvent} */ (event).detail));
     this.#line.addEventListener('lost', () => this.#lost());
@@ -68,12 +72,23 @@ export class Call extends EventTarget {
     try {
       // Both at once: a loudspeaker that is opened long after the click stays silent in some browsers.
       const speaker = this.#loudspeaker.open((state) => this.#played(state));
-      await Promise.all([this.#microphone.open((frame) => this.#spoken(frame)), speaker]);
+      await Promise.all([this.#listen(), speaker]);
     } catch (error) {
       return this.#end({ notice: whyNoMicrophone(error) });
     }
     if (this.#isOver) return this.#release();
     this.#line.open();
+  }
+
+  async #listen() {
+    try {
+      await this.#microphone.open((frame) => this.#spoken(frame));
+    } catch (error) {
+      // Where only what is typed is understood, one can do without.
+      if (!this.isTyped) throw error;
+      this.isMuted = true;
+      this.#tell('notice', 'There is no microphone. Write into the call.');
+    }
   }
 
   /** Hangs up. */

@@ -11,6 +11,8 @@ import { CallView } from './call-view.js';
 export class Telephone extends EventTarget {
   /** @type {Call | null} */
   #call = null;
+  /** Whether whoever answers understands only what is typed. */
+  isTyped = false;
   /** Ends what the chat hears of the call. */
   #hearing = new AbortController();
 
@@ -42,7 +44,7 @@ export class Telephone extends EventTarget {
   async call({ sessionId, pendingRequest }) {
     if (this.#call) return;
     this.chat.stop();
-    const call = new Call({ sessionId, pendingRequest: pendingRequest || undefined });
+    const call = new Call({ sessionId, pendingRequest: pendingRequest || undefined }, this.isTyped);
     this.#call = call;
     this.#hearing = new AbortController();
     const { signal } = this.#hearing;
