@@ -68,7 +68,7 @@ impl Call {
             let text = format!("{} is taking a moment.", call.name);
             self.tell(Told::Progress { id: &call.shown, text: &text });
         }
-        self.speech.look_at(now);
+        self.speech.cuts.look_at(now);
         self.look_at_the_line(now);
         self.look_at_the_model(now);
         self.look_for_the_end(now);

@@ -12,8 +12,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::call::Call;
+use super::cuts::Cut;
 use super::flights::{AskedCall, Landed};
 use super::line::Told;
+use super::speech::Owes;
 use super::unavailable;
 use crate::{describe, note};
 
@@ -31,7 +33,7 @@ impl Call {
                 None => return,
                 Some(LiveEvent::Audio(audio)) => {
                     // What still comes of an answer that was cut off is nobody's.
-                    if self.speech.swallows() {
+                    if self.speech.cuts.swallows() {
                         continue;
                     }
                     self.speech.answering();
@@ -132,8 +134,7 @@ impl Call {
     }
 
     fn said(&mut self, words: &Words<'_>) {
-        // Transcripts come in their own time, those of an answer that was cut off as well.
-        if self.speech.is_cut() {
+        if self.speech.cuts.swallows_words(self.speech.owes_words()) {
             return;
         }
         self.speech.answering();
@@ -151,15 +152,21 @@ impl Call {
 
     /// The person has barged in.
     fn interrupted(&mut self, end_follows: bool) {
-        if !self.speech.knows_of_cut() {
-            let was_spoken_into = self.speech.was_spoken_into();
-            self.cut_off();
-            if was_spoken_into {
-                self.sign_of_input();
+        match self.speech.interrupted(end_follows) {
+            Cut::Known => {}
+            Cut::Older if self.speech.is_answering => {
+                self.silence();
+                self.journal.unsay();
+                self.speech.awaits_again();
             }
-        }
-        if end_follows {
-            self.speech.cut_by_provider();
+            Cut::Older => {}
+            Cut::Present => {
+                let was_spoken_into = self.speech.cuts.was_spoken_into();
+                self.cut_off();
+                if was_spoken_into {
+                    self.sign_of_input();
+                }
+            }
         }
     }
 
@@ -184,7 +191,7 @@ impl Call {
 
     /// Hands the calls of a message to the orchestrator.
     fn run_calls(&mut self, calls: Vec<ModelCall>) {
-        if self.speech.is_hushed() {
+        if self.speech.cuts.swallows() {
             return self.take_back(&calls);
         }
         self.speech.called();
@@ -298,7 +305,9 @@ impl Call {
         }
         let (_, last) = self.notes.texts();
         let Some(text) = self.notes.told(last) else { return };
-        self.speech.owes_words = self.upstream.send(LiveInput::Note { text: &text, asks: true });
+        if self.upstream.send(LiveInput::Note { text: &text, asks: true }) {
+            self.speech.owes = Owes::Words;
+        }
         self.journal.noted(&text);
     }
 

@@ -72,7 +72,7 @@ impl Call {
 
     /// The person writes instead of speaking.
     fn say(&mut self, text: &str) {
-        let was_speaking = self.speech.is_speaking();
+        let (was_speaking, was_awaited) = (self.speech.is_speaking(), self.speech.owes_words());
         if self.speech.is_answering {
             self.upstream.send(LiveInput::Interrupt { heard: None });
             self.cut_off();
@@ -81,22 +81,24 @@ impl Call {
             self.upstream.send(LiveInput::Interrupt { heard: None });
             self.silence();
         }
-        self.speech.written_into(was_speaking);
+        self.speech.cuts.written(was_speaking, was_awaited);
         self.sign_of_input();
         self.journal.written(text);
         self.tell(Told::Transcript { by: Speaker::Person, text, is_final: true, is_late: false });
         // Without a connection it is in the journal, which the next one is told.
-        self.speech.owes_words = self.upstream.send(LiveInput::Text(text));
+        let is_sent = self.upstream.send(LiveInput::Text(text));
+        self.speech.asked(is_sent);
         self.keep_journal();
     }
 
     /// The person wants silence: what is on its way is thrown away, and the rest of the answer is not heard.
     fn hush(&mut self) {
-        let (was_speaking, was_about_to) = (self.speech.is_speaking(), self.speech.owes_words);
+        let was_speaking = self.speech.is_speaking();
+        let was_about_to = self.speech.owes_words() || (self.speech.is_turn_open && self.journal.is_open());
         self.upstream.send(LiveInput::Interrupt { heard: None });
         self.cut_off();
         if (was_speaking || was_about_to) && self.upstream.is_connected() {
-            self.speech.hush(was_speaking);
+            self.speech.cuts.hush(was_speaking);
         }
     }
 
@@ -117,7 +119,7 @@ impl Call {
     }
 
     /// What is on its way to the person, or waits to be heard, is not heard any more.
-    fn silence(&mut self) {
+    pub(super) fn silence(&mut self) {
         if let Some(line) = &mut self.line {
             line.drop_audio(0);
         }

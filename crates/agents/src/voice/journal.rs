@@ -110,6 +110,13 @@ impl Journal {
         self.revision += 1;
     }
 
+    /// What the model has said answers something older.
+    pub(super) fn unsay(&mut self) {
+        self.said.clear();
+        self.is_answered = false;
+        self.revision += 1;
+    }
+
     /// The model has said what it had to say, though the turn is not over.
     pub(super) fn answered(&mut self) {
         self.is_answered = !self.said.is_empty();

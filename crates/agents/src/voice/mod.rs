@@ -7,6 +7,7 @@
 
 mod call;
 mod clock;
+mod cuts;
 mod echo;
 mod ending;
 mod flights;

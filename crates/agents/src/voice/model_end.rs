@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::call::Call;
 use super::ending::Over;
+use super::speech::Owes;
 use super::upstream::Next;
 
 /// What the connection that is being opened was told.
@@ -15,6 +16,8 @@ pub(super) struct Retelling {
     last_note: u64,
     /// Up to which change of the journal.
     revision: u64,
+    /// What the person had said in the present turn.
+    present: String,
     with_handle: bool,
     asks: bool,
 }
@@ -23,10 +26,11 @@ impl Call {
     /// Opens a connection to the model that knows what was said.
     pub(super) fn connect_model(&mut self) {
         let (notes, last_note) = self.notes.texts();
-        let retold = self.journal.retell(self.upstream.name(), &notes, self.speech.owes_words);
+        let retold = self.journal.retell(self.upstream.name(), &notes, self.speech.owes_words());
         self.retelling = Retelling {
             last_note,
             revision: self.journal.revision(),
+            present: if self.journal.is_open() { self.journal.present().to_owned() } else { String::new() },
             with_handle: retold.handle.is_some(),
             asks: retold.asks,
         };
@@ -63,13 +67,12 @@ impl Call {
         self.flights.forget_cancelled();
         self.notes.connected();
         self.speech.model_gone();
-        self.speech.owes_words = self.retelling.asks;
-        // Something was written while nobody was there to hear it.
-        if is_stale && self.journal.is_open() {
-            let text = self.journal.present().to_owned();
-            self.upstream.send(LiveInput::Text(&text));
-            self.speech.owes_words = true;
-        }
+        self.speech.owes = match (self.retelling.asks, self.journal.is_open()) {
+            (false, _) => Owes::Nothing,
+            (true, false) => Owes::Words,
+            (true, true) => Owes::Answer,
+        };
+        self.catch_up();
         let upstream = &mut self.upstream;
         let mic_is_on = &mut self.speech.mic_is_on;
         self.echo.drain(|audio| {
@@ -87,6 +90,27 @@ impl Call {
                 connection = self.upstream.generation(),
                 "the model is back"
             );
+        }
+    }
+
+    /// Tells a connection what has happened since it was asked for, while nobody was there to hear it.
+    fn catch_up(&mut self) {
+        let told = std::mem::take(&mut self.retelling.present);
+        if !self.journal.is_open() {
+            // The person does not want to know any more.
+            if !told.is_empty() && !self.journal.is_answered() {
+                self.upstream.send(LiveInput::Interrupt { heard: None });
+                self.speech.owes = Owes::Nothing;
+                self.speech.cuts.hush(false);
+            }
+            return;
+        }
+        let present = self.journal.present();
+        let new = present.strip_prefix(&told).unwrap_or(present).trim_start().to_owned();
+        if !new.is_empty() {
+            self.speech.cuts.written(false, self.retelling.asks);
+            let is_sent = self.upstream.send(LiveInput::Text(&new));
+            self.speech.asked(is_sent);
         }
     }
 

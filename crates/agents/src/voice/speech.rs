@@ -3,15 +3,11 @@
 use std::time::Duration;
 
 use quarterdeck_runtime::SessionState;
-use tokio::time::Instant;
+
+use super::cuts::{Cut, Cuts};
 
 /// Bytes of model audio in a second: 24 kHz, 16 bits.
 const BYTES_PER_SECOND: u64 = 48_000;
-
-/// How long an answer that was cut off may take to be over.
-const LONGEST_HUSH: Duration = Duration::from_secs(30);
-/// How long after a cut the provider says that it is over. It does so at once; a new answer takes longer to begin.
-const CUT_END: Duration = Duration::from_secs(2);
 
 /// Who speaks, and what of it goes through.
 #[derive(Debug, Default)]
@@ -22,21 +18,11 @@ pub(super) struct Speech {
     pub(super) is_answering: bool,
     /// It waits for the results of its calls, and says nothing meanwhile.
     is_paused: bool,
-    /// The model was asked something, or given a result, and has not begun to speak about it.
-    pub(super) owes_words: bool,
-    /// The person has cut the present answer off, and the provider has not said yet that it is over. What still comes of
-    /// it is not heard.
-    hushed: Option<Hush>,
-    /// The person has written into an answer, and the provider will still say that it was cut off or is over.
-    expects_cut: bool,
-    /// The person has written again before an answer began, which the provider may say to have cut off.
-    may_be_cut: bool,
-    /// The person has begun to speak into an answer.
-    speaks_into: bool,
+    pub(super) owes: Owes,
+    /// What was cut off.
+    pub(super) cuts: Cuts,
     /// The provider says when the person speaks, so a transcript may come late and begins no turn.
     pub(super) is_signalled: bool,
-    /// When the provider has cut a turn off that it will still say to be complete.
-    cut: Option<Instant>,
     /// Bytes of audio that the page has got and has not said to have played.
     unheard: u64,
     drops_audio: bool,
@@ -47,12 +33,15 @@ pub(super) struct Speech {
     pub(super) mic_is_on: bool,
 }
 
-/// An answer that is not to be heard.
-#[derive(Debug, Clone, Copy)]
-struct Hush {
-    since: Instant,
-    /// Whether something of it was heard.
-    has_begun: bool,
+/// What the model has not begun to say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Owes {
+    #[default]
+    Nothing,
+    /// Something about a result or a note.
+    Words,
+    /// The answer to something that the person wrote.
+    Answer,
 }
 
 impl Speech {
@@ -64,7 +53,7 @@ impl Speech {
 
     /// Whether the model's audio reaches the person.
     pub(super) fn lets_audio_through(&self) -> bool {
-        !self.drops_audio && self.hushed.is_none()
+        !self.drops_audio
     }
 
     /// That much audio is on its way to the page.
@@ -82,45 +71,43 @@ impl Speech {
         Duration::from_millis(self.unheard * 1_000 / BYTES_PER_SECOND)
     }
 
-    /// The model speaks, or calls.
+    /// The model speaks.
     pub(super) fn answering(&mut self) {
         self.is_answering = true;
         self.is_paused = false;
-        self.owes_words = false;
-        self.may_be_cut = false;
-        self.cut = None;
-    }
-
-    /// The model has every result that it waits for, and is about to speak.
-    pub(super) fn resulted(&mut self) {
-        self.owes_words |= !self.is_speaking();
-        self.is_paused = false;
-    }
-
-    /// The person writes, into an answer that is being given or is about to be.
-    pub(super) fn written_into(&mut self, was_speaking: bool) {
-        self.expects_cut |= was_speaking;
-        // What was not to be heard and has not begun may never come, and what comes now may be the answer to this.
-        let is_unborn = self.hushed.take_if(|hush| !hush.has_begun).is_some();
-        self.may_be_cut |= self.owes_words || is_unborn;
-    }
-
-    /// The person has begun to speak, perhaps into an answer, which the provider then says to have cut off.
-    pub(super) fn signalled(&mut self) {
-        self.is_signalled = true;
-        self.speaks_into = self.is_answering;
-    }
-
-    /// Whether the person has spoken into the answer that was cut off.
-    pub(super) fn was_spoken_into(&mut self) -> bool {
-        std::mem::take(&mut self.speaks_into)
+        self.owes = Owes::Nothing;
+        self.cuts.answered();
     }
 
     /// The model calls.
     pub(super) fn called(&mut self) {
-        self.owes_words = false;
-        self.may_be_cut = false;
-        self.cut = None;
+        self.owes = Owes::Nothing;
+        self.cuts.answered();
+    }
+
+    /// The model has every result that it waits for, and is about to speak.
+    pub(super) fn resulted(&mut self) {
+        if !self.is_speaking() && !self.owes_words() {
+            self.owes = Owes::Words;
+        }
+        self.is_paused = false;
+    }
+
+    /// The model has been asked what the person wrote, if it could be reached.
+    pub(super) fn asked(&mut self, is_sent: bool) {
+        self.owes = if is_sent { Owes::Answer } else { Owes::Nothing };
+    }
+
+    /// What was being said answers something older than the person waits for.
+    pub(super) fn awaits_again(&mut self) {
+        self.is_answering = false;
+        self.is_paused = false;
+        self.owes = Owes::Answer;
+    }
+
+    /// Whether the model was asked something, or given a result, and has not begun to speak about it.
+    pub(super) fn owes_words(&self) -> bool {
+        self.owes != Owes::Nothing
     }
 
     /// The model waits for the results of its calls, or goes on by itself; or what was cut off is over, and what was
@@ -129,20 +116,15 @@ impl Speech {
         self.is_paused = !self.is_cut_end();
     }
 
-    /// Whether there is something to cut off: the model speaks, or is about to.
+    /// Whether the model speaks, or is about to go on.
     pub(super) fn is_speaking(&self) -> bool {
         self.is_answering && !self.is_paused
     }
 
-    /// The provider has cut a turn off, and will say that it is complete.
-    pub(super) fn cut_by_provider(&mut self) {
-        self.cut = Some(Instant::now());
-    }
-
-    /// Whether words that come belong to an answer that was cut off.
-    pub(super) fn is_cut(&mut self) -> bool {
-        let is_older = self.expects_cut && self.owes_words;
-        self.swallows() || is_older || self.cut.is_some_and(|since| since.elapsed() < CUT_END)
+    /// The person has begun to speak, perhaps into an answer, which the provider then says to have cut off.
+    pub(super) fn signalled(&mut self) {
+        self.is_signalled = true;
+        self.cuts.spoken(self.is_answering);
     }
 
     /// The turn is over, one way or another.
@@ -150,59 +132,25 @@ impl Speech {
         self.is_turn_open = false;
         self.is_answering = false;
         self.is_paused = false;
-        self.owes_words = false;
+        self.owes = Owes::Nothing;
     }
 
     /// The connection is gone, and with it whatever it was about to say.
     pub(super) fn model_gone(&mut self) {
         self.is_answering = false;
         self.is_paused = false;
-        self.hushed = None;
-        self.cut = None;
-        self.expects_cut = false;
-        self.may_be_cut = false;
-        self.speaks_into = false;
+        self.cuts = Cuts::default();
     }
 
-    /// The provider says that an answer was cut off. Whether that was known: the person has cut it off themselves, and by
-    /// now another turn may have begun.
-    pub(super) fn knows_of_cut(&mut self) -> bool {
-        let may_be = std::mem::take(&mut self.may_be_cut) && self.owes_words;
-        self.hushed_is_over() | std::mem::take(&mut self.expects_cut) | may_be
+    /// The provider says that an answer was cut off. Which one.
+    pub(super) fn interrupted(&mut self, end_follows: bool) -> Cut {
+        let awaits_answer = self.owes == Owes::Answer && !self.is_answering;
+        self.cuts.interrupted(end_follows, awaits_answer)
     }
 
     /// The provider says that a turn is complete. Whether it is one that was cut off, and is over already.
     pub(super) fn is_cut_end(&mut self) -> bool {
-        // Nothing has been said since the person wrote, so it is the end of what was said before.
-        let is_older = std::mem::take(&mut self.expects_cut) && self.owes_words;
-        self.cut.take().is_some() | self.hushed_is_over() | is_older
-    }
-
-    /// The person has cut off the present answer, or one that has not begun.
-    pub(super) fn hush(&mut self, has_begun: bool) {
-        self.hushed = Some(Hush { since: Instant::now(), has_begun });
-    }
-
-    /// Whether what comes is still of an answer that was cut off.
-    pub(super) fn is_hushed(&self) -> bool {
-        self.hushed.is_some()
-    }
-
-    /// Something of an answer has come. Whether it is not to be heard.
-    pub(super) fn swallows(&mut self) -> bool {
-        let Some(hush) = &mut self.hushed else { return false };
-        hush.has_begun = true;
-        true
-    }
-
-    /// The answer that was cut off is over. Whether there was one.
-    fn hushed_is_over(&mut self) -> bool {
-        self.hushed.take().is_some()
-    }
-
-    /// A provider that never says so does not silence the next answer for ever.
-    pub(super) fn look_at(&mut self, now: Instant) {
-        self.hushed = self.hushed.filter(|hush| now - hush.since < LONGEST_HUSH);
+        self.cuts.ended(self.owes_words())
     }
 
     /// Nobody says anything.
@@ -212,6 +160,6 @@ impl Speech {
 
     /// Nobody says anything, and nobody is about to.
     pub(super) fn is_quiet(&self) -> bool {
-        self.is_silent() && !self.owes_words
+        self.is_silent() && !self.owes_words()
     }
 }

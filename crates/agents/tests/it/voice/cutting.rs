@@ -211,3 +211,78 @@ async fn what_is_spoken_into_an_answer_begins_a_turn_whichever_is_told_first() {
     assert!(opening.asks);
     assert_eq!(opening.history.last().unwrap().text, "Stop.");
 }
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_kept_while_the_model_thinks_about_what_was_said() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.says(heard("What is dead water?")).await;
+    page.says(Says::Interrupt).await;
+    page.told();
+    studio.model.sends([said("It is"), audio(960), over()]).await;
+    assert_eq!(page.told(), "\n");
+    studio.model.sends([LiveEvent::PersonSpeaks, heard("And now?"), said("Yes."), audio(960), over()]).await;
+    assert_eq!(page.told(), "person: And now?\nmodel: Yes.\naudio 960\nturn complete\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_not_used_up_by_the_end_of_an_older_answer() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    page.writes("One?").await;
+    page.writes("Two?").await;
+    page.says(Says::Interrupt).await;
+    page.told();
+    studio.model.sends([CUT, over(), said("Two."), audio(960), over()]).await;
+    assert_eq!(page.told(), "\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_older_answer_that_was_on_its_way_does_not_answer_what_was_written_since() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    page.writes("One?").await;
+    page.writes("Two?").await;
+    page.told();
+    studio.model.sends([audio(960), said("One."), CUT, over()]).await;
+    assert_eq!(page.told(), "audio 960\nmodel: One.\ninterrupted\n");
+    studio.model.breaks().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let opening = studio.model.openings().pop().unwrap();
+    assert!(opening.asks);
+    assert_eq!(opening.history.last().unwrap().text, "One?\nTwo?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_written_while_the_model_is_away_is_told_once_and_answered() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Hello."), said("Hello."), over()]).await;
+    page.writes("One?").await;
+    *studio.model.delay.lock().unwrap() = Duration::from_secs(1);
+    studio.model.breaks().await;
+    page.writes("Two?").await;
+    studio.model.got();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(studio.model.got(), "2 text Two?\n", "the first is in what it was opened with");
+    studio.model.sends([CUT, over()]).await;
+    page.told();
+    studio.model.sends([said("Both."), audio(960), over()]).await;
+    assert_eq!(page.told(), "model: Both.\naudio 960\nturn complete\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_wants_silence_while_the_model_is_away_has_it_when_it_is_back() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Hello."), said("Hello."), over()]).await;
+    page.writes("One?").await;
+    *studio.model.delay.lock().unwrap() = Duration::from_secs(1);
+    studio.model.breaks().await;
+    page.says(Says::Interrupt).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    page.told();
+    assert!(studio.model.got().contains("2 interrupt\n"));
+    studio.model.sends([said("One."), audio(960), over()]).await;
+    assert_eq!(page.told(), "\n");
+}

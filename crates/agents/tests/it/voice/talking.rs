@@ -156,7 +156,8 @@ async fn a_provider_that_never_says_that_it_was_cut_off_is_heard_again() {
     page.told();
     tokio::time::sleep(Duration::from_secs(20)).await;
     studio.model.says(audio(960)).await;
-    tokio::time::sleep(Duration::from_secs(15)).await;
+    page.says(Says::Drained).await;
+    tokio::time::sleep(Duration::from_secs(40)).await;
     studio.model.says(audio(480)).await;
     let told = page.told();
     assert!(!told.contains("audio 960") && told.contains("audio 480"), "{told}");

@@ -196,6 +196,8 @@ impl Exchange {
     }
 
     fn interrupt(&mut self, heard: Option<Duration>, now: Instant) {
+        // What waited for an answer does not want one any more; what comes after this asks again.
+        self.is_unanswered = false;
         match &self.response {
             Response::Runs(id) if !self.is_cut => {
                 self.out.push(messages::cancel(id));

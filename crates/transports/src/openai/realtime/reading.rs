@@ -164,15 +164,15 @@ impl ServerEvents {
         if has_calls {
             self.push(LiveEvent::Calls(calls));
         }
+        self.exchange.response_ended();
+        self.more_follows = has_calls || self.exchange.is_asked();
         let is_trouble = matches!(status, "failed" | "incomplete");
         if is_trouble {
             let why = explain(&response["status_details"]);
             self.push(LiveEvent::Trouble(format!("a response ended as {status}{why}")));
-        } else if status == "completed" && !has_calls {
+        } else if status == "completed" && !self.more_follows {
             self.push(LiveEvent::GenerationComplete);
         }
-        self.exchange.response_ended();
-        self.more_follows = has_calls || self.exchange.is_asked();
         // An answer that reached its limit was one.
         let has_answered = status == "incomplete" && self.exchange.spoken.has_begun();
         if is_trouble && !self.more_follows && !has_answered {
