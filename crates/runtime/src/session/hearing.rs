@@ -330,7 +330,7 @@ impl Inner {
 pub(super) fn invalid() -> ToolError {
     before_the_handler(
         ErrorType::ConfirmationInvalid,
-        "This confirmation is not valid. Nothing was done.".into(),
+        "This question has been answered already, or does not exist.".into(),
     )
 }
 

@@ -132,7 +132,7 @@ fn profile(data: &Value) -> Option<String> {
 fn voice(data: &Value) -> Option<String> {
     let session = data.get("session_id").and(data.get("pending_request"));
     session.map(|_| {
-        "Let us talk: the voice session is opening, and your browser will ask for the microphone.".into()
+        "Let us talk: accept the call, and your browser will ask for the microphone.".into()
     })
 }
 

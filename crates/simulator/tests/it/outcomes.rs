@@ -70,7 +70,7 @@ fn small_tools_are_told_in_a_sentence() {
 #[test]
 fn a_voice_session_is_announced_without_its_id() {
     let started = json!({ "session_id": "5b0f7a8e-2f65-4a54-9f0e-0a4d8f3b1c77", "pending_request": "" });
-    expect!["Let us talk: the voice session is opening, and your browser will ask for the microphone."]
+    expect!["Let us talk: accept the call, and your browser will ask for the microphone."]
         .assert_eq(&told("let's talk", started));
 }
 

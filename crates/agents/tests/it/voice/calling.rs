@@ -132,7 +132,7 @@ async fn a_wrong_token_is_an_error_and_does_nothing() {
     page.says(Says::Confirm("nonsense".into(), true)).await;
     assert_eq!(
         page.told(),
-        "error CONFIRMATION_INVALID: This confirmation is not valid. Nothing was done.\n"
+        "error CONFIRMATION_INVALID: This question has been answered already, or does not exist.\n"
     );
 }
 
