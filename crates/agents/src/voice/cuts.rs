@@ -83,9 +83,14 @@ impl Cuts {
     /// has come yet of the answer to what was written last.
     pub(super) fn interrupted(&mut self, end_follows: bool, awaits_answer: bool) -> Cut {
         let was_before = self.written_before.take().is_some_and(|at| at.elapsed() < CUT_BY_TEXT);
+        // What has begun is cut off before what has not.
         let cut = if std::mem::take(&mut self.is_written_into) {
             Cut::Known
-        } else if was_before || awaits_answer {
+        } else if was_before {
+            Cut::Older
+        } else if self.hush.take_if(|hush| hush.has_begun).is_some() {
+            Cut::Known
+        } else if awaits_answer {
             Cut::Older
         } else if self.hush.take().is_some() {
             Cut::Known

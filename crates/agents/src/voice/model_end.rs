@@ -128,6 +128,9 @@ impl Call {
         if !self.upstream.is_connecting() {
             let next = self.upstream.after_loss(&error, self.retelling.with_handle, Instant::now());
             self.go_on(next, error);
+        } else if self.journal.revision() != self.retelling.revision {
+            // The one that is being opened does not know what this one has said since, and would say it again.
+            self.connect_model();
         }
     }
 

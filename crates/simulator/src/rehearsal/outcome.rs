@@ -131,9 +131,7 @@ fn profile(data: &Value) -> Option<String> {
 
 fn voice(data: &Value) -> Option<String> {
     let session = data.get("session_id").and(data.get("pending_request"));
-    session.map(|_| {
-        "Let us talk: accept the call, and your browser will ask for the microphone.".into()
-    })
+    session.map(|_| "Let us talk: accept the call, and your browser will ask for the microphone.".into())
 }
 
 /// A sentence that the tool has made itself, or else its plain values.

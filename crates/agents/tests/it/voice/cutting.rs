@@ -286,3 +286,34 @@ async fn whoever_wants_silence_while_the_model_is_away_has_it_when_it_is_back() 
     studio.model.sends([said("One."), audio(960), over()]).await;
     assert_eq!(page.told(), "\n");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_written_right_after_silence_was_asked_for_is_answered() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    for _ in 0..2 {
+        studio.model.sends([heard("Tell me."), said("Once"), audio(960)]).await;
+        page.says(Says::Interrupt).await;
+        page.writes("Only the year.").await;
+        page.told();
+        studio.model.sends([audio(960), CUT, over(), said("1892."), audio(960), over()]).await;
+        assert_eq!(page.told(), "model: 1892.\naudio 960\nturn complete\n");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_does_not_know_what_was_said_last_is_not_waited_for() {
+    let studio = Studio::new();
+    let _page = studio.on_the_line().await;
+    studio.model.sends([heard("Hello."), said("Hello."), over(), heard("Count."), said("One ")]).await;
+    *studio.model.delay.lock().unwrap() = Duration::from_secs(1);
+    studio.model.says(LiveEvent::GoingAway { left: Some(Duration::from_secs(2)) }).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(studio.model.openings().len(), 2);
+    studio.model.says_on(0, [said("two ")]).await;
+    studio.model.breaks_on(0).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let openings = studio.model.openings();
+    assert_eq!(openings.len(), 3);
+    assert!(openings[2].history.iter().any(|turn| turn.text == "One two "), "{:?}", openings[2].history);
+}

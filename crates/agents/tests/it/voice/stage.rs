@@ -261,6 +261,13 @@ impl Actor {
         settle().await;
     }
 
+    /// An older connection breaks, counted from 0.
+    pub(crate) async fn breaks_on(&self, number: usize) {
+        let sender = self.connections.lock().unwrap()[number].take().unwrap();
+        let _ = sender.send(Err(error(LiveErrorKind::Lost)));
+        settle().await;
+    }
+
     pub(crate) fn openings(&self) -> Vec<LiveOpening> {
         self.openings.lock().unwrap().clone()
     }
