@@ -112,8 +112,7 @@ impl Outbox {
             waiting += if *class == Class::Audio { end - start } else { 0 };
             start = *end;
         }
-        let mut kept = Vec::with_capacity(self.waiting());
-        let mut dropped = 0;
+        let (mut kept, mut dropped) = (0, 0);
         let mut start = self.sent;
         for (place, (end, class)) in frames.into_iter().enumerate() {
             let length = end - start;
@@ -123,12 +122,15 @@ impl Outbox {
                 waiting -= length;
                 dropped += length;
             } else {
-                kept.extend_from_slice(&self.bytes[start..end]);
-                self.frames.push_back((kept.len(), class));
+                self.bytes.copy_within(start..end, kept);
+                kept += length;
+                self.frames.push_back((kept, class));
             }
             start = end;
         }
-        (self.bytes, self.sent) = (kept, 0);
+        self.bytes.truncate(kept);
+        self.bytes.shrink_to(LARGE);
+        self.sent = 0;
         dropped
     }
 }

@@ -9,7 +9,7 @@ use super::call::Call;
 use super::line::{Gone, HangUp, Line, Told};
 
 /// Past this much that waits for the page, the model is not listened to: it would only wait here instead.
-const CONGESTED: usize = 32 << 10;
+const CONGESTED: usize = 16 << 10;
 /// How long a page may take nothing before audio is thrown away for it, and how much of it is kept. A telephone that
 /// changes its network takes nothing for a second or two, and has lost nothing then: the provider waits.
 const STALLED: Duration = Duration::from_secs(3);
