@@ -57,6 +57,20 @@ test('a question is answered with sources that can be opened', async () => {
   await leave();
 });
 
+test('every suggestion does what it promises', async () => {
+  const promises = [
+    async ({ answer }) => says(await answer(), /Colin Archer/),
+    async ({ by }) => by('confirm-approve').waitFor(),
+    async ({ by }) => by('voice-accept').waitFor(),
+  ];
+  for (const [place, isKept] of promises.entries()) {
+    const visitor = await visit(browser, deck);
+    await visitor.by('suggestion').nth(place).click();
+    await isKept(visitor);
+    await visitor.leave();
+  }
+});
+
 test('a call shows its arguments, its gates and its outcome when it is unfolded', async () => {
   const { by, ask, leave } = await visit(browser, deck);
   await ask('Who designed the Fram?');

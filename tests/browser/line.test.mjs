@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { PATIENCE, startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { speak } from './support/microphone.mjs';
-import { counts, says } from './support/soon.mjs';
+import { counts, says, soon } from './support/soon.mjs';
 
 let deck;
 let browser;
@@ -190,6 +190,50 @@ test('captions grow by what stands, and guesses are replaced', async () => {
   says('assistant', 'Anything else?', true);
   await by('caption').nth(2).waitFor();
   await counts(by('caption'), 3);
+  await leave();
+});
+
+test('the agent is said to think for as long as it owes something, and no longer', async () => {
+  const {
+    by,
+    calls: [call],
+    state,
+    leave,
+  } = await inCall();
+  const asks = (more = {}) => call.tell({ type: 'transcript', role: 'user', text: 'Why?', final: true, ...more });
+  asks();
+  await state('Thinking');
+  call.tell({ type: 'turn_complete' });
+  await state('Listening');
+  asks({ late: true });
+  await counts(by('caption').filter({ hasText: 'Why?' }), 2);
+  assert.match(await by('voice-state').innerText(), /Listening/, 'words of a turn that is over ask for nothing');
+  call.tell({ type: 'tool_call', callId: 'c1', name: 'kb_search', args: { query: 'x' } });
+  await state('Looking something up');
+  call.tell({ type: 'interrupted' });
+  const error = { type: 'CANCELLED', message: 'Interrupted.', retryable: false };
+  call.tell({ type: 'tool_result', callId: 'c1', ok: false, duration: 1, error });
+  await state('Listening');
+  await leave();
+});
+
+test('the level meter follows whoever is heard', async () => {
+  const {
+    page,
+    by,
+    calls: [call],
+    state,
+    leave,
+  } = await inCall();
+  const level = () =>
+    page.evaluate(() => Number(document.querySelector('#call [style*="--level"]').style.getPropertyValue('--level')));
+  call.socket.send(tone(5));
+  await state('Speaking');
+  await soon(async () => assert.ok((await level()) > 0.05, 'a tone is seen'));
+  call.tell({ type: 'interrupted' });
+  await by('voice-mute').click();
+  await state('You are muted');
+  await soon(async () => assert.equal(await level(), 0, 'and silence is not'));
   await leave();
 });
 

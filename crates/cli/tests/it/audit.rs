@@ -326,23 +326,6 @@ fn verify_does_not_vouch_for_an_end_that_nobody_knows() {
 }
 
 #[test]
-fn a_store_without_its_trail_is_a_trail_that_was_cut_off() {
-    let files = with_trail();
-    fs::remove_file(files.join(".quarterdeck/audit.jsonl")).unwrap();
-    check(
-        files.path(),
-        &["audit", "verify"],
-        expect![[r#"
-            exit 1
-            --- stdout
-            .quarterdeck/audit.jsonl: the trail ends at line 0, and the line 5 that the store knows is not in it: it was cut off or replaced
-            the chain holds for 0 lines
-            --- stderr
-        "#]],
-    );
-}
-
-#[test]
 fn whoever_only_looks_makes_nothing() {
     let files = tree("");
     check(

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use expect_test::expect;
@@ -35,17 +35,8 @@ fn what_is_no_scenario_is_told_with_its_place() {
 fn it_says_what_it_plays_tells_each_end_and_stops_when_it_is_told_to() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let arguments = ["simulate", "live", "--listen", "127.0.0.1:0", "--speech", "tones", "--scenario"];
-    let mut child = command(&root)
-        .args(arguments)
-        .arg("scenarios/tool-call.json")
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("simulating Gemini Live on http://").unwrap().to_owned();
+    let (mut child, mut said, address) =
+        start(command(&root).args(arguments).arg("scenarios/tool-call.json"));
     let mut stream = TcpStream::connect(&address).unwrap();
     let handshake = "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                      Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -77,25 +68,26 @@ fn it_says_what_it_plays_tells_each_end_and_stops_when_it_is_told_to() {
 async fn words_are_said_by_the_voice_that_is_installed() {
     let files = with_a_voice();
     let path = format!("{}:{}", files.path().display(), std::env::var("PATH").unwrap());
-    let mut child = command(files.path())
-        .args(["simulate", "live", "--listen", "127.0.0.1:0", "--once", "--speech", "espeak"])
-        .args(["--scenario", "scenario.json"])
-        .env("PATH", path)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("simulating Gemini Live on http://").unwrap();
-    let heard = tokio::time::timeout(Duration::from_secs(30), turn(address)).await.unwrap();
+    let arguments = ["simulate", "live", "--listen", "127.0.0.1:0", "--once", "--speech", "espeak"];
+    let (mut child, _said, address) =
+        start(command(files.path()).args(arguments).args(["--scenario", "scenario.json"]).env("PATH", path));
+    let heard = tokio::time::timeout(Duration::from_secs(30), turn(&address)).await.unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     // Three of its samples in base64.
     let times = heard.matches("0gTSBNIE").count();
     assert_eq!(times * 8, heard.len(), "the voice and nothing else: {heard:.80}");
     assert_eq!(times * 3, SAMPLES, "and all of it");
+}
+
+/// Starts it and waits until it listens: the process, what it says from then on, and where it is.
+fn start(command: &mut Command) -> (Child, BufReader<ChildStderr>, String) {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("simulating Gemini Live on http://").unwrap().to_owned();
+    (child, said, address)
 }
 
 /// Half a second.

@@ -317,3 +317,38 @@ async fn a_connection_that_does_not_know_what_was_said_last_is_not_waited_for() 
     assert_eq!(openings.len(), 3);
     assert!(openings[2].history.iter().any(|turn| turn.text == "One two "), "{:?}", openings[2].history);
 }
+
+#[tokio::test(start_paused = true)]
+async fn silence_of_an_answer_that_never_comes_does_not_last() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    page.writes("One?").await;
+    page.says(Says::Interrupt).await;
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    page.told();
+    studio.model.sends([heard("Hello?"), said("Yes?"), audio(960), over()]).await;
+    assert_eq!(page.told(), "person: Hello?\nmodel: Yes?\naudio 960\nturn complete\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_talks_on_while_it_goes_away_is_not_replaced_again_and_again() {
+    let studio = Studio::new();
+    let page = studio.on_the_line().await;
+    studio.model.sends([heard("Hello."), said("Hello."), over(), heard("Count."), said("One ")]).await;
+    *studio.model.delay.lock().unwrap() = Duration::from_millis(100);
+    studio.model.says(LiveEvent::GoingAway { left: Some(Duration::from_secs(2)) }).await;
+    for _ in 0..40 {
+        studio.model.says_on(0, [said("more "), audio(960)]).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(
+        studio.model.openings().len(),
+        4,
+        "the first, and three that were out of date when they stood"
+    );
+    studio.model.says_on(0, [over()]).await;
+    page.told();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let opening = studio.model.openings().pop().unwrap();
+    assert!(!opening.asks && studio.model.openings().len() == 5, "in the pause another one takes over");
+}
