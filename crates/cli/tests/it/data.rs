@@ -117,7 +117,7 @@ pub(crate) fn with_sessions() -> Tree {
     files
 }
 
-fn registry(tools: &Path) -> Registry {
+pub(crate) fn registry(tools: &Path) -> Registry {
     let hosts = Hosts {
         js: Arc::new(JsHost::new(HostConfig::default()).unwrap()),
         native: Arc::new(NativeHost::new(quarterdeck_tools::handlers())),

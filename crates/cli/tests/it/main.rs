@@ -7,6 +7,7 @@ mod calls;
 mod commands;
 mod config;
 mod data;
+mod earlier_release;
 mod five_mistakes;
 mod knowledge;
 mod knowledge_file;

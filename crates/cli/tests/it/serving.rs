@@ -15,7 +15,7 @@ use crate::readme::check_block;
 const ANYWHERE: &str = "127.0.0.1:0";
 
 /// A server with the tools and records of this repository.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
     said: Vec<String>,
@@ -48,7 +48,7 @@ fn bare(data: &Path) -> Command {
 }
 
 impl Server {
-    fn start(data: &Path, options: &[&str]) -> Self {
+    pub(crate) fn start(data: &Path, options: &[&str]) -> Self {
         Self::begin(command(data, ANYWHERE).args(options))
     }
 
@@ -69,7 +69,7 @@ impl Server {
     }
 
     /// Sends one request and reads the whole answer: status, headers, body without chunk sizes.
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let length = body.len();
@@ -88,7 +88,7 @@ impl Server {
         (status, head.to_owned(), body)
     }
 
-    fn get(&self, path: &str) -> (u16, String) {
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
         let (status, _, body) = self.ask("GET", path, "", "");
         (status, body)
     }

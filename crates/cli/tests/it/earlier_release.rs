@@ -1,0 +1,152 @@
+//! Data folders of earlier releases, kept under `tests/fixtures`: what was stored then is there now.
+//!
+//! `tests/fixtures/make.py` says how they were made. Git keeps no permissions, so each test works on a copy for its
+//! owner alone.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
+use quarterdeck_contracts::{ConfirmationAnswer, Outcome};
+use quarterdeck_runtime::{Client, Clock, Orchestrator, Parts, Registry, SessionError};
+use quarterdeck_store::SqliteStore;
+use quarterdeck_testkit::{Tree, tree};
+use serde_json::Value;
+
+use crate::data::{registry, run, store};
+use crate::serving::Server;
+use crate::terminal::quarterdeck;
+
+/// A copy of what a release has left: its tools and records under `site`, its state under `.quarterdeck`.
+struct Earlier {
+    files: Tree,
+    facts: Value,
+}
+
+fn earlier(name: &str) -> Earlier {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name);
+    let files = tree("");
+    copy(&kept.join("data"), &files.join(".quarterdeck"));
+    copy(&kept.join("site"), &files.join("site"));
+    let facts = serde_json::from_str(&fs::read_to_string(kept.join("facts.json")).unwrap()).unwrap();
+    Earlier { files, facts }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    set_mode(to, 0o700);
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).unwrap();
+            set_mode(&target, 0o600);
+        }
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+impl Earlier {
+    fn fact(&self, pointer: &str) -> &str {
+        self.facts.pointer(pointer).and_then(Value::as_str).unwrap()
+    }
+
+    /// The client's id, which its cookie carries before the signature.
+    fn client(&self, who: &str) -> Client {
+        let cookie = self.fact(&format!("/{who}/cookie"));
+        let id = cookie.split_once('=').unwrap().1.split('.').next().unwrap();
+        Client::anonymous(id)
+    }
+
+    /// The orchestrator as it would have been on the minute after the folder was made.
+    fn orchestrator(&self, store: Arc<SqliteStore>) -> (Orchestrator, Registry) {
+        let clock = Arc::new(MinuteAfter(self.facts["madeAtMs"].as_u64().unwrap()));
+        let calendar = Arc::new(LocalCalendar::from_config(CalendarConfig::default()).unwrap());
+        let parts = Parts { clock, calendar: Some(calendar), ..Parts::new(store) };
+        (Orchestrator::new(parts), registry(&self.files.join("site/tools")))
+    }
+
+    fn says(&self, typed: &str) -> String {
+        let words: Vec<_> = typed.split(' ').collect();
+        let output = quarterdeck(self.files.path(), &words);
+        let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{typed}: {said}");
+        said.into_owned()
+    }
+}
+
+struct MinuteAfter(u64);
+
+impl Clock for MinuteAfter {
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.0) + Duration::from_secs(60)
+    }
+}
+
+#[test]
+fn commands_read_the_sessions_trail_calendar_and_index_of_the_first_release() {
+    let earlier = earlier("data-1");
+    for (typed, expected) in [
+        ("sessions", earlier.fact("/client/sessionId")),
+        ("audit verify", "8 lines, whole"),
+        ("audit query", "reserve_room"),
+        ("calendar list --from 2026-12-01 --to 2026-12-02", "Ice report"),
+        ("kb search hull --kb site/kb", "doc:hull"),
+        ("kb stats --kb site/kb", "2 records"),
+    ] {
+        let said = earlier.says(typed);
+        assert!(said.contains(expected), "{typed}: {said}");
+    }
+}
+
+#[test]
+fn server_opens_the_first_release_and_refuses_its_expired_question() {
+    let earlier = earlier("data-1");
+    let site = earlier.files.join("site");
+    let (tools, kb) = (site.join("tools"), site.join("kb"));
+    let options = ["--tools", tools.to_str().unwrap(), "--kb", kb.to_str().unwrap()];
+    let server = Server::start(&earlier.files.join(".quarterdeck"), &options);
+    let approve = format!(r#"{{ "token": "{}", "approve": true }}"#, earlier.fact("/question/token"));
+    let cookie = format!("cookie: {}\r\n", earlier.fact("/client/cookie"));
+    let (status, _, body) = server.ask("POST", "/api/confirmations", &cookie, &approve);
+    // Long after, the sweep may have removed the question, and the client is told that there is none.
+    assert!(matches!(status, 400 | 404 | 410), "{status} {body}");
+    assert!(server.get("/readyz").0 == 200 && earlier.says("audit verify").contains("whole"));
+}
+
+#[test]
+fn open_question_of_the_first_release_is_approved_as_it_was_asked() {
+    let earlier = earlier("data-1");
+    run(async {
+        let store = store(&earlier.files);
+        let (orchestrator, registry) = earlier.orchestrator(store.clone());
+        let id = earlier.fact("/client/sessionId");
+        let session = orchestrator.resume(id, earlier.client("client"), registry.snapshot()).await.unwrap();
+        let token = earlier.fact("/question/token");
+        let answer = session.answer_confirmation(token, ConfirmationAnswer::Approve).await;
+        assert!(matches!(answer.response.outcome, Outcome::Success(_)), "{:?}", answer.response);
+
+        store.close().await.unwrap();
+    });
+    let listed = earlier.says("calendar list --from 2026-12-01 --to 2026-12-02");
+    assert!(listed.contains("Ice report") && listed.contains("Open question"), "{listed}");
+}
+
+#[test]
+fn block_of_the_first_release_still_holds() {
+    let earlier = earlier("data-1");
+    run(async {
+        let (orchestrator, registry) = earlier.orchestrator(store(&earlier.files));
+        let refused = orchestrator
+            .resume(earlier.fact("/blocked/sessionId"), earlier.client("blocked"), registry.snapshot())
+            .await;
+        assert!(matches!(refused, Err(SessionError::Blocked(_))), "{:?}", refused.err());
+    });
+}
