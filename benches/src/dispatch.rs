@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
 use quarterdeck_contracts::handler::{Context, NativeHandler};
-use quarterdeck_contracts::{ToolError, ToolResponse, native_source_hash};
+use quarterdeck_contracts::{ToolError, ToolResponse, native_source_hash, parse_json};
 use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
-use quarterdeck_runtime::{Hosts, NativeHost, Registry, Snapshot, parse_arguments};
+use quarterdeck_runtime::{Hosts, NativeHost, Registry, Snapshot};
 use quarterdeck_schema::Schema;
 use quarterdeck_testkit::{FakeContext, Tree as Files, tree};
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ impl World {
 
     /// From text to text, as a transport would.
     async fn text(&self, args: &str) {
-        let args = parse_arguments(args).expect("the arguments are JSON");
+        let args = parse_json(args).expect("the arguments are JSON");
         let text = serde_json::to_string(&self.call(args).await).expect("an envelope is JSON");
         assert!(text.starts_with("{\"ok\":true"), "{text}");
     }

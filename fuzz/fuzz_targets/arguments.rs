@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use quarterdeck_runtime::parse_arguments;
+use quarterdeck_contracts::parse_json;
 use quarterdeck_schema::{Schema, lint};
 
 fuzz_target!(|data: &str| {
     let (schema, args) = data.split_once('\0').unwrap_or((data, "{}"));
-    let (Ok(schema), Ok(mut args)) = (serde_json::from_str(schema), parse_arguments(args)) else { return };
+    let (Ok(schema), Ok(mut args)) = (serde_json::from_str(schema), parse_json(args)) else { return };
     let faults = lint(&schema);
     match Schema::compile(&schema) {
         Ok(schema) => {

@@ -14,6 +14,9 @@ use serde_json::Value;
 
 use crate::{Provider, ToolResponse};
 
+/// Calls that one message of a model may carry at the most, whatever is configured: what a transport reads.
+pub const MAX_CALLS_PER_MESSAGE: usize = 1_024;
+
 /// A chat model.
 ///
 /// An implementation asks its provider once per [`ChatModel::ask`] and streams what comes. It may try again as long as

@@ -23,6 +23,7 @@ mod live;
 mod overlay;
 mod response;
 mod store;
+mod strict_json;
 
 #[cfg(feature = "json-schema")]
 mod editor_schema;
@@ -37,7 +38,8 @@ pub use canonical::{canonical_json, write_canonical_json};
 pub use case::{Case, CaseCall, CaseFile, ConfirmationAnswer, Expectation, World};
 pub use chat::{
     CallArguments, CallResult, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatModel, ChatRequest,
-    ChatStream, Finish, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent, ToolUse, Usage,
+    ChatStream, Finish, MAX_CALLS_PER_MESSAGE, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent,
+    ToolUse, Usage,
 };
 pub use confirmation::{ConfirmationRequest, ConfirmationToken};
 pub use definition::{
@@ -60,6 +62,7 @@ pub use live::{
 pub use overlay::Overlay;
 pub use response::{Meta, ToolResponse};
 pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};
+pub use strict_json::{JsonFault, parse_json, parse_json_noting_duplicates};
 
 #[cfg(feature = "json-schema")]
 pub use editor_schema::definition_schema;

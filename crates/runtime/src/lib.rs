@@ -3,7 +3,6 @@
 //! It knows no HTTP, no JavaScript engine and no model: hosts, stores and calendars come in as trait objects, and
 //! nothing here knows text from voice beyond the mode of a session.
 
-mod arguments;
 pub mod audit;
 mod blocks;
 mod call;
@@ -26,7 +25,6 @@ mod session;
 mod state;
 mod voices;
 
-pub use arguments::{ArgumentFault, parse_arguments};
 pub use blocks::{Block, block_of, blocks, lift_block};
 pub use call::Call;
 pub use clock::{Clock, SystemClock};

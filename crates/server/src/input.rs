@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use http_body_util::{BodyExt, Limited};
-use quarterdeck_contracts::ErrorType;
+use quarterdeck_contracts::{ErrorType, parse_json};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -68,11 +68,14 @@ pub(crate) async fn json(app: &App, body: Body) -> Result<Value, ApiError> {
             format!("The JSON is nested too deeply; {} levels are the most.", app.settings.max_json_depth);
         return Err(ApiError::validation(message));
     }
-    serde_json::from_slice(&bytes).map_err(|error| {
-        ApiError::validation(format!(
-            "The body is not JSON: {error}. Send an object with `content-type: application/json`."
-        ))
-    })
+    let text = std::str::from_utf8(&bytes).map_err(|error| not_json(&error))?;
+    parse_json(text).map_err(|error| not_json(&error))
+}
+
+fn not_json(error: &dyn std::error::Error) -> ApiError {
+    ApiError::validation(format!(
+        "The body is not JSON: {error}. Send an object with `content-type: application/json`."
+    ))
 }
 
 /// Reads a body as a type whose fields are all known. A fault names its place.

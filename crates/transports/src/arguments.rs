@@ -1,6 +1,6 @@
 //! The arguments of calls: as text on their way in, as an object on their way out.
 
-use quarterdeck_contracts::CallArguments;
+use quarterdeck_contracts::{CallArguments, parse_json};
 use serde_json::{Map, Value, json};
 
 /// Longest text of one call's arguments, in bytes.
@@ -39,7 +39,7 @@ impl ArgumentText {
         if self.text.trim().is_empty() {
             return CallArguments::Json(Value::Object(Map::new()));
         }
-        match serde_json::from_str(&self.text) {
+        match parse_json(&self.text) {
             Ok(value) => CallArguments::Json(value),
             Err(_) => CallArguments::Broken(self.text),
         }
@@ -51,17 +51,35 @@ impl ArgumentText {
     }
 }
 
+/// An event that holds arguments as JSON, not as text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallEvent<'a> {
+    pub(crate) text: &'a str,
+    /// Whether some key stands twice in it. What was meant cannot be told then, but every call is answered.
+    pub(crate) has_duplicate_keys: bool,
+}
+
 /// Arguments that come as JSON, within the same limit.
-pub(crate) fn whole(value: Value, size_of_event: usize) -> CallArguments {
-    // Only a large event can hold large arguments, so the usual ones are not written out to be measured.
-    if size_of_event > MOST_ARGUMENTS {
-        let mut text = value.to_string();
+pub(crate) fn whole(value: Value, event: CallEvent<'_>) -> CallArguments {
+    if event.has_duplicate_keys {
+        let mut text = event.text.to_owned();
         if text.len() > MOST_ARGUMENTS {
             shorten(&mut text);
-            return CallArguments::Broken(text);
         }
+        return CallArguments::Broken(text);
     }
-    CallArguments::Json(value)
+    // Only a large event can hold large arguments, so the usual ones are not written out to be measured.
+    if event.text.len() > MOST_ARGUMENTS { bounded(value) } else { CallArguments::Json(value) }
+}
+
+/// Arguments that were read from events of unknown size.
+pub(crate) fn bounded(value: Value) -> CallArguments {
+    let mut text = value.to_string();
+    if text.len() <= MOST_ARGUMENTS {
+        return CallArguments::Json(value);
+    }
+    shorten(&mut text);
+    CallArguments::Broken(text)
 }
 
 /// Arguments as an object, which is all that every provider takes back. What is none goes as text in one member: the
@@ -97,7 +115,8 @@ mod tests {
             (&["{\"ci", "ty\":\"Oslo\"}"][..], json(json!({"city": "Oslo"}))),
             (&[], json(json!({}))),
             (&["", " \n"], json(json!({}))),
-            (&["{\"a\":1,\"a\":2}"], json(json!({"a": 2}))),
+            (&["{\"a\":1,\"a\":2}"], broken("{\"a\":1,\"a\":2}")),
+            (&["{\"a\":[{\"b\":1,\"b\":1}]}"], broken("{\"a\":[{\"b\":1,\"b\":1}]}")),
             (&["[1]"], json(json!([1]))),
             (&["null"], json(Value::Null)),
             (&["{\"city\": Oslo}"], broken("{\"city\": Oslo}")),
@@ -116,9 +135,12 @@ mod tests {
         let CallArguments::Broken(text) = parse(&vec![piece.as_str(); 20]) else { panic!("it is too long") };
         assert!(text.len() < KEPT + 10);
         let value = json!({ "a": "x".repeat(MOST_ARGUMENTS) });
-        assert!(
-            matches!(whole(value, MOST_ARGUMENTS + 10), CallArguments::Broken(text) if text.len() < KEPT + 10)
-        );
+        for has_duplicate_keys in [false, true] {
+            let event = CallEvent { text: &value.to_string(), has_duplicate_keys };
+            assert!(
+                matches!(whole(value.clone(), event), CallArguments::Broken(text) if text.len() < KEPT + 10)
+            );
+        }
     }
 
     #[test]

@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 
-use quarterdeck_contracts::{CallArguments, ChatErrorKind, ChatEvent, ModelCall, ModelReply};
+use quarterdeck_contracts::{
+    CallArguments, ChatErrorKind, ChatEvent, JsonFault, MAX_CALLS_PER_MESSAGE, ModelCall, ModelReply,
+};
 
 use crate::Fault;
 use crate::sse::{Decoder, Event, TooLarge};
 
-/// Most calls that one reply may make. A model that makes more is caught in a loop.
-pub(crate) const MOST_CALLS: usize = 128;
-
 /// Most parts of one reply, of every kind.
-pub(crate) const MOST_PARTS: usize = 1_024;
+pub(crate) const MOST_PARTS: usize = 4 * MAX_CALLS_PER_MESSAGE;
+/// The bytes of one stream, whatever is in them: what a reply can grow to in memory.
+const MAX_REPLY_BYTES: usize = 64 << 20;
 /// Longest name of a tool in a call, and longest id, in bytes.
 const MOST_NAME: usize = 256;
 const MOST_ID: usize = 1_024;
@@ -47,6 +48,7 @@ pub enum Progress {
 pub struct Reader<A> {
     decoder: Decoder,
     accumulator: A,
+    received_bytes: usize,
     /// The beginning of a body that has had no event so far.
     unexplained: Vec<u8>,
 }
@@ -54,11 +56,15 @@ pub struct Reader<A> {
 impl<A: Accumulator> Reader<A> {
     /// A reader of events of at most so many bytes.
     pub fn new(accumulator: A, most: usize) -> Self {
-        Self { decoder: Decoder::new(most), accumulator, unexplained: Vec::new() }
+        Self { decoder: Decoder::new(most), accumulator, received_bytes: 0, unexplained: Vec::new() }
     }
 
     /// Takes more bytes, and puts what can be handed on at the end of `said`.
     pub fn feed(&mut self, bytes: &[u8], said: &mut VecDeque<ChatEvent>) -> Result<Progress, Fault> {
+        self.received_bytes += bytes.len();
+        if self.received_bytes > MAX_REPLY_BYTES {
+            return Err(Fault::garbled(format!("a reply of more than {MAX_REPLY_BYTES} bytes")));
+        }
         let fed = pass(&mut self.accumulator, said, |each| self.decoder.feed(bytes, each));
         if self.decoder.events() == 0 {
             let room = MOST_UNEXPLAINED - self.unexplained.len();
@@ -120,7 +126,7 @@ pub(crate) fn model_call(id: String, mut name: String, arguments: CallArguments)
 
 /// One more call than a reply may make.
 pub(crate) fn too_many_calls() -> Fault {
-    Fault::garbled(format!("a reply with more than {MOST_CALLS} calls"))
+    Fault::garbled(format!("a reply with more than {MAX_CALLS_PER_MESSAGE} calls"))
 }
 
 /// One more part than a reply may have.
@@ -129,7 +135,7 @@ pub(crate) fn too_many_parts() -> Fault {
 }
 
 /// An event whose data is no JSON. What it said stays out of the message: it may be people's words.
-pub(crate) fn not_json(error: &serde_json::Error) -> Fault {
-    let what = if error.is_eof() { "ends too early" } else { "is malformed" };
-    Fault::garbled(format!("an event whose JSON {what} (column {})", error.column()))
+pub(crate) fn not_json(fault: &JsonFault) -> Fault {
+    let what = if fault.ends_early() { "ends too early" } else { "is malformed" };
+    Fault::garbled(format!("an event whose JSON {what} (column {})", fault.column()))
 }

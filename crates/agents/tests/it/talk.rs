@@ -83,7 +83,7 @@ async fn broken_arguments_are_an_error_for_the_model() {
         started
         round
         broken call book "{\"what\": \"a"
-        answer VALIDATION: The arguments are not a JSON object.
+        answer VALIDATION: The arguments are not a JSON object: EOF while parsing a string at line 1 column 11.
         round
         text "I made a mistake."
         finished Some(Answered)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quarterdeck_compiler::example_calls;
 use quarterdeck_contracts::{
-    Case, CaseCall, CaseFile, ConfirmationAnswer, ErrorType, Expectation, Mode, Outcome,
+    Case, CaseCall, CaseFile, ConfirmationAnswer, ErrorType, Expectation, Mode, Outcome, parse_json,
 };
 use quarterdeck_runtime::{Call, LoadedTool, Snapshot};
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ fn case_files(folder: &Path) -> Vec<std::path::PathBuf> {
 fn read(file: &Path) -> Result<Vec<Case>, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
     // Which of the two forms it is decides the message, so the form is looked at first.
-    let value: Value = serde_json::from_str(&text).map_err(|error| format!("is not JSON: {error}"))?;
+    let value = parse_json(&text).map_err(|fault| format!("is not JSON: {fault}"))?;
     let parsed = if value.is_array() {
         serde_json::from_value(value).map(CaseFile::Many)
     } else {

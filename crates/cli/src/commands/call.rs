@@ -4,9 +4,10 @@ use std::io::Read;
 
 use anyhow::{Context, bail};
 use quarterdeck_compiler::nearest;
+use quarterdeck_contracts::parse_json;
 use quarterdeck_contracts::{ConfirmationAnswer, Mode};
+use quarterdeck_runtime::Call;
 use quarterdeck_runtime::gates::{Explained, Trace};
-use quarterdeck_runtime::{Call, parse_arguments};
 use serde_json::{Value, json};
 
 use crate::arguments::{CallOptions, ModeChoice};
@@ -26,7 +27,7 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
             .map_or("`quarterdeck list` shows them all".into(), |near| format!("did you mean {near}?"));
         bail!("there is no tool {}; {hint}", options.tool);
     }
-    let args = parse_arguments(&text(options)?).context("the arguments are not a JSON object")?;
+    let args = parse_json(&text(options)?).context("the arguments are not a JSON object")?;
     let mode = match options.mode {
         ModeChoice::Text => Mode::Text,
         ModeChoice::Voice => Mode::Voice,

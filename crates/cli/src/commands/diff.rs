@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use quarterdeck_compiler::{Change, Difference, Effect, diff};
-use quarterdeck_contracts::{ARTIFACT_FORMAT_VERSION, Artifact};
+use quarterdeck_contracts::{ARTIFACT_FORMAT_VERSION, Artifact, parse_json};
 use serde_json::{Value, json};
 
 use crate::arguments::{DiffOptions, Format};
@@ -24,8 +24,8 @@ pub(crate) fn run(options: &DiffOptions) -> anyhow::Result<Verdict> {
 
 pub(crate) fn read(path: &Path) -> anyhow::Result<Artifact> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let value: Value = serde_json::from_str(&text)
-        .with_context(|| format!("{} is not a registry artifact", path.display()))?;
+    let value =
+        parse_json(&text).with_context(|| format!("{} is not a registry artifact", path.display()))?;
     // The header is looked at first, so that an artifact of another version gets the best message.
     let format = value.get("formatVersion").and_then(Value::as_u64);
     if format != Some(ARTIFACT_FORMAT_VERSION.into()) {

@@ -1,5 +1,6 @@
 //! `[policy]`: the numbers of the orchestrator. Their defaults are the runtime's own.
 
+use quarterdeck_contracts::MAX_CALLS_PER_MESSAGE;
 use quarterdeck_runtime::{Budgets, Policy};
 
 use super::kinds::{OrNone, days, seconds, whole};
@@ -50,7 +51,7 @@ pub(super) fn policy(from: &mut Reader) -> Policy {
         ),
         calls_per_message: from.read(
             "policy.calls_per_message",
-            whole(1, 10_000),
+            whole(1, MAX_CALLS_PER_MESSAGE as u64),
             usual.calls_per_message,
             "Calls that one message may carry; those beyond are refused unread",
         ),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use expect_test::expect;
 use serde_json::{Value, json};
 
+use crate::provider::provider;
 use crate::readme::check_block;
 
 /// Some port that is free.
@@ -26,7 +27,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn command(data: &Path, listen: &str) -> Command {
+pub(crate) fn command(data: &Path, listen: &str) -> Command {
     let mut command = bare(data);
     command.args(["serve", "--listen", listen, "--data"]).arg(data);
     command
@@ -53,7 +54,7 @@ impl Server {
     }
 
     /// Waits until it says where it listens.
-    fn begin(command: &mut Command) -> Self {
+    pub(crate) fn begin(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let rest = BufReader::new(child.stderr.take().unwrap());
         let mut server = Self { child, address: ANYWHERE.parse().unwrap(), said: Vec::new(), rest };
@@ -112,6 +113,27 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+#[test]
+fn every_number_of_calls_that_can_be_configured_is_read_and_those_beyond_are_answered() {
+    let arguments: Vec<_> = (0..300).map(|number| format!(r#"{{"email":"{number}@fram.no"}}"#)).collect();
+    let requests = provider(&arguments);
+    let data = tempfile::tempdir().unwrap();
+    let mut command = command(data.path(), ANYWHERE);
+    command
+        .env("OPENAI_BASE_URL", format!("http://{}/v1", requests.address))
+        .env("QUARTERDECK_TEXT__MODEL", "model")
+        .env("QUARTERDECK_POLICY__CALLS_PER_MESSAGE", "256");
+    let server = Server::begin(&mut command);
+    let (status, _, _) = server.ask("POST", "/api/chat", "", r#"{ "message": "Are these right?" }"#);
+    assert_eq!(status, 200);
+    requests.bodies.recv().unwrap();
+    let told: Value = serde_json::from_str(&requests.bodies.recv().unwrap()).unwrap();
+    let results = told["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+    let results: Vec<_> = results.map(|message| message["content"].as_str().unwrap()).collect();
+    let beyond = results.iter().filter(|result| result.contains("A message may hold 256 calls.")).count();
+    assert_eq!((results.len(), beyond), (300, 44));
 }
 
 fn without_chunks(body: &str) -> String {

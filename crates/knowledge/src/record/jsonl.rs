@@ -1,9 +1,10 @@
 //! Records as JSON Lines.
 
+use std::fmt;
 use std::io::{BufRead, Read as _};
 
-use quarterdeck_contracts::KnowledgeRecord;
-use serde_json::{Map, Value};
+use quarterdeck_contracts::{KnowledgeRecord, parse_json};
+use serde_json::Value;
 
 use super::fields::{Fields, FromPath};
 use super::{Fault, LARGEST_FILE};
@@ -39,8 +40,12 @@ pub fn read_jsonl(mut input: impl BufRead, path: &FromPath) -> std::io::Result<R
 }
 
 fn record(line: &[u8], path: &FromPath, number: usize) -> Result<KnowledgeRecord, Fault> {
-    let given: Map<String, Value> = serde_json::from_slice(line)
-        .map_err(|error| Fault::new(number, format!("the line is not a JSON object: {error}")))?;
+    let refused =
+        |reason: &dyn fmt::Display| Fault::new(number, format!("the line is not a JSON object: {reason}"));
+    let line = std::str::from_utf8(line).map_err(|error| refused(&error))?;
+    let Value::Object(given) = parse_json(line).map_err(|fault| refused(&fault))? else {
+        return Err(refused(&"it is another kind of value"));
+    };
     let mut fields = Fields::default();
     for (name, value) in given {
         fields.set(&name, value).map_err(|message| Fault::new(number, message))?;
@@ -65,5 +70,17 @@ mod tests {
         assert_eq!(ids, [("4983", 1), ("person:y", 5)]);
         let lines: Vec<_> = faults.iter().map(|fault| fault.line).collect();
         assert_eq!(lines, [2, 4]);
+    }
+
+    #[test]
+    fn line_that_is_no_object_or_has_a_key_twice_is_refused() {
+        for (line, reason) in [
+            (&b"[1]"[..], "another kind of value"),
+            (br#"{ "id": "doc:a", "title": "A", "title": "B" }"#, "the key \"title\" stands twice"),
+            (b"{ \"title\": \"\xff\" }", "invalid utf-8"),
+        ] {
+            let fault = record(line, &FromPath::default(), 1).unwrap_err();
+            assert!(fault.message.contains(reason), "{fault:?}");
+        }
     }
 }

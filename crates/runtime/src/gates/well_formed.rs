@@ -1,12 +1,14 @@
 //! A call has a name and an object of arguments.
 
-use quarterdeck_contracts::ErrorType;
+use quarterdeck_contracts::{ErrorType, parse_json};
 use serde_json::{Map, Value};
 
 use super::{Decision, Facts, Gate, Subject, refuse};
 
 /// The longest name that is looked up at all.
 const LONGEST_NAME: usize = 256;
+
+const NOT_AN_OBJECT: &str = "The arguments are not a JSON object.";
 
 pub(super) struct WellFormed;
 
@@ -22,10 +24,17 @@ impl Gate for WellFormed {
         if call.args.is_null() {
             *call.args = Value::Object(Map::new());
         }
-        if !call.args.is_object() {
-            return refuse(ErrorType::Validation, "The arguments are not a JSON object.");
+        match &*call.args {
+            Value::Object(_) => Decision::Pass,
+            // What could not be read comes as the text that it was, so that the model can be told what is wrong.
+            Value::String(text) => match parse_json(text) {
+                Err(fault) => {
+                    refuse(ErrorType::Validation, format!("The arguments are not a JSON object: {fault}."))
+                }
+                Ok(_) => refuse(ErrorType::Validation, NOT_AN_OBJECT),
+            },
+            _ => refuse(ErrorType::Validation, NOT_AN_OBJECT),
         }
-        Decision::Pass
     }
 }
 
@@ -56,6 +65,19 @@ mod tests {
         assert_eq!(absent, json!({}));
         for mut args in [json!([]), json!("{}"), json!(0), json!(false)] {
             assert_eq!(says("t", &mut args), "VALIDATION: The arguments are not a JSON object.");
+        }
+    }
+
+    #[test]
+    fn text_that_could_not_be_read_is_refused_with_the_reason() {
+        for (text, reason) in [
+            (r#"{"approve":false,"approve":true}"#, "the key \"approve\" stands twice at line 1 column 32"),
+            ("{\"a\"", "EOF while parsing an object at line 1 column 4"),
+        ] {
+            assert_eq!(
+                says("t", &mut json!(text)),
+                format!("VALIDATION: The arguments are not a JSON object: {reason}.")
+            );
         }
     }
 }

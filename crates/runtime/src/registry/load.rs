@@ -7,7 +7,7 @@ use std::path::Path;
 
 use quarterdeck_contracts::handler::{HandlerToLoad, HostError};
 use quarterdeck_contracts::{
-    ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, artifact_hash, sha256, tool_hash,
+    ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, artifact_hash, parse_json, sha256, tool_hash,
 };
 use quarterdeck_schema::{Schema, Uncompilable};
 use serde_json::Value;
@@ -72,17 +72,14 @@ fn read(path: &Path) -> Result<Artifact, LoadProblem> {
     let shown = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| LoadProblem::Unreadable { path: shown.clone(), reason: error.to_string() })?;
-    let not_an_artifact = |error: serde_json::Error| LoadProblem::NotAnArtifact {
-        path: shown.clone(),
-        reason: error.to_string(),
-    };
-    let value: Value = serde_json::from_str(&text).map_err(not_an_artifact)?;
+    let not_an_artifact = |reason: String| LoadProblem::NotAnArtifact { path: shown.clone(), reason };
+    let value = parse_json(&text).map_err(|fault| not_an_artifact(fault.to_string()))?;
     // The header comes first, so that "old artifact, new binary" gets the best message.
     let format = value.get("formatVersion").cloned().unwrap_or(Value::Null);
     if format != ARTIFACT_FORMAT_VERSION {
         return Err(LoadProblem::OtherFormat { found: format.to_string() });
     }
-    serde_json::from_value(value).map_err(not_an_artifact)
+    serde_json::from_value(value).map_err(|error| not_an_artifact(error.to_string()))
 }
 
 pub(super) fn from_artifact(artifact: Artifact, tools: &Path, hosts: &Hosts) -> Result<Snapshot, LoadError> {

@@ -146,7 +146,7 @@ impl UiMessage {
                     out,
                     &json!({
                         "type": "tool-input-error", "toolCallId": id, "toolName": name, "input": text,
-                        "errorText": "The model's arguments are not JSON.", "dynamic": true,
+                        "errorText": "The model's arguments cannot be read as JSON.", "dynamic": true,
                     }),
                 );
             }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use quarterdeck_contracts::Audio;
+use quarterdeck_contracts::{Audio, parse_json};
 use serde::Deserialize;
 
 use crate::input;
@@ -61,24 +61,12 @@ pub(super) enum Form {
 /// A message as JSON has it.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Json<'a> {
+enum Json {
     Start(Box<Start>),
-    Audio {
-        #[serde(borrow)]
-        data: Cow<'a, str>,
-    },
-    Text {
-        #[serde(borrow)]
-        text: Cow<'a, str>,
-    },
-    Confirm {
-        #[serde(borrow)]
-        token: Cow<'a, str>,
-        approve: bool,
-    },
-    Playback {
-        state: Playback,
-    },
+    Audio { data: String },
+    Text { text: String },
+    Confirm { token: String, approve: bool },
+    Playback { state: Playback },
     Interrupt,
     Stop,
     Ping,
@@ -121,21 +109,23 @@ fn thorough(text: &str) -> Result<Said<'_>, String> {
     if input::depth(text.as_bytes()) > DEEPEST {
         return Err(format!("The JSON is nested too deeply; {DEEPEST} levels are the most."));
     }
-    let json = serde_json::from_str(text).map_err(|error| {
-        let mut fault = error.to_string();
-        fault.truncate(fault.floor_char_boundary(LONGEST_FAULT));
-        format!("The message is not understood: {fault}.")
-    })?;
-    Ok(match json {
+    let json = parse_json(text).map_err(|fault| not_understood(&fault))?;
+    Ok(match serde_json::from_value(json).map_err(|fault| not_understood(&fault))? {
         Json::Start(start) => Said::Start(start),
-        Json::Audio { data } => base64(data)?,
-        Json::Text { text } => Said::Text(checked(text)?),
-        Json::Confirm { token, approve } => Said::Confirm { token, approve },
+        Json::Audio { data } => base64(data.into())?,
+        Json::Text { text } => Said::Text(checked(text.into())?),
+        Json::Confirm { token, approve } => Said::Confirm { token: token.into(), approve },
         Json::Playback { state: Playback::Drained } => Said::Drained,
         Json::Interrupt => Said::Interrupt,
         Json::Stop => Said::Stop,
         Json::Ping => Said::Ping,
     })
+}
+
+fn not_understood(fault: &dyn std::error::Error) -> String {
+    let mut fault = fault.to_string();
+    fault.truncate(fault.floor_char_boundary(LONGEST_FAULT));
+    format!("The message is not understood: {fault}.")
 }
 
 fn base64(data: Cow<'_, str>) -> Result<Said<'_>, String> {

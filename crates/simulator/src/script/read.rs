@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use quarterdeck_contracts::{CallArguments, ChatErrorKind, Finish, ModelCall, Usage};
+use quarterdeck_contracts::{CallArguments, ChatErrorKind, Finish, ModelCall, Usage, parse_json};
 use serde_json::{Value, json};
 
 use super::{AtEnd, Order, Script, ScriptError, ScriptedReply};
@@ -14,8 +14,8 @@ use crate::play::Beat;
 const MOST_REPEATED: u64 = 64 * 1024 * 1024;
 
 pub(super) fn script(text: &str) -> Result<Script, ScriptError> {
-    let value: Value = serde_json::from_str(text).map_err(|error| ScriptError {
-        line: error.line().max(1),
+    let value = parse_json(text).map_err(|error| ScriptError {
+        line: error.line(),
         field: "the script".into(),
         problem: format!("no JSON: {error}"),
     })?;

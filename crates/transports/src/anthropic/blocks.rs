@@ -114,7 +114,7 @@ impl Block {
         let pieces = std::mem::take(&mut self.input);
         let arguments = match placeholder {
             _ if is_cut => pieces.cut(),
-            Some(input) if pieces.is_empty() => arguments::whole(input, usize::MAX),
+            Some(input) if pieces.is_empty() => arguments::bounded(input),
             _ => pieces.parse(),
         };
         model_call(id, name, arguments)

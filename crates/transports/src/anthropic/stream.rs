@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
-use quarterdeck_contracts::{ChatEvent, Finish, ModelMessage, ModelReply, Usage};
+use quarterdeck_contracts::{
+    ChatEvent, Finish, MAX_CALLS_PER_MESSAGE, ModelMessage, ModelReply, Usage, parse_json,
+};
 use serde_json::Value;
 
 use super::blocks::Block;
 use crate::Fault;
 use crate::fault::trimmed;
-use crate::reply::{Accumulator, MOST_CALLS, MOST_PARTS, Progress, not_json, too_many_calls, too_many_parts};
+use crate::reply::{Accumulator, MOST_PARTS, Progress, not_json, too_many_calls, too_many_parts};
 use crate::sse::Event;
 
 /// Makes a reply of Anthropic's events.
@@ -49,7 +51,7 @@ impl AnthropicReply {
         };
         let block = Block::start(index, members, said);
         let calls = self.blocks.iter().filter(|block| block.is_call()).count();
-        if block.is_call() && calls == MOST_CALLS {
+        if block.is_call() && calls == MAX_CALLS_PER_MESSAGE {
             return Err(too_many_calls());
         }
         if self.blocks.len() == MOST_PARTS {
@@ -86,7 +88,7 @@ impl Accumulator for AnthropicReply {
         if event.data.trim().is_empty() {
             return Ok(());
         }
-        let data: Value = serde_json::from_str(event.data).map_err(|error| not_json(&error))?;
+        let data = parse_json(event.data).map_err(|fault| not_json(&fault))?;
         let kind = data.get("type").and_then(Value::as_str).unwrap_or(event.name).to_owned();
         match kind.as_str() {
             "message_start" => self.count(data.pointer("/message/usage")),

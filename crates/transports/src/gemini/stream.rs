@@ -6,16 +6,16 @@
 use std::collections::VecDeque;
 
 use quarterdeck_contracts::{
-    ChatErrorKind, ChatEvent, Finish, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent, Usage,
+    ChatErrorKind, ChatEvent, Finish, MAX_CALLS_PER_MESSAGE, ModelCall, ModelMessage, ModelPart, ModelReply,
+    PartContent, Usage, parse_json_noting_duplicates,
 };
 use serde_json::{Map, Value};
 
+use crate::Fault;
+use crate::arguments::{self, CallEvent};
 use crate::fault::trimmed;
-use crate::reply::{
-    Accumulator, MOST_CALLS, MOST_PARTS, Progress, model_call, not_json, too_many_calls, too_many_parts,
-};
+use crate::reply::{Accumulator, MOST_PARTS, Progress, model_call, not_json, too_many_calls, too_many_parts};
 use crate::sse::Event;
-use crate::{Fault, arguments};
 
 /// Makes a reply of Gemini's events.
 #[derive(Debug)]
@@ -36,14 +36,14 @@ impl GeminiReply {
     fn take_candidate(
         &mut self,
         candidate: &mut Value,
-        size: usize,
+        event: CallEvent<'_>,
         said: &mut VecDeque<ChatEvent>,
     ) -> Result<(), Fault> {
         let parts = candidate.pointer_mut("/content/parts").map(Value::take);
         if let Some(Value::Array(parts)) = parts {
             for part in parts {
                 let Value::Object(part) = part else { continue };
-                self.take_part(part, size, said)?;
+                self.take_part(part, event, said)?;
             }
         }
         // Longer answers go on in another request, which we do not make: what is here is the longest that there is.
@@ -63,15 +63,15 @@ impl GeminiReply {
     fn take_part(
         &mut self,
         mut part: Map<String, Value>,
-        size: usize,
+        event: CallEvent<'_>,
         said: &mut VecDeque<ChatEvent>,
     ) -> Result<(), Fault> {
         let content = if let Some(Value::Object(call)) = part.get_mut("functionCall") {
             self.calls += 1;
-            if self.calls > MOST_CALLS {
+            if self.calls > MAX_CALLS_PER_MESSAGE {
                 return Err(too_many_calls());
             }
-            let content = PartContent::Call(take_call(call, size));
+            let content = PartContent::Call(take_call(call, event));
             if call.is_empty() {
                 part.shift_remove("functionCall");
             }
@@ -118,7 +118,8 @@ impl Accumulator for GeminiReply {
         if event.data.trim().is_empty() {
             return Ok(());
         }
-        let mut chunk: Value = serde_json::from_str(event.data).map_err(|error| not_json(&error))?;
+        let parsed = parse_json_noting_duplicates(event.data);
+        let (mut chunk, has_duplicate_keys) = parsed.map_err(|fault| not_json(&fault))?;
         if chunk.get("error").is_some_and(|error| !error.is_null()) {
             return Err(Fault::mid_stream(&chunk));
         }
@@ -130,7 +131,7 @@ impl Accumulator for GeminiReply {
         let is_ours = |candidate: &Value| candidate.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
         let candidate = candidates.and_then(|all| all.iter_mut().find(|candidate| is_ours(candidate)));
         if let Some(candidate) = candidate {
-            return self.take_candidate(candidate, event.data.len(), said);
+            return self.take_candidate(candidate, CallEvent { text: event.data, has_duplicate_keys }, said);
         }
         match chunk.get("promptFeedback") {
             Some(feedback) => refusal(feedback),
@@ -150,7 +151,7 @@ impl Accumulator for GeminiReply {
     }
 }
 
-fn take_call(call: &mut Map<String, Value>, size: usize) -> ModelCall {
+fn take_call(call: &mut Map<String, Value>, event: CallEvent<'_>) -> ModelCall {
     let mut text = |member: &str| match call.shift_remove(member) {
         Some(Value::String(text)) => text,
         _ => String::new(),
@@ -158,7 +159,7 @@ fn take_call(call: &mut Map<String, Value>, size: usize) -> ModelCall {
     let (id, name) = (text("id"), text("name"));
     let args = call.shift_remove("args").filter(|args| !args.is_null());
     let args = args.unwrap_or_else(|| Value::Object(Map::new()));
-    model_call(id, name, arguments::whole(args, size))
+    model_call(id, name, arguments::whole(args, event))
 }
 
 fn hand_on(text: &str, is_thought: bool, said: &mut VecDeque<ChatEvent>) {

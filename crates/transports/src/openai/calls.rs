@@ -1,11 +1,11 @@
 //! Calls that come in pieces, told apart by whatever a server gives.
 
-use quarterdeck_contracts::{ModelPart, PartContent};
+use quarterdeck_contracts::{MAX_CALLS_PER_MESSAGE, ModelPart, PartContent};
 use serde_json::{Map, Value};
 
 use crate::Fault;
 use crate::arguments::ArgumentText;
-use crate::reply::{MOST_CALLS, model_call, too_many_calls};
+use crate::reply::{model_call, too_many_calls};
 
 /// The calls of one reply.
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ impl Calls {
         });
         self.current = match found {
             Some(place) => place,
-            None if self.begun.len() == MOST_CALLS => return Err(too_many_calls()),
+            None if self.begun.len() == MAX_CALLS_PER_MESSAGE => return Err(too_many_calls()),
             None => {
                 self.begun.push(Begun { index, ..Begun::default() });
                 self.begun.len() - 1

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use quarterdeck_contracts::{ChatEvent, Finish, ModelMessage, ModelPart, ModelReply, PartContent, Usage};
+use quarterdeck_contracts::{
+    ChatEvent, Finish, ModelMessage, ModelPart, ModelReply, PartContent, Usage, parse_json,
+};
 use serde_json::{Map, Value};
 
 use super::calls::Calls;
@@ -88,7 +90,7 @@ impl Accumulator for OpenAiReply {
             }
             _ => {}
         }
-        let mut chunk: Value = serde_json::from_str(event.data).map_err(|error| not_json(&error))?;
+        let mut chunk = parse_json(event.data).map_err(|fault| not_json(&fault))?;
         if chunk.get("error").is_some_and(|error| !error.is_null()) {
             return Err(Fault::mid_stream(&chunk));
         }

@@ -1,6 +1,6 @@
 //! How much a model may send.
 
-use quarterdeck_contracts::{CallArguments, ChatErrorKind, PartContent};
+use quarterdeck_contracts::{CallArguments, ChatErrorKind, MAX_CALLS_PER_MESSAGE, PartContent};
 use serde_json::{Value, json};
 
 use crate::world::{Heard, read};
@@ -30,21 +30,25 @@ fn calls(provider: &str, count: usize) -> Heard {
 }
 
 #[test]
-fn a_reply_makes_128_calls_and_no_more() {
+fn a_reply_makes_1024_calls_and_no_more() {
     for provider in ["gemini", "openai", "anthropic"] {
-        assert_eq!(calls(provider, 128).1.unwrap().message.calls().count(), 128, "{provider}");
-        let fault = calls(provider, 129).1.unwrap_err();
+        assert_eq!(
+            calls(provider, MAX_CALLS_PER_MESSAGE).1.unwrap().message.calls().count(),
+            MAX_CALLS_PER_MESSAGE,
+            "{provider}"
+        );
+        let fault = calls(provider, MAX_CALLS_PER_MESSAGE + 1).1.unwrap_err();
         assert_eq!((fault.kind, fault.again), (ChatErrorKind::Garbled, false), "{provider}");
     }
 }
 
 #[test]
-fn a_reply_has_a_thousand_parts_and_not_many_more() {
+fn a_reply_has_four_thousand_parts_and_not_many_more() {
     let part = json!({"candidates": [{"content": {"parts": [{"text": "a", "thoughtSignature": "b"}]}}]});
-    assert_eq!(stream("gemini", vec![part; 2_000]).1.unwrap_err().kind, ChatErrorKind::Garbled);
+    assert_eq!(stream("gemini", vec![part; 5_000]).1.unwrap_err().kind, ChatErrorKind::Garbled);
     let block =
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "redacted_thinking"}});
-    assert_eq!(stream("anthropic", vec![block; 2_000]).1.unwrap_err().kind, ChatErrorKind::Garbled);
+    assert_eq!(stream("anthropic", vec![block; 5_000]).1.unwrap_err().kind, ChatErrorKind::Garbled);
 }
 
 #[test]
@@ -68,6 +72,46 @@ fn a_long_text_of_arguments_is_broken_and_its_rest_is_not_kept() {
             panic!("one broken call")
         };
         assert!(text.len() < 5_000);
+    }
+}
+
+#[test]
+fn a_reply_has_a_largest_size_however_it_is_made_up() {
+    let comment = [b':'; 1 << 20];
+    let mut chunks = vec![&comment[..]; 65];
+    let end = b"\ndata: {\"choices\": [{\"finish_reason\": \"stop\"}]}\n\n";
+    chunks.push(end);
+    let fault = read("openai", chunks).1.unwrap_err();
+    assert_eq!(fault.kind, ChatErrorKind::Garbled);
+}
+
+#[test]
+fn arguments_with_a_key_twice_are_broken_in_every_protocol() {
+    let args = r#"{"approve":false,"approve":true}"#;
+    let gemini = format!(
+        r#"data: {{"candidates":[{{"content":{{"parts":[{{"functionCall":{{"name":"tide","args":{args}}}}}]}},"finishReason":"STOP"}}]}}"#
+    );
+    let text = Value::from(args);
+    let openai = format!(
+        r#"data: {{"choices":[{{"delta":{{"tool_calls":[{{"index":0,"function":{{"name":"tide","arguments":{text}}}}}]}},"finish_reason":"tool_calls"}}]}}"#
+    );
+    let anthropic = [
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "name": "tide", "input": {}}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": args}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        json!({"type": "message_stop"}),
+    ];
+    let anthropic: Vec<_> = anthropic.iter().map(|event| format!("data: {event}")).collect();
+    for (provider, events) in [("gemini", gemini), ("openai", openai), ("anthropic", anthropic.join("\n\n"))]
+    {
+        let stream = format!("{events}\n\n");
+        let message = read(provider, [stream.as_bytes()]).1.unwrap().message;
+        let [CallArguments::Broken(text)] =
+            message.calls().map(|call| &call.arguments).collect::<Vec<_>>()[..]
+        else {
+            panic!("{provider}: {message:?}")
+        };
+        assert!(text.contains(args), "{provider}: {text}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is made of single messages of Gemini Live.
 
-use quarterdeck_contracts::{Audio, LiveEvent};
+use quarterdeck_contracts::{Audio, CallArguments, LiveEvent, MAX_CALLS_PER_MESSAGE};
 use quarterdeck_transports::gemini::live::ServerMessages;
 use serde_json::{Value, json};
 
@@ -34,6 +34,16 @@ fn a_turn_says_how_it_ended_and_whether_more_follows() {
         content(json!({"interrupted": true, "turnComplete": true, "generationComplete": true})),
         [LiveEvent::Interrupted { end_follows: true }, LiveEvent::GenerationComplete, over(false)]
     );
+}
+
+#[test]
+fn call_with_a_key_twice_is_handed_on_as_broken_so_that_it_is_answered() {
+    let message = r#"{"toolCall":{"functionCalls":[{"id":"c1","name":"tide","args":{"a":1,"a":2}}]}}"#;
+    let mut messages = ServerMessages::default();
+    messages.take(message.as_bytes());
+    let Some(LiveEvent::Calls(calls)) = messages.next_event() else { panic!("a call") };
+    assert_eq!(calls[0].id.as_deref(), Some("c1"));
+    assert_eq!(calls[0].arguments, CallArguments::Broken(message.to_owned()));
 }
 
 #[test]
@@ -83,9 +93,12 @@ fn a_call_that_is_none_is_handed_on_to_be_refused() {
 }
 
 #[test]
-fn a_message_makes_128_calls_and_no_more() {
-    let calls: Vec<_> = (0..200).map(|n| json!({"id": n.to_string(), "name": "tide"})).collect();
+fn a_message_makes_1024_calls_and_no_more() {
+    let calls: Vec<_> =
+        (0..MAX_CALLS_PER_MESSAGE + 50).map(|n| json!({"id": n.to_string(), "name": "tide"})).collect();
     let events = events(json!({"toolCall": {"functionCalls": calls}}));
-    let [LiveEvent::Calls(calls), LiveEvent::Trouble(_)] = &events[..] else { panic!("{events:?}") };
-    assert_eq!(calls.len(), 128);
+    let [LiveEvent::Calls(calls), LiveEvent::Trouble(_)] = &events[..] else {
+        panic!("{} events", events.len())
+    };
+    assert_eq!(calls.len(), MAX_CALLS_PER_MESSAGE);
 }

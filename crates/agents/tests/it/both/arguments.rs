@@ -17,16 +17,16 @@ fn cases() -> Vec<Case> {
             comes_to: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
-                    book -> {"ok":false,"error":{"type":"VALIDATION","message":"The arguments are not a JSON object.","retryable":false,"partialSideEffects":false},"meta":{}}
+                    book -> {"ok":false,"error":{"type":"VALIDATION","message":"The arguments are not a JSON object: EOF while parsing a string at line 1 column 11.","retryable":false,"partialSideEffects":false},"meta":{}}
                     person reads: Well.
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
-                model hears: Turn 1.
-                book -> {"error":{"type":"VALIDATION","message":"The arguments are not a JSON object.","retryable":false,"partialSideEffects":false}}
-                person reads: Well.
-                ran: nothing
-            "#]],
+                    model hears: Turn 1.
+                    book -> {"error":{"type":"VALIDATION","message":"The arguments are not a JSON object: EOF while parsing a string at line 1 column 11.","retryable":false,"partialSideEffects":false}}
+                    person reads: Well.
+                    ran: nothing
+                "#]],
             },
         },
         Case {

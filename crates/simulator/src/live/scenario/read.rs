@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use quarterdeck_contracts::parse_json;
 use serde_json::{Map, Value};
 
 use super::read_step::step;
@@ -12,8 +13,8 @@ use super::{
 use crate::fields::{Fault, Field, Fields, Place};
 
 pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
-    let value: Value = serde_json::from_str(text).map_err(|error| ScenarioError {
-        line: error.line().max(1),
+    let value = parse_json(text).map_err(|error| ScenarioError {
+        line: error.line(),
         field: "the scenario".into(),
         problem: format!("no JSON: {error}"),
     })?;

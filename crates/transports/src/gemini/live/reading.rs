@@ -7,12 +7,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use base64_simd::STANDARD;
-use quarterdeck_contracts::{Audio, LiveEvent, ModelCall, Stage, Usage, Words};
+use quarterdeck_contracts::{
+    Audio, LiveEvent, MAX_CALLS_PER_MESSAGE, ModelCall, Stage, Usage, Words, parse_json_noting_duplicates,
+};
 use serde_json::{Map, Value};
 
-use crate::arguments;
+use crate::arguments::{self, CallEvent};
 use crate::live::{Resampler, holds_whole_samples, is_empty, pcm};
-use crate::reply::{MOST_CALLS, MOST_PARTS, model_call};
+use crate::reply::{MOST_PARTS, model_call};
 
 /// Samples in a second of what we hand on.
 const RATE: u32 = 24_000;
@@ -51,17 +53,19 @@ impl ServerMessages {
 
     /// Takes a message, text or bytes.
     pub fn take(&mut self, message: &[u8]) {
-        let mut parsed = match serde_json::from_slice(message) {
-            Ok(Value::Object(parsed)) => parsed,
+        let text = std::str::from_utf8(message).unwrap_or_default();
+        let (mut parsed, has_duplicate_keys) = match parse_json_noting_duplicates(text) {
+            Ok((Value::Object(parsed), has_duplicate_keys)) => (parsed, has_duplicate_keys),
             // What it was stays out of the message: it may be people's words.
             _ => return self.trouble("a message that is no JSON object".to_owned()),
         };
         self.is_ready |= parsed.get("setupComplete").is_some_and(|complete| !complete.is_null());
         if let Some(mut call) = object(&mut parsed, "toolCall") {
-            self.take_calls(&mut call, message.len());
+            self.take_calls(&mut call, CallEvent { text, has_duplicate_keys });
         }
         if let Some(ids) = object(&mut parsed, "toolCallCancellation").and_then(|mut c| list(&mut c, "ids")) {
-            let ids = ids.into_iter().take(MOST_CALLS).filter_map(|id| id.as_str().map(str::to_owned));
+            let ids =
+                ids.into_iter().take(MAX_CALLS_PER_MESSAGE).filter_map(|id| id.as_str().map(str::to_owned));
             self.events.push_back(LiveEvent::CallsCancelled(ids.collect()));
         }
         if let Some(content) = object(&mut parsed, "serverContent") {
@@ -82,13 +86,13 @@ impl ServerMessages {
         }
     }
 
-    fn take_calls(&mut self, call: &mut Map<String, Value>, size: usize) {
+    fn take_calls(&mut self, call: &mut Map<String, Value>, event: CallEvent<'_>) {
         let Some(calls) = list(call, "functionCalls") else { return };
-        let too_many = calls.len() > MOST_CALLS;
+        let too_many = calls.len() > MAX_CALLS_PER_MESSAGE;
         // A call that is none is handed on too: whoever answers says what is wrong with it, and nobody waits for ever.
-        let calls = calls.into_iter().take(MOST_CALLS).map(|call| match call {
-            Value::Object(call) => read_call(call, size),
-            other => read_call(Map::from_iter([("args".to_owned(), other)]), size),
+        let calls = calls.into_iter().take(MAX_CALLS_PER_MESSAGE).map(|call| match call {
+            Value::Object(call) => read_call(call, event),
+            other => read_call(Map::from_iter([("args".to_owned(), other)]), event),
         });
         let calls: Vec<_> = calls.collect();
         if !calls.is_empty() {
@@ -96,7 +100,7 @@ impl ServerMessages {
             self.events.push_back(LiveEvent::Calls(calls));
         }
         if too_many {
-            self.trouble(format!("a message with more than {MOST_CALLS} calls"));
+            self.trouble(format!("a message with more than {MAX_CALLS_PER_MESSAGE} calls"));
         }
     }
 
@@ -201,7 +205,7 @@ fn list(members: &mut Map<String, Value>, name: &str) -> Option<Vec<Value>> {
     }
 }
 
-fn read_call(mut call: Map<String, Value>, size: usize) -> ModelCall {
+fn read_call(mut call: Map<String, Value>, event: CallEvent<'_>) -> ModelCall {
     let mut text = |member: &str| match call.get_mut(member).map(Value::take) {
         Some(Value::String(text)) => text,
         _ => String::new(),
@@ -209,7 +213,7 @@ fn read_call(mut call: Map<String, Value>, size: usize) -> ModelCall {
     let (id, name) = (text("id"), text("name"));
     let args = call.get_mut("args").map(Value::take).filter(|args| !args.is_null());
     let args = args.unwrap_or_else(|| Value::Object(Map::new()));
-    model_call(id, name, arguments::whole(args, size))
+    model_call(id, name, arguments::whole(args, event))
 }
 
 /// A piece of a transcript. An empty one that ends nothing says nothing.

@@ -1,10 +1,10 @@
 //! The calls of one response.
 
-use quarterdeck_contracts::ModelCall;
+use quarterdeck_contracts::{MAX_CALLS_PER_MESSAGE, ModelCall};
 use serde_json::Value;
 
 use crate::arguments::ArgumentText;
-use crate::reply::{MOST_CALLS, model_call};
+use crate::reply::model_call;
 
 /// Calls are handed on together when their response is done: only then may it be answered, and a response that is cut
 /// off may have left half of one.
@@ -25,7 +25,7 @@ impl Calls {
         if text("type") != "function_call" || !is_whole || is_known {
             return;
         }
-        if self.0.len() < MOST_CALLS {
+        if self.0.len() < MAX_CALLS_PER_MESSAGE {
             let mut arguments = ArgumentText::default();
             arguments.push(text("arguments"));
             self.0.push(model_call(id.to_owned(), name.to_owned(), arguments.parse()));
