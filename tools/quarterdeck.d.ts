@@ -106,6 +106,11 @@ declare module 'quarterdeck' {
     calendar: string;
     /** Where its video call is, if it has one. */
     conference?: string;
+    /**
+     * Not a booking of this client: the time is taken, and nothing else may be known. `id` and `summary` are then empty,
+     * and so is `attendees`.
+     */
+    private?: true;
   }
 
   export interface KbQuery {

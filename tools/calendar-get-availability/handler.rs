@@ -49,9 +49,9 @@ pub struct BusyEvent {
     pub end: String,
     pub status: &'static str,
     pub calendar: String,
-    /// Only with details.
+    /// Only with details, and only of events that this client may know about.
     pub title: Option<String>,
-    /// How many take part; only with details.
+    /// How many take part; likewise.
     pub attendees: Option<usize>,
 }
 
@@ -97,13 +97,14 @@ fn within(range: Period, event: Event) -> Result<Option<(Period, Event)>, ToolEr
 }
 
 fn show(period: Period, event: Event, details: bool) -> BusyEvent {
+    let shows = details && !event.private;
     BusyEvent {
         start: period.start.to_string(),
         end: period.end.to_string(),
         status: "busy",
         calendar: event.calendar,
-        title: details.then_some(event.summary),
-        attendees: details.then_some(event.attendees.len()),
+        title: shows.then_some(event.summary),
+        attendees: shows.then_some(event.attendees.len()),
     }
 }
 

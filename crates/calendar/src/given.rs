@@ -24,6 +24,8 @@ struct Given {
     rrule: Option<String>,
     #[serde(default)]
     status: Status,
+    #[serde(default)]
+    own: bool,
 }
 
 fn primary() -> String {
@@ -31,17 +33,18 @@ fn primary() -> String {
 }
 
 /// The rows of the table `calendar` for the events of a case file's `given.calendar`, with their keys. An event is
-/// `{start, end, summary?, description?, attendees?, calendar?, rrule?, status?, id?}`; a time is RFC 3339, a whole day,
-/// or a clock time in a zone (`2026-01-13T09:00:00[Europe/Berlin]`).
-pub fn from_given(events: &[Value]) -> Result<Vec<(String, Value)>, String> {
+/// `{start, end, summary?, description?, attendees?, calendar?, rrule?, status?, id?, own?}`; a time is RFC 3339, a whole
+/// day, or a clock time in a zone (`2026-01-13T09:00:00[Europe/Berlin]`), and an event of its `own` is one that `client` has
+/// booked.
+pub fn from_given(events: &[Value], client: &str) -> Result<Vec<(String, Value)>, String> {
     let row = |(index, event): (usize, &Value)| {
-        let row = read(index, event).map_err(|fault| format!("given.calendar[{index}] {fault}"))?;
+        let row = read(index, event, client).map_err(|fault| format!("given.calendar[{index}] {fault}"))?;
         Ok((row.key(), row.to_value()))
     };
     events.iter().enumerate().map(row).collect()
 }
 
-fn read(index: usize, event: &Value) -> Result<EventRow, String> {
+fn read(index: usize, event: &Value, client: &str) -> Result<EventRow, String> {
     let given = Given::deserialize(event).map_err(|error| format!("is not an event: {error}"))?;
     let rule = given.rrule.as_deref().map(|rule| rule.strip_prefix("RRULE:").unwrap_or(rule));
     if let Some(rule) = rule {
@@ -65,5 +68,6 @@ fn read(index: usize, event: &Value) -> Result<EventRow, String> {
     let uid = given.id.unwrap_or_else(|| format!("given-{}", index + 1));
     let mut row = EventRow::single(uid, given.calendar, details);
     row.rules.extend(rule.map(str::to_owned));
+    row.booked_by = given.own.then(|| client.into());
     Ok(row)
 }

@@ -67,9 +67,14 @@ impl Calendar for LocalCalendar {
         Box::pin(async move { inner.events(query, &overlay).await })
     }
 
-    fn create(&self, event: NewEvent, overlay: Arc<Overlay>) -> BoxFuture<Result<Event, CapabilityError>> {
+    fn create(
+        &self,
+        event: NewEvent,
+        booked_by: Arc<str>,
+        overlay: Arc<Overlay>,
+    ) -> BoxFuture<Result<Event, CapabilityError>> {
         let inner = self.0.clone();
-        Box::pin(async move { inner.create(event, &overlay).await })
+        Box::pin(async move { inner.create(event, booked_by, &overlay).await })
     }
 }
 
@@ -108,7 +113,12 @@ impl Inner {
         Ok(events.into_iter().map(|(_, event)| event).collect())
     }
 
-    async fn create(&self, new: NewEvent, overlay: &Overlay) -> Result<Event, CapabilityError> {
+    async fn create(
+        &self,
+        new: NewEvent,
+        booked_by: Arc<str>,
+        overlay: &Overlay,
+    ) -> Result<Event, CapabilityError> {
         self.check_name(&new.calendar)?;
         let start = whole_seconds(instant("start", &new.start)?, SignedDuration::ZERO)?;
         let end = whole_seconds(instant("end", &new.end)?, SignedDuration::from_nanos(999_999_999))?;
@@ -131,7 +141,9 @@ impl Inner {
             status: Status::Confirmed,
             free: false,
         };
-        let row = EventRow::single(format!("{id}@quarterdeck"), new.calendar, details);
+        let booked_by = Some(booked_by);
+        let row =
+            EventRow { booked_by, ..EventRow::single(format!("{id}@quarterdeck"), new.calendar, details) };
         overlay.put(Table::Calendar, row.key(), row.to_value());
         Ok(show(&row, &row.details, start, end).1)
     }
@@ -176,6 +188,8 @@ fn show(row: &EventRow, details: &Details, start: Timestamp, end: Timestamp) -> 
         attendees: details.attendees.clone(),
         calendar: row.calendar.clone(),
         conference: details.conference.clone(),
+        private: false,
+        booked_by: row.booked_by.clone(),
     };
     ((start, end, row.calendar.clone(), row.uid.clone()), event)
 }

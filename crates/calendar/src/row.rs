@@ -1,5 +1,7 @@
 //! An event as it is kept.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,6 +30,9 @@ pub struct EventRow {
     /// Occurrences that differ from the rest (`RECURRENCE-ID`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
+    /// The client who booked it through us. Rows of the first release and imported events have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub booked_by: Option<Arc<str>>,
     /// When it was last changed, by whoever made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Moment>,
@@ -108,6 +113,7 @@ impl EventRow {
             also: Vec::new(),
             except: Vec::new(),
             overrides: Vec::new(),
+            booked_by: None,
             stamp: None,
         }
     }

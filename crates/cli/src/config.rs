@@ -30,7 +30,7 @@ mod voice;
 use std::collections::BTreeSet;
 
 use quarterdeck_calendar::CalendarConfig;
-use quarterdeck_runtime::Policy;
+use quarterdeck_runtime::{Policy, RequiredClaim};
 
 use crate::arguments::serving::ServeOptions;
 use crate::environment;
@@ -65,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) policy: Policy,
     pub(crate) folders: Folders,
     pub(crate) calendar: CalendarConfig,
+    /// What a client must have to see the details of all events.
+    pub(crate) calendar_details_claim: Option<RequiredClaim>,
     pub(crate) logs: Logs,
     /// Configuration keys that tools may require.
     pub(crate) present: BTreeSet<String>,
@@ -101,6 +103,7 @@ impl Config {
             policy: policy::policy(from),
             folders: site::folders(from),
             calendar: site::calendar(from),
+            calendar_details_claim: site::calendar_details_claim(from),
             logs: site::logs(from),
             present: site::present(from),
         }

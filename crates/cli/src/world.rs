@@ -24,6 +24,9 @@ use crate::terminal::say;
 /// When the examples of guides take place, so that a date in one of them does not go out of date.
 const EXAMPLES: &str = "2026-01-01T00:00:00Z";
 
+/// The client of every case and of the terminal.
+const CLIENT: &str = "terminal";
+
 /// One client and one session.
 pub(crate) struct World {
     session: Session,
@@ -53,7 +56,7 @@ impl World {
         let store = Arc::new(MemoryStore::new());
         let mut kb = Vec::new();
         if let Some(given) = &case.given {
-            let commit = from_given(&given.calendar)?
+            let commit = from_given(&given.calendar, CLIENT)?
                 .into_iter()
                 .fold(Commit::default(), |commit, (key, row)| commit.put(Table::Calendar, key, row));
             store.commit(commit).await.map_err(|error| error.to_string())?;
@@ -104,7 +107,7 @@ impl World {
             watch: speaks.then(|| Arc::new(|text: &str| say(text)) as _),
             ..Parts::new(store)
         });
-        let session = orchestrator.open(Client::anonymous("terminal"), mode, snapshot.clone()).await?;
+        let session = orchestrator.open(Client::anonymous(CLIENT), mode, snapshot.clone()).await?;
         session.begin_turn(None);
         let connection = session.connect_with(Asking::AnswersFirst);
         Ok(Self { session, connection, trail, speaks })

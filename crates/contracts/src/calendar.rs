@@ -1,6 +1,7 @@
 //! The calendar: who is busy when, and a new appointment.
 
 mod methods;
+mod viewer;
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use crate::Overlay;
 use crate::handler::{BoxFuture, CapabilityError};
 
 pub use methods::{CALENDAR_METHODS, answer_calendar};
+pub use viewer::CalendarViewer;
 
 /// A site's set of calendars, whatever keeps them.
 ///
@@ -30,9 +32,15 @@ pub trait Calendar: Send + Sync {
         overlay: Arc<Overlay>,
     ) -> BoxFuture<Result<Vec<Event>, CapabilityError>>;
 
-    /// Books an appointment. A calendar in our own store writes to the overlay, so that the booking and the record of
-    /// the call are one commit; one that lives elsewhere books at once.
-    fn create(&self, event: NewEvent, overlay: Arc<Overlay>) -> BoxFuture<Result<Event, CapabilityError>>;
+    /// Books an appointment for a client, whose id is kept with it ([`Event::booked_by`]). A calendar in our own store
+    /// writes to the overlay, so that the booking and the record of the call are one commit; one that lives elsewhere
+    /// books at once.
+    fn create(
+        &self,
+        event: NewEvent,
+        booked_by: Arc<str>,
+        overlay: Arc<Overlay>,
+    ) -> BoxFuture<Result<Event, CapabilityError>>;
 }
 
 /// Which events to read.
@@ -49,7 +57,7 @@ pub struct EventQuery {
 }
 
 /// One occurrence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// What it is known by; occurrences of one recurring event share it.
@@ -67,6 +75,12 @@ pub struct Event {
     /// Where its video call is, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conference: Option<String>,
+    /// Whether the client may know no more than that the time is taken: everything but times and calendar is empty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
+    /// The client whose booking it is, if it is one. Backends say it; handlers are not told.
+    #[serde(skip)]
+    pub booked_by: Option<Arc<str>>,
 }
 
 /// An appointment to be made.

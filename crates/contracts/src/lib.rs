@@ -33,7 +33,9 @@ pub use artifact::{
     ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, HandlerKind, HandlerRef, Loss, Provider,
     RESPONSE_SCHEMA_VERSION, RESPONSE_SCHEMA_VERSIONS,
 };
-pub use calendar::{CALENDAR_METHODS, Calendar, Event, EventQuery, NewEvent, answer_calendar};
+pub use calendar::{
+    CALENDAR_METHODS, Calendar, CalendarViewer, Event, EventQuery, NewEvent, answer_calendar,
+};
 pub use canonical::{canonical_json, write_canonical_json};
 pub use case::{Case, CaseCall, CaseFile, ConfirmationAnswer, Expectation, World};
 pub use chat::{

@@ -6,6 +6,7 @@
 pub mod audit;
 mod blocks;
 mod call;
+mod claim;
 mod clock;
 mod confirmation;
 mod envelope;
@@ -27,6 +28,7 @@ mod voices;
 
 pub use blocks::{Block, block_of, blocks, lift_block};
 pub use call::Call;
+pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};
 pub use ledger::Phase;
 pub use metrics::{Figures, Metrics, Moment, Spread, ToolFigures};

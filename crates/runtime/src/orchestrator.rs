@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::audit::{Audit, NoAudit};
 use crate::blocks::{Block, block_of};
+use crate::claim::RequiredClaim;
 use crate::clock::{Clock, SystemClock, epoch_ms};
 use crate::gates::ClientFacts;
 use crate::metrics::Metrics;
@@ -42,6 +43,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// The site's calendar, if it has one.
     pub calendar: Option<Arc<dyn Calendar>>,
+    /// What a client must be known to have to see the details of events that it has not booked. Absent: no client does.
+    pub calendar_details_claim: Option<RequiredClaim>,
     /// The knowledge base, if there is one.
     pub knowledge: Option<Arc<dyn Knowledge>>,
     /// Configuration keys that tools may require.
@@ -60,6 +63,7 @@ impl Parts {
             audit: Arc::new(NoAudit),
             metrics: Arc::default(),
             calendar: None,
+            calendar_details_claim: None,
             knowledge: None,
             present: BTreeSet::new(),
             watch: None,
@@ -75,6 +79,7 @@ pub(crate) struct Shared {
     pub(crate) audit: Arc<dyn Audit>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) calendar: Option<Arc<dyn Calendar>>,
+    pub(crate) calendar_details_claim: Option<RequiredClaim>,
     pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
     pub(crate) present: Arc<BTreeSet<String>>,
     pub(crate) watch: Option<Watch>,
@@ -149,6 +154,7 @@ impl Orchestrator {
                 audit: parts.audit,
                 metrics: parts.metrics,
                 calendar: parts.calendar,
+                calendar_details_claim: parts.calendar_details_claim,
                 knowledge: parts.knowledge,
                 present: Arc::new(present),
                 watch: parts.watch,

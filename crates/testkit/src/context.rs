@@ -214,6 +214,8 @@ impl FakeContext {
                     attendees: new.attendees.clone(),
                     calendar: new.calendar.clone(),
                     conference: new.conference.then(|| "https://meet.example/1".to_owned()),
+                    private: false,
+                    booked_by: None,
                 };
                 held.events.push(event.clone());
                 self.lock().created.push(new);

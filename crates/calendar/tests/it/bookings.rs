@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use quarterdeck_calendar::{CalendarConfig, ConfigError, LocalCalendar};
 use quarterdeck_contracts::handler::CapabilityErrorCode;
-use quarterdeck_contracts::{Calendar, NewEvent, Overlay, Store, answer_calendar};
+use quarterdeck_contracts::{Calendar, CalendarViewer, NewEvent, Overlay, Store, answer_calendar};
 use serde_json::{Value, json};
 
 use crate::world::{Memory, calendar_in, lines, query, ready};
+
+/// The client who books.
+const ANN: &str = "ann";
 
 fn new_event(start: &str, end: &str) -> NewEvent {
     serde_json::from_value(json!({ "summary": "Review", "start": start, "end": end })).unwrap()
@@ -23,7 +26,7 @@ fn a_booking_is_there_at_once_for_its_own_call_and_for_others_after_the_commit()
     let calendar = calendar_in("UTC");
     let call = Arc::new(Overlay::new(store.clone()));
     let event = new_event("2026-01-13T10:00:00+01:00", "2026-01-13T10:30:00+01:00");
-    let made = ready(calendar.create(event, call.clone())).unwrap();
+    let made = ready(calendar.create(event, ANN.into(), call.clone())).unwrap();
     assert_eq!((made.start.as_str(), made.end.as_str()), ("2026-01-13T09:00:00Z", "2026-01-13T09:30:00Z"));
     assert_eq!(ready(calendar.events(january(), call.clone())).unwrap(), vec![made.clone()]);
 
@@ -40,8 +43,12 @@ fn of_two_bookings_that_saw_the_same_free_hour_only_one_is_committed() {
     let calls = [(), ()].map(|()| {
         let call = Arc::new(Overlay::new(store.clone()));
         assert_eq!(ready(calendar.events(january(), call.clone())).unwrap(), []);
-        ready(calendar.create(new_event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z"), call.clone()))
-            .unwrap();
+        ready(calendar.create(
+            new_event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z"),
+            ANN.into(),
+            call.clone(),
+        ))
+        .unwrap();
         call.take()
     });
     let results = calls.map(|commit| ready(store.commit(commit)).is_ok());
@@ -62,7 +69,7 @@ fn equal_bookings_are_two_events() {
     let calendar = calendar_in("UTC");
     for _ in 0..2 {
         let event = new_event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z");
-        ready(calendar.create(event, overlay.clone())).unwrap();
+        ready(calendar.create(event, ANN.into(), overlay.clone())).unwrap();
     }
     let events = ready(calendar.events(january(), overlay)).unwrap();
     assert_eq!(
@@ -89,7 +96,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
 
     let event = new_event("2026-01-13T09:00:00Z", "2026-01-13T09:00:00Z");
     assert_eq!(
-        ready(calendar.create(event, overlay)).unwrap_err().code,
+        ready(calendar.create(event, ANN.into(), overlay)).unwrap_err().code,
         CapabilityErrorCode::InvalidArgument
     );
 }
@@ -101,7 +108,9 @@ fn a_video_call_has_a_link_where_one_is_configured() {
     let calendar = LocalCalendar::from_config(config).unwrap();
     let mut event = new_event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z");
     let book = |event: NewEvent| {
-        ready(calendar.create(event, Arc::new(Overlay::new(Arc::new(Memory::default()))))).unwrap().conference
+        ready(calendar.create(event, ANN.into(), Arc::new(Overlay::new(Arc::new(Memory::default())))))
+            .unwrap()
+            .conference
     };
     assert_eq!(book(event.clone()), None);
     event.conference = true;
@@ -126,7 +135,10 @@ fn a_configuration_that_cannot_be_meant_is_refused() {
 }
 
 fn ask(overlay: &Arc<Overlay>, method: &str, args: &[Value]) -> Result<Value, String> {
-    ready(answer_calendar(&calendar_in("UTC"), overlay.clone(), method, args)).map_err(|error| error.message)
+    let viewer = CalendarViewer { client_id: ANN.into(), sees_details: false, may_use_personal: false };
+    let calendar = calendar_in("UTC");
+    let answer = answer_calendar(&calendar, &viewer, overlay.clone(), method, args);
+    ready(answer).map_err(|error| error.message)
 }
 
 #[test]

@@ -10,11 +10,14 @@ use crate::world::{Memory, calendar_in, lines, query, ready};
 
 #[test]
 fn events_of_a_case_file_become_rows() {
-    let rows = from_given(&[
-        json!({ "start": "2026-01-13T10:00:00Z", "end": "2026-01-13T11:00:00Z", "summary": "Review" }),
-        json!({ "start": "2026-01-12T09:00:00Z", "end": "2026-01-12T09:15:00Z", "summary": "Stand-up",
+    let rows = from_given(
+        &[
+            json!({ "start": "2026-01-13T10:00:00Z", "end": "2026-01-13T11:00:00Z", "summary": "Review" }),
+            json!({ "start": "2026-01-12T09:00:00Z", "end": "2026-01-12T09:15:00Z", "summary": "Stand-up",
                 "calendar": "team", "rrule": "RRULE:FREQ=DAILY;COUNT=2", "attendees": ["ada@example.com"] }),
-    ])
+        ],
+        "terminal",
+    )
     .unwrap();
     let overlay = Arc::new(Overlay::new(Arc::new(Memory::default())));
     for (key, row) in rows {
@@ -31,7 +34,7 @@ fn events_of_a_case_file_become_rows() {
 
 #[test]
 fn slips_in_a_case_file_are_named() {
-    let refuse = |event| from_given(&[event]).unwrap_err();
+    let refuse = |event| from_given(&[event], "terminal").unwrap_err();
     let times = json!({ "start": "2026-01-13T10:00:00Z", "end": "2026-01-13T11:00:00Z" });
     let with = |key: &str, value: &str| {
         let mut event = times.clone();

@@ -5,6 +5,7 @@
 mod bookings;
 mod given;
 mod ics;
+mod privacy;
 mod recurrence;
 mod round_trip;
 mod world;

@@ -64,6 +64,7 @@ fn row() -> impl Strategy<Value = EventRow> {
             also,
             except,
             overrides,
+            booked_by: None,
             stamp: Some(stamp.unwrap_or("2025-01-01T00:00:00Z").parse().unwrap()),
         })
 }

@@ -122,6 +122,7 @@ fn orchestrator(
         policy: config.policy.clone(),
         audit: feed,
         calendar: Some(Arc::new(LocalCalendar::from_config(config.calendar.clone())?)),
+        calendar_details_claim: config.calendar_details_claim.clone(),
         knowledge: knowledge.map(|base| Arc::new(base) as _),
         present: config.present.clone(),
         ..Parts::new(store)

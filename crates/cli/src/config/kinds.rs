@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use quarterdeck_runtime::RequiredClaim;
 use serde_json::{Value as Json, json};
 use url::Url;
 
@@ -169,6 +170,25 @@ impl Kind for Line {
 
     fn show(&self, out: &String) -> Json {
         json!(out)
+    }
+}
+
+/// A claim of a client's verified token.
+pub(crate) struct Claim;
+
+impl Kind for Claim {
+    type Out = RequiredClaim;
+
+    fn takes(&self) -> String {
+        "the name of a claim that must be true, or name=value".into()
+    }
+
+    fn read(&self, value: &Value) -> Result<RequiredClaim, String> {
+        Line.read(value)?.parse().map_err(|_| value.found())
+    }
+
+    fn show(&self, out: &RequiredClaim) -> Json {
+        json!(out.to_string())
     }
 }
 

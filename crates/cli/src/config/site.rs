@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use quarterdeck_calendar::{CalendarConfig, ConfigError, LocalCalendar, Owner};
+use quarterdeck_runtime::RequiredClaim;
 
 use super::choices::{ListOf, choice, words};
-use super::kinds::{FOLDER, Line, Maybe};
+use super::kinds::{Claim, FOLDER, Line, Maybe};
 use super::reader::Reader;
 use super::value::Value;
 
@@ -119,6 +120,16 @@ pub(super) fn calendar(from: &mut Reader) -> CalendarConfig {
         from.wrong(key, format!("`{key}`: {error}"), None);
     }
     config
+}
+
+/// Reads who sees the details of every event.
+pub(super) fn calendar_details_claim(from: &mut Reader) -> Option<RequiredClaim> {
+    from.read(
+        "calendar.details_claim",
+        Maybe(Claim),
+        Value::Absent,
+        "The claim with which a client sees titles and attendees of all events, not only of its own bookings",
+    )
 }
 
 /// Reads `[logs]`.

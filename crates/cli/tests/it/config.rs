@@ -139,6 +139,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             calendar.conference_url             -                                          default
             calendar.owner.name                 -                                          default
             calendar.owner.email                -                                          default
+            calendar.details_claim              -                                          default
             logs.level                          info                                       default
             logs.format                         auto                                       default
             present.keys                        -                                          default

@@ -14,6 +14,7 @@ mod knowledge;
 mod knowledge_file;
 mod operating;
 mod permissions;
+mod privacy;
 mod provider;
 mod readme;
 mod scaffold;

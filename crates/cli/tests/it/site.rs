@@ -103,7 +103,7 @@ fn the_calendars_are_those_of_the_configuration() {
         said(&command.arg(&tools).output().unwrap())
     };
     assert!(ask("team").contains("\"ok\": true"), "{}", ask("team"));
-    assert!(ask("personal").contains("there are office, team"), "{}", ask("personal"));
+    assert!(ask("primary").contains("there are office, team"), "{}", ask("primary"));
 }
 
 #[test]

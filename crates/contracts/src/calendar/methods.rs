@@ -7,31 +7,35 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::{Calendar, EventQuery, NewEvent};
+use super::{Calendar, CalendarViewer, EventQuery, NewEvent};
 use crate::Overlay;
 use crate::handler::{CapabilityError, CapabilityErrorCode};
 
 /// What `context.calendar` can do, by the names that handlers use.
 pub const CALENDAR_METHODS: [&str; 3] = ["getFreeBusy", "getEvents", "createEvent"];
 
-/// Answers one use of the capability `calendar`.
+/// Answers one use of the capability `calendar`, for a client and with what it may see.
 ///
 /// `getFreeBusy` and `getEvents` give the same strings for the same event, neither merged nor cut.
 pub async fn answer_calendar(
     calendar: &dyn Calendar,
+    viewer: &CalendarViewer,
     overlay: Arc<Overlay>,
     method: &str,
     args: &[Value],
 ) -> Result<Value, CapabilityError> {
     match method {
-        "getFreeBusy" => free_busy(calendar, overlay, argument(method, args)?).await,
+        "getFreeBusy" => free_busy(calendar, viewer, overlay, argument(method, args)?).await,
         "getEvents" => {
-            let events = calendar.events(argument(method, args)?, overlay).await?;
-            Ok(json!(events))
+            let query: EventQuery = argument(method, args)?;
+            viewer.check(&query.calendars)?;
+            let events = calendar.events(query, overlay).await?;
+            Ok(events.into_iter().map(|event| json!(viewer.shown(event))).collect())
         }
         "createEvent" => {
             let new: NewEvent = argument(method, args)?;
-            Ok(json!(calendar.create(new, overlay).await?))
+            viewer.check(std::slice::from_ref(&new.calendar))?;
+            Ok(json!(calendar.create(new, viewer.client_id.clone(), overlay).await?))
         }
         unknown => {
             let known = CALENDAR_METHODS.join(", ");
@@ -55,11 +59,13 @@ struct Item {
 
 async fn free_busy(
     calendar: &dyn Calendar,
+    viewer: &CalendarViewer,
     overlay: Arc<Overlay>,
     query: FreeBusyQuery,
 ) -> Result<Value, CapabilityError> {
     let FreeBusyQuery { time_min, time_max, items } = query;
     let calendars: Vec<String> = items.into_iter().map(|item| item.id).collect();
+    viewer.check(&calendars)?;
     let mut busy: IndexMap<String, Vec<Value>> =
         calendars.iter().map(|id| (id.clone(), Vec::new())).collect();
     for event in calendar.events(EventQuery { time_min, time_max, calendars }, overlay).await? {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::handler::{BoxFuture, CapabilityCall, CapabilityError, CapabilityErrorCode};
 use quarterdeck_contracts::{
-    Capability, Namespace, Namespaces, StoreError, Table, answer_calendar, answer_knowledge,
+    CalendarViewer, Capability, Namespace, Namespaces, StoreError, Table, answer_calendar, answer_knowledge,
 };
 use serde_json::{Value, json};
 
@@ -88,7 +88,8 @@ impl CallContext {
                     self.must_write("calendar.createEvent")?;
                     self.lock().reached_outside |= !calendar.is_in_store();
                 }
-                answer_calendar(&**calendar, self.overlay(), method, &call.args).await
+                let viewer = self.inner.calendar_viewer();
+                answer_calendar(&**calendar, &viewer, self.overlay(), method, &call.args).await
             }
             (Capability::Kb, method) => {
                 let Some(knowledge) = &self.inner.shared.knowledge else {
@@ -269,6 +270,17 @@ impl super::Inner {
             readable.insert(Namespace::Personal);
         }
         readable
+    }
+
+    /// What this client may see of the calendars.
+    fn calendar_viewer(&self) -> CalendarViewer {
+        let who = self.lock().who.clone();
+        let claim = self.shared.calendar_details_claim.as_ref();
+        CalendarViewer {
+            client_id: self.client.clone(),
+            sees_details: claim.is_some_and(|claim| claim.is_met_by(&who)),
+            may_use_personal: who.authenticated,
+        }
     }
 }
 
