@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::log::Errors;
 use super::tools::orchestrator;
-use crate::voice::stage::{Actor, ann, asks, settle};
+use crate::voice::stage::{Actor, ann, asks};
 
 /// A page that only listens, and keeps which version of the tools it was told.
 struct Listener {
@@ -115,7 +115,7 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_whoever_runs_it_is_told()
     let versions = Arc::new(Mutex::new(Vec::new()));
     let line = || Box::new(Listener { versions: versions.clone() });
     agent.call(&ann(), Opening::default(), line()).await;
-    settle().await;
+    wait_until(|| versions.lock().unwrap().len() == 1).await;
 
     write(files.path(), "new");
     let reloaded = registry.reload().unwrap().version().to_owned();
@@ -123,7 +123,7 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_whoever_runs_it_is_told()
     let opening =
         Opening { session_id: Some(session.as_str().into()), may_resume: true, pending_request: None };
     agent.call(&ann(), opening, line()).await;
-    settle().await;
+    wait_until(|| versions.lock().unwrap().len() == 2).await;
     model.says(asks(&[("1", "look", json!({}))])).await;
     let mut got = model.got();
     let looked = |got: &str| got.contains(r#"{"results":["old"]}"#);
