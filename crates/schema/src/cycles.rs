@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::document::{self, Document, Place, Unresolved};
+use crate::document::{Document, Place, Unresolved};
 use crate::keywords::{self, Subject};
 use crate::pointer;
 
@@ -54,10 +54,7 @@ fn steps<'d>(
     endless: &mut Vec<String>,
 ) -> Vec<(String, Subject, Place<'d>)> {
     let Value::Object(schema) = place.schema else { return Vec::new() };
-    let base = match place.pointer.is_empty() {
-        true => place.base.clone(),
-        false => document::inner_base(schema, &place.base).unwrap_or_else(|| place.base.clone()),
-    };
+    let base = place.inner_base();
     let mut steps = Vec::new();
     for (keyword, value) in schema {
         let here = pointer::join(&place.pointer, keyword);
@@ -75,7 +72,7 @@ fn steps<'d>(
         }
         for (segment, schema) in keywords::subschemas(shape, value) {
             let pointer = segment.map_or_else(|| here.clone(), |segment| pointer::join(&here, &segment));
-            steps.push((here.clone(), subject, Place { pointer, schema, base: base.clone() }));
+            steps.push((here.clone(), subject, Place { pointer, schema, base: base.clone().into_owned() }));
         }
     }
     steps

@@ -9,10 +9,13 @@
 //! Unlike Ajv, which fills while it judges, the whole value is filled before it is judged. A `required` inside `allOf`
 //! therefore sees a default of the schema around it, which for Ajv comes too late.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
+use crate::budget::{Budget, Exhausted};
 use crate::explain;
-use crate::plan::{Demand, Node, NodeId, Plan, Rules};
+use crate::plan::{Demand, Node, NodeId, Plan, Rules, size};
 use crate::pointer;
 
 /// Which nodes have a default to give, themselves or further on. Filling visits no others.
@@ -31,7 +34,7 @@ impl Defaults {
         let mut sources: Vec<Vec<NodeId>> = vec![Vec::new(); useful.len()];
         for (id, node) in plan.nodes.iter().enumerate() {
             if let Node::Rules(rules) = node {
-                children(rules).for_each(|child| sources[child].push(id));
+                rules.children().for_each(|child| sources[child].push(id));
             }
         }
         let mut waiting: Vec<NodeId> = (0..useful.len()).filter(|id| useful[*id]).collect();
@@ -52,14 +55,20 @@ impl Defaults {
     }
 
     /// Fills `value` and returns the pointers of what was inserted.
-    pub(crate) fn fill(&self, plan: &Plan, value: &mut Value) -> Vec<String> {
-        let mut filling = Filling { plan, useful: &self.useful, path: String::new(), filled: Vec::new() };
-        filling.visit(0, value, Mode::Filling);
-        filling.filled
+    pub(crate) fn fill(
+        &self,
+        plan: &Plan,
+        value: &mut Value,
+        budget: &mut Budget,
+    ) -> Result<Vec<String>, Exhausted> {
+        let (visited, useful) = (HashSet::new(), &self.useful);
+        let mut filling = Filling { plan, useful, budget, visited, path: String::new(), filled: Vec::new() };
+        filling.visit(0, value, Mode::Filling)?;
+        Ok(filling.filled)
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Mode {
     Filling,
     /// Below a choice: only looking for references that start anew.
@@ -69,143 +78,147 @@ enum Mode {
 struct Filling<'f> {
     plan: &'f Plan,
     useful: &'f [bool],
+    budget: &'f mut Budget,
+    /// Visits that are over, since something was last inserted: the same visit again would find nothing to do. As long
+    /// as nothing is inserted, every part of the value stays where it lies in memory.
+    visited: HashSet<(NodeId, *const Value, Mode)>,
     path: String,
     filled: Vec<String>,
 }
 
 impl Filling<'_> {
-    fn visit(&mut self, id: NodeId, value: &mut Value, mode: Mode) {
+    fn visit(&mut self, id: NodeId, value: &mut Value, mode: Mode) -> Result<(), Exhausted> {
         if !self.useful[id] {
-            return;
+            return Ok(());
+        }
+        self.budget.spend(1)?;
+        let key = (id, std::ptr::from_ref(value), mode);
+        if self.visited.contains(&key) {
+            return Ok(());
         }
         let plan = self.plan;
-        let Node::Rules(rules) = &plan.nodes[id] else { return };
-        self.same_value(rules, value, mode);
+        let Node::Rules(rules) = &plan.nodes[id] else { return Ok(()) };
+        let filled = self.filled.len();
+        self.same_value(rules, value, mode)?;
         match value {
-            Value::Array(items) => self.items(rules, items, mode),
-            Value::Object(_) => self.members(rules, value, mode),
+            Value::Array(items) => self.items(rules, items, mode)?,
+            Value::Object(_) => self.members(rules, value, mode)?,
             _ => {}
         }
+        if self.filled.len() == filled {
+            self.visited.insert(key);
+        }
+        Ok(())
     }
 
-    fn same_value(&mut self, rules: &Rules, value: &mut Value, mode: Mode) {
-        if let Some(reference) = rules.reference {
-            self.visit(reference.target, value, if reference.is_standalone { Mode::Filling } else { mode });
+    fn same_value(&mut self, rules: &Rules, value: &mut Value, mode: Mode) -> Result<(), Exhausted> {
+        for reference in &rules.references {
+            self.visit(reference.target, value, if reference.is_standalone { Mode::Filling } else { mode })?;
         }
         for id in rules.not.iter().chain(&rules.any_of).chain(&rules.one_of) {
-            self.visit(*id, value, Mode::Passing);
+            self.visit(*id, value, Mode::Passing)?;
         }
         for id in &rules.all_of {
-            self.visit(*id, value, mode);
+            self.visit(*id, value, mode)?;
         }
         if let Some(condition) = &rules.condition {
-            self.visit(condition.test, value, Mode::Passing);
+            self.visit(condition.test, value, Mode::Passing)?;
             let branches = [condition.then, condition.otherwise];
             if branches.iter().flatten().any(|branch| self.useful[*branch]) {
-                let holds = explain::is_valid(self.plan, condition.test, value);
+                let holds = explain::is_valid(self.plan, condition.test, value, self.budget)?;
                 if let Some(branch) = branches[usize::from(!holds)] {
-                    self.visit(branch, value, mode);
+                    self.visit(branch, value, mode)?;
                 }
             }
         }
+        Ok(())
     }
 
-    fn items(&mut self, rules: &Rules, items: &mut [Value], mode: Mode) {
+    fn items(&mut self, rules: &Rules, items: &mut [Value], mode: Mode) -> Result<(), Exhausted> {
         for (index, item) in items.iter_mut().enumerate() {
             let node = rules.prefix_items.get(index).copied().or(rules.items).or(rules.unevaluated_items);
             if let Some(node) = node {
-                self.step(node, &index.to_string(), item, mode);
+                self.step(node, &index.to_string(), item, mode)?;
             }
             if let Some(contains) = &rules.contains {
-                self.step(contains.item, &index.to_string(), item, Mode::Passing);
+                self.step(contains.item, &index.to_string(), item, Mode::Passing)?;
             }
         }
+        Ok(())
     }
 
-    fn members(&mut self, rules: &Rules, value: &mut Value, mode: Mode) {
+    fn members(&mut self, rules: &Rules, value: &mut Value, mode: Mode) -> Result<(), Exhausted> {
         if mode == Mode::Filling {
-            self.insert(rules, value);
+            self.insert(rules, value)?;
         }
-        let Value::Object(members) = value else { return };
+        let Value::Object(members) = value else { return Ok(()) };
+        self.budget.spend(rules.properties.len() as u64)?;
         for (name, node) in &rules.properties {
             if let Some(member) = members.get_mut(name) {
-                self.step(*node, name, member, mode);
+                self.step(*node, name, member, mode)?;
             }
         }
         let matched = rules.pattern_properties.iter().map(|(_, node)| *node);
         let others = rules.additional_properties.or(rules.unevaluated_properties);
         if matched.chain(others).any(|node| self.useful[node]) {
             for (name, member) in members.iter_mut() {
-                self.matched_or_other(rules, name, member, mode);
+                self.matched_or_other(rules, name, member, mode)?;
             }
         }
         for dependency in &rules.dependencies {
             if let (Demand::Schema(node), true) =
                 (&dependency.demand, value.get(&dependency.member).is_some())
             {
-                self.visit(*node, value, mode);
+                self.visit(*node, value, mode)?;
             }
         }
+        Ok(())
     }
 
-    fn matched_or_other(&mut self, rules: &Rules, name: &str, member: &mut Value, mode: Mode) {
-        let as_value = Value::String(name.to_owned());
+    fn matched_or_other(
+        &mut self,
+        rules: &Rules,
+        name: &str,
+        member: &mut Value,
+        mode: Mode,
+    ) -> Result<(), Exhausted> {
         let mut is_known = rules.declared.contains(name);
         for (pattern, node) in &rules.pattern_properties {
-            if pattern.admits(&as_value) {
+            self.budget.spend(1)?;
+            if pattern.is_match(name, self.budget)? {
                 is_known = true;
-                self.step(*node, name, member, mode);
+                self.step(*node, name, member, mode)?;
             }
         }
-        if let (false, Some(node)) = (is_known, rules.additional_properties.or(rules.unevaluated_properties))
-        {
-            self.step(node, name, member, mode);
+        match rules.additional_properties.or(rules.unevaluated_properties) {
+            Some(node) if !is_known => self.step(node, name, member, mode),
+            _ => Ok(()),
         }
     }
 
-    fn insert(&mut self, rules: &Rules, value: &mut Value) {
-        let Value::Object(members) = value else { return };
+    fn insert(&mut self, rules: &Rules, value: &mut Value) -> Result<(), Exhausted> {
+        let Value::Object(members) = value else { return Ok(()) };
+        self.budget.spend(rules.defaults.len() as u64)?;
         for (name, default) in &rules.defaults {
             if !members.contains_key(name) {
+                self.budget.spend(size(default, self.budget.left()) + self.path.len() as u64)?;
                 members.insert(name.clone(), default.clone());
                 self.filled.push(pointer::join(&self.path, name));
+                self.visited.clear();
             }
         }
+        Ok(())
     }
 
-    fn step(&mut self, node: NodeId, segment: &str, value: &mut Value, mode: Mode) {
+    fn step(&mut self, node: NodeId, segment: &str, value: &mut Value, mode: Mode) -> Result<(), Exhausted> {
         if !self.useful[node] {
-            return;
+            return Ok(());
         }
+        self.budget.spend(1 + segment.len() as u64 / 16)?;
         let length = self.path.len();
         pointer::push(&mut self.path, segment);
-        self.visit(node, value, mode);
+        let visited = self.visit(node, value, mode);
         self.path.truncate(length);
+        visited
     }
-}
-
-fn children(rules: &Rules) -> impl Iterator<Item = NodeId> + '_ {
-    let conditional = rules.condition.iter().flat_map(|condition| {
-        [Some(condition.test), condition.then, condition.otherwise].into_iter().flatten()
-    });
-    let dependent = rules.dependencies.iter().filter_map(|dependency| match dependency.demand {
-        Demand::Schema(node) => Some(node),
-        Demand::Members(_) => None,
-    });
-    let single = [rules.not, rules.items, rules.unevaluated_items, rules.additional_properties];
-    let single = single.into_iter().chain([rules.unevaluated_properties]).flatten();
-    let lists =
-        [&rules.any_of, &rules.one_of, &rules.all_of, &rules.prefix_items].into_iter().flatten().copied();
-    let named = rules.properties.iter().map(|(_, node)| *node);
-    let matched = rules.pattern_properties.iter().map(|(_, node)| *node);
-    let reference = rules.reference.map(|reference| reference.target);
-    let contained = rules.contains.iter().map(|contains| contains.item);
-    single
-        .chain(lists)
-        .chain(named)
-        .chain(matched)
-        .chain(reference)
-        .chain(contained)
-        .chain(conditional)
-        .chain(dependent)
 }

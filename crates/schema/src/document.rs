@@ -1,5 +1,6 @@
 //! A schema document and the names inside it: `$id`, anchors, and what a `$ref` leads to.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
@@ -36,8 +37,20 @@ pub(crate) fn is_shallow(value: &Value) -> bool {
 pub(crate) struct Place<'d> {
     pub(crate) pointer: String,
     pub(crate) schema: &'d Value,
-    /// The base URI that references inside it start from.
+    /// The base URI that holds around it: an `$id` of its own is resolved against it.
     pub(crate) base: String,
+}
+
+impl Place<'_> {
+    /// The base URI that references inside it start from.
+    pub(crate) fn inner_base(&self) -> Cow<'_, str> {
+        // The document's own base has its `$id` in it already.
+        let own = self.schema.as_object().filter(|_| !self.pointer.is_empty());
+        match own.and_then(|schema| inner_base(schema, &self.base)) {
+            Some(base) => Cow::Owned(base),
+            None => Cow::Borrowed(&self.base),
+        }
+    }
 }
 
 /// Why a reference leads nowhere.
@@ -56,12 +69,15 @@ pub(crate) struct Document<'d> {
     /// Pointers of embedded resources and of anchors, by full URI.
     names: HashMap<String, String>,
     ambiguous: Vec<(String, String)>,
+    /// The base URIs of the resources that have a dynamic anchor of that name.
+    dynamic: HashMap<String, Vec<String>>,
 }
 
 impl<'d> Document<'d> {
     pub(crate) fn new(root: &'d Value) -> Self {
         let root_base = id(root).map(|id| uri::without_fragment(id).to_owned()).unwrap_or_default();
-        let mut document = Self { root, root_base, names: HashMap::new(), ambiguous: Vec::new() };
+        let mut document =
+            Self { root, root_base, names: HashMap::new(), ambiguous: Vec::new(), dynamic: HashMap::new() };
         let base = document.root_base.clone();
         document.index(root, String::new(), &base, true);
         document
@@ -78,7 +94,7 @@ impl<'d> Document<'d> {
 
     /// The schema at `pointer`, in which `base` is known to hold.
     pub(crate) fn at(&self, pointer: &str, base: &str) -> Result<Place<'d>, Unresolved> {
-        let place = self.walk(pointer, "", String::new())?;
+        let place = self.walk(pointer)?;
         Ok(Place { base: base.to_owned(), ..place })
     }
 
@@ -88,7 +104,7 @@ impl<'d> Document<'d> {
         // No author forwards a reference this often: it is going in circles.
         for _ in 0..256 {
             let Some(next) = forwarding(place.schema) else { return Ok(place) };
-            let next = self.step(&place.base, next)?;
+            let next = self.step(&place.inner_base(), next)?;
             // The root is where judging starts, so it is referred to and never stood in for.
             if next.pointer.is_empty() {
                 return Ok(place);
@@ -98,36 +114,43 @@ impl<'d> Document<'d> {
         Err(Unresolved::Endless)
     }
 
+    /// The schema that `reference` names, which may only refer on.
+    pub(crate) fn place(&self, base: &str, reference: &str) -> Result<Place<'d>, Unresolved> {
+        self.step(base, reference)
+    }
+
+    /// The dynamic anchors that more than one resource has: only for those it matters which way led to a reference.
+    pub(crate) fn contested_anchors(&self) -> impl Iterator<Item = (&str, &[String])> {
+        let contested = self.dynamic.iter().filter(|(_, bases)| bases.iter().any(|base| *base != bases[0]));
+        contested.map(|(anchor, bases)| (anchor.as_str(), bases.as_slice()))
+    }
+
     fn step(&self, base: &str, reference: &str) -> Result<Place<'d>, Unresolved> {
         let target = uri::resolve(base, reference);
         let (resource, fragment) = target.split_once('#').unwrap_or((&target, ""));
-        let (start, start_base) = if resource == self.root_base {
-            (String::new(), self.root_base.clone())
-        } else if let Some(pointer) = self.names.get(resource) {
-            (pointer.clone(), resource.to_owned())
+        let start = if resource == self.root_base {
+            ""
         } else {
-            return Err(Unresolved::Foreign);
+            self.names.get(resource).ok_or(Unresolved::Foreign)?
         };
         let fragment = uri::percent_decode(fragment);
         if fragment.is_empty() || fragment == "/" {
-            return self.walk(&start, "", start_base);
+            return self.walk(start);
         }
         if fragment.starts_with('/') {
-            return self.walk(&start, &fragment, start_base);
+            return self.walk(&format!("{start}{fragment}"));
         }
         match self.names.get(&format!("{resource}#{fragment}")) {
-            Some(pointer) => self.walk("", pointer, self.root_base.clone()),
+            Some(pointer) => self.walk(pointer),
             None => Err(Unresolved::Nothing),
         }
     }
 
-    fn walk(&self, start: &str, path: &str, mut base: String) -> Result<Place<'d>, Unresolved> {
+    /// The place at a pointer from the document's root, with the base that holds around it.
+    fn walk(&self, path: &str) -> Result<Place<'d>, Unresolved> {
+        let mut base = self.root_base.clone();
         let mut schema = self.root;
         let mut pointer = String::new();
-        for segment in pointer::segments(start) {
-            schema = pointer::child(schema, &segment).ok_or(Unresolved::Nothing)?;
-            pointer::push(&mut pointer, &segment);
-        }
         for segment in pointer::segments(path) {
             if let (false, Some(id)) = (pointer.is_empty(), id(schema)) {
                 base = uri::without_fragment(&uri::resolve(&base, id)).to_owned();
@@ -148,6 +171,9 @@ impl<'d> Document<'d> {
         for keyword in ["$anchor", "$dynamicAnchor"] {
             if let Some(Value::String(anchor)) = keywords.get(keyword) {
                 self.name(format!("{base}#{anchor}"), &pointer);
+                if keyword == "$dynamicAnchor" {
+                    self.dynamic.entry(anchor.clone()).or_default().push(base.clone());
+                }
             }
         }
         for (keyword, value) in keywords {

@@ -1,15 +1,18 @@
 //! How the validator crate is set up, the same everywhere.
 
-use jsonschema::{Draft, PatternOptions, ValidationOptions};
+use std::sync::Arc;
 
+use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, ValidationOptions};
+use serde_json::Value;
+
+use crate::budget::Budget;
 use crate::formats::Format;
+use crate::pattern::Pattern;
+use crate::plan::Plan;
 
-/// Steps a pattern with look-around or back-references may take on one string. The crate's own default is ten times
-/// this, which lets one hostile string hold a core for most of a second.
-const BACKTRACK_LIMIT: usize = 100_000;
-
-/// Draft 2020-12, formats asserted, nothing fetched.
-pub(crate) fn options() -> ValidationOptions<'static> {
+/// Draft 2020-12, formats asserted, nothing fetched, and patterns matched by the plan's own matcher.
+pub(crate) fn options(plan: Option<&Arc<Plan>>) -> ValidationOptions<'static> {
+    let plan = plan.cloned();
     jsonschema::options()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
@@ -17,5 +20,33 @@ pub(crate) fn options() -> ValidationOptions<'static> {
             let known = name.as_str().and_then(Format::find);
             Ok(Box::new(known.unwrap_or(Format::Hint)))
         })
-        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+        .with_keyword("pattern", move |_, source, _| {
+            let known =
+                plan.as_ref().zip(source.as_str()).and_then(|(plan, source)| plan.patterns.find(source));
+            match known {
+                Some(pattern) => Ok(Box::new(MatchesPattern(pattern))),
+                None => Err(ValidationError::custom("the pattern is not part of the plan")),
+            }
+        })
+        .with_pattern_options(PatternOptions::regex())
+}
+
+struct MatchesPattern(Arc<Pattern>);
+
+impl MatchesPattern {
+    fn admits(&self, value: &Value) -> bool {
+        // The crate judges only where the worst case is known to be small, so there is no budget to run out of.
+        let matched = |text| self.0.is_match(text, &mut Budget::new(u64::MAX)).unwrap_or_default();
+        value.as_str().is_none_or(matched)
+    }
+}
+
+impl<'i> Keyword<'i> for MatchesPattern {
+    fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
+        if self.admits(value) { Ok(()) } else { Err(ValidationError::custom("the pattern does not match")) }
+    }
+
+    fn is_valid(&self, value: &'i Value) -> bool {
+        self.admits(value)
+    }
 }

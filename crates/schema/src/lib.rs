@@ -2,6 +2,7 @@
 //!
 //! The compiler judges schemas with it and the runtime judges arguments with it, so that the two agree to the letter.
 
+mod budget;
 mod cycles;
 mod defaults;
 mod document;
@@ -20,6 +21,7 @@ mod suggest;
 mod types;
 mod uri;
 
+pub use budget::MAX_STEPS;
 pub use explain::Violation;
 pub use lint::{Fault, Rule, Severity, lint};
-pub use schema::{Schema, Uncompilable};
+pub use schema::{Judgement, Schema, Uncompilable};

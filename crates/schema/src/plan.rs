@@ -1,16 +1,25 @@
-//! A schema taken apart once, so that filling defaults and listing errors need not read JSON again.
-//!
-//! The verdict itself is the validator crate's; nothing here decides it.
+//! A schema taken apart once, so that judging a value, filling defaults and listing errors need not read JSON again.
+
+mod cost;
+mod leaf;
+mod scope;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::OnceLock;
+use std::sync::Arc;
 
-use jsonschema::Validator;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::document::{self, Document, Place};
+use crate::document::{self, Document, Place, Unresolved};
+use crate::pattern::{Pattern, PatternSet};
+use crate::pointer;
+use crate::schema::Uncompilable;
 use crate::types::{self, Type};
-use crate::{engine, pointer};
+pub(crate) use cost::weight;
+pub(crate) use leaf::{Leaf, size};
+use scope::{ScopeId, Scopes};
+
+/// Schemas that a plan may have. Dynamic references can lead to one schema in many ways, each of which counts.
+const MAX_NODES: usize = 200_000;
 
 /// A node's number. The root is 0.
 pub(crate) type NodeId = usize;
@@ -21,8 +30,9 @@ pub(crate) struct Plan {
     pub(crate) nodes: Vec<Node>,
     /// Whether some schema leads back to itself, through parts of the value.
     pub(crate) is_recursive: bool,
-    /// Whether the error list must know which members and items were judged.
+    /// Whether some schema asks which members and items others have judged.
     pub(crate) tracks_evaluated: bool,
+    pub(crate) patterns: PatternSet,
 }
 
 /// One schema.
@@ -38,7 +48,7 @@ pub(crate) enum Node {
 pub(crate) struct Rules {
     pub(crate) types: Vec<Type>,
     pub(crate) leaves: Vec<Leaf>,
-    pub(crate) reference: Option<Reference>,
+    pub(crate) references: Vec<Reference>,
     pub(crate) not: Option<NodeId>,
     pub(crate) any_of: Vec<NodeId>,
     pub(crate) one_of: Vec<NodeId>,
@@ -55,31 +65,8 @@ pub(crate) struct Rules {
     pub(crate) defaults: Vec<(String, Value)>,
     pub(crate) properties: Vec<(String, NodeId)>,
     pub(crate) declared: HashSet<String>,
-    pub(crate) pattern_properties: Vec<(Leaf, NodeId)>,
+    pub(crate) pattern_properties: Vec<(Arc<Pattern>, NodeId)>,
     pub(crate) unevaluated_properties: Option<NodeId>,
-}
-
-/// A keyword that looks at the value and at no other schema. The validator crate judges it, so that the error list
-/// cannot disagree with the verdict.
-#[derive(Debug)]
-pub(crate) struct Leaf {
-    pub(crate) keyword: String,
-    pub(crate) limit: Value,
-    judge: OnceLock<Option<Validator>>,
-}
-
-impl Leaf {
-    fn new(keyword: &str, limit: &Value) -> Self {
-        Self { keyword: keyword.to_owned(), limit: limit.clone(), judge: OnceLock::new() }
-    }
-
-    pub(crate) fn admits(&self, value: &Value) -> bool {
-        let judge = self.judge.get_or_init(|| {
-            let keyword = &self.keyword;
-            engine::options().build(&json!({ keyword: self.limit })).ok()
-        });
-        judge.as_ref().is_none_or(|judge| judge.is_valid(value))
-    }
 }
 
 /// `$ref` or `$dynamicRef`.
@@ -124,20 +111,60 @@ pub(crate) enum Demand {
 
 impl Plan {
     /// Reads a document whose references are known not to be endless.
-    pub(crate) fn new(document: &Document<'_>) -> Self {
-        let mut builder =
-            Builder { document, ids: HashMap::new(), waiting: VecDeque::new(), is_recursive: false };
-        builder.id(document.root());
+    pub(crate) fn new(document: &Document<'_>) -> Result<Self, Uncompilable> {
+        let mut builder = Builder {
+            document,
+            scopes: Scopes::new(document),
+            ids: HashMap::new(),
+            waiting: VecDeque::new(),
+            patterns: PatternSet::default(),
+            is_recursive: false,
+            fault: None,
+        };
+        builder.id(document.root(), ScopeId::default());
         let mut nodes = Vec::new();
-        while let Some(place) = builder.waiting.pop_front() {
-            let node = builder.node(&place);
+        while let Some((place, scope)) = builder.waiting.pop_front() {
+            let node = builder.node(&place, scope);
             nodes.push(node);
+            if let Some(fault) = builder.fault {
+                return Err(fault);
+            }
         }
         let tracks_evaluated = nodes.iter().any(|node| match node {
             Node::Rules(rules) => rules.unevaluated_items.is_some() || rules.unevaluated_properties.is_some(),
             _ => false,
         });
-        Self { nodes, is_recursive: builder.is_recursive, tracks_evaluated }
+        let (is_recursive, patterns) = (builder.is_recursive, builder.patterns);
+        Ok(Self { nodes, is_recursive, tracks_evaluated, patterns })
+    }
+}
+
+impl Rules {
+    /// The schemas that this one leads to, one entry for each way.
+    pub(crate) fn children(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let conditional = self.condition.iter().flat_map(|condition| {
+            [Some(condition.test), condition.then, condition.otherwise].into_iter().flatten()
+        });
+        let dependent = self.dependencies.iter().filter_map(|dependency| match dependency.demand {
+            Demand::Schema(node) => Some(node),
+            Demand::Members(_) => None,
+        });
+        let single = [self.not, self.items, self.unevaluated_items, self.additional_properties];
+        let single = single.into_iter().chain([self.unevaluated_properties, self.property_names]).flatten();
+        let lists =
+            [&self.any_of, &self.one_of, &self.all_of, &self.prefix_items].into_iter().flatten().copied();
+        let named = self.properties.iter().map(|(_, node)| *node);
+        let matched = self.pattern_properties.iter().map(|(_, node)| *node);
+        let referred = self.references.iter().map(|reference| reference.target);
+        let contained = self.contains.iter().map(|contains| contains.item);
+        single
+            .chain(lists)
+            .chain(named)
+            .chain(matched)
+            .chain(referred)
+            .chain(contained)
+            .chain(conditional)
+            .chain(dependent)
     }
 }
 
@@ -163,40 +190,53 @@ const LEAVES: [&str; 16] = [
 
 struct Builder<'b, 'd> {
     document: &'b Document<'d>,
-    ids: HashMap<String, NodeId>,
-    waiting: VecDeque<Place<'d>>,
+    scopes: Scopes<'b>,
+    ids: HashMap<(String, ScopeId), NodeId>,
+    waiting: VecDeque<(Place<'d>, ScopeId)>,
+    patterns: PatternSet,
     is_recursive: bool,
+    /// The first thing that cannot be judged.
+    fault: Option<Uncompilable>,
 }
 
 impl<'d> Builder<'_, 'd> {
     /// Numbers are given in the order in which nodes are built.
-    fn id(&mut self, place: Place<'d>) -> NodeId {
-        if let Some(id) = self.ids.get(&place.pointer) {
+    fn id(&mut self, place: Place<'d>, scope: ScopeId) -> NodeId {
+        let key = (place.pointer.clone(), scope);
+        if let Some(id) = self.ids.get(&key) {
             return *id;
         }
         let id = self.ids.len();
-        self.ids.insert(place.pointer.clone(), id);
-        self.waiting.push_back(place);
+        if id >= MAX_NODES {
+            self.fail(&place.pointer, "the schema is too large once its references are followed");
+        }
+        self.ids.insert(key, id);
+        self.waiting.push_back((place, scope));
         id
     }
 
-    fn node(&mut self, place: &Place<'d>) -> Node {
+    fn fail(&mut self, pointer: &str, reason: impl ToString) {
+        self.fault.get_or_insert_with(|| Uncompilable::at(pointer, &reason.to_string()));
+    }
+
+    fn node(&mut self, place: &Place<'d>, scope: ScopeId) -> Node {
         match place.schema {
             Value::Bool(false) => Node::Refuse,
-            Value::Object(schema) if !schema.is_empty() => Node::Rules(Box::new(self.rules(schema, place))),
+            Value::Object(schema) if !schema.is_empty() => {
+                Node::Rules(Box::new(self.rules(schema, place, scope)))
+            }
             _ => Node::Accept,
         }
     }
 
-    fn rules(&mut self, schema: &'d Map<String, Value>, place: &Place<'d>) -> Rules {
-        let inner_base =
-            if place.pointer.is_empty() { None } else { document::inner_base(schema, &place.base) };
-        let here =
-            Inside { schema, pointer: &place.pointer, base: inner_base.as_deref().unwrap_or(&place.base) };
+    fn rules(&mut self, schema: &'d Map<String, Value>, place: &Place<'d>, scope: ScopeId) -> Rules {
+        let base = place.inner_base();
+        let scope = self.scopes.enter(scope, &base);
+        let here = Inside { schema, pointer: &place.pointer, base: &base, scope };
         Rules {
             types: types::declared(schema),
-            leaves: LEAVES.iter().filter_map(|name| Some(Leaf::new(name, schema.get(*name)?))).collect(),
-            reference: self.reference(&here),
+            leaves: self.leaves(&here),
+            references: self.references(&here),
             not: self.one(&here, "not"),
             any_of: self.list(&here, "anyOf"),
             one_of: self.list(&here, "oneOf"),
@@ -217,18 +257,48 @@ impl<'d> Builder<'_, 'd> {
                 .and_then(Value::as_object)
                 .map(|properties| properties.keys().cloned().collect())
                 .unwrap_or_default(),
-            pattern_properties: self
-                .map(&here, "patternProperties")
-                .into_iter()
-                .map(|(pattern, node)| (Leaf::new("pattern", &Value::String(pattern)), node))
-                .collect(),
+            pattern_properties: self.pattern_properties(&here),
             unevaluated_properties: self.one(&here, "unevaluatedProperties"),
         }
     }
 
+    fn leaves(&mut self, here: &Inside<'_, 'd>) -> Vec<Leaf> {
+        let present = LEAVES.iter().filter_map(|keyword| Some((*keyword, here.schema.get(*keyword)?)));
+        present
+            .filter_map(|(keyword, limit)| match (keyword, limit) {
+                ("pattern", Value::String(source)) => {
+                    let place = pointer::join(here.pointer, keyword);
+                    self.pattern(source, &place).map(|pattern| Leaf::pattern(source, pattern))
+                }
+                _ => Some(Leaf::new(keyword, limit)),
+            })
+            .collect()
+    }
+
+    fn pattern(&mut self, source: &str, place: &str) -> Option<Arc<Pattern>> {
+        match self.patterns.compile(source) {
+            Ok(pattern) => Some(pattern),
+            Err(fault) => {
+                self.fail(place, fault);
+                None
+            }
+        }
+    }
+
+    fn pattern_properties(&mut self, here: &Inside<'_, 'd>) -> Vec<(Arc<Pattern>, NodeId)> {
+        let place = pointer::join(here.pointer, "patternProperties");
+        let sources = self.map(here, "patternProperties").into_iter();
+        sources
+            .filter_map(|(source, node)| {
+                let pattern = self.pattern(&source, &pointer::join(&place, &source))?;
+                Some((pattern, node))
+            })
+            .collect()
+    }
+
     fn one(&mut self, here: &Inside<'_, 'd>, keyword: &str) -> Option<NodeId> {
         let schema = here.schema.get(keyword)?;
-        Some(self.id(here.place(pointer::join(here.pointer, keyword), schema)))
+        Some(self.id(here.place(pointer::join(here.pointer, keyword), schema), here.scope))
     }
 
     fn list(&mut self, here: &Inside<'_, 'd>, keyword: &str) -> Vec<NodeId> {
@@ -236,7 +306,9 @@ impl<'d> Builder<'_, 'd> {
         let start = pointer::join(here.pointer, keyword);
         let places = schemas.iter().enumerate();
         places
-            .map(|(index, schema)| self.id(here.place(pointer::join(&start, &index.to_string()), schema)))
+            .map(|(index, schema)| {
+                self.id(here.place(pointer::join(&start, &index.to_string()), schema), here.scope)
+            })
             .collect()
     }
 
@@ -245,17 +317,48 @@ impl<'d> Builder<'_, 'd> {
         let start = pointer::join(here.pointer, keyword);
         schemas
             .iter()
-            .map(|(name, schema)| (name.clone(), self.id(here.place(pointer::join(&start, name), schema))))
+            .map(|(name, schema)| {
+                (name.clone(), self.id(here.place(pointer::join(&start, name), schema), here.scope))
+            })
             .collect()
     }
 
-    fn reference(&mut self, here: &Inside<'_, 'd>) -> Option<Reference> {
-        let keyword =
-            ["$ref", "$dynamicRef"].into_iter().find(|keyword| here.schema.contains_key(*keyword))?;
-        let target = self.document.resolve(here.base, here.schema.get(keyword)?.as_str()?).ok()?;
+    fn references(&mut self, here: &Inside<'_, 'd>) -> Vec<Reference> {
+        let keywords = ["$ref", "$dynamicRef"].into_iter();
+        keywords
+            .filter_map(|keyword| {
+                let reference = here.schema.get(keyword)?.as_str()?;
+                match self.target(here, keyword, reference) {
+                    Ok(target) => Some(self.reference(target, here.scope)),
+                    Err(_) => {
+                        self.fail(&pointer::join(here.pointer, keyword), "the reference leads to no schema");
+                        None
+                    }
+                }
+            })
+            .collect()
+    }
+
+    fn target(&self, here: &Inside<'_, 'd>, keyword: &str, reference: &str) -> Result<Place<'d>, Unresolved> {
+        let target = self.document.resolve(here.base, reference)?;
+        let anchor = reference.split_once('#').map_or("", |(_, fragment)| fragment);
+        match self.scopes.provider(here.scope, anchor) {
+            Some(base) if keyword == "$dynamicRef" => {
+                // Only a reference that leads to a dynamic anchor as it stands is led elsewhere.
+                let plain = self.document.place(here.base, reference)?;
+                match plain.schema.get("$dynamicAnchor").and_then(Value::as_str) == Some(anchor) {
+                    true => self.document.resolve(base, &format!("#{anchor}")),
+                    false => Ok(target),
+                }
+            }
+            _ => Ok(target),
+        }
+    }
+
+    fn reference(&mut self, target: Place<'d>, scope: ScopeId) -> Reference {
         let is_standalone = target.pointer.is_empty() || document::mentions_reference(target.schema);
         self.is_recursive |= is_standalone;
-        Some(Reference { target: self.id(target), is_standalone })
+        Reference { target: self.id(target, scope), is_standalone }
     }
 
     fn condition(&mut self, here: &Inside<'_, 'd>) -> Option<Condition> {
@@ -277,7 +380,9 @@ impl<'d> Builder<'_, 'd> {
             for (member, demand) in members {
                 let demand = match demand {
                     Value::Array(_) => Demand::Members(strings(Some(demand))),
-                    schema => Demand::Schema(self.id(here.place(pointer::join(&start, member), schema))),
+                    schema => {
+                        Demand::Schema(self.id(here.place(pointer::join(&start, member), schema), here.scope))
+                    }
                 };
                 dependencies.push(Dependency { keyword, member: member.clone(), demand });
             }
@@ -291,6 +396,7 @@ struct Inside<'h, 'd> {
     schema: &'d Map<String, Value>,
     pointer: &'h str,
     base: &'h str,
+    scope: ScopeId,
 }
 
 impl<'d> Inside<'_, 'd> {

@@ -2,10 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{keywords, pattern};
+use crate::keywords;
 
-/// A copy in which `nullable` is spelt out in `type`, patterns are in words that the engine knows, and `$schema` is gone:
-/// every schema is read as draft 2020-12.
+/// A copy in which `nullable` is spelt out in `type`, and `$schema` is gone: every schema is read as draft 2020-12.
 pub(crate) fn prepared(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => Value::Object(object(members)),
@@ -31,14 +30,7 @@ fn keyword_value(keyword: &str, value: &Value) -> Value {
         (Some((Shape::One, _)), schema) => prepared(schema),
         (Some((Shape::List, _)), Value::Array(items)) => items.iter().map(prepared).collect(),
         (Some((Shape::Map, _)), Value::Object(members)) => {
-            let is_pattern = keyword == "patternProperties";
-            let key = |name: &String| {
-                if is_pattern { pattern::translated(name).into_owned() } else { name.clone() }
-            };
-            members.iter().map(|(name, schema)| (key(name), prepared(schema))).collect()
-        }
-        (None, Value::String(text)) if keyword == "pattern" => {
-            Value::String(pattern::translated(text).into_owned())
+            members.iter().map(|(name, schema)| (name.clone(), prepared(schema))).collect()
         }
         _ => value.clone(),
     }

@@ -1,19 +1,45 @@
 //! A compiled schema.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
+use crate::budget::{Budget, Exhausted, MAX_STEPS};
 use crate::defaults::Defaults;
 use crate::document::{self, Document};
 use crate::explain::{self, Violation};
-use crate::plan::Plan;
-use crate::{cycles, engine, pattern, prepare};
+use crate::plan::{self, Plan};
+use crate::{cycles, engine, prepare};
+
+/// Steps that the validator crate, which counts none, may take at its worst.
+const MAX_QUICK_STEPS: u64 = 2_000_000;
 
 /// A schema that is ready to judge values.
 #[derive(Debug)]
 pub struct Schema {
-    validator: jsonschema::Validator,
-    plan: Plan,
+    plan: Arc<Plan>,
     defaults: Defaults,
+    quick: Option<Quick>,
+}
+
+/// The validator crate, for schemas whose cost can be told beforehand. It forgets what it has found out about a part of
+/// a value, so that others could keep it busy for years.
+#[derive(Debug)]
+struct Quick {
+    validator: jsonschema::Validator,
+    /// Steps for each unit of a value's size.
+    weight: u64,
+}
+
+/// What judging arguments has brought.
+#[derive(Debug)]
+pub struct Judgement {
+    /// The pointers of the defaults that were filled in.
+    pub filled: Vec<String>,
+    /// Everything that is wrong; nothing if the arguments are accepted.
+    pub violations: Vec<Violation>,
+    /// The work it took, in steps.
+    pub steps: u64,
 }
 
 /// Why a schema cannot be compiled at all.
@@ -34,89 +60,144 @@ impl Schema {
         if !document::is_shallow(source) {
             return Err(Uncompilable::at("", "the schema is nested too deeply"));
         }
-        if let Some(pointer) = pattern::first_too_nested(source, "") {
-            return Err(Uncompilable::at(&pointer, "the pattern is nested too deeply"));
-        }
         let source = prepare::prepared(source);
+        jsonschema::draft202012::meta::validate(&source).map_err(|error| unreadable(&error))?;
         let document = Document::new(&source);
         if let Some(pointer) = cycles::endless(&document).first() {
             return Err(Uncompilable::at(pointer, "the reference leads back to itself for the same value"));
         }
-        let validator = engine::options()
-            .build(&source)
-            .map_err(|error| Uncompilable { pointer: place(&error), reason: error.to_string() })?;
-        let plan = Plan::new(&document);
+        let plan = Arc::new(Plan::new(&document)?);
         let defaults = Defaults::new(&plan);
-        Ok(Self { validator, plan, defaults })
+        let quick = match plan::weight(&plan).filter(|weight| *weight <= MAX_QUICK_STEPS) {
+            Some(weight) => {
+                let validator = engine::options(Some(&plan)).build(&source);
+                Some(Quick { validator: validator.map_err(|error| unreadable(&error))?, weight })
+            }
+            None => None,
+        };
+        Ok(Self { plan, defaults, quick })
     }
 
-    /// Whether the value is accepted as it stands.
+    /// Whether the value is accepted as it stands. One that is too complex to tell is not.
     pub fn accepts(&self, value: &Value) -> bool {
-        self.is_walkable(value) && self.validator.is_valid(value)
+        self.verdict(value, &mut Budget::new(MAX_STEPS)) == Ok(true)
     }
 
     /// Inserts the defaults of absent properties and returns the JSON pointers of what was inserted. Nothing is
-    /// coerced and nothing removed.
+    /// coerced and nothing removed. A value that is too complex is filled in part.
     pub fn fill_defaults(&self, value: &mut Value) -> Vec<String> {
-        if self.defaults.is_empty() || !self.is_walkable(value) {
-            return Vec::new();
-        }
-        self.defaults.fill(&self.plan, value)
+        self.fill(value, &mut Budget::new(MAX_STEPS)).unwrap_or_default()
     }
 
     /// Everything that is wrong with the value as it stands, up to a thousand entries.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
-        if !self.is_walkable(value) {
-            return vec![too_deep()];
-        }
-        if self.validator.is_valid(value) {
-            return Vec::new();
-        }
-        let found = explain::violations(&self.plan, value);
-        if found.is_empty() { self.plain_violations(value) } else { found }
+        self.violations_within(value, &mut Budget::new(MAX_STEPS))
     }
 
     /// Fills defaults into a call's arguments and judges the result: the pointers that were filled, or everything that
     /// is wrong. What was filled stays in either case.
     pub fn admit(&self, arguments: &mut Value) -> Result<Vec<String>, Vec<Violation>> {
-        let filled = self.fill_defaults(arguments);
-        if self.accepts(arguments) { Ok(filled) } else { Err(self.violations(arguments)) }
+        let Judgement { filled, violations, .. } = self.judge(arguments);
+        if violations.is_empty() { Ok(filled) } else { Err(violations) }
+    }
+
+    /// The same, with the work that it took. It never takes more than [`MAX_STEPS`](crate::MAX_STEPS); arguments that
+    /// would are refused.
+    pub fn judge(&self, arguments: &mut Value) -> Judgement {
+        let mut budget = Budget::new(MAX_STEPS);
+        let (filled, violations) = match self.fill(arguments, &mut budget) {
+            Ok(filled) => (filled, self.violations_within(arguments, &mut budget)),
+            Err(Exhausted) => (Vec::new(), vec![too_complex()]),
+        };
+        Judgement { filled, violations, steps: budget.spent() }
+    }
+
+    /// Whether judging the value is a matter of microseconds, however it is made. Other values are judged within
+    /// [`MAX_STEPS`](crate::MAX_STEPS), which is long enough to keep them off a thread that others wait for.
+    pub fn is_quick(&self, value: &Value) -> bool {
+        const MAX_INLINE_STEPS: u64 = 100_000;
+        self.quick.as_ref().is_some_and(|quick| quick.steps(value, MAX_INLINE_STEPS).is_some())
+            && (self.defaults.is_empty() || plan::size(value, MAX_INLINE_STEPS) <= MAX_INLINE_STEPS / 100)
+    }
+
+    fn verdict(&self, value: &Value, budget: &mut Budget) -> Result<bool, Exhausted> {
+        if !self.is_walkable(value) {
+            return Ok(false);
+        }
+        match self.quick(value, budget) {
+            Some(verdict) => Ok(verdict),
+            None => explain::is_valid(&self.plan, 0, value, budget),
+        }
+    }
+
+    /// The validator crate's verdict, if it can be had within its limit.
+    fn quick(&self, value: &Value, budget: &mut Budget) -> Option<bool> {
+        let quick = self.quick.as_ref()?;
+        let steps = quick.steps(value, MAX_QUICK_STEPS)?;
+        budget.spend_spare(steps).then(|| quick.validator.is_valid(value))
+    }
+
+    fn violations_within(&self, value: &Value, budget: &mut Budget) -> Vec<Violation> {
+        if !self.is_walkable(value) {
+            return vec![too_deep()];
+        }
+        let verdict = self.quick(value, budget);
+        if verdict == Some(true) {
+            return Vec::new();
+        }
+        match explain::violations(&self.plan, value, budget) {
+            Err(Exhausted) => vec![too_complex()],
+            // Should the two ever differ, the stricter one counts.
+            Ok(found) if found.is_empty() && verdict == Some(false) => vec![refused()],
+            Ok(found) => found,
+        }
+    }
+
+    fn fill(&self, value: &mut Value, budget: &mut Budget) -> Result<Vec<String>, Exhausted> {
+        if self.defaults.is_empty() || !self.is_walkable(value) {
+            return Ok(Vec::new());
+        }
+        self.defaults.fill(&self.plan, value, budget)
     }
 
     /// A recursive schema follows the value as deep as it goes, so the value must have a bottom within reach.
     fn is_walkable(&self, value: &Value) -> bool {
         !self.plan.is_recursive || document::is_shallow(value)
     }
+}
 
-    /// The validator crate's own list, for the rare schema that the plan reads more leniently (a `$dynamicRef` across
-    /// embedded resources).
-    fn plain_violations(&self, value: &Value) -> Vec<Violation> {
-        let errors = self.validator.iter_errors(value);
-        errors
-            .map(|error| Violation {
-                path: error.instance_path().to_string(),
-                keyword: error.kind().keyword().to_owned(),
-                message: error.masked().to_string(),
-            })
-            .collect()
+impl Quick {
+    /// The steps that judging the value takes at most, if they are within the limit.
+    fn steps(&self, value: &Value, limit: u64) -> Option<u64> {
+        let most = limit / self.weight.max(1);
+        let size = plan::size(value, most);
+        (size <= most).then(|| size * self.weight)
     }
 }
 
 impl Uncompilable {
-    fn at(pointer: &str, reason: &str) -> Self {
+    pub(crate) fn at(pointer: &str, reason: &str) -> Self {
         Self { pointer: pointer.to_owned(), reason: reason.to_owned() }
     }
 }
 
 /// An error of the meta-schema tells the place in the schema as that of the value it judged.
-fn place(error: &jsonschema::ValidationError<'_>) -> String {
-    error.instance_path().to_string()
+fn unreadable(error: &jsonschema::ValidationError<'_>) -> Uncompilable {
+    Uncompilable { pointer: error.instance_path().to_string(), reason: error.to_string() }
 }
 
 fn too_deep() -> Violation {
-    Violation {
-        path: String::new(),
-        keyword: "$ref".to_owned(),
-        message: "the arguments are nested too deeply".to_owned(),
-    }
+    whole("$ref", "the arguments are nested too deeply")
+}
+
+fn too_complex() -> Violation {
+    whole("$comment", "the arguments are too large or too complex to check; send fewer or shorter values")
+}
+
+fn refused() -> Violation {
+    whole("false schema", "the arguments do not have the form that the tool takes")
+}
+
+fn whole(keyword: &str, message: &str) -> Violation {
+    Violation { path: String::new(), keyword: keyword.to_owned(), message: message.to_owned() }
 }

@@ -14,6 +14,11 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>)
         .map(|(_, candidate)| candidate)
 }
 
+/// The steps that looking for the nearest candidate takes.
+pub(crate) fn steps<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> u64 {
+    candidates.map(|candidate| 1 + (word.len().min(64) * candidate.len().min(64)) as u64 / 4).sum()
+}
+
 fn similarity(word: &str, candidate: &str) -> f64 {
     let word = plain(word);
     let candidate = plain(candidate);

@@ -1,77 +1,140 @@
-//! Errors of objects.
+//! Objects.
 
 use serde_json::{Map, Value};
 
-use super::seen::Seen;
-use super::{Judging, is_valid, messages};
+use super::{Judged, Judging, messages};
+use crate::budget::Exhausted;
 use crate::plan::{Demand, Dependency, Node, NodeId, Rules};
 use crate::suggest;
 
-impl<'p> Judging<'p> {
+impl<'p, 'v> Judging<'p, 'v, '_> {
     pub(super) fn objects(
         &mut self,
         rules: &'p Rules,
-        value: &Value,
-        members: &Map<String, Value>,
-        seen: &mut Seen,
-    ) {
+        value: &'v Value,
+        members: &'v Map<String, Value>,
+        judged: &mut Judged<'v>,
+    ) -> Result<(), Exhausted> {
+        self.budget.spend(rules.required.len() as u64)?;
         for name in rules.required.iter().filter(|name| !members.contains_key(*name)) {
-            self.report("required", |path| messages::required(path, name));
+            judged.is_valid = false;
+            self.report("required", |path| messages::required(path, name))?;
         }
         if let Some(node) = rules.property_names {
-            self.property_names(node, members);
+            self.property_names(node, members, judged)?;
         }
-        self.known_members(rules, members, seen);
+        if self.is_settled(judged) {
+            return Ok(());
+        }
+        self.known_members(rules, members, judged)?;
+        self.budget.spend(rules.dependencies.len() as u64)?;
         for dependency in &rules.dependencies {
             if members.contains_key(&dependency.member) {
-                self.dependency(dependency, value, members, seen);
+                self.dependency(dependency, value, members, judged)?;
             }
         }
         if let Some(node) = rules.unevaluated_properties {
-            let rest = members.iter().filter(|(name, _)| !seen.has_member(name));
+            self.budget.spend(members.len() as u64)?;
+            let rest = members.iter().filter(|(name, _)| !judged.seen.has_member(name));
             for (name, member) in rest.collect::<Vec<_>>() {
-                self.undeclared("unevaluatedProperties", node, rules, (name, member), members);
+                self.undeclared("unevaluatedProperties", node, rules, (name, member), members, judged)?;
             }
-            seen.every_member();
+            judged.seen.every_member();
         }
+        Ok(())
     }
 
-    fn property_names(&mut self, node: NodeId, members: &Map<String, Value>) {
+    fn property_names(
+        &mut self,
+        node: NodeId,
+        members: &'v Map<String, Value>,
+        judged: &mut Judged<'v>,
+    ) -> Result<(), Exhausted> {
         for name in members.keys() {
-            let before = self.count;
-            self.node(node, &Value::String(name.clone()));
-            if self.count > before {
-                self.report("propertyNames", |path| messages::member_name(path, name));
+            if self.is_settled(judged) {
+                break;
+            }
+            self.budget.spend(1 + name.len() as u64 / 16)?;
+            if !self.name_is_valid(node, &Value::String(name.clone()))? {
+                judged.is_valid = false;
+                self.report("propertyNames", |path| messages::member_name(path, name))?;
             }
         }
+        Ok(())
     }
 
-    fn known_members(&mut self, rules: &'p Rules, members: &Map<String, Value>, seen: &mut Seen) {
+    /// Judges a name as a value. It is none of the value's parts, so what is known about those says nothing about it.
+    fn name_is_valid(&mut self, node: NodeId, name: &Value) -> Result<bool, Exhausted> {
+        let mut inner = Judging::new(self.plan, &mut *self.budget);
+        inner.depth = self.depth;
+        inner.tells = self.tells;
+        inner.path = std::mem::take(&mut self.path);
+        inner.found = std::mem::take(&mut self.found);
+        inner.found_bytes = self.found_bytes;
+        let outcome = inner.node(node, name);
+        (self.path, self.found, self.found_bytes) = (inner.path, inner.found, inner.found_bytes);
+        outcome.map(|outcome| outcome.is_valid)
+    }
+
+    fn known_members(
+        &mut self,
+        rules: &'p Rules,
+        members: &'v Map<String, Value>,
+        judged: &mut Judged<'v>,
+    ) -> Result<(), Exhausted> {
         let tracks = self.plan.tracks_evaluated;
         if let Some(node) = rules.additional_properties {
-            for (name, member) in members.iter().filter(|(name, _)| is_additional(rules, name)) {
-                self.undeclared("additionalProperties", node, rules, (name, member), members);
+            for (name, member) in members {
+                if self.is_settled(judged) {
+                    return Ok(());
+                }
+                if self.is_additional(rules, name)? {
+                    self.undeclared("additionalProperties", node, rules, (name, member), members, judged)?;
+                }
             }
-            seen.every_member();
+            judged.seen.every_member();
         }
+        self.budget.spend(rules.properties.len() as u64)?;
         for (name, node) in &rules.properties {
-            if let Some(member) = members.get(name) {
-                self.part(*node, name, member);
+            if self.is_settled(judged) {
+                return Ok(());
+            }
+            if let Some((name, member)) = members.get_key_value(name) {
+                judged.is_valid &= self.part(*node, name, member)?;
                 if tracks {
-                    seen.member(name);
+                    judged.seen.member(name);
                 }
             }
         }
         for (pattern, node) in &rules.pattern_properties {
             for (name, member) in members {
-                if pattern.admits(&Value::String(name.clone())) {
-                    self.part(*node, name, member);
+                if self.is_settled(judged) {
+                    return Ok(());
+                }
+                self.budget.spend(1)?;
+                if pattern.is_match(name, self.budget)? {
+                    judged.is_valid &= self.part(*node, name, member)?;
                     if tracks {
-                        seen.member(name);
+                        judged.seen.member(name);
                     }
                 }
             }
         }
+        Ok(())
+    }
+
+    fn is_additional(&mut self, rules: &Rules, name: &str) -> Result<bool, Exhausted> {
+        self.budget.spend(1)?;
+        if rules.declared.contains(name) {
+            return Ok(false);
+        }
+        for (pattern, _) in &rules.pattern_properties {
+            self.budget.spend(1)?;
+            if pattern.is_match(name, self.budget)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn undeclared(
@@ -79,72 +142,87 @@ impl<'p> Judging<'p> {
         keyword: &str,
         node: NodeId,
         rules: &'p Rules,
-        (name, member): (&str, &Value),
-        members: &Map<String, Value>,
-    ) {
-        if matches!(self.plan.nodes[node], Node::Refuse) {
-            let meant = match self.suggestions_left {
-                0 => None,
-                _ => self.meant(rules, name, member, members),
-            };
-            self.suggestions_left = self.suggestions_left.saturating_sub(1);
-            self.report(keyword, |path| messages::unknown_member(path, name, meant, &rules.properties));
-        } else {
-            self.part(node, name, member);
+        (name, member): (&'v str, &'v Value),
+        members: &'v Map<String, Value>,
+        judged: &mut Judged<'v>,
+    ) -> Result<(), Exhausted> {
+        if !matches!(self.plan.nodes[node], Node::Refuse) {
+            judged.is_valid &= self.part(node, name, member)?;
+            return Ok(());
         }
+        judged.is_valid = false;
+        if !self.tells || self.is_full() {
+            return Ok(());
+        }
+        let meant = match self.suggestions_left {
+            0 => None,
+            _ => self.meant(rules, name, member, members)?,
+        };
+        self.suggestions_left = self.suggestions_left.saturating_sub(1);
+        self.report(keyword, |path| messages::unknown_member(path, name, meant, &rules.properties))
     }
 
     /// The declared member that an unknown one was probably meant for: one with a similar name, or else the only one
     /// still absent that would take the value.
     fn meant(
-        &self,
+        &mut self,
         rules: &'p Rules,
         name: &str,
-        member: &Value,
-        members: &Map<String, Value>,
-    ) -> Option<&'p str> {
-        let absent = || rules.properties.iter().filter(|(declared, _)| !members.contains_key(declared));
-        if let Some(near) = suggest::nearest(name, absent().map(|(declared, _)| declared.as_str())) {
-            return Some(near);
+        member: &'v Value,
+        members: &'v Map<String, Value>,
+    ) -> Result<Option<&'p str>, Exhausted> {
+        let absent: Vec<&'p (String, NodeId)> =
+            rules.properties.iter().filter(|(declared, _)| !members.contains_key(declared)).collect();
+        let names = || absent.iter().map(|(declared, _)| declared.as_str());
+        if !self.budget.spend_spare(rules.properties.len() as u64 + suggest::steps(name, names())) {
+            return Ok(None);
         }
-        if rules.properties.len() > 20 {
-            return None;
+        if let Some(near) = suggest::nearest(name, names()) {
+            return Ok(Some(near));
         }
-        let mut fitting = absent().filter(|(_, node)| is_valid(self.plan, *node, member));
-        match (fitting.next(), fitting.next()) {
-            (Some((only, _)), None) => Some(only),
-            _ => None,
+        if rules.properties.len() > MAX_TRIED {
+            return Ok(None);
         }
+        let mut fitting = None;
+        for (declared, node) in absent {
+            if self.verdict(*node, member)?.is_valid && fitting.replace(declared.as_str()).is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(fitting)
     }
 
     fn dependency(
         &mut self,
         dependency: &'p Dependency,
-        value: &Value,
-        members: &Map<String, Value>,
-        seen: &mut Seen,
-    ) {
+        value: &'v Value,
+        members: &'v Map<String, Value>,
+        judged: &mut Judged<'v>,
+    ) -> Result<(), Exhausted> {
         match &dependency.demand {
             Demand::Members(names) => {
+                self.budget.spend(names.len() as u64)?;
                 for name in names.iter().filter(|name| !members.contains_key(*name)) {
+                    judged.is_valid = false;
                     self.report(dependency.keyword, |path| {
                         messages::required_with(path, name, &dependency.member)
-                    });
+                    })?;
                 }
+                Ok(())
             }
             Demand::Schema(node) => {
-                if let Some(inner) = self.branch(*node, value) {
-                    seen.merge(inner);
+                let outcome = self.node(*node, value)?;
+                match outcome.is_valid {
+                    true => self.adopt(judged, outcome),
+                    false => {
+                        judged.is_valid = false;
+                        Ok(())
+                    }
                 }
             }
         }
     }
 }
 
-fn is_additional(rules: &Rules, name: &str) -> bool {
-    !rules.declared.contains(name)
-        && !rules
-            .pattern_properties
-            .iter()
-            .any(|(pattern, _)| pattern.admits(&Value::String(name.to_owned())))
-}
+/// Declared members that an unknown one's value is tried on.
+const MAX_TRIED: usize = 20;

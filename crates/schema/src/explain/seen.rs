@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 /// What was judged.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    members: HashSet<String>,
+pub(super) struct Seen<'v> {
+    members: HashSet<&'v str>,
     all_members: bool,
     items: HashSet<usize>,
     /// Everything before this index.
@@ -13,17 +13,22 @@ pub(super) struct Seen {
     all_items: bool,
 }
 
-impl Seen {
-    pub(super) fn merge(&mut self, other: Self) {
-        self.members.extend(other.members);
-        self.items.extend(other.items);
+impl<'v> Seen<'v> {
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.members.extend(&other.members);
+        self.items.extend(&other.items);
         self.all_members |= other.all_members;
         self.all_items |= other.all_items;
         self.prefix = self.prefix.max(other.prefix);
     }
 
-    pub(super) fn member(&mut self, name: &str) {
-        self.members.insert(name.to_owned());
+    /// How much there is to merge.
+    pub(super) fn len(&self) -> usize {
+        self.members.len() + self.items.len()
+    }
+
+    pub(super) fn member(&mut self, name: &'v str) {
+        self.members.insert(name);
     }
 
     pub(super) fn every_member(&mut self) {

@@ -73,8 +73,10 @@ pub enum Rule {
     IgnoredKeyword,
     /// An `enum` without values.
     EmptyEnum,
-    /// A pattern that is not an ECMAScript regular expression, or one that is too costly to run.
+    /// A pattern that is not an ECMAScript regular expression.
     BadPattern,
+    /// A pattern that could take a text any amount of time, or that is too large to run.
+    UnboundedPattern,
     /// A `$ref` to nothing.
     UnresolvedReference,
     /// A `$ref` that leaves the document.

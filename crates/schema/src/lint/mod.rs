@@ -13,7 +13,7 @@
 //! | `$recursiveRef`, `formatMinimum` and its kin | known | unknown keywords | not of draft 2020-12; our validator would silently ignore them |
 //! | keywords and required names such as `toString` or `constructor` | found on every JavaScript object, so accepted | judged as any other name | an accident of JavaScript |
 //! | `__proto__` among `properties` | skipped | judged as any other name | the same |
-//! | a pattern that is correct but that our engine cannot run within its limits | accepted | refused | it could not be asserted |
+//! | a pattern with a back-reference, or one that is very large | accepted | refused | the time it takes on a text has no bound that we could hold |
 //! | what the validator crate cannot read for reasons of its own, an `$id` that is no URI say, or a reference to nothing in a part that Ajv skips | accepted | refused | it would fail at the first call |
 //! | nesting beyond 128 levels, or more than 200 000 schemas once references are expanded | may overflow the stack | refused | bounded time and stack |
 

@@ -1,49 +1,28 @@
-//! Judges regular expressions, and remembers each verdict.
+//! Judges regular expressions.
 
-use std::collections::HashMap;
+use crate::budget::{Budget, MAX_STEPS};
+use crate::pattern::{PatternFault, PatternSet};
 
-use jsonschema::Validator;
-use serde_json::{Value, json};
-
-use crate::{engine, pattern};
-
-/// Compiled patterns by their source.
-#[derive(Default)]
+/// The patterns of a schema, and the work that trying them on declared names may take.
 pub(super) struct Patterns {
-    known: HashMap<String, Result<Validator, PatternFault>>,
+    known: PatternSet,
+    budget: Budget,
 }
 
-/// Why a pattern cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PatternFault {
-    /// Not an ECMAScript regular expression with the `u` flag.
-    Grammar(String),
-    /// Correct, but our engine cannot run it within its limits.
-    Costly,
+impl Default for Patterns {
+    fn default() -> Self {
+        Self { known: PatternSet::default(), budget: Budget::new(MAX_STEPS) }
+    }
 }
 
 impl Patterns {
     pub(super) fn judge(&mut self, pattern: &str) -> Option<PatternFault> {
-        self.compiled(pattern).as_ref().err().cloned()
+        self.known.compile(pattern).err()
     }
 
+    /// Whether the pattern is known to match. One that takes too long to tell is not.
     pub(super) fn matches(&mut self, pattern: &str, text: &str) -> bool {
-        self.compiled(pattern).as_ref().is_ok_and(|engine| engine.is_valid(&Value::String(text.to_owned())))
+        let compiled = self.known.compile(pattern);
+        compiled.is_ok_and(|pattern| pattern.is_match(text, &mut self.budget).unwrap_or_default())
     }
-
-    fn compiled(&mut self, pattern: &str) -> &Result<Validator, PatternFault> {
-        self.known.entry(pattern.to_owned()).or_insert_with(|| compile(pattern))
-    }
-}
-
-fn compile(pattern: &str) -> Result<Validator, PatternFault> {
-    if pattern::is_too_nested(pattern) {
-        return Err(PatternFault::Costly);
-    }
-    if let Some(reason) = pattern::grammar_fault(pattern) {
-        return Err(PatternFault::Grammar(reason));
-    }
-    engine::options()
-        .build(&json!({ "pattern": pattern::translated(pattern) }))
-        .map_err(|_| PatternFault::Costly)
 }

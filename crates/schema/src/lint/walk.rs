@@ -11,9 +11,10 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use super::fault::{Fault, Rule};
-use super::patterns::{PatternFault, Patterns};
+use super::patterns::Patterns;
 use crate::document::{self, Document, Place};
 use crate::formats::{self, Format};
+use crate::pattern::PatternFault;
 use crate::types::Type;
 use crate::{excerpt, keywords, pointer, suggest};
 
@@ -363,19 +364,24 @@ impl<'w, 'd> Walk<'w, 'd> {
     }
 
     pub(super) fn pattern(&mut self, pattern: &str, place: String) {
-        let (message, help) = match self.patterns.judge(pattern) {
-            None => return,
-            Some(PatternFault::Grammar(reason)) => (
-                format!("the pattern is not an ECMAScript regular expression: {}", excerpt::cut(&reason)),
+        let Some(fault) = self.patterns.judge(pattern) else { return };
+        let (rule, help) = match &fault {
+            PatternFault::Grammar(_) => (
+                Rule::BadPattern,
                 "patterns follow JavaScript with the `u` flag: no inline flags such as (?i), no \\A or \\Z, and no \
                  escapes of characters that need none",
             ),
-            Some(PatternFault::Costly) => (
-                "the pattern is too large for our engine, or uses a part of the grammar that it does not have".to_owned(),
-                "make it smaller, number back-references (\\1 for \\k<name>), and write characters rather than surrogate pairs",
+            PatternFault::Unsupported(_) => (Rule::BadPattern, "name the characters themselves, as in [a-z]"),
+            PatternFault::BackReference => (
+                Rule::UnboundedPattern,
+                "list the alternatives, as in (aa|bb), or let the handler compare the two parts",
+            ),
+            PatternFault::TooLarge => (
+                Rule::UnboundedPattern,
+                "make it smaller: `maxLength` limits a length better than a counted repetition",
             ),
         };
-        self.report(place, Rule::BadPattern, message, help);
+        self.report(place, rule, fault.to_string(), help);
     }
 
     pub(super) fn pattern_matches(&mut self, pattern: &str, text: &str) -> bool {

@@ -8,3 +8,4 @@ mod formats;
 mod hostile;
 mod lint;
 mod suite;
+mod work;

@@ -1,0 +1,56 @@
+//! How much work judging one value may take, counted in steps.
+//!
+//! A step is one visit of a schema node, one comparison with an option, one state of a pattern's automaton at one
+//! character. Steps are counted and time is not, so that the same value gets the same verdict on every machine.
+
+/// Steps that one value may take before it is refused as too complex. In an optimised build a step takes 5 to 20 ns,
+/// which makes this a fifth of a second at the very worst.
+pub const MAX_STEPS: u64 = 10_000_000;
+
+/// The work ran out before there was a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exhausted;
+
+/// The steps that are left.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    left: u64,
+    given: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(steps: u64) -> Self {
+        Self { left: steps, given: steps }
+    }
+
+    /// Pays for work that is about to be done.
+    pub(crate) fn spend(&mut self, steps: u64) -> Result<(), Exhausted> {
+        match self.left.checked_sub(steps) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.left = 0;
+                Err(Exhausted)
+            }
+        }
+    }
+
+    /// Pays for work if half of the budget remains afterwards: for ways that are faster than their worst case tells.
+    pub(crate) fn spend_spare(&mut self, steps: u64) -> bool {
+        let is_spare = self.left.checked_sub(steps).is_some_and(|left| left >= self.given / 2);
+        if is_spare {
+            self.left -= steps;
+        }
+        is_spare
+    }
+
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    pub(crate) fn spent(&self) -> u64 {
+        self.given - self.left
+    }
+}

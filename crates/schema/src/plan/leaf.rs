@@ -1,0 +1,112 @@
+//! Keywords that look at a value and at no other schema.
+
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::budget::{Budget, Exhausted};
+use crate::engine;
+use crate::pattern::Pattern;
+
+/// Such a keyword. The validator crate judges all but patterns, and does the same where it judges whole values, so
+/// that the two cannot disagree.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    pub(crate) keyword: String,
+    pub(crate) limit: Value,
+    /// Steps that one comparison takes.
+    steps: u64,
+    judge: Judge,
+}
+
+#[derive(Debug)]
+enum Judge {
+    Pattern(Arc<Pattern>),
+    /// Built when it is first asked.
+    Crate(OnceLock<Option<Validator>>),
+}
+
+impl Leaf {
+    pub(super) fn new(keyword: &str, limit: &Value) -> Self {
+        let judge = Judge::Crate(OnceLock::new());
+        Self { keyword: keyword.to_owned(), limit: limit.clone(), steps: steps(keyword, limit), judge }
+    }
+
+    pub(super) fn pattern(source: &str, pattern: Arc<Pattern>) -> Self {
+        let (limit, judge) = (Value::String(source.to_owned()), Judge::Pattern(pattern));
+        Self { keyword: "pattern".to_owned(), limit, steps: 1, judge }
+    }
+
+    /// Steps for each unit of a value's [`size`], at most.
+    pub(crate) fn weight(&self) -> u64 {
+        match &self.judge {
+            // Values are measured by sixteen bytes, and a state of the automaton takes two steps for a character.
+            Judge::Pattern(pattern) => self.steps + 2 * 16 * pattern.size() as u64,
+            Judge::Crate(_) => self.steps,
+        }
+    }
+
+    pub(crate) fn admits(&self, value: &Value, budget: &mut Budget) -> Result<bool, Exhausted> {
+        let length = match value {
+            Value::String(text) => text.len() / 16,
+            Value::Array(_) | Value::Object(_) if self.compares() => size(value, budget.left()) as usize,
+            _ => 0,
+        };
+        budget.spend(self.steps + length as u64)?;
+        match (&self.judge, value) {
+            (Judge::Pattern(pattern), Value::String(text)) => pattern.is_match(text, budget),
+            (Judge::Pattern(_), _) => Ok(true),
+            (Judge::Crate(judge), _) => {
+                let judge = judge.get_or_init(|| {
+                    let keyword = &self.keyword;
+                    engine::options(None).build(&json!({ keyword: self.limit })).ok()
+                });
+                Ok(judge.as_ref().is_none_or(|judge| judge.is_valid(value)))
+            }
+        }
+    }
+
+    /// Whether it looks at all of a value rather than at its length.
+    fn compares(&self) -> bool {
+        matches!(self.keyword.as_str(), "enum" | "const" | "uniqueItems")
+    }
+}
+
+fn steps(keyword: &str, limit: &Value) -> u64 {
+    match (keyword, limit) {
+        // These are looked up, not compared one by one.
+        ("enum", Value::Array(options)) if options.iter().all(Value::is_string) => 1,
+        ("enum" | "const", limit) => 1 + size(limit, u64::MAX),
+        _ => 1,
+    }
+}
+
+/// Levels of a value that are measured. Text that is nested deeper does not parse.
+const MAX_MEASURED_DEPTH: usize = 128;
+
+/// How large a value is: its members, items and scalars, and the bytes of its texts by sixteens. It is not counted
+/// further than `most`, and larger than any number if it is nested too deeply to count.
+pub(crate) fn size(value: &Value, most: u64) -> u64 {
+    size_at(value, most, MAX_MEASURED_DEPTH)
+}
+
+fn size_at(value: &Value, most: u64, levels: usize) -> u64 {
+    let Some(levels) = levels.checked_sub(1) else { return u64::MAX };
+    let parts = |parts: &mut dyn Iterator<Item = (usize, &Value)>| {
+        let mut size: u64 = 1;
+        for (name, part) in parts {
+            if size > most {
+                break;
+            }
+            size = size.saturating_add(name as u64 / 16).saturating_add(size_at(part, most - size, levels));
+        }
+        size
+    };
+    match value {
+        Value::String(text) => 1 + text.len() as u64 / 16,
+        Value::Array(items) => parts(&mut items.iter().map(|item| (0, item))),
+        Value::Object(members) => parts(&mut members.iter().map(|(name, member)| (name.len(), member))),
+        _ => 1,
+    }
+}
