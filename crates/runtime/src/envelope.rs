@@ -1,5 +1,6 @@
 //! Answers: what went wrong in words for a model, and where an answer comes from.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
@@ -8,8 +9,10 @@ use quarterdeck_contracts::handler::HostError;
 use quarterdeck_contracts::{
     ErrorType, HandlerAnswer, Meta, Metadata, Outcome, RESPONSE_SCHEMA_VERSION, SideEffects, ToolError,
 };
-use quarterdeck_schema::Violation;
+use quarterdeck_schema::{Schema, Violation};
 use serde_json::{Value, json};
+
+use crate::judging::off_thread;
 
 /// How many violations the message names; `details` has them all.
 const NAMED: usize = 3;
@@ -57,23 +60,39 @@ pub(crate) fn inside(metadata: &Metadata) -> ToolError {
     ToolError { partial_side_effects: Some(true), ..ToolError::new(ErrorType::Internal, message) }
 }
 
-/// What is wrong with an answer that has the right shape, for the log.
-pub(crate) fn contract_fault(
-    answer: &HandlerAnswer,
-    returns: Option<&quarterdeck_schema::Schema>,
-) -> Option<String> {
-    match &answer.outcome {
+/// The answer, and what is wrong with it although it has the right shape, for the log. Of an answer that takes too long
+/// to check, the data is gone.
+pub(crate) async fn contract_fault(
+    answer: HandlerAnswer,
+    returns: Option<&Arc<Schema>>,
+) -> (HandlerAnswer, Option<String>) {
+    let data = match &answer.outcome {
         Outcome::Failure(error) if error.kind.is_confirmation() || error.confirmation_request.is_some() => {
-            Some(format!("the handler raised {}, which only the orchestrator may", error.kind))
+            let fault = format!("the handler raised {}, which only the orchestrator may", error.kind);
+            return (answer, Some(fault));
         }
-        Outcome::Failure(_) => None,
-        Outcome::Success(data) => {
-            let returns = returns.filter(|returns| !returns.accepts(data))?;
-            let found: Vec<_> =
-                returns.violations(data).into_iter().take(NAMED).map(|found| found.message).collect();
-            Some(format!("the answer does not fit `returns`: {}", found.join("; ")))
-        }
+        Outcome::Failure(_) => return (answer, None),
+        Outcome::Success(data) => data,
+    };
+    let Some(returns) = returns else { return (answer, None) };
+    if returns.is_quick(data) {
+        let fault = unfit(returns, data);
+        return (answer, fault);
     }
+    let returns = returns.clone();
+    let checked = off_thread(move || {
+        let fault = if let Outcome::Success(data) = &answer.outcome { unfit(&returns, data) } else { None };
+        (answer, fault)
+    });
+    checked.await.unwrap_or_else(|| {
+        let fault = "checking the answer against `returns` took too long".to_owned();
+        (HandlerAnswer::success(Value::Null), Some(fault))
+    })
+}
+
+fn unfit(returns: &Schema, data: &Value) -> Option<String> {
+    let found: Vec<_> = returns.violations(data).into_iter().take(NAMED).map(|found| found.message).collect();
+    (!found.is_empty()).then(|| format!("the answer does not fit `returns`: {}", found.join("; ")))
 }
 
 /// Where an answer comes from and what it took.

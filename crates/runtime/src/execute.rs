@@ -5,10 +5,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use quarterdeck_contracts::handler::{CallFacts, Context, Limits, SessionFacts};
 use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, ToolError, ToolResponse};
+use quarterdeck_schema::Violation;
 use serde_json::Value;
 
 use crate::envelope::{before_the_handler, contract_fault, failed, inside, meta, refused};
 use crate::guard::Guarded;
+use crate::judging::{JudgedArguments, judge_arguments};
 use crate::redact::Secrets;
 use crate::registry::{LoadedTool, Snapshot};
 
@@ -65,19 +67,30 @@ impl LoadedTool {
                 tracing::debug!(tool = %self.metadata().tool_id, ?filled, "defaults filled in");
                 Ok(())
             }
-            Err(violations) => {
-                let mut refusal = refused(&violations);
-                Secrets::of(self.metadata(), args).hide_in_error(&mut refusal);
-                Err(refusal)
-            }
+            Err(violations) => Err(self.refusal(&violations, args)),
         }
     }
 
-    async fn answer(&self, mut args: Value, context: Arc<dyn Context>) -> HandlerAnswer {
-        match self.validate(&mut args) {
-            Ok(()) => self.run(args, context).await,
+    async fn answer(&self, args: Value, context: Arc<dyn Context>) -> HandlerAnswer {
+        match self.validated(args).await {
+            Ok(args) => self.run(args, context).await,
             Err(refusal) => HandlerAnswer::failure(refusal),
         }
+    }
+
+    /// The same, where others are not kept waiting.
+    async fn validated(&self, mut args: Value) -> Result<Value, ToolError> {
+        if self.parameters.is_quick(&args) {
+            return self.validate(&mut args).map(|()| args);
+        }
+        let JudgedArguments { given, outcome } = judge_arguments(&self.parameters, args).await;
+        outcome.map_err(|violations| self.refusal(&violations, &given))
+    }
+
+    fn refusal(&self, violations: &[Violation], args: &Value) -> ToolError {
+        let mut refusal = refused(violations);
+        Secrets::of(self.metadata(), args).hide_in_error(&mut refusal);
+        refusal
     }
 
     async fn run(&self, args: Value, context: Arc<dyn Context>) -> HandlerAnswer {
@@ -87,7 +100,10 @@ impl LoadedTool {
         let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
         match self.handler.run(args, Guarded::around(context, facts, secrets.clone()), limits).await {
-            Ok(answer) => self.checked(answer, &secrets, &of),
+            Ok(answer) => {
+                let (answer, fault) = contract_fault(answer, self.returns.as_ref()).await;
+                self.checked(answer, fault, &secrets, &of)
+            }
             Err(error) => {
                 let error_text = secrets.hide(&error.to_string());
                 let (session, turn, call) = of.fields();
@@ -103,8 +119,14 @@ impl LoadedTool {
         CallFacts { tool: self.facts.clone(), capabilities: self.capabilities.clone(), ..given.clone() }
     }
 
-    fn checked(&self, mut answer: HandlerAnswer, secrets: &Secrets, of: &OfCall) -> HandlerAnswer {
-        if let Some(fault) = contract_fault(&answer, self.returns.as_ref()) {
+    fn checked(
+        &self,
+        mut answer: HandlerAnswer,
+        fault: Option<String>,
+        secrets: &Secrets,
+        of: &OfCall,
+    ) -> HandlerAnswer {
+        if let Some(fault) = fault {
             let fault = secrets.hide(&fault);
             let (session, turn, call) = of.fields();
             let tool = self.metadata().tool_id.as_str();

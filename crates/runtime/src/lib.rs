@@ -13,6 +13,7 @@ mod envelope;
 mod execute;
 pub mod gates;
 mod guard;
+mod judging;
 mod ledger;
 mod metrics;
 mod native;

@@ -14,7 +14,7 @@ use crate::pattern::{Pattern, PatternSet};
 use crate::pointer;
 use crate::schema::Uncompilable;
 use crate::types::{self, Type};
-pub(crate) use cost::weight;
+pub(crate) use cost::{total_weight, weight};
 pub(crate) use leaf::{Leaf, size};
 use scope::{ScopeId, Scopes};
 

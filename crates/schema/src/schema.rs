@@ -14,12 +14,17 @@ use crate::{cycles, engine, prepare};
 /// Steps that the validator crate, which counts none, may take at its worst.
 const MAX_QUICK_STEPS: u64 = 2_000_000;
 
+/// Steps that may be taken on a thread that others wait for: a millisecond or two.
+const MAX_INLINE_STEPS: u64 = 100_000;
+
 /// A schema that is ready to judge values.
 #[derive(Debug)]
 pub struct Schema {
     plan: Arc<Plan>,
     defaults: Defaults,
     quick: Option<Quick>,
+    /// Steps for each unit of a value's size, as the plan judges it.
+    total_weight: u64,
 }
 
 /// The validator crate, for schemas whose cost can be told beforehand. It forgets what it has found out about a part of
@@ -75,7 +80,8 @@ impl Schema {
             }
             None => None,
         };
-        Ok(Self { plan, defaults, quick })
+        let total_weight = plan::total_weight(&plan);
+        Ok(Self { plan, defaults, quick, total_weight })
     }
 
     /// Whether the value is accepted as it stands. One that is too complex to tell is not.
@@ -107,17 +113,15 @@ impl Schema {
         let mut budget = Budget::new(MAX_STEPS);
         let (filled, violations) = match self.fill(arguments, &mut budget) {
             Ok(filled) => (filled, self.violations_within(arguments, &mut budget)),
-            Err(Exhausted) => (Vec::new(), vec![too_complex()]),
+            Err(Exhausted) => (Vec::new(), vec![Violation::too_complex()]),
         };
         Judgement { filled, violations, steps: budget.spent() }
     }
 
-    /// Whether judging the value is a matter of microseconds, however it is made. Other values are judged within
+    /// Whether judging the value is a matter of a millisecond, however it is made. Other values are judged within
     /// [`MAX_STEPS`](crate::MAX_STEPS), which is long enough to keep them off a thread that others wait for.
     pub fn is_quick(&self, value: &Value) -> bool {
-        const MAX_INLINE_STEPS: u64 = 100_000;
-        self.quick.as_ref().is_some_and(|quick| quick.steps(value, MAX_INLINE_STEPS).is_some())
-            && (self.defaults.is_empty() || plan::size(value, MAX_INLINE_STEPS) <= MAX_INLINE_STEPS / 100)
+        steps(value, self.total_weight, MAX_INLINE_STEPS).is_some()
     }
 
     fn verdict(&self, value: &Value, budget: &mut Budget) -> Result<bool, Exhausted> {
@@ -133,7 +137,7 @@ impl Schema {
     /// The validator crate's verdict, if it can be had within its limit.
     fn quick(&self, value: &Value, budget: &mut Budget) -> Option<bool> {
         let quick = self.quick.as_ref()?;
-        let steps = quick.steps(value, MAX_QUICK_STEPS)?;
+        let steps = steps(value, quick.weight, MAX_QUICK_STEPS)?;
         budget.spend_spare(steps).then(|| quick.validator.is_valid(value))
     }
 
@@ -146,7 +150,7 @@ impl Schema {
             return Vec::new();
         }
         match explain::violations(&self.plan, value, budget) {
-            Err(Exhausted) => vec![too_complex()],
+            Err(Exhausted) => vec![Violation::too_complex()],
             // Should the two ever differ, the stricter one counts.
             Ok(found) if found.is_empty() && verdict == Some(false) => vec![refused()],
             Ok(found) => found,
@@ -166,13 +170,11 @@ impl Schema {
     }
 }
 
-impl Quick {
-    /// The steps that judging the value takes at most, if they are within the limit.
-    fn steps(&self, value: &Value, limit: u64) -> Option<u64> {
-        let most = limit / self.weight.max(1);
-        let size = plan::size(value, most);
-        (size <= most).then(|| size * self.weight)
-    }
+/// The steps that judging the value takes at most, if they are within the limit.
+fn steps(value: &Value, weight: u64, limit: u64) -> Option<u64> {
+    let most = limit / weight.max(1);
+    let size = plan::size(value, most);
+    (size <= most).then(|| size * weight)
 }
 
 impl Uncompilable {
@@ -188,10 +190,6 @@ fn unreadable(error: &jsonschema::ValidationError<'_>) -> Uncompilable {
 
 fn too_deep() -> Violation {
     whole("$ref", "the arguments are nested too deeply")
-}
-
-fn too_complex() -> Violation {
-    whole("$comment", "the arguments are too large or too complex to check; send fewer or shorter values")
 }
 
 fn refused() -> Violation {

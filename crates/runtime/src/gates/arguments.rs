@@ -1,5 +1,8 @@
 //! The arguments are what the tool's schema says.
 
+use quarterdeck_schema::Violation;
+use serde_json::Value;
+
 use super::{Decision, Facts, Gate, Subject};
 use crate::envelope::refused;
 use crate::redact::Secrets;
@@ -13,8 +16,12 @@ impl Gate for Arguments {
 
     fn judge(&self, call: &mut Subject<'_>, _: &Facts) -> Decision {
         let Some(tool) = call.tool else { return Decision::Pass };
-        match tool.parameters.admit(call.args) {
-            Ok(_) => Decision::Pass,
+        let outcome = match call.judged {
+            Some(judged) if judged.given == *call.args => fill(call.args, &judged.outcome),
+            _ => tool.parameters.admit(call.args).map(drop),
+        };
+        match outcome {
+            Ok(()) => Decision::Pass,
             Err(violations) => {
                 let mut refusal = refused(&violations);
                 Secrets::of(tool.metadata, call.args).hide_in_error(&mut refusal);
@@ -24,12 +31,19 @@ impl Gate for Arguments {
     }
 }
 
+fn fill(args: &mut Value, outcome: &Result<Value, Vec<Violation>>) -> Result<(), Vec<Violation>> {
+    let filled = outcome.as_ref().map_err(Vec::clone)?;
+    args.clone_from(filled);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use quarterdeck_contracts::{ErrorType, Mode};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
-    use super::super::sample::{facts, says, subject, tool};
+    use super::super::JudgedArguments;
+    use super::super::sample::{facts, says, subject, tool, words};
     use super::*;
 
     #[test]
@@ -37,6 +51,24 @@ mod tests {
         let mut args = json!({ "query": "q" });
         assert_eq!(says(&Arguments, &tool(json!({})), &mut args, &facts(Mode::Text)), "pass");
         assert_eq!(args, json!({ "query": "q", "top_k": 5 }));
+    }
+
+    #[test]
+    fn what_was_judged_beforehand_counts_for_the_same_arguments_and_no_others() {
+        let (tool, facts) = (tool(json!({})), facts(Mode::Text));
+        let judged = JudgedArguments {
+            given: json!({ "query": "long" }),
+            outcome: Err(vec![Violation::too_complex()]),
+        };
+        let says = |mut args: Value| {
+            subject("kb_search", Some(&tool), &mut args, |call| {
+                let Subject { name, tool, known, .. } = *call;
+                let mut call = Subject { name, args: &mut *call.args, tool, judged: Some(&judged), known };
+                words(&Arguments.judge(&mut call, &facts))
+            })
+        };
+        assert!(says(json!({ "query": "long" })).contains("too complex"));
+        assert_eq!(says(json!({ "query": "other" })), "pass");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use quarterdeck_contracts::Category;
 use serde_json::Value;
 
 use super::{Clamped, Decision, Facts, Gate, Subject, ToolView};
+use crate::policy::Budgets;
 
 const PARAMETER: &str = "top_k";
 
@@ -15,23 +16,22 @@ impl Gate for Clamp {
     }
 
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision {
-        let (Some(tool), Some(most)) = (call.tool, facts.budgets.top_k) else { return Decision::Pass };
-        if tool.metadata.category != Category::Retrieval {
-            return Decision::Pass;
-        }
-        // A value that is no number is left to the schema, which will say what is wrong with it.
-        let asked = match call.args.get(PARAMETER) {
-            Some(given) => whole(given),
-            None => default_of(tool),
-        };
-        match (asked, call.args.as_object_mut()) {
-            (Some(asked), Some(args)) if asked > most => {
-                args.insert(PARAMETER.into(), most.into());
-                Decision::Change(Clamped { parameter: PARAMETER, asked, given: most })
-            }
-            _ => Decision::Pass,
-        }
+        let clamped = call.tool.and_then(|tool| clamp(tool, &facts.budgets, call.args));
+        clamped.map_or(Decision::Pass, Decision::Change)
     }
+}
+
+/// Lowers what is above the mode's limit.
+pub(crate) fn clamp(tool: ToolView<'_>, budgets: &Budgets, args: &mut Value) -> Option<Clamped> {
+    let most = budgets.top_k.filter(|_| tool.metadata.category == Category::Retrieval)?;
+    // A value that is no number is left to the schema, which will say what is wrong with it.
+    let asked = match args.get(PARAMETER) {
+        Some(given) => whole(given),
+        None => default_of(tool),
+    };
+    let asked = asked.filter(|asked| *asked > most)?;
+    args.as_object_mut()?.insert(PARAMETER.into(), most.into());
+    Some(Clamped { parameter: PARAMETER, asked, given: most })
 }
 
 fn default_of(tool: ToolView<'_>) -> Option<u64> {

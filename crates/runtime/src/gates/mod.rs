@@ -25,6 +25,9 @@ pub(crate) use availability::missing as missing_condition;
 pub use facts::{ClientFacts, Duplicate, Facts, Redelivery};
 pub use trace::{Decided, Explained, Step, Trace};
 
+pub use crate::judging::JudgedArguments;
+pub(crate) use clamp::clamp;
+
 /// One rule that stands between a model's call and its handler.
 ///
 /// A gate judges from the call and the facts alone and does no I/O, so that any verdict can be given again from what
@@ -84,6 +87,8 @@ pub struct Subject<'a> {
     pub args: &'a mut Value,
     /// The tool, if there is one of that name.
     pub tool: Option<ToolView<'a>>,
+    /// What its arguments were found to be beforehand, where judging them takes long.
+    pub judged: Option<&'a JudgedArguments>,
     /// The names that exist.
     pub known: &'a dyn Fn() -> Vec<String>,
 }

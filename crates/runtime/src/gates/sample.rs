@@ -73,7 +73,7 @@ pub(super) fn subject<T>(
         parameters: &tool.parameters,
         source: &tool.source,
     });
-    with(&mut Subject { name, args, tool, known: &known })
+    with(&mut Subject { name, args, tool, judged: None, known: &known })
 }
 
 /// What one gate says about a call of `kb_search`, in words.

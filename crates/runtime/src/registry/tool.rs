@@ -9,8 +9,8 @@ use quarterdeck_schema::Schema;
 /// A tool with everything that a call needs, made once.
 pub struct LoadedTool {
     compiled: CompiledTool,
-    pub(crate) parameters: Schema,
-    pub(crate) returns: Option<Schema>,
+    pub(crate) parameters: Arc<Schema>,
+    pub(crate) returns: Option<Arc<Schema>>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) facts: Arc<ToolFacts>,
     pub(crate) capabilities: Arc<[Capability]>,
@@ -30,6 +30,7 @@ impl LoadedTool {
             idempotent: metadata.idempotent,
         };
         let capabilities = metadata.effective_capabilities().into();
+        let (parameters, returns) = (Arc::new(parameters), returns.map(Arc::new));
         Self { compiled, parameters, returns, handler, facts: Arc::new(facts), capabilities }
     }
 

@@ -12,9 +12,11 @@ use super::{Desk, Inner};
 use crate::call::Call;
 use crate::envelope::before_the_handler;
 use crate::gates::{
-    Allowed, Clamped, Facts, Recorded, Redelivery, Subject, ToolView, Trace, Verdict, judge, uses_budget,
+    Allowed, Clamped, Facts, JudgedArguments, Recorded, Redelivery, Subject, ToolView, Trace, Verdict, judge,
+    uses_budget,
 };
 use crate::ledger::{Entry, Identity, Seen, content};
+use crate::registry::LoadedTool;
 
 /// What will be done about a call.
 pub(super) enum Plan {
@@ -61,7 +63,13 @@ pub(super) struct Planned {
 impl Inner {
     /// Judges one call and enters it into the ledger. Everything happens on the desk, so that calls of a batch see
     /// each other and two batches do not see half of one.
-    pub(super) fn admit(&self, desk: &mut Desk, mut call: Call, ancestors: Vec<Ancestor>) -> Planned {
+    pub(super) fn admit(
+        &self,
+        desk: &mut Desk,
+        mut call: Call,
+        judged: Option<&JudgedArguments>,
+        ancestors: Vec<Ancestor>,
+    ) -> Planned {
         let call_id = desk.id_of(&call);
         let name: Arc<str> = call.name.as_str().into();
         let turn = desk.ledger.turn_number();
@@ -81,11 +89,8 @@ impl Inner {
         let mut subject = Subject {
             name: &name,
             args: &mut args,
-            tool: tool.map(|tool| ToolView {
-                metadata: tool.metadata(),
-                parameters: &tool.parameters,
-                source: &tool.compiled().json_schema,
-            }),
+            tool: tool.map(view),
+            judged,
             known: &|| self.snapshot.tools().map(|tool| tool.metadata().tool_id.to_string()).collect(),
         };
         let (verdict, trace) = judge(&mut subject, &facts);
@@ -320,6 +325,11 @@ impl Desk {
         let own_id = || format!("{}{}", self.call_prefix, self.calls_made).into();
         call.id.as_deref().map_or_else(own_id, Arc::from)
     }
+}
+
+/// What gates may know about a tool.
+pub(super) fn view(tool: &LoadedTool) -> ToolView<'_> {
+    ToolView { metadata: tool.metadata(), parameters: &tool.parameters, source: &tool.compiled().json_schema }
 }
 
 fn unknown(name: &str) -> ToolError {

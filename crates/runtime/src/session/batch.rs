@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use futures_util::future::join_all;
-use quarterdeck_contracts::{ErrorType, ToolResponse};
+use quarterdeck_contracts::{ErrorType, ToolError, ToolResponse};
+use tokio::sync::oneshot;
 
 use super::admit::{Plan, Planned, Work};
 use super::answer::{Answer, Orphan, OrphanOf, Receipt, Reply, is_cancelled};
+use super::beforehand::Submitted;
+use super::carry_out::cancelled_error;
 use super::{Desk, Inner};
 use crate::call::Call;
 use crate::envelope::before_the_handler;
@@ -22,6 +25,8 @@ use crate::ledger::{Entry, News};
 pub struct Batch {
     inner: Arc<Inner>,
     slots: VecDeque<Slot>,
+    /// The same batch, once its calls have been judged and admitted.
+    pending: Option<oneshot::Receiver<Batch>>,
 }
 
 /// One call's place in the order.
@@ -46,16 +51,21 @@ enum Job {
 
 impl Inner {
     /// Admits the calls of one message and starts them.
-    pub(super) fn submit(self: &Arc<Self>, calls: Vec<Call>) -> Batch {
+    pub(super) fn admit_message(self: &Arc<Self>, calls: impl ExactSizeIterator<Item = Submitted>) -> Batch {
         let mut jobs = Vec::new();
         let mut slots = VecDeque::with_capacity(calls.len());
         let mut desk = self.lock();
-        for (index, call) in calls.into_iter().enumerate() {
+        for (index, Submitted { call, judged, is_cancelled }) in calls.enumerate() {
             if index >= self.shared.policy.calls_per_message {
                 slots.push_back(self.too_many(&mut desk, call));
                 continue;
             }
-            let Planned { call_id, name, plan, trace } = self.admit(&mut desk, call, Vec::new());
+            if is_cancelled {
+                slots.push_back(self.unadmitted(&mut desk, call, cancelled_error));
+                continue;
+            }
+            let Planned { call_id, name, plan, trace } =
+                self.admit(&mut desk, call, judged.as_ref(), Vec::new());
             let from = match plan {
                 Plan::Refused(response) => From::Refusal(response),
                 Plan::Joined(entry) => From::Entry { entry, is_replay: true },
@@ -77,7 +87,7 @@ impl Inner {
         if !jobs.is_empty() {
             start(self.clone().work_through(jobs));
         }
-        Batch { inner: self.clone(), slots }
+        Batch { inner: self.clone(), slots, pending: None }
     }
 
     /// Calls that only read run together; one that writes waits for those before it and holds those after it.
@@ -108,11 +118,15 @@ impl Inner {
     }
 
     fn too_many(&self, desk: &mut Desk, call: Call) -> Slot {
-        let error = before_the_handler(
-            ErrorType::BudgetExceeded,
-            format!("A message may hold {} calls.", self.shared.policy.calls_per_message),
-        );
-        let response = Arc::new(self.snapshot.refuse(&call.name, error, self.now()));
+        let most = self.shared.policy.calls_per_message;
+        self.unadmitted(desk, call, |_| {
+            before_the_handler(ErrorType::BudgetExceeded, format!("A message may hold {most} calls."))
+        })
+    }
+
+    /// The answer of a call that no gate has seen.
+    fn unadmitted(&self, desk: &mut Desk, call: Call, why: impl Fn(&str) -> ToolError) -> Slot {
+        let response = Arc::new(self.snapshot.refuse(&call.name, why(&call.name), self.now()));
         let call_id = desk.id_of(&call);
         self.tell_call(desk, &call, &call_id, None, &response, &Trace::default(), Some("refused"));
         Slot { call_id, name: call.name.into(), from: From::Refusal(response), trace: None }
@@ -128,8 +142,18 @@ pub(super) fn start(future: impl Future<Output = ()> + Send + 'static) {
 }
 
 impl Batch {
+    /// A batch whose calls are still being judged.
+    pub(super) fn pending(inner: &Arc<Inner>, batch: oneshot::Receiver<Batch>) -> Self {
+        Self { inner: inner.clone(), slots: VecDeque::new(), pending: Some(batch) }
+    }
+
     /// The next reply, in the order of the calls.
     pub async fn next(&mut self) -> Option<Reply> {
+        if let Some(pending) = &mut self.pending {
+            let admitted = pending.await;
+            self.pending = None;
+            self.slots = admitted.map(|mut batch| std::mem::take(&mut batch.slots)).unwrap_or_default();
+        }
         let slot = self.slots.front()?;
         let news = match &slot.from {
             From::Refusal(response) => News::Answered(response.clone()),
@@ -145,7 +169,7 @@ impl Batch {
 
     /// Every reply, in the order of the calls.
     pub async fn all(mut self) -> Vec<Reply> {
-        let mut replies = Vec::with_capacity(self.slots.len());
+        let mut replies = Vec::with_capacity(self.slots.len().max(1));
         while let Some(reply) = self.next().await {
             replies.push(reply);
         }

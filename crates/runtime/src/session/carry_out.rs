@@ -157,7 +157,8 @@ impl Inner {
     /// The arguments of one attempt. The first of a look-up that nobody audits gets them for good, which saves a copy;
     /// should it be tried again, they are made anew from what the model wrote, as the gates made them.
     fn arguments(&self, tool: &LoadedTool, work: &mut Work, attempt: u32) -> Value {
-        if work.entry.writes || self.shared.audit.keeps() {
+        // To make arguments anew that took long to judge would take as long again.
+        if work.entry.writes || self.shared.audit.keeps() || !tool.parameters.is_quick(&work.args) {
             return work.args.clone();
         }
         if attempt == 0 {
@@ -383,7 +384,7 @@ fn ends(intent: &RequestedIntent) -> bool {
     matches!(intent, RequestedIntent::Known(Intent::EndVoiceSession { .. }))
 }
 
-fn cancelled_error(tool: &str) -> ToolError {
+pub(super) fn cancelled_error(tool: &str) -> ToolError {
     before_the_handler(
         ErrorType::Cancelled,
         format!("{tool} was cancelled; whether there is a result is not known."),

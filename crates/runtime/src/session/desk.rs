@@ -8,6 +8,7 @@ use quarterdeck_contracts::handler::SessionFacts;
 use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 
 use super::answer::Orphan;
+use super::beforehand::Unadmitted;
 use super::{Asking, ClientEvent, SessionRow};
 use crate::gates::ClientFacts;
 use crate::ledger::{Entry, Ledger};
@@ -29,6 +30,8 @@ pub(crate) struct Desk {
     pub(crate) questions: Vec<Question>,
     /// Calls that have begun or will, and have no answer yet.
     pub(crate) unfinished: Vec<Arc<Entry>>,
+    /// Messages whose calls are still being judged.
+    pub(crate) unadmitted: Vec<Arc<Unadmitted>>,
     /// What has changed since the store was told last.
     pub(crate) unsaved: Unsaved,
     /// Notes for the conversation: what happened behind the model's back.
@@ -98,6 +101,7 @@ impl Desk {
             orphans: Vec::new(),
             questions: Vec::new(),
             unfinished: Vec::new(),
+            unadmitted: Vec::new(),
             unsaved: Unsaved::default(),
             notes: Vec::new(),
             turn_keys: row.turn_keys.iter().cloned().collect(),

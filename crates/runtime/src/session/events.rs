@@ -92,7 +92,8 @@ impl Connection {
         Session { inner: self.inner.clone() }
     }
 
-    /// Hands over the calls of one message. They are admitted as a whole, in order, before this returns.
+    /// Hands over the calls of one message. They are admitted as a whole, in order, before this returns; if judging
+    /// their arguments takes long, as soon as that is done.
     pub fn submit(&self, calls: Vec<Call>) -> Batch {
         self.inner.submit(calls)
     }

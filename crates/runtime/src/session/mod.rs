@@ -7,6 +7,7 @@ mod admit;
 mod answer;
 mod asking;
 mod batch;
+mod beforehand;
 mod begin;
 mod carry_out;
 mod context;

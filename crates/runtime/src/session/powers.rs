@@ -235,7 +235,7 @@ impl CallContext {
         if self.ancestors.iter().any(|ancestor| *ancestor.tool == *name) {
             return Err(invalid(format!("{name} is already being called; tools must not call in a circle")));
         }
-        let Planned { plan, .. } = self.inner.admit_nested(name, args, self.ancestors.clone());
+        let Planned { plan, .. } = self.inner.admit_nested(name, args, self.ancestors.clone()).await;
         let response = match plan {
             Plan::Refused(response) => response,
             // It may be waiting for this very call to end.

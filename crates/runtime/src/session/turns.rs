@@ -81,6 +81,7 @@ impl Session {
         for entry in desk.unfinished.iter().filter(|entry| ids.contains(&&*entry.call_id)) {
             entry.cancel();
         }
+        desk.unadmitted.iter().for_each(|message| message.cancel(ids));
     }
 
     /// The person has barged in, or gone: what has not begun does not begin, what does not write stops, and an end
@@ -90,6 +91,7 @@ impl Session {
         for entry in &desk.unfinished {
             entry.cancel();
         }
+        desk.unadmitted.iter().for_each(|message| message.cancel_all());
         let transition = desk.controller.interrupted();
         if transition.is_some() {
             desk.facts = None;
@@ -170,13 +172,15 @@ impl Inner {
     }
 
     /// A nested call, made by a handler.
-    pub(super) fn admit_nested(
+    pub(super) async fn admit_nested(
         &self,
         name: &str,
         args: serde_json::Value,
         ancestors: Vec<super::admit::Ancestor>,
     ) -> super::admit::Planned {
-        self.admit(&mut self.lock(), Call::new(name, args), ancestors)
+        let call = Call::new(name, args);
+        let judged = self.judge_beforehand(&call).await;
+        self.admit(&mut self.lock(), call, judged.as_ref(), ancestors)
     }
 }
 

@@ -44,6 +44,14 @@ pub struct Violation {
     pub message: String,
 }
 
+impl Violation {
+    /// That checking the value would take too long, which counts as a refusal.
+    pub fn too_complex() -> Self {
+        let message = "the arguments are too large or too complex to check; send fewer or shorter values";
+        Self { path: String::new(), keyword: "$comment".to_owned(), message: message.to_owned() }
+    }
+}
+
 /// Whether the schema at `node` accepts the value.
 pub(crate) fn is_valid(
     plan: &Plan,

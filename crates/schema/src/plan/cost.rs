@@ -37,6 +37,15 @@ pub(crate) fn weight(plan: &Plan) -> Option<u64> {
     costs[0].filter(|cost| cost.depth <= MAX_DEPTH).map(|cost| cost.weight)
 }
 
+/// The same when every schema is asked about every part of a value once, and its answer is remembered.
+pub(crate) fn total_weight(plan: &Plan) -> u64 {
+    let of_node = |node: &Node| match node {
+        Node::Rules(rules) => own(rules).saturating_add(rules.children().count() as u64),
+        Node::Accept | Node::Refuse => 1,
+    };
+    plan.nodes.iter().fold(0, |sum: u64, node| sum.saturating_add(of_node(node)))
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     weight: u64,
@@ -57,5 +66,6 @@ fn whole(rules: &Rules, costs: &[Option<Cost>]) -> Option<Cost> {
 fn own(rules: &Rules) -> u64 {
     let lists = rules.required.len() + rules.properties.len() + rules.dependencies.len();
     let leaves = rules.leaves.iter().fold(0, |sum: u64, leaf| sum.saturating_add(leaf.weight()));
-    leaves.saturating_add(lists as u64 + 1)
+    let patterns = rules.pattern_properties.iter().map(|(pattern, _)| 2 * 16 * pattern.size() as u64);
+    leaves.saturating_add(lists as u64 + 1).saturating_add(patterns.sum())
 }
