@@ -12,6 +12,7 @@ mod checks;
 mod compile;
 mod diagnostic;
 mod diff;
+mod distinct;
 mod documentation;
 mod link;
 mod native;

@@ -116,6 +116,8 @@ rules! {
         "A keyword needs the `type` it works on beside it, a type must fit the types around it, and a list of types may only add `null` to one type. Use `anyOf` for a real choice.";
     IGNORED = "QD0210" "ignored-keyword" Error
         "The keyword would have no effect where it stands (`default` below `anyOf` or at the root, `then` without `if`, an open tuple …). Move or complete it.";
+    UNBOUNDED_PATTERN = "QD0211" "unbounded-pattern" Error
+        "A `pattern` is matched in time that is linear in the text, whatever a model sends. A back-reference (`\\1`, `\\k<name>`) has no such bound, and a counted repetition is written out, which can make a small pattern very large. List the alternatives, use `maxLength`, or let the handler check it. Look-ahead and look-behind are fine.";
     OTHER_DRAFT = "QD0220" "other-draft" Warning
         "`$schema` names another draft. The schema is read as draft 2020-12; remove the line or name that draft.";
     BAD_DEFAULT = "QD0221" "default-refused" Warning

@@ -8,6 +8,8 @@
 mod limits;
 mod nullable;
 
+use std::collections::HashSet;
+
 use quarterdeck_contracts::Definition;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +18,7 @@ use self::nullable::nullable;
 use super::inline::{Inlined, inline};
 use super::place::step;
 use super::{Adapted, Refusal, walk};
+use crate::distinct::distinct;
 
 pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
     let inlined = inline(&definition.parameters).map_err(|refusal| vec![refusal])?;
@@ -40,14 +43,7 @@ pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
 
 /// The blockers at their places in the original. A definition that is used twice is still one place.
 fn in_original(blockers: Vec<Refusal>, inlined: &Inlined<'_>) -> Vec<Refusal> {
-    let mut distinct = Vec::new();
-    for blocker in blockers {
-        let blocker = Refusal { at: inlined.origin(&blocker.at), ..blocker };
-        if !distinct.contains(&blocker) {
-            distinct.push(blocker);
-        }
-    }
-    distinct
+    distinct(blockers.into_iter().map(|blocker| Refusal { at: inlined.origin(&blocker.at), ..blocker }))
 }
 
 struct Strict {
@@ -124,7 +120,7 @@ impl Strict {
             _ => self.block(at, "a strict schema has no object with names that are not declared"),
         }
         self.tally.level(level, at);
-        let required: Vec<_> = keywords
+        let required: HashSet<_> = keywords
             .get("required")
             .and_then(Value::as_array)
             .into_iter()
@@ -135,7 +131,7 @@ impl Strict {
         for (name, schema) in properties.into_iter().flatten() {
             self.tally.property(name);
             let schema = self.convert(schema, &step(&step(at, "properties"), name), level + 1);
-            let schema = if required.contains(&name.as_str()) { schema } else { nullable(schema) };
+            let schema = if required.contains(name.as_str()) { schema } else { nullable(schema) };
             converted.insert(name.clone(), schema);
         }
         let names: Vec<Value> = converted.keys().map(|name| name.as_str().into()).collect();

@@ -78,6 +78,7 @@ fn rule(rule: SchemaRule) -> &'static Rule {
         SchemaRule::UnknownFormat => &rules::UNKNOWN_FORMAT,
         SchemaRule::RequiredNotDeclared => &rules::REQUIRED_UNDECLARED,
         SchemaRule::BadPattern => &rules::BAD_PATTERN,
+        SchemaRule::UnboundedPattern => &rules::UNBOUNDED_PATTERN,
         SchemaRule::OtherDraft => &rules::OTHER_DRAFT,
         SchemaRule::UnionTypes
         | SchemaRule::MissingType

@@ -1,6 +1,6 @@
 //! Changes of the parameters: which of them refuse a call that was accepted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -112,16 +112,24 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn values(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
+    fn values<'v>(&mut self, at: &str, old: &'v Map<String, Value>, new: &'v Map<String, Value>) {
         match (values(old), values(new)) {
             (Some(old), Some(new)) => {
-                let gone: Vec<_> =
-                    old.iter().filter(|value| !new.contains(value)).map(|value| value.to_string()).collect();
+                let known = |values: &[&'v Value]| values.iter().copied().collect::<HashSet<_>>();
+                let (before, after) = (known(&old), known(&new));
+                let gone: Vec<_> = old
+                    .iter()
+                    .filter(|value| !after.contains(*value))
+                    .map(|value| value.to_string())
+                    .collect();
                 if !gone.is_empty() {
                     self.breaks(at, &format!("no longer takes {}", gone.join(", ")));
                 }
-                let more: Vec<_> =
-                    new.iter().filter(|value| !old.contains(value)).map(|value| value.to_string()).collect();
+                let more: Vec<_> = new
+                    .iter()
+                    .filter(|value| !before.contains(*value))
+                    .map(|value| value.to_string())
+                    .collect();
                 if !more.is_empty() {
                     self.note(ADDS, at, &format!("now takes {}", more.join(", ")));
                 }

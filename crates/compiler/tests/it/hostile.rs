@@ -192,12 +192,9 @@ fn catastrophic_patterns_do_not_hold_up_a_build() {
         ),
     );
     let compilation = compile_files(&files);
-    assert!(
-        compilation
-            .diagnostics
-            .iter()
-            .any(|problem| problem.rule.code == "QD0304" || problem.rule.code == "QD0208")
-    );
+    assert!(compilation.diagnostics.iter().any(|problem| problem.rule.code == "QD0304"
+        || problem.rule.code == "QD0208"
+        || problem.rule.code == "QD0211"));
     let huge = patched(json!({ "parameters": { "properties": {
         "name": { "type": "string", "description": "d", "pattern": "((((a{1,100}){1,100}){1,100}){1,100}){1,100}" },
     } } }));
@@ -264,4 +261,52 @@ fn a_folder_with_too_many_files_is_refused_once() {
     }
     let codes: Vec<_> = compile_files(&files).diagnostics.iter().map(|problem| problem.rule.code).collect();
     assert_eq!(codes.iter().filter(|code| **code == "QD0004").count(), 1);
+}
+
+/// What grows with the square of a list's length takes minutes for one that fills a file, and is ended as a hang.
+#[test]
+fn lists_as_long_as_a_file_build_in_proportion_to_their_length() {
+    let described = |schema: serde_json::Value| {
+        let mut schema = schema;
+        schema["description"] = json!("d");
+        json!({ "parameters": { "properties": { "list": schema } } })
+    };
+    let words = || (0..35_000).map(|number| format!("value-{number}"));
+    let branches: Vec<_> =
+        (0..4_000).map(|number| json!({ "type": "string", "maxLength": number })).collect();
+    let properties: serde_json::Map<_, _> = (0..4_000)
+        .map(|number| {
+            (format!("p{number}"), json!({ "type": "string", "description": "d", "format": "date" }))
+        })
+        .collect();
+    let names: Vec<_> = properties.keys().cloned().collect();
+    for list in [
+        json!({ "type": "string", "enum": words().collect::<Vec<_>>() }),
+        json!({ "type": "integer", "enum": (0..35_000).collect::<Vec<_>>() }),
+        json!({ "anyOf": words().take(10_000).map(|word| json!({ "const": word })).collect::<Vec<_>>() }),
+        json!({ "anyOf": branches }),
+        json!({ "type": "object", "additionalProperties": false, "properties": properties, "required": names }),
+    ] {
+        let compilation = compile_files(&patched(described(list)));
+        assert!(compilation.artifact.is_some(), "{:?}", compilation.diagnostics.first());
+    }
+}
+
+#[test]
+fn a_pattern_without_a_bound_is_refused_with_the_reason_and_a_way_out() {
+    check(
+        &patched(json!({ "parameters": { "properties": {
+            "pair": { "type": "string", "description": "d", "pattern": "^(a|b)\\1$" },
+            "long": { "type": "string", "description": "d", "pattern": "(a{1000}){1000}" },
+            "fine": { "type": "string", "description": "d", "pattern": "^(?=.*\\d)(?<!x).{8,64}$" },
+        } } })),
+        expect![[r#"
+            error QD0211 greet/schema.json:28:20 `"^(a|b)\\1$"`
+              the pattern has a back-reference, so the time it takes on a text has no bound
+              help: list the alternatives, as in (aa|bb), or let the handler compare the two parts
+            error QD0211 greet/schema.json:33:20 `"(a{1000}){1000}"`
+              the pattern is too large once its repetitions are written out, or nested too deeply
+              help: make it smaller: `maxLength` limits a length better than a counted repetition
+        "#]],
+    );
 }

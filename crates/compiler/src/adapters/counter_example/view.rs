@@ -1,5 +1,6 @@
 //! Everything that judges one value: a schema with its references, its `allOf` and one branch of each union.
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::route::{Detour, Detours};
@@ -63,13 +64,11 @@ impl<'a> View<'a> {
 
     /// Declared properties, each once.
     pub(super) fn properties(&self) -> Vec<(&'a str, &'a Value)> {
-        let mut properties: Vec<(&str, &Value)> = Vec::new();
+        let mut properties: IndexMap<&str, &Value> = IndexMap::new();
         for (name, schema) in self.all("properties").filter_map(Value::as_object).flatten() {
-            if !properties.iter().any(|(known, _)| known == name) {
-                properties.push((name, schema));
-            }
+            properties.entry(name).or_insert(schema);
         }
-        properties
+        properties.into_iter().collect()
     }
 
     pub(super) fn required(&self) -> Vec<&'a str> {

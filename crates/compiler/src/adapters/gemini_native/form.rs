@@ -3,6 +3,8 @@
 //! The types carry the dialect's rules. A union has no siblings because it has no room for them, its branches are
 //! never unions, and only text can be listed as values.
 
+use std::hash::{Hash, Hasher};
+
 use indexmap::IndexMap;
 use serde_json::{Map, Number, Value};
 
@@ -32,8 +34,19 @@ pub(super) struct Single {
     pub(super) limits: Vec<(&'static str, Value)>,
 }
 
+impl Eq for Single {}
+
+impl Hash for Single {
+    /// Covers what tells the branches of a union apart. Two that differ only further down are compared.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.kind, self.nullable, &self.description, &self.values, &self.format).hash(state);
+        (&self.required, &self.limits).hash(state);
+        self.properties.keys().for_each(|name| name.hash(state));
+    }
+}
+
 /// A type of the dialect. `null` is not one of them: it is `nullable` on another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     String,
     Number,

@@ -1,6 +1,6 @@
 //! A schema made flat: its references followed and its `allOf` folded in (rules 1 and 2).
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 
 use super::form::Kind;
@@ -41,7 +41,7 @@ pub(super) struct Node<'a> {
     pub(super) values: Option<Vec<&'a Value>>,
     /// Each with the schemas it may have: one, or several once the branches of a union have been united.
     pub(super) properties: IndexMap<&'a str, Vec<Place<'a>>>,
-    pub(super) required: Vec<&'a str>,
+    pub(super) required: IndexSet<&'a str>,
     /// Every keyword that is there, those above included.
     pub(super) keywords: IndexMap<&'a str, Place<'a>>,
 }
@@ -79,11 +79,7 @@ impl<'a> Node<'a> {
         for (name, schemas) in &outer.properties {
             self.properties.entry(name).or_insert_with(|| schemas.clone());
         }
-        for name in &outer.required {
-            if !self.required.contains(name) {
-                self.required.push(name);
-            }
-        }
+        self.required.extend(&outer.required);
         for (key, place) in &outer.keywords {
             if *key != union {
                 self.keywords.entry(key).or_insert_with(|| place.clone());
@@ -127,11 +123,7 @@ impl<'a> Node<'a> {
     }
 
     fn unite_required(&mut self, names: &'a Value) {
-        for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
-            if !self.required.contains(&name) {
-                self.required.push(name);
-            }
-        }
+        self.required.extend(names.as_array().into_iter().flatten().filter_map(Value::as_str));
     }
 
     /// Names that are no type of JSON Schema are passed over; the type is then inferred.

@@ -1,6 +1,6 @@
 //! The parameters as a whole: always an object (rules 8 and 13).
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use super::form::{Kind, Single};
 use super::node::{Node, Place};
@@ -33,7 +33,7 @@ impl<'a> Converter<'a> {
     /// Gives a root without properties those of its branches. What every branch requires stays required.
     fn unite_branches(&mut self, node: &mut Node<'a>, union: &str) -> Result<(), Refusal> {
         let mut properties: IndexMap<&str, Vec<Place<'_>>> = IndexMap::new();
-        let mut required: Option<Vec<&str>> = None;
+        let mut required: Option<IndexSet<&str>> = None;
         for branch in self.objects_of(node, union)? {
             self.note_dropped(&branch);
             for (name, schemas) in branch.properties {
@@ -46,15 +46,11 @@ impl<'a> Converter<'a> {
             }
             required = Some(match required {
                 None => branch.required,
-                Some(common) => common.into_iter().filter(|name| branch.required.contains(name)).collect(),
+                Some(common) => common.into_iter().filter(|name| branch.required.contains(*name)).collect(),
             });
         }
         node.properties = properties;
-        for name in required.unwrap_or_default() {
-            if !node.required.contains(&name) {
-                node.required.push(name);
-            }
-        }
+        node.required.extend(required.unwrap_or_default());
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use super::form::{Form, Kind, Single};
 use super::node::{Node, Place};
 use super::opening::{Converter, Opened};
 use crate::adapters::Refusal;
+use crate::distinct::distinct;
 
 /// Keywords that mean something for one type only, as far as they differ between the types of a list.
 const OF_STRINGS: [&str; 3] = ["minLength", "maxLength", "pattern"];
@@ -137,12 +138,7 @@ impl<'a> Converter<'a> {
 
 /// `branches` as one form: no duplicates, the node's words on the first, null allowed by all or none.
 fn finished(branches: Vec<Single>, description: Option<&str>, nullable: bool) -> Form {
-    let mut distinct: Vec<Single> = Vec::new();
-    for branch in branches {
-        if !distinct.contains(&branch) {
-            distinct.push(branch);
-        }
-    }
+    let mut distinct = distinct(branches);
     for branch in &mut distinct {
         branch.nullable |= nullable;
     }

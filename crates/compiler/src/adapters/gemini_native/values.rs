@@ -3,20 +3,15 @@
 use super::form::{Kind, Single};
 use super::node::Node;
 use super::opening::Converter;
+use crate::distinct::distinct;
 
 impl<'a> Converter<'a> {
     /// `enum` and `const`. The dialect lists only text, and no empty one; a number turned to text would make the
     /// model send text, which the original refuses, so other values become a sentence.
     pub(super) fn tell_values(&mut self, node: &Node<'a>, single: &mut Single) {
         let Some(values) = &node.values else { return };
-        let mut listed = Vec::new();
-        for value in values {
-            if value.is_null() {
-                single.nullable = true;
-            } else if !listed.contains(value) {
-                listed.push(*value);
-            }
-        }
+        single.nullable |= values.iter().any(|value| value.is_null());
+        let listed = distinct(values.iter().filter(|value| !value.is_null()));
         if listed.is_empty() {
             return;
         }
