@@ -7,6 +7,9 @@
 /// which makes this a fifth of a second at the very worst.
 pub const MAX_STEPS: u64 = 10_000_000;
 
+/// Schemas within schemas that judge or fill a value at one time. Each takes room on the stack.
+pub(crate) const MAX_DEPTH: usize = 1_500;
+
 /// The work ran out before there was a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exhausted;

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, Exhausted, MAX_DEPTH};
 use crate::explain;
 use crate::plan::{Demand, Node, NodeId, Plan, Rules, size};
 use crate::pointer;
@@ -62,7 +62,8 @@ impl Defaults {
         budget: &mut Budget,
     ) -> Result<Vec<String>, Exhausted> {
         let (visited, useful) = (HashSet::new(), &self.useful);
-        let mut filling = Filling { plan, useful, budget, visited, path: String::new(), filled: Vec::new() };
+        let mut filling =
+            Filling { plan, useful, budget, visited, depth: 0, path: String::new(), filled: Vec::new() };
         filling.visit(0, value, Mode::Filling)?;
         Ok(filling.filled)
     }
@@ -82,6 +83,7 @@ struct Filling<'f> {
     /// Visits that are over, since something was last inserted: the same visit again would find nothing to do. As long
     /// as nothing is inserted, every part of the value stays where it lies in memory.
     visited: HashSet<(NodeId, *const Value, Mode)>,
+    depth: usize,
     path: String,
     filled: Vec<String>,
 }
@@ -98,6 +100,10 @@ impl Filling<'_> {
         }
         let plan = self.plan;
         let Node::Rules(rules) = &plan.nodes[id] else { return Ok(()) };
+        if self.depth >= MAX_DEPTH {
+            return Err(Exhausted);
+        }
+        self.depth += 1;
         let filled = self.filled.len();
         self.same_value(rules, value, mode)?;
         match value {
@@ -105,6 +111,7 @@ impl Filling<'_> {
             Value::Object(_) => self.members(rules, value, mode)?,
             _ => {}
         }
+        self.depth -= 1;
         if self.filled.len() == filled {
             self.visited.insert(key);
         }

@@ -14,8 +14,8 @@ use crate::pattern::{Pattern, PatternSet};
 use crate::pointer;
 use crate::schema::Uncompilable;
 use crate::types::{self, Type};
-pub(crate) use cost::{total_weight, weight};
-pub(crate) use leaf::{Leaf, size};
+pub(crate) use cost::{Cost, remembered, unremembered};
+pub(crate) use leaf::{BYTES_PER_UNIT, Leaf, size};
 use scope::{ScopeId, Scopes};
 
 /// Schemas that a plan may have. Dynamic references can lead to one schema in many ways, each of which counts.
@@ -118,6 +118,7 @@ impl Plan {
             ids: HashMap::new(),
             waiting: VecDeque::new(),
             patterns: PatternSet::default(),
+            standalone: HashMap::new(),
             is_recursive: false,
             fault: None,
         };
@@ -194,6 +195,8 @@ struct Builder<'b, 'd> {
     ids: HashMap<(String, ScopeId), NodeId>,
     waiting: VecDeque<(Place<'d>, ScopeId)>,
     patterns: PatternSet,
+    /// Whether Ajv would compile a target by itself, by its pointer.
+    standalone: HashMap<String, bool>,
     is_recursive: bool,
     /// The first thing that cannot be judged.
     fault: Option<Uncompilable>,
@@ -356,7 +359,14 @@ impl<'d> Builder<'_, 'd> {
     }
 
     fn reference(&mut self, target: Place<'d>, scope: ScopeId) -> Reference {
-        let is_standalone = target.pointer.is_empty() || document::mentions_reference(target.schema);
+        let is_standalone = match self.standalone.get(&target.pointer) {
+            Some(known) => *known,
+            None => {
+                let is_standalone = target.pointer.is_empty() || document::mentions_reference(target.schema);
+                self.standalone.insert(target.pointer.clone(), is_standalone);
+                is_standalone
+            }
+        };
         self.is_recursive |= is_standalone;
         Reference { target: self.id(target, scope), is_standalone }
     }

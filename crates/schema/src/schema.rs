@@ -8,7 +8,7 @@ use crate::budget::{Budget, Exhausted, MAX_STEPS};
 use crate::defaults::Defaults;
 use crate::document::{self, Document};
 use crate::explain::{self, Violation};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Cost, Plan};
 use crate::{cycles, engine, prepare};
 
 /// Steps that the validator crate, which counts none, may take at its worst.
@@ -23,8 +23,8 @@ pub struct Schema {
     plan: Arc<Plan>,
     defaults: Defaults,
     quick: Option<Quick>,
-    /// Steps for each unit of a value's size, as the plan judges it.
-    total_weight: u64,
+    /// What judging a value costs by the plan, at most.
+    cost: Cost,
 }
 
 /// The validator crate, for schemas whose cost can be told beforehand. It forgets what it has found out about a part of
@@ -32,8 +32,7 @@ pub struct Schema {
 #[derive(Debug)]
 struct Quick {
     validator: jsonschema::Validator,
-    /// Steps for each unit of a value's size.
-    weight: u64,
+    cost: Cost,
 }
 
 /// What judging arguments has brought.
@@ -73,15 +72,15 @@ impl Schema {
         }
         let plan = Arc::new(Plan::new(&document)?);
         let defaults = Defaults::new(&plan);
-        let quick = match plan::weight(&plan).filter(|weight| *weight <= MAX_QUICK_STEPS) {
-            Some(weight) => {
+        let quick = match plan::unremembered(&plan).filter(|cost| cost.steps(1) <= MAX_QUICK_STEPS) {
+            Some(cost) => {
                 let validator = engine::options(Some(&plan)).build(&source);
-                Some(Quick { validator: validator.map_err(|error| unreadable(&error))?, weight })
+                Some(Quick { validator: validator.map_err(|error| unreadable(&error))?, cost })
             }
             None => None,
         };
-        let total_weight = plan::total_weight(&plan);
-        Ok(Self { plan, defaults, quick, total_weight })
+        let cost = quick.as_ref().map_or_else(|| plan::remembered(&plan), |quick| quick.cost);
+        Ok(Self { plan, defaults, quick, cost })
     }
 
     /// Whether the value is accepted as it stands. One that is too complex to tell is not.
@@ -121,7 +120,7 @@ impl Schema {
     /// Whether judging the value is a matter of a millisecond, however it is made. Other values are judged within
     /// [`MAX_STEPS`](crate::MAX_STEPS), which is long enough to keep them off a thread that others wait for.
     pub fn is_quick(&self, value: &Value) -> bool {
-        steps(value, self.total_weight, MAX_INLINE_STEPS).is_some()
+        steps(value, self.cost, MAX_INLINE_STEPS).is_some()
     }
 
     fn verdict(&self, value: &Value, budget: &mut Budget) -> Result<bool, Exhausted> {
@@ -137,7 +136,7 @@ impl Schema {
     /// The validator crate's verdict, if it can be had within its limit.
     fn quick(&self, value: &Value, budget: &mut Budget) -> Option<bool> {
         let quick = self.quick.as_ref()?;
-        let steps = steps(value, quick.weight, MAX_QUICK_STEPS)?;
+        let steps = steps(value, quick.cost, MAX_QUICK_STEPS)?;
         budget.spend_spare(steps).then(|| quick.validator.is_valid(value))
     }
 
@@ -171,10 +170,10 @@ impl Schema {
 }
 
 /// The steps that judging the value takes at most, if they are within the limit.
-fn steps(value: &Value, weight: u64, limit: u64) -> Option<u64> {
-    let most = limit / weight.max(1);
-    let size = plan::size(value, most);
-    (size <= most).then(|| size * weight)
+fn steps(value: &Value, cost: Cost, limit: u64) -> Option<u64> {
+    let largest = cost.largest(limit)?;
+    let size = plan::size(value, largest);
+    (size <= largest).then(|| cost.steps(size))
 }
 
 impl Uncompilable {

@@ -10,6 +10,7 @@ mod data;
 mod duplicate_keys;
 mod earlier_release;
 mod five_mistakes;
+mod hostile_arguments;
 mod knowledge;
 mod knowledge_file;
 mod operating;

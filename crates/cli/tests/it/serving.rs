@@ -164,7 +164,7 @@ fn words(parts: &[Value]) -> String {
         .collect()
 }
 
-fn say(server: &Server, cookie: &str, body: Value) -> (String, Vec<Value>) {
+pub(crate) fn say(server: &Server, cookie: &str, body: Value) -> (String, Vec<Value>) {
     let headers = format!("content-type: application/json\r\n{cookie}");
     let (status, head, answer) = server.ask("POST", "/api/chat", &headers, &body.to_string());
     assert_eq!(status, 200, "{answer}");

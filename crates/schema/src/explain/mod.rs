@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, Exhausted, MAX_DEPTH};
 use crate::plan::{Condition, Node, NodeId, Plan, Rules};
 use crate::pointer;
 use seen::Seen;
@@ -29,9 +29,6 @@ const MAX_LIST_BYTES: usize = 262_144;
 
 /// A suggestion compares a name with every declared one, so only the first few unknown names get it.
 const MAX_SUGGESTIONS: usize = 20;
-
-/// Schemas within schemas that are judged at one time. Each takes room on the stack.
-const MAX_DEPTH: usize = 512;
 
 /// One thing that is wrong with a value.
 #[derive(Debug, Clone, PartialEq, Eq)]

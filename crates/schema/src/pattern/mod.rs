@@ -18,6 +18,7 @@ mod tests;
 use std::fmt;
 
 use crate::budget::{Budget, Exhausted};
+use crate::plan::BYTES_PER_UNIT;
 use program::Program;
 use syntax::Parsed;
 
@@ -86,9 +87,14 @@ impl Pattern {
         Ok(Self { programs, size, linear: is_wanted.then(|| linear::translated(parsed)).flatten() })
     }
 
-    /// Steps that one character of a text can cost at most.
-    pub(crate) fn size(&self) -> usize {
+    /// Instructions of all its automatons.
+    fn size(&self) -> usize {
         self.size
+    }
+
+    /// Steps that each unit of a text's size can cost at most. A state takes up to two steps for a character.
+    pub(crate) fn steps_per_unit(&self) -> u64 {
+        2 * (self.size * BYTES_PER_UNIT) as u64
     }
 
     /// Whether the pattern matches anywhere in the text.

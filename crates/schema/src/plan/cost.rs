@@ -1,13 +1,60 @@
-//! What judging a value costs at most when nothing is remembered on the way.
+//! What judging a value costs at most, told from the schema alone.
 
-use super::{Node, NodeId, Plan, Rules};
+use super::{Demand, Node, NodeId, Plan, Rules};
 
 /// Schemas within schemas that the validator crate is given: it recurses once for each.
 const MAX_DEPTH: u64 = 256;
 
-/// Steps for each unit of a value's size, if there is such a number: a schema that leads back to itself, or
-/// that asks what others have judged, has none.
-pub(crate) fn weight(plan: &Plan) -> Option<u64> {
+/// Steps as a function of a value's size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Whatever the value is.
+    constant: u64,
+    /// For each unit of its size.
+    per_unit: u64,
+    /// How many schemas stand within each other.
+    depth: u64,
+}
+
+impl Cost {
+    /// The largest size of a value that takes no more than `steps`.
+    pub(crate) fn largest(self, steps: u64) -> Option<u64> {
+        Some(steps.checked_sub(self.constant)? / self.per_unit.max(1))
+    }
+
+    pub(crate) fn steps(self, size: u64) -> u64 {
+        self.per_unit.saturating_mul(size).saturating_add(self.constant)
+    }
+
+    /// A schema for the same value.
+    fn also(&mut self, other: Self) {
+        self.constant = self.constant.saturating_add(other.constant);
+        self.per_unit = self.per_unit.saturating_add(other.per_unit);
+        self.depth = self.depth.max(other.depth);
+    }
+
+    /// Schemas of which each has a part of the value to itself.
+    fn for_parts(&mut self, others: impl Iterator<Item = Self>) {
+        let mut most = 0;
+        for other in others {
+            self.constant = self.constant.saturating_add(other.constant);
+            self.depth = self.depth.max(other.depth);
+            most = other.per_unit.max(most);
+        }
+        self.per_unit = self.per_unit.saturating_add(most);
+    }
+
+    /// A schema for every part of the value.
+    fn for_every_part(&mut self, other: Self) {
+        let each = other.constant.saturating_add(other.per_unit);
+        self.per_unit = self.per_unit.saturating_add(each);
+        self.depth = self.depth.max(other.depth);
+    }
+}
+
+/// The cost when nothing is remembered on the way, if it can be told: of a schema that leads back to itself, or that
+/// asks what others have judged, it cannot.
+pub(crate) fn unremembered(plan: &Plan) -> Option<Cost> {
     let mut costs: Vec<Option<Cost>> = vec![None; plan.nodes.len()];
     let mut is_open = vec![false; plan.nodes.len()];
     let mut waiting: Vec<NodeId> = vec![0];
@@ -18,7 +65,7 @@ pub(crate) fn weight(plan: &Plan) -> Option<u64> {
             continue;
         }
         let Node::Rules(rules) = &plan.nodes[id] else {
-            costs[id] = Some(Cost { weight: 1, depth: 1 });
+            costs[id] = Some(Cost { constant: 1, per_unit: 0, depth: 1 });
             continue;
         };
         if rules.unevaluated_items.is_some()
@@ -34,38 +81,65 @@ pub(crate) fn weight(plan: &Plan) -> Option<u64> {
         is_open[id] = true;
         waiting.extend(rules.children().filter(|child| costs[*child].is_none()));
     }
-    costs[0].filter(|cost| cost.depth <= MAX_DEPTH).map(|cost| cost.weight)
+    costs[0].filter(|cost| cost.depth <= MAX_DEPTH)
 }
 
-/// The same when every schema is asked about every part of a value once, and its answer is remembered.
-pub(crate) fn total_weight(plan: &Plan) -> u64 {
-    let of_node = |node: &Node| match node {
-        Node::Rules(rules) => own(rules).saturating_add(rules.children().count() as u64),
-        Node::Accept | Node::Refuse => 1,
-    };
-    plan.nodes.iter().fold(0, |sum: u64, node| sum.saturating_add(of_node(node)))
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Cost {
-    weight: u64,
-    depth: u64,
+/// The cost when every schema judges every part of a value once, and its answer is remembered.
+pub(crate) fn remembered(plan: &Plan) -> Cost {
+    let mut cost = Cost::default();
+    for node in &plan.nodes {
+        if let Node::Rules(rules) = node {
+            cost.for_every_part(own(rules));
+            cost.per_unit = cost.per_unit.saturating_add(rules.children().count() as u64);
+        }
+    }
+    cost
 }
 
 /// The cost of a schema and of what it leads to; none if it leads back to itself.
 fn whole(rules: &Rules, costs: &[Option<Cost>]) -> Option<Cost> {
-    let mut cost = Cost { weight: own(rules), depth: 0 };
-    for child in rules.children() {
-        let child = costs[child]?;
-        cost.weight = cost.weight.saturating_add(child.weight);
-        cost.depth = cost.depth.max(child.depth);
+    if rules.children().any(|child| costs[child].is_none()) {
+        return None;
     }
+    let of = |id: &NodeId| costs[*id].unwrap_or_default();
+    let mut cost = own(rules);
+    let branches = rules.not.iter().chain(&rules.any_of).chain(&rules.one_of).chain(&rules.all_of);
+    branches.for_each(|id| cost.also(of(id)));
+    rules.references.iter().for_each(|reference| cost.also(of(&reference.target)));
+    if let Some(condition) = &rules.condition {
+        [Some(condition.test), condition.then, condition.otherwise]
+            .iter()
+            .flatten()
+            .for_each(|id| cost.also(of(id)));
+    }
+    for dependency in &rules.dependencies {
+        if let Demand::Schema(id) = &dependency.demand {
+            cost.also(of(id));
+        }
+    }
+    cost.for_parts(rules.properties.iter().map(|(_, id)| of(id)));
+    cost.for_parts(rules.prefix_items.iter().map(of));
+    let every = [rules.items, rules.additional_properties, rules.property_names].into_iter().flatten();
+    every.chain(rules.contains.iter().map(|contains| contains.item)).for_each(|id| {
+        cost.for_every_part(of(&id));
+    });
     Some(Cost { depth: cost.depth + 1, ..cost })
 }
 
-fn own(rules: &Rules) -> u64 {
-    let lists = rules.required.len() + rules.properties.len() + rules.dependencies.len();
-    let leaves = rules.leaves.iter().fold(0, |sum: u64, leaf| sum.saturating_add(leaf.weight()));
-    let patterns = rules.pattern_properties.iter().map(|(pattern, _)| 2 * 16 * pattern.size() as u64);
-    leaves.saturating_add(lists as u64 + 1).saturating_add(patterns.sum())
+/// What a schema's own keywords cost.
+fn own(rules: &Rules) -> Cost {
+    let demands = rules.dependencies.iter().map(|dependency| match &dependency.demand {
+        Demand::Members(names) => 1 + names.len(),
+        Demand::Schema(_) => 1,
+    });
+    let lists = rules.required.len() + rules.properties.len() + demands.sum::<usize>();
+    let mut cost = Cost { constant: 1 + lists as u64, per_unit: 1, depth: 0 };
+    for leaf in &rules.leaves {
+        cost.constant = cost.constant.saturating_add(leaf.steps());
+        cost.per_unit = cost.per_unit.saturating_add(leaf.steps_per_unit());
+    }
+    for (pattern, _) in &rules.pattern_properties {
+        cost.per_unit = cost.per_unit.saturating_add(pattern.steps_per_unit());
+    }
+    cost
 }

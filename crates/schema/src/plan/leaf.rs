@@ -38,18 +38,22 @@ impl Leaf {
         Self { keyword: "pattern".to_owned(), limit, steps: 1, judge }
     }
 
-    /// Steps for each unit of a value's [`size`], at most.
-    pub(crate) fn weight(&self) -> u64 {
+    /// Steps that it takes for any value.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Steps that it takes for each unit of a value's [`size`], at most.
+    pub(super) fn steps_per_unit(&self) -> u64 {
         match &self.judge {
-            // Values are measured by sixteen bytes, and a state of the automaton takes two steps for a character.
-            Judge::Pattern(pattern) => self.steps + 2 * 16 * pattern.size() as u64,
-            Judge::Crate(_) => self.steps,
+            Judge::Pattern(pattern) => pattern.steps_per_unit(),
+            Judge::Crate(_) => 1,
         }
     }
 
     pub(crate) fn admits(&self, value: &Value, budget: &mut Budget) -> Result<bool, Exhausted> {
         let length = match value {
-            Value::String(text) => text.len() / 16,
+            Value::String(text) => text.len() / BYTES_PER_UNIT,
             Value::Array(_) | Value::Object(_) if self.compares() => size(value, budget.left()) as usize,
             _ => 0,
         };
@@ -85,6 +89,9 @@ fn steps(keyword: &str, limit: &Value) -> u64 {
 /// Levels of a value that are measured. Text that is nested deeper does not parse.
 const MAX_MEASURED_DEPTH: usize = 128;
 
+/// Bytes of a text that count as one unit of a value's size.
+pub(crate) const BYTES_PER_UNIT: usize = 16;
+
 /// How large a value is: its members, items and scalars, and the bytes of its texts by sixteens. It is not counted
 /// further than `most`, and larger than any number if it is nested too deeply to count.
 pub(crate) fn size(value: &Value, most: u64) -> u64 {
@@ -99,12 +106,16 @@ fn size_at(value: &Value, most: u64, levels: usize) -> u64 {
             if size > most {
                 break;
             }
-            size = size.saturating_add(name as u64 / 16).saturating_add(size_at(part, most - size, levels));
+            size = size.saturating_add((name / BYTES_PER_UNIT) as u64).saturating_add(size_at(
+                part,
+                most - size,
+                levels,
+            ));
         }
         size
     };
     match value {
-        Value::String(text) => 1 + text.len() as u64 / 16,
+        Value::String(text) => 1 + (text.len() / BYTES_PER_UNIT) as u64,
         Value::Array(items) => parts(&mut items.iter().map(|item| (0, item))),
         Value::Object(members) => parts(&mut members.iter().map(|(name, member)| (name.len(), member))),
         _ => 1,

@@ -144,6 +144,34 @@ fn defaults_are_filled_within_the_same_bound() {
     assert!(judged.steps < 1_000_000, "{} steps", judged.steps);
 }
 
+/// As deep as text can nest, and further: neither the stack nor the budget is used up.
+#[test]
+fn long_ways_through_a_schema_end() {
+    let union = json!({
+        "$ref": "#/$defs/n",
+        "$defs": {"n": {"anyOf": [{"allOf": [{"$ref": "#/$defs/object"}]}, {"type": "string"}]}, "object": {
+            "type": "object", "properties": {"next": {"$ref": "#/$defs/n"}, "size": {"default": 1}}, "required": ["next"]
+        }}
+    });
+    let deep = |end: Value| (0..120).fold(end, |inner, _| json!({ "next": inner }));
+    assert!(judge(&union, &deep(json!("x"))).violations.is_empty());
+    assert!(!judge(&union, &deep(json!(3))).violations.is_empty());
+
+    for keyword in ["allOf", "properties"] {
+        let mut definitions = Map::new();
+        for index in 0..5_000 {
+            let next = json!({"$ref": format!("#/$defs/d{}", index + 1)});
+            let inner = if keyword == "allOf" { json!([next]) } else { json!({ "n": next }) };
+            definitions.insert(format!("d{index}"), json!({ keyword: inner }));
+        }
+        definitions.insert("d5000".to_owned(), json!({"properties": {"a": {"default": 1}}}));
+        let schema = json!({"$ref": "#/$defs/d0", "$defs": definitions});
+        let judged = judge(&schema, &json!({"n": {"n": {}}}));
+        assert_eq!(judged.violations.is_empty(), keyword == "properties", "{:?}", judged.violations);
+        assert!(judged.steps < 100_000, "{} steps", judged.steps);
+    }
+}
+
 #[test]
 fn a_list_of_errors_is_no_larger_than_it_has_to_be() {
     let schema =
