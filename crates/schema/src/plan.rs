@@ -21,6 +21,9 @@ use scope::{ScopeId, Scopes};
 /// Schemas that a plan may have. Dynamic references can lead to one schema in many ways, each of which counts.
 const MAX_NODES: usize = 200_000;
 
+/// Schemas that may lead from one to the next for the same value: judging it recurses once for each.
+const MAX_WAY: usize = 200;
+
 /// A node's number. The root is 0.
 pub(crate) type NodeId = usize;
 
@@ -136,13 +139,17 @@ impl Plan {
             _ => false,
         });
         let (is_recursive, patterns) = (builder.is_recursive, builder.patterns);
-        Ok(Self { nodes, is_recursive, tracks_evaluated, patterns })
+        let plan = Self { nodes, is_recursive, tracks_evaluated, patterns };
+        match cost::longest_way(&plan) <= MAX_WAY {
+            true => Ok(plan),
+            false => Err(Uncompilable::at("", "too many schemas refer to each other for the same value")),
+        }
     }
 }
 
 impl Rules {
-    /// The schemas that this one leads to, one entry for each way.
-    pub(crate) fn children(&self) -> impl Iterator<Item = NodeId> + '_ {
+    /// The schemas that this one has judge the same value.
+    fn same_value(&self) -> impl Iterator<Item = NodeId> + '_ {
         let conditional = self.condition.iter().flat_map(|condition| {
             [Some(condition.test), condition.then, condition.otherwise].into_iter().flatten()
         });
@@ -150,22 +157,24 @@ impl Rules {
             Demand::Schema(node) => Some(node),
             Demand::Members(_) => None,
         });
-        let single = [self.not, self.items, self.unevaluated_items, self.additional_properties];
+        let branches = [&self.any_of, &self.one_of, &self.all_of].into_iter().flatten().copied();
+        let referred = self.references.iter().map(|reference| reference.target);
+        self.not.into_iter().chain(branches).chain(referred).chain(conditional).chain(dependent)
+    }
+
+    /// The schemas that this one has judge parts of the value.
+    fn parts(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let single = [self.items, self.unevaluated_items, self.additional_properties];
         let single = single.into_iter().chain([self.unevaluated_properties, self.property_names]).flatten();
-        let lists =
-            [&self.any_of, &self.one_of, &self.all_of, &self.prefix_items].into_iter().flatten().copied();
         let named = self.properties.iter().map(|(_, node)| *node);
         let matched = self.pattern_properties.iter().map(|(_, node)| *node);
-        let referred = self.references.iter().map(|reference| reference.target);
         let contained = self.contains.iter().map(|contains| contains.item);
-        single
-            .chain(lists)
-            .chain(named)
-            .chain(matched)
-            .chain(referred)
-            .chain(contained)
-            .chain(conditional)
-            .chain(dependent)
+        single.chain(self.prefix_items.iter().copied()).chain(named).chain(matched).chain(contained)
+    }
+
+    /// The schemas that this one leads to, one entry for each way.
+    pub(crate) fn children(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.same_value().chain(self.parts())
     }
 }
 

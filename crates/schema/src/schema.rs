@@ -65,7 +65,6 @@ impl Schema {
             return Err(Uncompilable::at("", "the schema is nested too deeply"));
         }
         let source = prepare::prepared(source);
-        jsonschema::draft202012::meta::validate(&source).map_err(|error| unreadable(&error))?;
         let document = Document::new(&source);
         if let Some(pointer) = cycles::endless(&document).first() {
             return Err(Uncompilable::at(pointer, "the reference leads back to itself for the same value"));
@@ -77,7 +76,10 @@ impl Schema {
                 let validator = engine::options(Some(&plan)).build(&source);
                 Some(Quick { validator: validator.map_err(|error| unreadable(&error))?, cost })
             }
-            None => None,
+            None => {
+                jsonschema::draft202012::meta::validate(&source).map_err(|error| unreadable(&error))?;
+                None
+            }
         };
         let cost = quick.as_ref().map_or_else(|| plan::remembered(&plan), |quick| quick.cost);
         Ok(Self { plan, defaults, quick, cost })

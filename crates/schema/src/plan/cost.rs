@@ -96,6 +96,30 @@ pub(crate) fn remembered(plan: &Plan) -> Cost {
     cost
 }
 
+/// How many schemas judge the same value one inside the other, at most; without end if they go in a circle.
+pub(super) fn longest_way(plan: &Plan) -> usize {
+    let mut ways: Vec<Option<usize>> = vec![None; plan.nodes.len()];
+    let mut is_open = vec![false; plan.nodes.len()];
+    let mut waiting: Vec<NodeId> = (0..plan.nodes.len()).collect();
+    while let Some(id) = waiting.last().copied() {
+        let Node::Rules(rules) = &plan.nodes[id] else {
+            ways[id] = Some(1);
+            waiting.pop();
+            continue;
+        };
+        if ways[id].is_some() {
+            waiting.pop();
+        } else if is_open[id] {
+            let inner = rules.same_value().map(|child| ways[child].unwrap_or(usize::MAX)).max();
+            ways[id] = Some(inner.unwrap_or(0).saturating_add(1));
+        } else {
+            is_open[id] = true;
+            waiting.extend(rules.same_value().filter(|child| ways[*child].is_none()));
+        }
+    }
+    ways.into_iter().flatten().max().unwrap_or(0)
+}
+
 /// The cost of a schema and of what it leads to; none if it leads back to itself.
 fn whole(rules: &Rules, costs: &[Option<Cost>]) -> Option<Cost> {
     if rules.children().any(|child| costs[child].is_none()) {
@@ -103,20 +127,7 @@ fn whole(rules: &Rules, costs: &[Option<Cost>]) -> Option<Cost> {
     }
     let of = |id: &NodeId| costs[*id].unwrap_or_default();
     let mut cost = own(rules);
-    let branches = rules.not.iter().chain(&rules.any_of).chain(&rules.one_of).chain(&rules.all_of);
-    branches.for_each(|id| cost.also(of(id)));
-    rules.references.iter().for_each(|reference| cost.also(of(&reference.target)));
-    if let Some(condition) = &rules.condition {
-        [Some(condition.test), condition.then, condition.otherwise]
-            .iter()
-            .flatten()
-            .for_each(|id| cost.also(of(id)));
-    }
-    for dependency in &rules.dependencies {
-        if let Demand::Schema(id) = &dependency.demand {
-            cost.also(of(id));
-        }
-    }
+    rules.same_value().for_each(|id| cost.also(of(&id)));
     cost.for_parts(rules.properties.iter().map(|(_, id)| of(id)));
     cost.for_parts(rules.prefix_items.iter().map(of));
     let every = [rules.items, rules.additional_properties, rules.property_names].into_iter().flatten();

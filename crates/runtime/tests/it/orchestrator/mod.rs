@@ -8,6 +8,7 @@ mod cutting;
 pub(crate) mod deck;
 mod fragile;
 mod isolation;
+mod judging;
 mod keeping;
 mod living;
 mod moody;

@@ -1,0 +1,77 @@
+//! Arguments that take long to judge: judged elsewhere and admitted afterwards, with nothing lost on the way.
+
+use std::time::Duration;
+
+use quarterdeck_contracts::{ErrorType, Mode};
+use quarterdeck_runtime::{Call, ClientEvent, Why};
+use serde_json::json;
+
+use super::deck::{Deck, kind, one, take};
+
+/// Too long to be judged on the spot.
+fn long_text() -> String {
+    "x".repeat(2_000_000)
+}
+
+fn long_call(tool: &str) -> Call {
+    Call::new(tool, json!({ "what": long_text() })).with_id("call_000001")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_with_long_arguments_is_answered_whole_and_in_order() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Text).await;
+    let short = Call::new("book", json!({ "what": "room" }));
+    let wrong = Call::new("book", json!({ "what": [long_text()] }));
+    let replies = connection.submit(vec![long_call("book"), short.clone(), wrong]).all().await;
+    let kinds: Vec<_> = replies.into_iter().map(|reply| kind(&take(reply.answer().unwrap()))).collect();
+    assert_eq!(kinds, [None, None, Some(ErrorType::Validation)]);
+    assert_eq!((deck.outside.times(&long_text()), deck.outside.times("room")), (1, 1));
+    let replayed = one(&connection, long_call("book")).await;
+    assert_eq!(replayed.meta.idempotent_cache_hit, Some(true));
+    assert_eq!(deck.outside.times(&long_text()), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_cancelled_while_it_is_judged_does_not_run() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    let interrupted = connection.submit(vec![long_call("book")]);
+    session.interrupt();
+    let answer = interrupted.all().await.remove(0).answer().unwrap();
+    assert!(!answer.is_wanted);
+    assert_eq!(kind(&take(answer)), Some(ErrorType::Cancelled));
+    let cancelled = connection.submit(vec![long_call("book"), Call::new("book", json!({ "what": "room" }))]);
+    session.cancel(&["call_000001"]);
+    let kinds: Vec<_> =
+        cancelled.all().await.into_iter().map(|reply| kind(&take(reply.answer().unwrap()))).collect();
+    assert_eq!(kinds, [Some(ErrorType::Cancelled), None]);
+    assert_eq!((deck.outside.times(&long_text()), deck.outside.times("room")), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_lost_while_a_call_is_judged_drops_no_call() {
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Voice).await;
+    drop(connection.submit(vec![long_call("book")]));
+    drop(connection);
+    // Judging takes real time, which the paused clock does not see.
+    for _ in 0..1_000 {
+        if deck.outside.times(&long_text()) == 1 {
+            break;
+        }
+        tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(10))).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let connection = session.connect();
+    let Some(ClientEvent::Answer { why: Why::Late, answer }) = connection.try_event() else { panic!() };
+    assert!(take(answer).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_mode_lowers_is_lowered_before_it_is_judged() {
+    let deck = Deck::new();
+    let (_, connection) = deck.open("ann", Mode::Voice).await;
+    let call = Call::new("look", json!({ "what": long_text(), "top_k": 50 }));
+    assert_eq!(kind(&one(&connection, call).await), None);
+}
