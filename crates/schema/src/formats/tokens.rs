@@ -44,8 +44,14 @@ pub(super) fn is_byte(text: &str) -> bool {
     })
 }
 
+/// Longer texts are no regular expressions here: the parser's time grows with the square of a class.
+const MAX_REGEX_BYTES: usize = 10_000;
+
 /// An ECMAScript regular expression, without the `u` flag.
 pub(super) fn is_regex(text: &str) -> bool {
+    if text.len() > MAX_REGEX_BYTES {
+        return false;
+    }
     let has_foreign_anchor = text.match_indices("\\Z").any(|(at, _)| at > 0 && !text[..at].ends_with('\\'));
     !has_foreign_anchor && !is_too_nested(text) && regress::Regex::new(text).is_ok()
 }

@@ -3,6 +3,10 @@
 /// Groups nested deeper than this are refused before any parser sees them.
 const MAX_GROUP_DEPTH: usize = 100;
 
+/// Alternatives beyond this are refused as well: the parser holds each inside the one before it, and takes all of them
+/// apart again by recursion.
+const MAX_ALTERNATIVES: usize = 1_000;
+
 /// What is wrong with the pattern as ECMAScript with the `u` flag, if anything is.
 pub(super) fn fault(pattern: &str) -> Option<String> {
     if let Err(error) = regress::Regex::with_flags(pattern, "u") {
@@ -24,9 +28,9 @@ pub(super) fn fault(pattern: &str) -> Option<String> {
     None
 }
 
-/// Whether the groups of a pattern are nested so deeply that parsing it could exhaust the stack.
+/// Whether a pattern has groups or alternatives within each other so deeply that parsing it could exhaust the stack.
 pub(crate) fn is_too_nested(pattern: &str) -> bool {
-    let mut depth = 0usize;
+    let (mut depth, mut alternatives) = (0usize, 0usize);
     let mut in_class = false;
     let mut bytes = pattern.bytes();
     while let Some(byte) = bytes.next() {
@@ -38,9 +42,10 @@ pub(crate) fn is_too_nested(pattern: &str) -> bool {
             b'[' => in_class = true,
             b'(' if !in_class => depth += 1,
             b')' if !in_class => depth = depth.saturating_sub(1),
+            b'|' if !in_class => alternatives += 1,
             _ => {}
         }
-        if depth > MAX_GROUP_DEPTH {
+        if depth > MAX_GROUP_DEPTH || alternatives > MAX_ALTERNATIVES {
             return true;
         }
     }
@@ -105,5 +110,6 @@ mod tests {
     fn groups_are_counted_whatever_stands_in_classes_and_escapes() {
         assert!(is_too_nested(&"([)]".repeat(101)) && is_too_nested(&"(\\)".repeat(101)));
         assert!(!is_too_nested(&"[(]\\(".repeat(500)) && !is_too_nested(&"(a)".repeat(500)));
+        assert!(is_too_nested(&"a|".repeat(1_001)) && !is_too_nested(&"[|]\\|".repeat(2_000)));
     }
 }

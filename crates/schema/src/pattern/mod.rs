@@ -28,8 +28,8 @@ pub(crate) use set::PatternSet;
 /// Instructions that a pattern's automatons may have together, once counted repetitions are written out.
 const MAX_PROGRAM_SIZE: usize = 20_000;
 
-/// Longer patterns are refused before they are parsed.
-const MAX_PATTERN_BYTES: usize = 65_536;
+/// Longer patterns are refused before they are parsed: the parser's time grows with the square of a class.
+const MAX_PATTERN_BYTES: usize = 16_384;
 
 /// Why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

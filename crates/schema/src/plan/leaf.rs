@@ -20,6 +20,9 @@ pub(crate) struct Leaf {
     judge: Judge,
 }
 
+/// Steps for each unit of a text that is parsed as a regular expression.
+const STEPS_PER_PARSED_UNIT: u64 = 256;
+
 #[derive(Debug)]
 enum Judge {
     Pattern(Arc<Pattern>),
@@ -47,12 +50,16 @@ impl Leaf {
     pub(super) fn steps_per_unit(&self) -> u64 {
         match &self.judge {
             Judge::Pattern(pattern) => pattern.steps_per_unit(),
+            Judge::Crate(_) if self.parses() => STEPS_PER_PARSED_UNIT,
             Judge::Crate(_) => 1,
         }
     }
 
     pub(crate) fn admits(&self, value: &Value, budget: &mut Budget) -> Result<bool, Exhausted> {
         let length = match value {
+            Value::String(text) if self.parses() => {
+                text.len() / BYTES_PER_UNIT * STEPS_PER_PARSED_UNIT as usize
+            }
             Value::String(text) => text.len() / BYTES_PER_UNIT,
             Value::Array(_) | Value::Object(_) if self.compares() => size(value, budget.left()) as usize,
             _ => 0,
@@ -69,6 +76,11 @@ impl Leaf {
                 Ok(judge.as_ref().is_none_or(|judge| judge.is_valid(value)))
             }
         }
+    }
+
+    /// Whether it has a text parsed, which takes longer than to look at it.
+    fn parses(&self) -> bool {
+        self.keyword == "format" && self.limit == "regex"
     }
 
     /// Whether it looks at all of a value rather than at its length.

@@ -181,6 +181,31 @@ fn long_ways_through_a_schema_end() {
     }
 }
 
+/// The parser that judges them recurses as deeply as alternatives go, and its time grows with the square of a class.
+#[test]
+fn hostile_texts_of_the_format_regex_end() {
+    let class: String = (0x4e00..0x9000).step_by(2).filter_map(char::from_u32).collect();
+    let schema = json!({"type": "array", "items": {"type": "string", "format": "regex"}});
+    let hostile = [
+        "a|".repeat(100_000),
+        "|".repeat(9_000),
+        "(a|".repeat(3_000),
+        "(".repeat(100_000),
+        "([)]".repeat(2_000),
+        format!("[{class}]"),
+        "(?<n>".repeat(2_000),
+    ];
+    for text in hostile {
+        let judged = judge(&schema, &json!([text]));
+        assert_eq!(judged.violations[0].keyword, "format");
+        let pattern = json!({"type": "string", "pattern": text});
+        assert!(Schema::compile(&pattern).is_err());
+    }
+    assert!(judge(&schema, &json!(["a|b", "^[a-z]{2}$", "a|".repeat(900)])).violations.is_empty());
+    let many = judge(&schema, &json!(vec!["a|".repeat(900); 1_000]));
+    assert!(many.steps <= MAX_STEPS);
+}
+
 #[test]
 fn a_list_of_errors_is_no_larger_than_it_has_to_be() {
     let schema =
