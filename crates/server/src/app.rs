@@ -1,7 +1,8 @@
 //! What all requests share.
 
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use quarterdeck_agents::text::TextAgent;
@@ -12,9 +13,12 @@ use tokio::sync::watch;
 
 use crate::deck::{self, Operations, Series};
 use crate::error::ApiError;
+use crate::forwarded::{Source, TrustedProxies};
 use crate::identity::Identity;
+use crate::network::{AddressOwner, Network};
 use crate::places::{Full, Place, Places};
 use crate::rates::Rates;
+use crate::surface::Required;
 use crate::voice::Tickets;
 
 /// How many operators may follow what happens at the same time.
@@ -50,6 +54,12 @@ pub struct Settings {
     pub admin_token: Option<String>,
     /// Whether a proxy on this machine tells the truth about who asks.
     pub trust_proxy: bool,
+    /// Where else proxies are that do.
+    pub trusted_proxies: Vec<Network>,
+    /// The names and addresses that the server is known by. Without any, a server that others can reach takes every one.
+    pub hosts: Vec<String>,
+    /// Which surfaces need a credential.
+    pub required: Required,
     /// Whether it listens on this machine only, where a foreign host name means that somebody plays tricks with DNS.
     pub is_loopback: bool,
     /// The largest body.
@@ -60,6 +70,9 @@ pub struct Settings {
     pub drain: Duration,
     /// How many connections are open at the most.
     pub max_connections: usize,
+    /// How many of them an address may have, of IPv6 a network of 64 bits; and how many calls. Trusted proxies may have
+    /// any number: of those behind them, the answers that are being written are counted.
+    pub connections_per_address: usize,
     /// Whether the cookie is for encrypted connections only; `None` goes by what a trusted proxy says.
     pub secure_cookie: Option<bool>,
     /// How many messages a client may send in a minute.
@@ -82,11 +95,15 @@ impl Default for Settings {
             origins: Vec::new(),
             admin_token: None,
             trust_proxy: false,
+            trusted_proxies: Vec::new(),
+            hosts: Vec::new(),
+            required: Required::default(),
             is_loopback: true,
             max_body_bytes: 1 << 20,
             max_json_depth: 64,
             drain: Duration::from_secs(10),
             max_connections: 4_096,
+            connections_per_address: 256,
             secure_cookie: None,
             messages_per_minute: 60,
             requests_per_minute: 300,
@@ -95,6 +112,18 @@ impl Default for Settings {
             voice_connections: 500,
             voice_per_client: 3,
         }
+    }
+}
+
+impl Settings {
+    /// Whether proxies are trusted, so that requests come from others than the peers of their connections.
+    pub(crate) fn has_proxy(&self) -> bool {
+        self.trust_proxy || !self.trusted_proxies.is_empty()
+    }
+
+    /// Whether nothing is known of the names that the server is called by. An operator should be told.
+    pub fn takes_any_host(&self) -> bool {
+        self.hosts.is_empty() && (!self.is_loopback || self.has_proxy())
     }
 }
 
@@ -109,6 +138,9 @@ pub struct App {
     pub(crate) clients: Rates,
     pub(crate) addresses: Rates,
     pub(crate) requests: AtomicU64,
+    /// Connections that were refused because their address had as many as it may have.
+    pub(crate) refused_connections: AtomicU64,
+    pub(crate) proxies: TrustedProxies,
     pub(crate) tickets: Tickets,
     pub(crate) operations: Operations,
     /// The figures over time.
@@ -118,6 +150,8 @@ pub struct App {
     draining: watch::Sender<bool>,
     streams: Places,
     calls: Places,
+    connections: Places,
+    by_address: Places,
     watchers: Places,
     searches: Places,
 }
@@ -131,6 +165,8 @@ impl App {
             addresses: Rates::per_minute(settings.requests_per_minute),
             streams: Places::new(settings.streams, settings.streams_per_client),
             calls: Places::new(settings.voice_connections, settings.voice_per_client),
+            connections: Places::new(usize::MAX, settings.connections_per_address),
+            by_address: Places::new(usize::MAX, settings.connections_per_address),
             watchers: Places::new(WATCHERS, WATCHERS),
             searches: Places::new(SEARCHES, SEARCHES),
             tickets: Tickets::default(),
@@ -138,6 +174,11 @@ impl App {
             verifying: tokio::sync::Mutex::default(),
             operations,
             requests: AtomicU64::new(0),
+            refused_connections: AtomicU64::new(0),
+            proxies: TrustedProxies {
+                loopback: settings.trust_proxy,
+                networks: settings.trusted_proxies.clone(),
+            },
             draining: watch::Sender::new(false),
             text,
             voice,
@@ -176,21 +217,47 @@ impl App {
         self.calls.taken()
     }
 
+    /// Room for one more connection of an address; `Ok(None)` for proxies, which bring others.
+    pub(crate) fn admit_connection(&self, peer: IpAddr) -> Result<Option<Place>, Full> {
+        if self.proxies.contains(peer) {
+            return Ok(None);
+        }
+        let admitted = self.connections.admit(&AddressOwner::of(peer).to_string());
+        if admitted.is_err() {
+            self.refused_connections.fetch_add(1, Ordering::Relaxed);
+        }
+        admitted.map(Some)
+    }
+
     /// Room for one more answer, or why there is none.
-    pub(crate) fn admit_stream(&self, client: &str) -> Result<Place, ApiError> {
+    pub(crate) fn admit_stream(&self, client: &str, source: &Source) -> Result<Place, ApiError> {
         self.admit_anything()?;
-        self.streams.admit(client).map_err(|full| match full {
+        let place = self.streams.admit(client).map_err(|full| match full {
             Full::All => ApiError::transient("Too many answers are being written. Please try again.", 2),
             Full::Yours => ApiError::rate_limited("Too many answers are being written for you at once.", 2),
-        })
+        })?;
+        // The connection of whoever comes by themselves was counted when it was accepted.
+        if source.is_direct { Ok(place) } else { self.admit_address(source, place) }
     }
 
     /// Room for one more line, or why there is none.
-    pub(crate) fn admit_call(&self, client: &str) -> Result<Place, ApiError> {
+    pub(crate) fn admit_call(&self, client: &str, source: Option<&Source>) -> Result<Place, ApiError> {
         self.admit_anything()?;
-        self.calls.admit(client).map_err(|full| match full {
+        let place = self.calls.admit(client).map_err(|full| match full {
             Full::All => ApiError::transient("Too many people are speaking. Please try again.", 5),
             Full::Yours => ApiError::rate_limited("You have too many lines open. Close one of them.", 5),
+        })?;
+        // A call outlives the connection that it began on, and its place.
+        match source {
+            Some(source) => self.admit_address(source, place),
+            None => Ok(place),
+        }
+    }
+
+    fn admit_address(&self, source: &Source, place: Place) -> Result<Place, ApiError> {
+        let admitted = self.by_address.admit(&AddressOwner::of(source.address).to_string());
+        admitted.map(|other| place.with(other)).map_err(|_| {
+            ApiError::rate_limited("Too many connections from this address. Close some of them.", 5)
         })
     }
 

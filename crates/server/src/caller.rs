@@ -1,6 +1,6 @@
 //! Who makes a request, as the guard has established it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use quarterdeck_agents::Situation;
@@ -8,8 +8,14 @@ use quarterdeck_agents::text::Visitor;
 use quarterdeck_runtime::Client;
 
 use crate::app::{App, Settings};
+use crate::credential;
 use crate::error::ApiError;
+use crate::forwarded::Source;
 use crate::identity::{COOKIE, NotProved};
+
+const FORWARDED_FOR: &str = "x-forwarded-for";
+/// Headers that proxies add beside that one, or instead of it.
+const SIGNS_OF_A_PROXY: [&str; 3] = ["forwarded", "via", "x-real-ip"];
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy)]
@@ -21,56 +27,60 @@ pub(crate) struct Caller {
     pub(crate) client: Client,
     /// Whether they may see what is the operators'.
     pub(crate) is_operator: bool,
-    pub(crate) address: IpAddr,
+    /// Whether a verified token, an API key or the operators' token says who they are. A cookie does not.
+    pub(crate) is_proved: bool,
+    pub(crate) source: Source,
     /// The cookie for somebody new.
     pub(crate) set_cookie: Option<HeaderValue>,
 }
 
-/// The address that asks. A proxy on this machine may speak for others, when it is trusted.
-pub(crate) fn address(peer: SocketAddr, headers: &HeaderMap, settings: &Settings) -> IpAddr {
-    let forwarded = headers.get("x-forwarded-for").and_then(|value| value.to_str().ok());
-    // The last address is the one that our own proxy has seen; those before it are what its client says.
-    let last = forwarded.and_then(|list| list.rsplit(',').next()).and_then(|last| last.trim().parse().ok());
-    match last {
-        Some(address) if settings.trust_proxy && peer.ip().is_loopback() => address,
-        _ => peer.ip(),
-    }
+/// Where a request comes from, as far as trusted proxies tell.
+pub(crate) fn source(app: &App, peer: SocketAddr, headers: &HeaderMap) -> Source {
+    let lines = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
+    let source = Source::find(peer.ip(), lines, &app.proxies);
+    // A proxy that is not trusted to say who asks still says that somebody else does.
+    let is_relayed = SIGNS_OF_A_PROXY.iter().any(|name| headers.contains_key(*name));
+    Source { is_direct: source.is_direct && !is_relayed, ..source }
 }
 
 impl Caller {
-    pub(crate) fn find(app: &App, peer: SocketAddr, headers: &HeaderMap) -> Result<Self, ApiError> {
-        let address = address(peer, headers, &app.settings);
-        let bearer = bearer(headers);
+    pub(crate) fn find(
+        app: &App,
+        peer: SocketAddr,
+        source: Source,
+        headers: &HeaderMap,
+    ) -> Result<Self, ApiError> {
+        let settings = &app.settings;
+        let bearer = credential::bearer(headers)?;
         // A proxy on this machine brings others.
-        let is_this_machine = address.is_loopback() && app.settings.is_loopback && !app.settings.trust_proxy;
-        let is_operator = match (&app.settings.admin_token, bearer) {
-            (Some(admin), Some(token)) if same(admin, token) => true,
-            (Some(_), _) => false,
-            // Without a token, this machine is the operators'.
-            (None, _) => is_this_machine,
+        let is_this_machine =
+            source.is_direct && source.address.is_loopback() && settings.is_loopback && !settings.has_proxy();
+        let has_admin_token = match (&settings.admin_token, bearer) {
+            (Some(admin), Some(token)) => same(admin, token),
+            _ => false,
         };
-        let by_bearer = match bearer {
-            Some(token) if !(is_operator && app.settings.admin_token.is_some()) => {
-                match app.identity.by_bearer(token) {
-                    Ok(client) => Some(client),
-                    Err(NotProved::Invalid) => return Err(unauthorised()),
-                    // Chat programs want a key even where none is needed.
-                    Err(NotProved::Unconfigured) => None,
-                }
-            }
-            _ => None,
+        // Without a token, this machine is the operators'.
+        let is_operator = has_admin_token || (settings.admin_token.is_none() && is_this_machine);
+        let by_bearer = match bearer.filter(|_| !has_admin_token) {
+            Some(token) => by_bearer(app, token)?,
+            None => None,
         };
+        let is_proved = has_admin_token || by_bearer.is_some();
         let by_cookie = || cookie(headers).and_then(|cookie| app.identity.by_cookie(cookie));
         let program = || bearer.filter(|_| is_this_machine).map(|key| app.identity.program(key));
         let known = by_bearer.or_else(by_cookie).or_else(program);
-        if let Some(client) = known {
-            return Ok(Self { client, is_operator, address, set_cookie: None });
-        }
-        let Some((client, cookie)) = app.identity.newcomer() else {
-            return Err(ApiError::internal("nobody can be told apart", &"no random numbers"));
+        let (client, set_cookie) = match known {
+            Some(client) => (client, None),
+            None => {
+                let Some((client, cookie)) = app.identity.newcomer() else {
+                    return Err(ApiError::internal("nobody can be told apart", &"no random numbers"));
+                };
+                let is_encrypted = app.proxies.contains(peer.ip()) && came_encrypted(headers);
+                let cookie = set_cookie(&cookie, is_encrypted, settings);
+                (client, HeaderValue::from_str(&cookie).ok())
+            }
         };
-        let set_cookie = HeaderValue::from_str(&set_cookie(&cookie, headers, &app.settings)).ok();
-        Ok(Self { client, is_operator, address, set_cookie })
+        Ok(Self { client, is_operator, is_proved, source, set_cookie })
     }
 
     /// The caller as the agents know them.
@@ -79,14 +89,20 @@ impl Caller {
     }
 }
 
-fn unauthorised() -> ApiError {
-    ApiError::new(quarterdeck_contracts::ErrorType::Auth, "The bearer token is not valid, or has expired.")
+/// The client that a token or a key proves. Where nothing can be proved, chat programs want a key all the same.
+fn by_bearer(app: &App, token: &str) -> Result<Option<Client>, ApiError> {
+    match app.identity.by_bearer(token) {
+        Ok(client) => Ok(Some(client)),
+        Err(NotProved::Invalid) => Err(credential::invalid()),
+        Err(NotProved::Unconfigured) if credential::is_token(token) => Ok(None),
+        Err(NotProved::Unconfigured) => Err(credential::malformed()),
+    }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+/// Whether the proxy in front of us was asked by HTTPS, as it says.
+fn came_encrypted(headers: &HeaderMap) -> bool {
+    let said = headers.get_all("x-forwarded-proto").iter().next_back().and_then(|said| said.to_str().ok());
+    said.and_then(|said| said.rsplit(',').next()).is_some_and(|last| last.trim() == "https")
 }
 
 fn cookie(headers: &HeaderMap) -> Option<&str> {
@@ -95,9 +111,7 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
         .find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))
 }
 
-fn set_cookie(cookie: &str, headers: &HeaderMap, settings: &Settings) -> String {
-    let is_encrypted =
-        settings.trust_proxy && headers.get("x-forwarded-proto").is_some_and(|with| with == "https");
+fn set_cookie(cookie: &str, is_encrypted: bool, settings: &Settings) -> String {
     let is_secure = settings.secure_cookie.unwrap_or(is_encrypted);
     // A page on another origin gets its cookie back only if it may travel across sites, which must be encrypted.
     let same_site = if is_secure && !settings.origins.is_empty() { "None" } else { "Lax" };

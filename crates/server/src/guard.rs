@@ -11,9 +11,13 @@ use axum::response::{IntoResponse, Response};
 use quarterdeck_contracts::ErrorType;
 
 use crate::app::App;
-use crate::caller::{Caller, Peer};
+use crate::caller::{self, Caller, Peer};
 use crate::error::ApiError;
+use crate::forwarded::Source;
+use crate::host;
+use crate::network::AddressOwner;
 use crate::origin::{self, Origin};
+use crate::surface::Surface;
 
 /// Lets a request through, or answers it.
 pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
@@ -55,9 +59,7 @@ enum Admitted {
 
 fn admit(app: &App, request: &mut Request, origin: &Origin) -> Result<Admitted, ApiError> {
     let headers = request.headers();
-    if !origin::is_our_host(headers, &app.settings) {
-        return Err(ApiError::new(ErrorType::Unavailable, "This server is not known by that host name."));
-    }
+    host::check(request.version(), request.uri(), headers, &app.settings)?;
     if *origin == Origin::Foreign {
         let message =
             "This origin may not use the API. Whoever runs the server can list it under `server.origins`.";
@@ -70,14 +72,28 @@ fn admit(app: &App, request: &mut Request, origin: &Origin) -> Result<Admitted, 
     let Some(peer) = peer else {
         return Err(ApiError::internal("a request has no address", &"not set by the listener"));
     };
-    let caller = Caller::find(app, peer, headers)?;
-    if !caller.address.is_loopback() {
-        let name = caller.address.to_string();
-        app.addresses.take(&name, Instant::now()).map_err(|wait| {
-            ApiError::rate_limited("Too many requests from this address.", wait.as_secs() + 1)
-        })?;
+    let source = caller::source(app, peer, headers);
+    // Before the credential is looked at, so that guessing one is limited too.
+    limit(app, &source)?;
+    let caller = Caller::find(app, peer, source, headers)?;
+    let path = request.extensions().get::<MatchedPath>().map_or(request.uri().path(), MatchedPath::as_str);
+    match Surface::of(path) {
+        // A ticket in the address may prove what no header does; the route looks at it.
+        Some(Surface::Voice) | None => {}
+        Some(surface) => app.require(surface, caller.is_proved)?,
     }
     Ok(Admitted::Caller(Box::new(caller)))
+}
+
+/// Counts a request of its address. Only what is certainly this machine's own is not counted.
+fn limit(app: &App, source: &Source) -> Result<(), ApiError> {
+    if source.is_direct && source.address.is_loopback() {
+        return Ok(());
+    }
+    let name = AddressOwner::of(source.address).to_string();
+    app.addresses
+        .take(&name, Instant::now())
+        .map_err(|wait| ApiError::rate_limited("Too many requests from this address.", wait.as_secs() + 1))
 }
 
 fn preflight(request: &Request) -> Response {

@@ -13,8 +13,13 @@ use ring::hmac;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::claims::{ClaimRules, is_critical};
+
 /// The cookie's name.
 pub(crate) const COOKIE: &str = "quarterdeck_client";
+
+/// The length of a signature.
+const SIGNATURE_BYTES: usize = 32;
 
 /// Knows who asks.
 pub struct Identity {
@@ -27,6 +32,7 @@ pub struct Identity {
 pub struct TokenRules {
     key: DecodingKey,
     validation: Validation,
+    claims: ClaimRules,
 }
 
 /// The key that tokens are verified with.
@@ -63,7 +69,7 @@ pub(crate) enum NotProved {
 }
 
 impl TokenRules {
-    /// Tokens signed with this key, of this issuer and for this audience when they are given. They must expire.
+    /// Tokens signed with this key, which must name this issuer and this audience when they are given. They must expire.
     pub fn new(key: TokenKey<'_>, issuer: Option<&str>, audience: Option<&str>) -> Result<Self, TokenError> {
         let failed = |error: jsonwebtoken::errors::Error| TokenError(error.to_string());
         let (key, algorithm) = match key {
@@ -78,11 +84,27 @@ impl TokenRules {
         validation.validate_aud = audience.is_some();
         if let Some(audience) = audience {
             validation.set_audience(&[audience]);
+            validation.required_spec_claims.insert("aud".to_owned());
         }
         if let Some(issuer) = issuer {
             validation.set_issuer(&[issuer]);
+            validation.required_spec_claims.insert("iss".to_owned());
         }
-        Ok(Self { key, validation })
+        let claims = ClaimRules { issuer: issuer.map(str::to_owned), audience: audience.map(str::to_owned) };
+        Ok(Self { key, validation, claims })
+    }
+
+    /// The client that a token names, with its claims.
+    fn client_of(&self, token: &str) -> Option<Client> {
+        if is_critical(token) {
+            return None;
+        }
+        let claims =
+            jsonwebtoken::decode::<Map<String, Value>>(token, &self.key, &self.validation).ok()?.claims;
+        let id = client_id(self.claims.subject(&claims)?);
+        let facts =
+            ClientFacts { authenticated: true, claims: claims.into_iter().collect::<BTreeMap<_, _>>() };
+        Some(Client { id, facts: Arc::new(facts) })
     }
 }
 
@@ -97,6 +119,11 @@ impl Identity {
     /// Cookies signed with a secret of at least 32 bytes, and what else is believed.
     pub fn new(cookie_secret: &[u8], tokens: Option<TokenRules>, api_keys: Vec<ApiKey>) -> Self {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, cookie_secret), tokens, api_keys }
+    }
+
+    /// Whether a bearer token can prove anything here.
+    pub(crate) fn can_verify(&self) -> bool {
+        self.tokens.is_some() || !self.api_keys.is_empty()
     }
 
     /// Somebody new, and the cookie that they are known by from now on.
@@ -123,14 +150,9 @@ impl Identity {
             return Ok(Client::anonymous(format!("key:{}", key.name)));
         }
         let Some(rules) = &self.tokens else {
-            return Err(if self.api_keys.is_empty() { NotProved::Unconfigured } else { NotProved::Invalid });
+            return Err(if self.can_verify() { NotProved::Invalid } else { NotProved::Unconfigured });
         };
-        let decoded = jsonwebtoken::decode::<Map<String, Value>>(token, &rules.key, &rules.validation);
-        let claims = decoded.map_err(|_| NotProved::Invalid)?.claims;
-        let subject = claims.get("sub").and_then(Value::as_str).ok_or(NotProved::Invalid)?;
-        let facts =
-            ClientFacts { authenticated: true, claims: claims.iter().map(own).collect::<BTreeMap<_, _>>() };
-        Ok(Client { id: client_id(subject), facts: Arc::new(facts) })
+        rules.client_of(token).ok_or(NotProved::Invalid)
     }
 
     /// A program on this machine that shows a key where none is needed, and keeps no cookie. It proves nothing, but it
@@ -159,10 +181,6 @@ impl Identity {
     }
 }
 
-fn own((name, value): (&String, &Value)) -> (String, Value) {
-    (name.clone(), value.clone())
-}
-
 /// A subject may be any text; an id of ours has few letters. Two subjects never become one client.
 fn client_id(subject: &str) -> String {
     let is_plain = (1..=100).contains(&subject.len())
@@ -173,9 +191,24 @@ fn client_id(subject: &str) -> String {
     format!("sub-hash:{}", sha256(subject.as_bytes()))
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
+/// Reads what [`Identity::sign`] writes, and nothing else: a signature has one spelling, so that nothing that remembers
+/// or compares what was signed sees two of the same.
+fn unhex(text: &str) -> Option<[u8; SIGNATURE_BYTES]> {
+    let digits: &[u8; 2 * SIGNATURE_BYTES] = text.as_bytes().try_into().ok()?;
+    let mut bytes = [0; SIGNATURE_BYTES];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
     }
-    (0..32).map(|place| u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()).collect()
+    Some(bytes)
 }
+
+fn digit(letter: u8) -> Option<u8> {
+    match letter {
+        b'0'..=b'9' => Some(letter - b'0'),
+        b'a'..=b'f' => Some(letter - b'a' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

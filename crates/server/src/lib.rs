@@ -5,23 +5,33 @@
 
 mod app;
 mod caller;
+mod claims;
+mod credential;
 mod deck;
 mod error;
+mod forwarded;
 mod guard;
+mod host;
 mod identity;
 mod input;
 mod listen;
+mod network;
 mod origin;
 mod places;
 mod rates;
+mod refused;
 mod routes;
 mod stream;
+mod surface;
 mod voice;
 mod web;
 
 pub use app::{App, Deck, Settings};
 pub use deck::{Change, Feed, Operations, RegistryChange, Trail};
+pub use forwarded::{MAX_HOP_BYTES, MAX_HOPS, Source, TrustedProxies};
 pub use identity::{ApiKey, Identity, TokenError, TokenKey, TokenRules};
 pub use listen::serve;
+pub use network::{Network, NetworkError};
 pub use routes::openapi::document as openapi_document;
+pub use surface::Required;
 pub use voice::answer_call;

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::app::App;
 use crate::caller::Peer;
+use crate::refused::Refusals;
 use crate::routes;
 
 /// How long a client may take to send the head of a request.
@@ -32,6 +33,7 @@ const MOST_UNSENT: u32 = 16 << 10;
 pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
     let router = routes::router(app.clone());
     let room = Arc::new(Semaphore::new(app.settings.max_connections));
+    let refusals = Refusals::default();
     let (draining, drain) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
     app.take_figures();
@@ -51,10 +53,17 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
                 continue;
             }
         };
+        let place = match app.admit_connection(peer.ip()) {
+            Ok(place) => place,
+            Err(_) => {
+                refusals.refuse(stream, permit);
+                continue;
+            }
+        };
         let (router, drain) = (router.clone(), drain.clone());
         tokio::spawn(async move {
             connection(router, stream, peer, drain).await;
-            drop(permit);
+            drop((permit, place));
         });
     }
     drop(listener);

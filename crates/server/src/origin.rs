@@ -32,22 +32,6 @@ pub(crate) fn of(headers: &HeaderMap, settings: &Settings) -> Origin {
     if host.is_some() && own == host { Origin::Own } else { Origin::Foreign }
 }
 
-/// Whether the host that was asked for is one of ours. A page whose name was made to point at this machine asks for
-/// its own name.
-pub(crate) fn is_our_host(headers: &HeaderMap, settings: &Settings) -> bool {
-    if !settings.is_loopback || settings.trust_proxy {
-        return true;
-    }
-    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return true };
-    let Ok(url) = url::Url::parse(&format!("http://{host}")) else { return false };
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
 /// The headers that let a listed page read an answer.
 pub(crate) fn allow(headers: &mut HeaderMap, origin: &HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -103,20 +87,5 @@ mod tests {
             Origin::Own,
             "a link to us may be followed"
         );
-    }
-
-    #[test]
-    fn a_name_that_was_made_to_point_here_is_not_ours() {
-        let local = Settings::default();
-        let asks =
-            |host: &'static str, settings: &Settings| is_our_host(&headers(&[("host", host)]), settings);
-        for ours in ["localhost:8080", "127.0.0.1", "[::1]:8080", "quarterdeck.localhost"] {
-            assert!(asks(ours, &local), "{ours}");
-        }
-        for foreign in ["evil.example:8080", "127.0.0.1.evil.example", "10.0.0.1", "bad host", ""] {
-            assert!(!asks(foreign, &local), "{foreign}");
-        }
-        assert!(asks("shop.example", &Settings { is_loopback: false, ..Settings::default() }));
-        assert!(asks("shop.example", &Settings { trust_proxy: true, ..Settings::default() }));
     }
 }

@@ -30,6 +30,7 @@ pub(crate) struct Place {
     client: String,
     of: Arc<Counts>,
     _permit: OwnedSemaphorePermit,
+    _beside: Option<Box<Place>>,
 }
 
 impl Places {
@@ -47,7 +48,7 @@ impl Places {
             return Err(Full::Yours);
         }
         of.insert(client.to_owned(), mine + 1);
-        Ok(Place { client: client.to_owned(), of: self.of.clone(), _permit: permit })
+        Ok(Place { client: client.to_owned(), of: self.of.clone(), _permit: permit, _beside: None })
     }
 
     /// How many are taken.
@@ -65,6 +66,14 @@ impl Places {
 impl Counts {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Holds another place as long as this one.
+    pub(crate) fn with(mut self, other: Self) -> Self {
+        self._beside = Some(Box::new(other));
+        self
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) async fn post(
     app.clients
         .take(&caller.client.id, Instant::now())
         .map_err(|wait| ApiError::rate_limited("You write faster than we can read.", wait.as_secs() + 1))?;
-    let permit = app.admit_stream(&caller.client.id)?;
+    let permit = app.admit_stream(&caller.client.id, &caller.source)?;
     let visitor = caller.visitor(situation(&headers, Some(&body)));
     let to = match &to {
         To::New => Address::New,
@@ -79,7 +79,7 @@ pub(super) async fn resume(
     Id(id): Id,
 ) -> Result<Response, ApiError> {
     let visitor = caller.visitor(situation(&headers, None));
-    let permit = app.admit_stream(&caller.client.id)?;
+    let permit = app.admit_stream(&caller.client.id, &caller.source)?;
     match app.text.follow(&visitor, Address::Chat(&id)).await? {
         Some(reader) => Ok(as_stream(reader, Some(permit))),
         None => Ok(StatusCode::NO_CONTENT.into_response()),

@@ -45,7 +45,7 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> 
     app.clients
         .take(&caller.client.id, Instant::now())
         .map_err(|wait| ApiError::rate_limited("Too many messages.", wait.as_secs() + 1))?;
-    let permit = app.admit_stream(&caller.client.id)?;
+    let permit = app.admit_stream(&caller.client.id, &caller.source)?;
     let visitor = caller.visitor(situation(headers, Some(&body)));
     let transcript = Transcript {
         fingerprint: hash(&body.to_string()),

@@ -1,6 +1,7 @@
 //! `GET /metrics`: for people and scripts as JSON, for Prometheus as its text. Operators only.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -43,9 +44,19 @@ pub(super) async fn get(
     let metrics = app.orchestrator.metrics();
     if is_prometheus {
         let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-        return Ok((kind, metrics.prometheus()).into_response());
+        return Ok((kind, metrics.prometheus() + &prometheus(&app)).into_response());
     }
-    Ok(Json(metrics.json()).into_response())
+    let mut numbers = metrics.json();
+    numbers["connections"] = json!({ "refused": app.refused_connections.load(Ordering::Relaxed) });
+    Ok(Json(numbers).into_response())
+}
+
+/// The server's own numbers, beside those of the runtime.
+fn prometheus(app: &App) -> String {
+    let name = "quarterdeck_connections_refused_total";
+    let help = "Connections that were refused because their address had as many as it may have.";
+    let refused = app.refused_connections.load(Ordering::Relaxed);
+    format!("# HELP {name} {help}\n# TYPE {name} counter\n{name} {refused}\n")
 }
 
 pub(super) fn described() -> Operation {
@@ -55,10 +66,12 @@ pub(super) fn described() -> Operation {
         "type": "object",
         "required": [
             "responseSizes", "responseTokens", "latency", "context", "loopDetection", "tools", "sessions", "audit",
+            "connections",
         ],
         "properties": {
             "responseSizes": by_tool, "responseTokens": by_tool, "latency": by_tool, "context": numbers,
             "loopDetection": numbers, "sessions": numbers, "audit": numbers,
+            "connections": numbers,
             "tools": { "type": "object", "additionalProperties": { "type": "object", "required": ["calls", "errors"] } },
         },
     });
@@ -71,6 +84,7 @@ pub(super) fn described() -> Operation {
         "tools": { "kb_search": { "calls": 120, "errors": 2, "avgDuration": 14.2, "cacheHits": 3 } },
         "sessions": { "active": 3, "text": 2, "voice": 1, "total": 41 },
         "audit": { "lostLines": 0 },
+        "connections": { "refused": 0 },
     });
     let content = json!({
         "application/json": { "schema": schema, "example": example },

@@ -12,14 +12,17 @@ use super::voice;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiError;
-use crate::voice::LIFE;
+use crate::surface::Surface;
+use crate::voice::{LIFE, TicketHolder};
 
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<([(HeaderName, HeaderValue); 1], Json<Value>), ApiError> {
     voice::agent(&app)?;
-    let ticket = app.tickets.issue(&app.identity, &caller.client, app.orchestrator.now_ms());
+    app.require(Surface::Voice, caller.is_proved)?;
+    let holder = TicketHolder { client: caller.client, is_proved: caller.is_proved };
+    let ticket = app.tickets.issue(&app.identity, &holder, app.orchestrator.now_ms());
     let Some(ticket) = ticket else {
         return Err(ApiError::validation("Your token holds too many claims for a ticket."));
     };

@@ -20,7 +20,8 @@ use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input::Asking;
-use crate::voice::Caught;
+use crate::surface::Surface;
+use crate::voice::{Caught, TicketHolder};
 
 #[derive(Deserialize)]
 pub(super) struct Query {
@@ -33,6 +34,9 @@ pub(super) async fn get(
     Asking(Query { ticket }): Asking<Query>,
     mut request: Request,
 ) -> Result<Response, ApiError> {
+    if ticket.is_none() {
+        app.require(Surface::Voice, caller.is_proved)?;
+    }
     if !asks_for_websocket(&request) {
         return Ok(upgrade_required());
     }
@@ -43,7 +47,7 @@ pub(super) async fn get(
         Some(ticket) => redeemed(&app, &ticket)?,
         None => caller.client,
     };
-    let place = app.admit_call(&client.id)?;
+    let place = app.admit_call(&client.id, Some(&caller.source))?;
     let visitor = Visitor { client, situation: situation(request.headers(), None) };
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(Caught { app, agent, visitor, place }.put_through(upgrade));
@@ -65,10 +69,12 @@ pub(super) fn agent(app: &App) -> Result<&VoiceAgent, ApiError> {
 }
 
 fn redeemed(app: &App, ticket: &str) -> Result<Client, ApiError> {
-    let client = app.tickets.redeem(&app.identity, ticket, app.orchestrator.now_ms());
-    client.ok_or_else(|| {
+    let holder = app.tickets.redeem(&app.identity, ticket, app.orchestrator.now_ms());
+    let TicketHolder { client, is_proved } = holder.ok_or_else(|| {
         ApiError::new(ErrorType::Auth, "The ticket is not valid, has expired, or was used. Get another one.")
-    })
+    })?;
+    app.require(Surface::Voice, is_proved)?;
+    Ok(client)
 }
 
 fn asks_for_websocket(request: &Request) -> bool {

@@ -85,7 +85,7 @@ pub async fn answer_call<S>(app: Arc<App>, visitor: Visitor, stream: S, arrived:
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let place = app.admit_call(&visitor.client.id);
+    let place = app.admit_call(&visitor.client.id, None);
     let (Some(agent), Ok(place)) = (app.voice.clone(), place) else {
         return tracing::warn!("a call was not answered: there is no room for it, or nobody to speak with");
     };

@@ -12,4 +12,4 @@ mod told;
 
 pub(crate) use call::Caught;
 pub use call::answer_call;
-pub(crate) use ticket::{LIFE, Tickets};
+pub(crate) use ticket::{LIFE, TicketHolder, Tickets};

@@ -30,21 +30,32 @@ pub(crate) struct Tickets {
     used: Mutex<HashMap<String, u64>>,
 }
 
+/// Whom a ticket names.
+#[derive(Debug, Clone)]
+pub(crate) struct TicketHolder {
+    pub(crate) client: Client,
+    /// Whether they had proved who they are when they got it.
+    pub(crate) is_proved: bool,
+}
+
 #[derive(Serialize, Deserialize)]
 struct Ticket {
     number: String,
     client: String,
     facts: ClientFacts,
+    is_proved: bool,
     until_ms: u64,
 }
 
 impl Tickets {
     /// A ticket for a client; `None` if there are no random numbers, or too much is known of them to fit.
-    pub(crate) fn issue(&self, identity: &Identity, client: &Client, now_ms: u64) -> Option<String> {
+    pub(crate) fn issue(&self, identity: &Identity, holder: &TicketHolder, now_ms: u64) -> Option<String> {
+        let TicketHolder { client, is_proved } = holder;
         let ticket = Ticket {
             number: random_hex(16)?,
             client: client.id.clone(),
             facts: ClientFacts::clone(&client.facts),
+            is_proved: *is_proved,
             until_ms: now_ms + LIFE.as_millis() as u64,
         };
         let said = base64_simd::URL_SAFE_NO_PAD.encode_to_string(serde_json::to_vec(&ticket).ok()?);
@@ -53,7 +64,7 @@ impl Tickets {
     }
 
     /// Whose ticket it is, once.
-    pub(crate) fn redeem(&self, identity: &Identity, ticket: &str, now_ms: u64) -> Option<Client> {
+    pub(crate) fn redeem(&self, identity: &Identity, ticket: &str, now_ms: u64) -> Option<TicketHolder> {
         let (said, seal) = ticket.split_once('.').filter(|_| ticket.len() <= LONGEST)?;
         if !identity.is_sealed(PURPOSE, &[said], seal) {
             return None;
@@ -63,7 +74,8 @@ impl Tickets {
         if ticket.until_ms <= now_ms || !self.is_first(ticket.number, ticket.until_ms, now_ms) {
             return None;
         }
-        Some(Client { id: ticket.client, facts: Arc::new(ticket.facts) })
+        let client = Client { id: ticket.client, facts: Arc::new(ticket.facts) };
+        Some(TicketHolder { client, is_proved: ticket.is_proved })
     }
 
     fn is_first(&self, number: String, until_ms: u64, now_ms: u64) -> bool {
@@ -87,18 +99,18 @@ mod tests {
         Identity::new(b"thirty-two bytes for a test only", None, Vec::new())
     }
 
-    fn ann() -> Client {
+    fn ann() -> TicketHolder {
         let claims = [("sub".to_owned(), json!("ann")), ("roles".to_owned(), json!(["host"]))];
         let facts = ClientFacts { authenticated: true, claims: claims.into_iter().collect() };
-        Client { id: "sub:ann".into(), facts: Arc::new(facts) }
+        TicketHolder { client: Client { id: "sub:ann".into(), facts: Arc::new(facts) }, is_proved: true }
     }
 
     #[test]
     fn a_ticket_names_its_client_with_everything_known_and_once() {
         let (tickets, identity) = (Tickets::default(), identity());
         let ticket = tickets.issue(&identity, &ann(), NOW).unwrap();
-        let client = tickets.redeem(&identity, &ticket, NOW + 59_999).unwrap();
-        assert_eq!((client.id, client.facts), (ann().id, ann().facts));
+        let TicketHolder { client, is_proved } = tickets.redeem(&identity, &ticket, NOW + 59_999).unwrap();
+        assert_eq!((client.id, client.facts, is_proved), (ann().client.id, ann().client.facts, true));
         assert!(tickets.redeem(&identity, &ticket, NOW + 59_999).is_none(), "it was used");
     }
 
@@ -147,6 +159,7 @@ mod tests {
         let claims = [("about".to_owned(), json!("x".repeat(LONGEST)))];
         let facts = ClientFacts { authenticated: true, claims: claims.into_iter().collect() };
         let client = Client { id: "sub:ann".into(), facts: Arc::new(facts) };
-        assert!(Tickets::default().issue(&identity(), &client, NOW).is_none());
+        let holder = TicketHolder { client, is_proved: true };
+        assert!(Tickets::default().issue(&identity(), &holder, NOW).is_none());
     }
 }

@@ -3,14 +3,21 @@
 
 mod blocked;
 mod confirmations;
+mod connections;
+mod credentials;
 mod deck;
 mod description;
 mod draining;
+mod forwarded;
+mod hosts;
 mod http;
 mod identity;
 mod limits;
+mod malleable;
 mod odd_requests;
 mod origins;
+mod required;
 mod sessions;
+mod tokens;
 mod voice;
 mod world;

@@ -110,10 +110,7 @@ async fn odd_heads_are_answered_and_do_not_end_the_server() {
         assert_eq!(answer.status, status, "{}", String::from_utf8_lossy(&head[..40.min(head.len())]));
     }
     let twice = world.get("/api/me").with("cookie", "a=b").with("cookie", "quarterdeck_client=x; ;=");
-    assert_eq!(
-        twice.with("authorization", "Bearer").with("authorization", "Basic a").send().await.status,
-        200
-    );
+    assert_eq!(twice.send().await.status, 200);
     assert_eq!(world.get("/healthz").send().await.text(), "ok");
 }
 

@@ -83,9 +83,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Operator {
 impl Operator {
     /// Puts on the record what they did.
     fn did(&self, app: &App, action: &str, details: Value) {
-        tracing::info!(action, address = %self.0.address, "an operator has done something");
+        tracing::info!(action, address = %self.0.source.address, "an operator has done something");
         if let Some(trail) = &app.operations.trail {
-            let by = format!("deck {}", self.0.address);
+            let by = format!("deck {}", self.0.source.address);
             trail.feed.operator_did(action, &by, details, app.orchestrator.now());
         }
     }

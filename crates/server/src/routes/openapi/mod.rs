@@ -24,12 +24,15 @@ A tool runtime for agents that people write to and speak to.
 
 **Who asks.** A client is known by a signed cookie that the server sets on first contact, by the subject of a bearer token \
 where token verification is configured, or by an API key, sent as a bearer token too. Nothing in a body makes a client \
-another one.
+another one. The operator may close `/v1`, `/api` or `/voice` to clients without a token or a key; beyond the server's own \
+machine `/v1` is closed as soon as either is configured. A credential that is sent and cannot be read, is of another scheme \
+or stands there twice is refused everywhere.
 
 **Refusals** have one form, `{\"error\":{\"type\",\"message\",\"retryable\",\"details\"?}}`; under `/v1` they have the OpenAI \
-API's. Any path may answer 401 to a bearer token that is not valid, 403 to a page on an origin that is not listed, 429 to \
-an address that asks too often, and 405, with `Allow`, to a method that it does not take. `Retry-After` says how long to \
-wait. A request whose head cannot be read gets a bare 400, or 431 when it is too large.
+API's. Any path may answer 400 to a request without exactly one `Host`, 401 to a credential that is missing or not valid, 403 to \
+a page on an origin that is not listed or for a host name that is not the server's, 429 to an address that asks too often, and 405, with `Allow`, to a method that it does not take. `Retry-After` says how long to \
+wait. A request whose head cannot be read gets a bare 400, or 431 when it is too large; a connection beyond what one \
+address may have open gets 503 and is closed.
 
 **Limits.** Bodies, heads and the depth of JSON are limited. A body is read as JSON whatever its type is said to be. \
 Unknown fields are ignored in `/api/chat` and under `/v1`, and named everywhere else.";
@@ -70,7 +73,7 @@ pub fn document() -> Value {
             { "name": "operation", "description": "For whoever runs the server." },
             { "name": "description", "description": "This description." },
         ],
-        // Nobody has to say who they are: whoever does not gets a cookie.
+        // Unless the operator has closed a surface, a client without a credential gets a cookie.
         "security": [{ "cookie": [] }, { "bearer": [] }, {}],
         "paths": paths,
         "components": {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::refusals::{self, Form};
 
 /// What the guard may answer before a route sees a request.
-const BY_THE_GUARD: [u16; 4] = [401, 403, 429, 503];
+const BY_THE_GUARD: [u16; 5] = [400, 401, 403, 429, 503];
 
 /// One method of one path: what it takes, and everything it may answer.
 pub(crate) struct Operation {

@@ -32,7 +32,12 @@ const REFUSALS: [RefusalRow; 13] = [
         ErrorType::Validation,
         "The request cannot be understood; the message says what is wrong.",
     ),
-    (401, "Unauthorised", ErrorType::Auth, "The bearer token is not valid, or the path is the operators'."),
+    (
+        401,
+        "Unauthorised",
+        ErrorType::Auth,
+        "The credential is missing, cannot be read or is not valid, or the path is the operators'.",
+    ),
     (
         403,
         "Forbidden",
@@ -52,7 +57,12 @@ const REFUSALS: [RefusalRow; 13] = [
     (413, "TooLarge", ErrorType::Validation, "The body is too large."),
     (422, "Failed", ErrorType::Permanent, "The model failed, and asking again at once will not help."),
     (426, "UpgradeRequired", ErrorType::Validation, "The request asks for no WebSocket of version 13."),
-    (429, "TooMany", ErrorType::RateLimit, "Too many requests, messages, answers or lines at once."),
+    (
+        429,
+        "TooMany",
+        ErrorType::RateLimit,
+        "Too many requests, messages, answers, lines or connections at once.",
+    ),
     (
         503,
         "Unavailable",

@@ -3,7 +3,7 @@
 mod calls;
 mod floods;
 mod handshake;
-mod page;
+pub(crate) mod page;
 mod parrot;
 mod tickets;
 

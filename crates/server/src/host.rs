@@ -1,0 +1,161 @@
+//! The host that a request is for: exactly one, and one of ours.
+//!
+//! A page whose name was made to point at this machine asks for its own name. Where the names of the server are known,
+//! any other is refused: on loopback they are known by themselves, beyond it the operator lists them.
+
+use axum::http::{HeaderMap, Uri, Version, header};
+use quarterdeck_contracts::ErrorType;
+use url::{Host, Url};
+
+use crate::app::Settings;
+use crate::error::ApiError;
+
+/// Lets a request through whose host is one of ours, or says what is wrong with it.
+pub(crate) fn check(
+    version: Version,
+    uri: &Uri,
+    headers: &HeaderMap,
+    settings: &Settings,
+) -> Result<(), ApiError> {
+    let asked = asked_for(version, uri, headers)?;
+    match asked {
+        Some(asked) if !is_ours(&asked, settings) => {
+            let message =
+                "This server is not known by that host name. The operator can list it under `server.hosts`.";
+            Err(ApiError::new(ErrorType::Unavailable, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The host that a request names. Only HTTP/1.0 may do without, and such a request comes from no browser.
+fn asked_for(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<Option<Url>, ApiError> {
+    let mut given = headers.get_all(header::HOST).iter();
+    let host = given.next();
+    if given.next().is_some() {
+        return Err(ApiError::validation("There are several `Host` headers. Send one."));
+    }
+    if host.is_none() && version > Version::HTTP_10 {
+        return Err(ApiError::validation("There is no `Host` header, which HTTP/1.1 needs."));
+    }
+    let host = match host {
+        Some(host) => Some(host.to_str().ok().and_then(read).ok_or_else(unreadable)?),
+        None => None,
+    };
+    let Some(target) = uri.authority() else { return Ok(host) };
+    // A proxy may have judged one of them and we the other, so they have to be the same.
+    let target = read(target.as_str()).ok_or_else(unreadable)?;
+    match host {
+        Some(host) if host != target => {
+            Err(ApiError::validation("The `Host` header and the request's target name different hosts."))
+        }
+        _ => Ok(Some(target)),
+    }
+}
+
+fn unreadable() -> ApiError {
+    ApiError::validation("The host cannot be read. Send a name or an address, and a port if there is one.")
+}
+
+/// A host and its port, as browsers understand them.
+fn read(host: &str) -> Option<Url> {
+    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"-._~:[]".contains(&letter);
+    if host.is_empty() || !host.bytes().all(is_plain) {
+        return None;
+    }
+    Url::parse(&format!("http://{host}")).ok().filter(Url::has_host)
+}
+
+/// Without a list, a server that others can reach takes every name: it cannot know what it is called, and to refuse them
+/// all would close it. What a foreign name can reach there is what any anonymous client can, since cookies belong to a
+/// name and operators need a token; `serve` warns about it.
+fn is_ours(asked: &Url, settings: &Settings) -> bool {
+    if settings.takes_any_host() || is_loopback(asked) {
+        return true;
+    }
+    let name = asked.host_str().unwrap_or_default();
+    let name = name.strip_suffix('.').unwrap_or(name);
+    settings.hosts.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+}
+
+fn is_loopback(asked: &Url) -> bool {
+    match asked.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn status(version: Version, target: &str, hosts: &[&str], settings: &Settings) -> u16 {
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(header::HOST, HeaderValue::from_str(host).unwrap());
+        }
+        let checked = check(version, &target.parse().unwrap(), &headers, settings);
+        checked.map_or_else(|refused| refused.status.as_u16(), |()| 200)
+    }
+
+    fn of(host: &str, settings: &Settings) -> u16 {
+        status(Version::HTTP_11, "/", &[host], settings)
+    }
+
+    #[test]
+    fn a_name_that_was_made_to_point_here_is_not_ours() {
+        let local = Settings::default();
+        for ours in ["localhost:8080", "127.0.0.1", "[::1]:8080", "quarterdeck.localhost", "LOCALHOST"] {
+            assert_eq!(of(ours, &local), 200, "{ours}");
+        }
+        for foreign in ["evil.example:8080", "127.0.0.1.evil.example", "10.0.0.1", "localhost.evil.example"] {
+            assert_eq!(of(foreign, &local), 403, "{foreign}");
+        }
+        for unreadable in
+            ["", " ", "bad host", "a@localhost", "localhost/", "localhost:x", "localhost,evil", "[::1", "%6c"]
+        {
+            assert_eq!(of(unreadable, &local), 400, "{unreadable}");
+        }
+    }
+
+    #[test]
+    fn a_listed_host_is_ours_and_without_a_list_every_host_beyond_loopback_is() {
+        let hosts = vec!["shop.example".to_owned(), "192.0.2.1".to_owned()];
+        let open = Settings { is_loopback: false, ..Settings::default() };
+        let proxied = Settings { trust_proxy: true, ..Settings::default() };
+        for settings in [open, proxied] {
+            assert_eq!(of("shop.example", &settings), 200);
+            let settings = Settings { hosts: hosts.clone(), ..settings };
+            for ours in ["shop.example", "SHOP.example:8443", "shop.example.", "192.0.2.1:80", "localhost"] {
+                assert_eq!(of(ours, &settings), 200, "{ours}");
+            }
+            for foreign in ["evil.example", "shop.example.evil.example", "192.0.2.2", "xshop.example"] {
+                assert_eq!(of(foreign, &settings), 403, "{foreign}");
+            }
+        }
+        let local = Settings { hosts, ..Settings::default() };
+        assert_eq!((of("shop.example", &local), of("evil.example", &local)), (200, 403));
+    }
+
+    #[test]
+    fn there_is_one_host_and_the_target_names_no_other() {
+        let local = Settings::default();
+        let (one, zero) = (Version::HTTP_11, Version::HTTP_10);
+        assert_eq!(status(one, "/", &[], &local), 400);
+        assert_eq!(status(one, "/", &["localhost", "localhost"], &local), 400);
+        assert_eq!(status(one, "/", &["localhost", "evil.example"], &local), 400);
+        assert_eq!(status(zero, "/", &[], &local), 200);
+        assert_eq!(status(zero, "/", &["localhost", "localhost"], &local), 400);
+        assert_eq!(status(one, "http://localhost/", &["localhost:80"], &local), 200);
+        assert_eq!(status(one, "http://evil.example/", &["localhost"], &local), 400);
+        assert_eq!(status(one, "http://localhost/", &["evil.example"], &local), 400);
+        assert_eq!(status(one, "http://localhost:81/", &["localhost"], &local), 400);
+        assert_eq!(status(one, "http://evil.example/", &["evil.example"], &local), 403);
+        assert_eq!(status(zero, "http://evil.example/", &[], &local), 403);
+        assert_eq!(status(one, "http://a@localhost/", &["localhost"], &local), 400);
+    }
+}
