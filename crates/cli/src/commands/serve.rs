@@ -85,6 +85,8 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
         prompts,
         settings: voice_settings(&config.voice, &config.limits),
     });
+    let settings = settings(&config);
+    warn_of_any_host(&settings);
     let app = App::new(Deck {
         text: text.clone(),
         voice: Some(voice.clone()),
@@ -92,7 +94,7 @@ async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
         registry: registry.clone(),
         identity: identity(&config)?,
         operations: operations(&config.folders, feed, &registry),
-        settings: settings(&config),
+        settings,
     });
     let stopping = Stopping::listen();
     banner(&listener, &registry, &*model, voice.model())?;
@@ -207,7 +209,10 @@ fn settings(config: &Config) -> Settings {
         origins: server.origins.clone(),
         admin_token: server.admin_token.as_ref().map(|token| token.expose().to_owned()),
         trust_proxy: server.trust_proxy,
-        is_loopback: server.listen.ip().is_loopback(),
+        trusted_proxies: server.trusted_proxies.clone(),
+        hosts: server.hosts.clone(),
+        required: config.auth.required,
+        is_loopback: server.listen.ip().to_canonical().is_loopback(),
         max_body_bytes: server.max_body_bytes,
         max_json_depth: server.max_json_depth,
         drain: server.drain,
@@ -222,7 +227,18 @@ fn settings(config: &Config) -> Settings {
         streams_per_client: config.limits.streams_per_client,
         streams: config.limits.streams,
         voice_connections: config.limits.calls,
+        connections_per_address: config.limits.connections_per_address,
         ..Settings::default()
+    }
+}
+
+/// Nothing tells a server what it is called, so an operator who has not said it should know what that means.
+fn warn_of_any_host(settings: &Settings) {
+    if settings.takes_any_host() {
+        tracing::warn!(
+            "requests for any host name are taken, so a page elsewhere can point its own name at this server; list the \
+             server's names in `server.hosts`"
+        );
     }
 }
 

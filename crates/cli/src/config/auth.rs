@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use quarterdeck_server::Required;
+
 use super::choices::{choice, words};
 use super::given::API_KEY;
-use super::kinds::{FILE, Line, Maybe};
+use super::kinds::{FILE, Line, Maybe, YesNo};
 use super::origin::Origin;
 use super::reader::{Reader, Row, What};
 use super::secret::Secret;
@@ -18,6 +20,8 @@ pub(crate) struct Auth {
     pub(crate) tokens: Option<TokenCheck>,
     /// Keys for `/v1`, by name.
     pub(crate) api_keys: BTreeMap<String, Secret>,
+    /// Which surfaces need one of them.
+    pub(crate) required: Required,
 }
 
 /// How a bearer token is verified.
@@ -50,6 +54,16 @@ words! {
     }
 }
 
+words! {
+    /// Whether `/v1` needs a credential.
+    enum WhenRequired {
+        /// Beyond loopback, once one can be verified.
+        Auto = "auto",
+        Always = "true",
+        Never = "false",
+    }
+}
+
 /// Reads `[auth]`.
 pub(super) fn auth(from: &mut Reader) -> Auth {
     from.table(
@@ -74,8 +88,18 @@ pub(super) fn auth(from: &mut Reader) -> Auth {
         "A file that holds the public key of the other algorithms, in PEM",
     );
     let public = public_file.as_deref().and_then(|path| public_key(from, path));
-    let issuer = from.read("auth.issuer", Maybe(Line), Value::Absent, "The only `iss` that is accepted");
-    let audience = from.read("auth.audience", Maybe(Line), Value::Absent, "The only `aud` that is accepted");
+    let issuer = from.read(
+        "auth.issuer",
+        Maybe(Line),
+        Value::Absent,
+        "The only `iss` that is accepted; a token without it is refused",
+    );
+    let audience = from.read(
+        "auth.audience",
+        Maybe(Line),
+        Value::Absent,
+        "The only `aud` that is accepted; a token without it is refused",
+    );
     let tokens = match token_key(from, algorithm, secret, public, public_file.is_some()) {
         Some(key) => Some(TokenCheck { algorithm, key, issuer, audience }),
         None => {
@@ -83,7 +107,45 @@ pub(super) fn auth(from: &mut Reader) -> Auth {
             None
         }
     };
-    Auth { tokens, api_keys: api_keys(from) }
+    let required = required(from);
+    let api_keys = api_keys(from);
+    if tokens.is_none() && api_keys.is_empty() {
+        closed_to_all(from, required);
+    }
+    Auth { tokens, api_keys, required }
+}
+
+fn required(from: &mut Reader) -> Required {
+    from.table(
+        "auth.required",
+        "Which parts of the API need a verified token or an API key. A cookie is not enough.",
+    );
+    let about = "/v1; \"auto\" needs one beyond loopback, or behind a trusted proxy, once a key or the verification of tokens is configured";
+    let v1 = match from.read("auth.required.v1", choice(), "auto", about) {
+        WhenRequired::Auto => None,
+        WhenRequired::Always => Some(true),
+        WhenRequired::Never => Some(false),
+    };
+    let about = "/api, but for /api/deck, which the admin token opens; the page at / then needs a front end that sends tokens";
+    let api = from.read("auth.required.api", YesNo, false, about);
+    let about = "/voice; browsers open it with a ticket that they got with a token or a key";
+    let voice = from.read("auth.required.voice", YesNo, false, about);
+    Required { v1, api, voice }
+}
+
+/// Who closes a surface and names nothing that opens it has forgotten something.
+fn closed_to_all(from: &mut Reader, required: Required) {
+    let closed = [("v1", required.v1 == Some(true)), ("api", required.api), ("voice", required.voice)];
+    for (name, _) in closed.into_iter().filter(|(_, is_closed)| *is_closed) {
+        let key = format!("auth.required.{name}");
+        from.unready(
+            &key,
+            format!("`{key}` is true, but there is no key and no verification of tokens, so nothing would open it"),
+            Some(format!(
+                "set {API_KEY}<NAME>, or QUARTERDECK_AUTH_SECRET, `auth.secret_file` or `auth.public_key_file`"
+            )),
+        );
+    }
 }
 
 fn token_key(

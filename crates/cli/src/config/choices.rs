@@ -1,7 +1,8 @@
 //! Keys that take one of a few words, and keys that take several values.
 
+use quarterdeck_server::Network;
 use serde_json::{Value as Json, json};
-use url::Url;
+use url::{Host, Url};
 
 use super::kinds::{Kind, Line};
 use super::value::Value;
@@ -87,6 +88,47 @@ impl<K: Kind> Kind for ListOf<K> {
 
     fn show(&self, out: &Self::Out) -> Json {
         out.iter().map(|item| self.0.show(item)).collect()
+    }
+}
+
+/// A host without a port.
+pub(crate) struct HostName;
+
+impl Kind for HostName {
+    type Out = String;
+
+    fn takes(&self) -> String {
+        "a host name or an address without a port, such as app.example, 192.0.2.1 or [2001:db8::1], in lower case"
+            .into()
+    }
+
+    fn read(&self, value: &Value) -> Result<String, String> {
+        let text = Line.read(value)?;
+        let is_host = Host::parse(&text).is_ok_and(|host| host.to_string() == text);
+        if is_host { Ok(text) } else { Err(value.found()) }
+    }
+
+    fn show(&self, out: &String) -> Json {
+        json!(out)
+    }
+}
+
+/// An address, or a network of them.
+pub(crate) struct AddressRange;
+
+impl Kind for AddressRange {
+    type Out = Network;
+
+    fn takes(&self) -> String {
+        "an address or a network, such as 10.0.0.5, 10.0.0.0/8 or 2001:db8::/32".into()
+    }
+
+    fn read(&self, value: &Value) -> Result<Network, String> {
+        Line.read(value)?.parse().map_err(|_| value.found())
+    }
+
+    fn show(&self, out: &Network) -> Json {
+        json!(out.to_string())
     }
 }
 

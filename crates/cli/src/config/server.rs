@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::choices::{ListOf, WebOrigin, choice, words};
+use quarterdeck_server::Network;
+
+use super::choices::{AddressRange, HostName, ListOf, WebOrigin, choice, words};
 use super::kinds::{Address, YesNo, seconds, whole};
 use super::reader::Reader;
 use super::secret::Secret;
@@ -20,6 +22,10 @@ pub(crate) struct Server {
     pub(crate) admin_token: Option<Secret>,
     /// Whether `X-Forwarded-For` of a proxy on loopback is believed.
     pub(crate) trust_proxy: bool,
+    /// Where else proxies are whose `X-Forwarded-For` is believed.
+    pub(crate) trusted_proxies: Vec<Network>,
+    /// The hosts that requests may be for. Without any, a server beyond loopback takes every one.
+    pub(crate) hosts: Vec<String>,
     pub(crate) max_body_bytes: usize,
     pub(crate) max_json_depth: usize,
     /// How long a shutdown waits for what is under way.
@@ -66,12 +72,20 @@ pub(crate) struct Limits {
     pub(crate) streams_per_client: usize,
     pub(crate) streams: usize,
     pub(crate) calls: usize,
+    pub(crate) connections_per_address: usize,
 }
 
 /// Reads `[server]`.
 pub(super) fn server(from: &mut Reader) -> Server {
     from.table("server", "Where and how the server listens.");
     let listen = from.read("server.listen", Address, "127.0.0.1:8080", "Where the server listens");
+    let hosts = from.read(
+        "server.hosts",
+        ListOf(HostName),
+        Vec::new(),
+        "Names that the server is called by; requests for another host are refused. On loopback, localhost and its \
+         addresses always are such names; beyond it, an empty list takes every name",
+    );
     let origins = from.read(
         "server.origins",
         ListOf(WebOrigin),
@@ -80,6 +94,7 @@ pub(super) fn server(from: &mut Reader) -> Server {
     );
     Server {
         listen,
+        hosts,
         origins,
         admin_token: admin_token(from, listen),
         trust_proxy: from.read(
@@ -87,6 +102,12 @@ pub(super) fn server(from: &mut Reader) -> Server {
             YesNo,
             false,
             "Believe the X-Forwarded-For header of proxies on loopback",
+        ),
+        trusted_proxies: from.read(
+            "server.trusted_proxies",
+            ListOf(AddressRange),
+            Vec::new(),
+            "Proxies at these addresses whose X-Forwarded-For header is believed too",
         ),
         max_body_bytes: from.read(
             "server.max_body_bytes",
@@ -193,6 +214,13 @@ pub(super) fn limits(from: &mut Reader) -> Limits {
             whole(1, 100_000),
             500_u64,
             "Calls that may be on at once, for everybody together",
+        ),
+        connections_per_address: from.read(
+            "limits.connections_per_address",
+            whole(1, 1_000_000),
+            256_u64,
+            "Connections that one address may have open at once, of IPv6 one network of 64 bits; likewise calls, and \
+             answers of those behind a trusted proxy, which itself may have any number",
         ),
     }
 }

@@ -54,10 +54,12 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             --- stdout
             key                                 value                                      from
             server.listen                       127.0.0.1:9000                             flag --listen
+            server.hosts                        -                                          default
             server.origins                      -                                          default
             server.admin_token_file             -                                          default
             server.admin_token                  set                                        env QUARTERDECK_ADMIN_TOKEN
             server.trust_proxy                  false                                      default
+            server.trusted_proxies              -                                          default
             server.max_body_bytes               1048576                                    default
             server.max_json_depth               64                                         default
             server.drain_seconds                10                                         default
@@ -70,12 +72,16 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             limits.streams_per_client           4                                          default
             limits.streams                      1000                                       default
             limits.calls                        500                                        default
+            limits.connections_per_address      256                                        default
             auth.algorithm                      HS256                                      default
             auth.secret_file                    -                                          default
             auth.secret                         not set                                    default
             auth.public_key_file                -                                          default
             auth.issuer                         -                                          default
             auth.audience                       -                                          default
+            auth.required.v1                    auto                                       default
+            auth.required.api                   false                                      default
+            auth.required.voice                 false                                      default
             auth.api_keys.partner               secrets/partner                            quarterdeck.toml:5
             auth.api_key.partner                set                                        file secrets/partner
             text.provider                       gemini                                     env GEMINI_API_KEY

@@ -19,7 +19,7 @@ const ANYWHERE: &str = "127.0.0.1:0";
 pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
-    said: Vec<String>,
+    pub(crate) said: Vec<String>,
     rest: BufReader<std::process::ChildStderr>,
 }
 

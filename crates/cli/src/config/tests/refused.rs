@@ -46,6 +46,7 @@ fn every_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
             env QUARTERDECK_LISTEN: this variable sets nothing: there is no key `listen`
               help: did you mean QUARTERDECK_SERVER__LISTEN?
             env QUARTERDECK_SERVER_PORT: this variable sets nothing: there is no key `server_port`
+              help: did you mean QUARTERDECK_SERVER__HOSTS?
             env QUARTERDECK_TEXT__PROVDER: this variable sets nothing: there is no key `text.provder`
               help: did you mean QUARTERDECK_TEXT__PROVIDER?
         "#]],
@@ -153,4 +154,51 @@ fn listening_where_others_can_reach_needs_an_admin_token() {
     }
     let config = config("server.listen = '[::]:80'", &[("QUARTERDECK_ADMIN_TOKEN", TOKEN)]);
     assert_eq!(config.server.admin_token.map(|token| token.expose().to_owned()), Some(TOKEN.into()));
+}
+
+#[test]
+fn a_surface_that_nothing_would_open_is_refused() {
+    refused(
+        "[auth.required]\nv1 = true\napi = true\nvoice = true\n",
+        &[],
+        expect![[r#"
+        the configuration has 3 problems
+        quarterdeck.toml:2: `auth.required.v1` is true, but there is no key and no verification of tokens, so nothing would open it
+          help: set QUARTERDECK_API_KEY_<NAME>, or QUARTERDECK_AUTH_SECRET, `auth.secret_file` or `auth.public_key_file`
+        quarterdeck.toml:3: `auth.required.api` is true, but there is no key and no verification of tokens, so nothing would open it
+          help: set QUARTERDECK_API_KEY_<NAME>, or QUARTERDECK_AUTH_SECRET, `auth.secret_file` or `auth.public_key_file`
+        quarterdeck.toml:4: `auth.required.voice` is true, but there is no key and no verification of tokens, so nothing would open it
+          help: set QUARTERDECK_API_KEY_<NAME>, or QUARTERDECK_AUTH_SECRET, `auth.secret_file` or `auth.public_key_file`
+    "#]],
+    );
+    config("[auth.required]\nv1 = true\napi = true\n", &[("QUARTERDECK_API_KEY_CI", "a-key-of-some-length")]);
+    config("[auth.required]\nv1 = \"auto\"\napi = false\n", &[]);
+}
+
+#[test]
+fn what_is_no_host_and_no_network_is_refused() {
+    refused(
+        r#"
+        [server]
+        hosts = ["https://shop.example"]
+        trusted_proxies = ["10.0.0.0/33"]
+        "#,
+        &[],
+        expect![[r#"
+            the configuration has 2 problems
+            quarterdeck.toml:3: `server.hosts` is "https://shop.example"; it takes a list; each item is a host name or an address without a port, such as app.example, 192.0.2.1 or [2001:db8::1], in lower case
+            quarterdeck.toml:4: `server.trusted_proxies` is "10.0.0.0/33"; it takes a list; each item is an address or a network, such as 10.0.0.5, 10.0.0.0/8 or 2001:db8::/32
+        "#]],
+    );
+    for host in ["Shop.example", "shop.example:80", "", "a b", "[::1]:80", "shop.example/"] {
+        assert!(
+            super::with(&format!("[server]\nhosts = [{host:?}]"), &[], Default::default()).is_err(),
+            "{host}"
+        );
+    }
+    let config = config(
+        "[server]\nhosts = [\"shop.example\", \"[::1]\"]\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]",
+        &[],
+    );
+    assert_eq!((config.server.hosts.len(), config.server.trusted_proxies.len()), (2, 2));
 }
