@@ -257,6 +257,22 @@ impl Turn {
         self.state = State::Over(ending);
     }
 
+    /// Forgets what was said, for whoever only has to know what was done. An answer without its words is none any more.
+    pub fn forget_words(&mut self) {
+        for message in &mut self.messages {
+            match message {
+                ChatMessage::Person { text } => *text = String::new(),
+                ChatMessage::Model(message) => {
+                    message.parts.retain(|part| matches!(part.content, PartContent::Call(_)));
+                }
+                ChatMessage::Tools { .. } => {}
+            }
+        }
+        if self.state == State::Over(Ending::Answered) {
+            self.state = State::Over(Ending::Cut);
+        }
+    }
+
     fn is_last_round(&self) -> bool {
         self.rounds + 1 >= self.most_rounds
     }

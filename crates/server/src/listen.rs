@@ -29,6 +29,10 @@ const MOST_HEADERS: usize = 100;
 /// How many bytes may wait in the system before they are sent: a third of a second of audio.
 const MOST_UNSENT: u32 = 16 << 10;
 
+/// How long a client may take nothing of what is sent to it before its connection is closed.
+#[cfg(target_os = "linux")]
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// Serves until `stop` ends, then lets answers that are being written finish for as long as the settings say.
 pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
     let router = routes::router(app.clone());
@@ -93,6 +97,9 @@ fn suit(stream: &TcpStream) -> io::Result<()> {
     // On a slow network the system would hold megabytes, and a person who interrupts would hear them out.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     socket2::SockRef::from(stream).set_tcp_notsent_lowat(MOST_UNSENT)?;
+    // Whoever reads nothing at all does not hold its place, and what waits for it, for ever.
+    #[cfg(target_os = "linux")]
+    socket2::SockRef::from(stream).set_tcp_user_timeout(Some(UNREAD_TIMEOUT))?;
     Ok(())
 }
 

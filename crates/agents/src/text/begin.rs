@@ -40,7 +40,7 @@ impl TextAgent {
         // The history knows every message, also those that another process has answered.
         let session_id = conversation.session.id().into();
         if let Some(told) = key.and_then(|key| conversation.lock().retell(key, &session_id)) {
-            return Ok(Live::over(told).follow());
+            return Ok(Live::over(told, agent.memory.of_answer()).follow());
         }
         let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
         let TurnStart { number, answers, notes, .. } = conversation.session.begin_turn(key);
@@ -93,7 +93,7 @@ impl TextAgent {
             Some(conversation) => agent.reach(visitor, Address::Session(conversation.session.id())).await?,
             None => agent.reach(visitor, to).await?,
         };
-        let seat = match conversation.sit_down(Some(&fingerprint)) {
+        let seat = match conversation.sit_down(Some(&fingerprint), &agent.memory) {
             Ok(seat) => seat,
             Err(running) if is_retry && running.key.as_deref() == Some(&fingerprint) => {
                 return Ok(running.live.follow());
@@ -105,7 +105,7 @@ impl TextAgent {
             // The client tells everything itself, so another conversation that began the same way is held apart.
             Err(_) => {
                 conversation = agent.reach(visitor, Address::New).await?;
-                conversation.sit_down(Some(&fingerprint)).map_err(|_| Refusal::Busy)?
+                conversation.sit_down(Some(&fingerprint), &agent.memory).map_err(|_| Refusal::Busy)?
             }
         };
         if let Some(decision) = conversation.decision_in(&text) {
@@ -122,7 +122,7 @@ impl TextAgent {
         if earlier.as_ref().is_some_and(|record| record.turn.ending() == Some(&Ending::Answered))
             && let Some(told) = conversation.lock().retell(&fingerprint, &conversation.session.id().into())
         {
-            return Ok(Live::over(told).follow());
+            return Ok(Live::over(told, agent.memory.of_answer()).follow());
         }
         let prepared = Prepared::new(agent, &conversation, &visitor.situation, Some(before));
         let TurnStart { number, mut notes, .. } = conversation.session.begin_turn(None);
@@ -150,7 +150,7 @@ impl Inner {
     ) -> Result<Seat, Running> {
         let mut patience = PATIENCE_WITH_READERS;
         loop {
-            let running = match conversation.sit_down(key) {
+            let running = match conversation.sit_down(key, &self.memory) {
                 Ok(seat) => return Ok(seat),
                 Err(running) => running,
             };
@@ -187,6 +187,7 @@ impl Inner {
             gates: BTreeMap::new(),
             late: BTreeMap::new(),
             is_replaced: false,
+            bytes: 0,
         })
     }
 

@@ -8,8 +8,10 @@ use quarterdeck_runtime::Session;
 use quarterdeck_runtime::gates::Trace;
 
 use super::event::{Event, Failure};
+use super::held::{HeldBytes, written_bytes};
 use super::history::TurnRecord;
 use super::live::Live;
+use super::memory::{AnswerMemory, MAX_CONVERSATION_BYTES, MAX_IDLE_BYTES};
 use crate::turn::{Ending, Told};
 
 /// A session with its history and the turn that runs in it.
@@ -35,6 +37,8 @@ pub(super) struct Talk {
     pub(super) notes: Vec<String>,
     /// How many of the oldest turns the client knows to be left out.
     pub(super) told_left_out: usize,
+    /// What the turns take.
+    held: HeldBytes,
 }
 
 /// The turn that runs.
@@ -78,8 +82,14 @@ pub(super) struct OpenQuestion {
 }
 
 impl Conversation {
-    pub(super) fn new(session: Session, turns: Vec<TurnRecord>, now_ms: u64) -> Arc<Self> {
-        let talk = Talk { turns, ..Talk::default() };
+    pub(super) fn new(
+        session: Session,
+        turns: Vec<TurnRecord>,
+        now_ms: u64,
+        memory: &AnswerMemory,
+    ) -> Arc<Self> {
+        let mut talk = Talk { turns, held: memory.of_conversation(), ..Talk::default() };
+        talk.weigh();
         Arc::new(Self { session, talk: Mutex::new(talk), used_ms: AtomicU64::new(now_ms) })
     }
 
@@ -96,12 +106,16 @@ impl Conversation {
     }
 
     /// Takes the place of the running turn, or gives the one that has it.
-    pub(super) fn sit_down(self: &Arc<Self>, key: Option<&str>) -> Result<Seat, Running> {
+    pub(super) fn sit_down(
+        self: &Arc<Self>,
+        key: Option<&str>,
+        memory: &AnswerMemory,
+    ) -> Result<Seat, Running> {
         let mut talk = self.lock();
         if let Some(running) = &talk.running {
             return Err(running.clone());
         }
-        let live = Arc::new(Live::default());
+        let live = Live::counted(memory.of_answer());
         talk.running = Some(Running { live: live.clone(), key: key.map(Arc::from) });
         Ok(Seat { conversation: self.clone(), live })
     }
@@ -113,6 +127,17 @@ impl Conversation {
 
     pub(super) fn is_running(&self) -> bool {
         self.lock().running.is_some()
+    }
+
+    /// Whether it takes so much that it is read from the store again rather than kept, and nothing is lost by that.
+    pub(super) fn is_better_stored(&self) -> bool {
+        let talk = self.lock();
+        talk.held.bytes() > MAX_IDLE_BYTES && talk.is_stored()
+    }
+
+    /// Whether everything in it is in the store.
+    pub(super) fn is_stored(&self) -> bool {
+        self.lock().is_stored()
     }
 
     /// A person has decided about a call, whose turn waits, soon will, or is over. The record, when it was changed.
@@ -148,11 +173,50 @@ impl Talk {
     }
 
     /// Puts a turn in its place.
-    pub(super) fn keep(&mut self, record: TurnRecord) {
+    pub(super) fn keep(&mut self, mut record: TurnRecord) {
+        record.bytes = written_bytes(&record);
         match self.turns.iter_mut().find(|known| known.number == record.number) {
             Some(known) => *known = record,
             None => self.turns.push(record),
         }
+        self.weigh();
+    }
+
+    /// Keeps the last turn of a conversation that is the client's: what was said in it only when that is little.
+    pub(super) fn keep_transcribed(&mut self, mut record: TurnRecord) {
+        record.bytes = written_bytes(&record);
+        if record.bytes > MAX_IDLE_BYTES {
+            record.forget_words();
+            record.bytes = written_bytes(&record);
+        }
+        self.last_transcribed = Some(record);
+        self.weigh();
+    }
+
+    /// Counts what the turns take, and leaves the oldest to the store when it is too much.
+    pub(super) fn weigh(&mut self) {
+        let all = self.turns.iter().chain(&self.last_transcribed);
+        let mut bytes: usize = all.map(|record| record.bytes).sum();
+        let mut surplus = 0;
+        for record in self.turns.iter().take(self.turns.len().saturating_sub(1)) {
+            if bytes <= MAX_CONVERSATION_BYTES || record.turn.ending().is_none() {
+                break;
+            }
+            bytes -= record.bytes;
+            surplus += 1;
+        }
+        self.turns.drain(..surplus);
+        self.held.set(bytes);
+    }
+
+    /// Turns of the session before this one are found under their new one only in memory.
+    fn is_stored(&self) -> bool {
+        self.running.is_none()
+            && self.questions.is_empty()
+            && self.notes.is_empty()
+            && self.decided_early.is_empty()
+            && self.last_transcribed.is_none()
+            && self.turns.iter().all(|record| record.number > 0)
     }
 
     /// A turn that a message has begun before, told again.

@@ -1,7 +1,9 @@
 //! Drives one turn: does what it asks for and tells everybody who follows.
 
+use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use quarterdeck_contracts::{
@@ -16,7 +18,7 @@ use super::Inner;
 use super::conversation::{Conversation, OpenQuestion, Seat};
 use super::event::{Event, Failure};
 use super::history::{self, TurnRecord};
-use super::live::Live;
+use super::live::{Live, MAX_ANSWER_BYTES};
 use super::prepared::Prepared;
 use crate::describe;
 use crate::note::{as_note, late};
@@ -33,6 +35,8 @@ pub(super) struct Drive {
     described: Vec<String>,
     /// What happened to earlier calls, to be told to the model before it is asked next.
     notes: Vec<String>,
+    /// How long it still waits for readers that are behind.
+    pacing: Duration,
 }
 
 /// Why a turn ends before its time.
@@ -41,6 +45,8 @@ enum Stop {
     Deserted(String),
     /// The model failed. What was said so far.
     Failed(String, ChatError),
+    /// The model says more than an answer may have. What was said so far.
+    TooLong(String),
     /// A tool has ended the conversation, with these words.
     Closed(String),
 }
@@ -53,7 +59,8 @@ impl Drive {
         record: TurnRecord,
         prepared: Prepared,
     ) -> Self {
-        Self { agent, seat, connection, record, prepared, described: Vec::new(), notes: Vec::new() }
+        let (described, notes, pacing) = (Vec::new(), Vec::new(), agent.settings.reader_timeout);
+        Self { agent, seat, connection, record, prepared, described, notes, pacing }
     }
 
     /// Goes on until the turn is over or waits for a person.
@@ -84,7 +91,24 @@ impl Drive {
             let mut stream = self.agent.model.ask(self.request(tool_use));
             let mut deserted = pin!(self.seat.live.deserted());
             let mut deadline = pin!(tokio::time::sleep(self.agent.settings.round_deadline));
+            let mut untold = VecDeque::new();
             loop {
+                if !tell_words(&self.seat.live, &mut untold, &mut said) {
+                    return Err(Stop::TooLong(said));
+                }
+                if self.seat.live.is_ahead() && !self.pacing.is_zero() {
+                    let began = tokio::time::Instant::now();
+                    tokio::select! {
+                        () = self.seat.live.caught_up() => {}
+                        () = tokio::time::sleep(self.pacing) => {}
+                        () = &mut deserted => return Err(Stop::Deserted(said)),
+                        () = &mut deadline => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Silent))),
+                    }
+                    self.pacing = self.pacing.saturating_sub(began.elapsed());
+                }
+                if !untold.is_empty() {
+                    continue;
+                }
                 let item = tokio::select! {
                     biased;
                     item = stream.next() => item,
@@ -96,17 +120,8 @@ impl Drive {
                     () = &mut deadline => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Silent))),
                 };
                 match item {
-                    Some(Ok(ChatEvent::Text(text))) => {
-                        said.push_str(&text);
-                        if self.seat.live.push(Event::Text(text.into())).is_err() {
-                            return Err(Stop::Failed(said, self.broke(ChatErrorKind::TooLong)));
-                        }
-                    }
-                    Some(Ok(ChatEvent::Thought(text))) => {
-                        if self.seat.live.push(Event::Thought(text.into())).is_err() {
-                            return Err(Stop::Failed(said, self.broke(ChatErrorKind::TooLong)));
-                        }
-                    }
+                    Some(Ok(ChatEvent::Text(text))) => untold.extend(Event::Text(text.into()).pieces()),
+                    Some(Ok(ChatEvent::Thought(text))) => untold.extend(Event::Thought(text.into()).pieces()),
                     Some(Ok(ChatEvent::Done(reply))) => break reply,
                     Some(Err(error)) => return Err(Stop::Failed(said, error)),
                     None => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Cut))),
@@ -216,6 +231,15 @@ impl Drive {
                 );
                 (said, Ending::Failed, Some(Failure::of(error.kind)))
             }
+            Stop::TooLong(said) => {
+                tracing::warn!(
+                    session = self.seat.conversation.session.id(),
+                    turn = self.record.number,
+                    max_bytes = MAX_ANSWER_BYTES,
+                    "answer cut: the model says more than an answer may have"
+                );
+                (said, Ending::Cut, None)
+            }
             Stop::Closed(farewell) => {
                 self.tell(Event::RoundStarted);
                 self.tell(Event::Text(farewell.as_str().into()));
@@ -262,7 +286,7 @@ impl Drive {
                     talk.settle(&mut self.record);
                     talk.keep(self.record.clone());
                 }
-                Some(_) => talk.last_transcribed = Some(self.record.clone()),
+                Some(_) => talk.keep_transcribed(self.record.clone()),
             }
             // What came too late for this turn is told in the next one.
             talk.notes.append(&mut self.notes);
@@ -270,9 +294,11 @@ impl Drive {
         self.seat.conversation.touch(self.agent.orchestrator.now_ms());
         self.tell(Event::Finished { ending, usage });
         // The next turn may begin as soon as the seat is free, and must find the session without a connection.
-        let Self { seat, connection, .. } = self;
+        let Self { agent, seat, connection, .. } = self;
+        let id = seat.conversation.session.id().to_owned();
         drop(connection);
         drop(seat);
+        agent.rest(&id);
     }
 
     /// Leaves a trace of a turn that is not over, in case the process ends before it is.
@@ -301,6 +327,24 @@ impl Drive {
         let model = self.agent.model.name().to_owned();
         ChatError { kind, model, detail: "the stream ended without a reply".into(), retry_after: None }
     }
+}
+
+/// Tells words until readers are behind or all is told, and adds them to what was said. Whether the answer may have them.
+fn tell_words(live: &Live, untold: &mut VecDeque<Event>, said: &mut String) -> bool {
+    while let Some(words) = untold.pop_front() {
+        let before = said.len();
+        if let Event::Text(text) = &words {
+            said.push_str(text);
+        }
+        if live.push(words).is_err() {
+            said.truncate(before);
+            return false;
+        }
+        if live.is_ahead() {
+            break;
+        }
+    }
+    true
 }
 
 /// The next event of a connection. Once another one has taken over there is none, and nobody waits for it here.

@@ -6,6 +6,7 @@ use quarterdeck_contracts::{ChatErrorKind, ConfirmationRequest, ErrorType, ToolR
 use quarterdeck_runtime::gates::Trace;
 use serde_json::Value;
 
+use super::held::written_bytes;
 use crate::turn::{Ending, ShownCall};
 
 /// Something that happens in a turn, as it happens.
@@ -67,6 +68,11 @@ pub enum Event {
         /// What it says.
         value: Value,
     },
+    /// Words that this reader did not read in time, and that are not kept for it any longer.
+    LeftOut {
+        /// How many bytes they were.
+        bytes: u64,
+    },
     /// It went wrong. The session goes on.
     Failed(Failure),
     /// The turn is over, or waits for a person.
@@ -87,6 +93,43 @@ pub struct Failure {
     pub message: String,
     /// Whether it may work later.
     pub retryable: bool,
+}
+
+/// The largest piece that words are told in.
+const MAX_PIECE_BYTES: usize = 16 << 10;
+
+impl Event {
+    /// Roughly, beyond the event itself. What the turn holds as well is not counted.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Thought(text) => text.len(),
+            Self::Progress { text, .. } => text.len(),
+            Self::Data { value, .. } => written_bytes(value),
+            _ => 256,
+        }
+    }
+
+    /// Whether the rest still makes sense without it.
+    pub(super) fn is_droppable(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Thought(_) | Self::Progress { .. } | Self::Data { .. })
+    }
+
+    /// The same in pieces that are not too large to wait for a reader.
+    pub(super) fn pieces(self) -> Vec<Self> {
+        match self {
+            Self::Text(text) if text.len() > MAX_PIECE_BYTES => pieces(&text).map(Self::Text).collect(),
+            Self::Thought(text) if text.len() > MAX_PIECE_BYTES => pieces(&text).map(Self::Thought).collect(),
+            other => vec![other],
+        }
+    }
+}
+
+fn pieces(mut text: &str) -> impl Iterator<Item = Box<str>> {
+    std::iter::from_fn(move || {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(MAX_PIECE_BYTES));
+        text = rest;
+        (!piece.is_empty()).then(|| piece.into())
+    })
 }
 
 impl Failure {

@@ -1,6 +1,6 @@
 //! What was said, turn by turn, in the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use quarterdeck_contracts::{ChatMessage, Commit, Scan, Store, StoreError, Table, ToolResponse, sha256};
@@ -9,13 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::conversation::Decided;
+use super::held::written_bytes;
+use super::memory::MAX_CONVERSATION_BYTES;
 use crate::prompt::tokens;
 use crate::turn::{Told, Turn};
 
 /// How many turns a conversation keeps at hand. Older ones stay in the store.
 const KEPT: usize = 500;
 /// How many rows are read at once.
-const PAGE: usize = 200;
+const PAGE: usize = 50;
 
 /// One turn, as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +44,9 @@ pub(super) struct TurnRecord {
     /// The person had the answer made anew. What it did stays done, but it is not part of the conversation any more.
     #[serde(default)]
     pub(super) is_replaced: bool,
+    /// Roughly what it takes in memory.
+    #[serde(skip)]
+    pub(super) bytes: usize,
 }
 
 impl TurnRecord {
@@ -83,6 +88,12 @@ impl TurnRecord {
         }
     }
 
+    /// Forgets what was said; what was done stays known.
+    pub(super) fn forget_words(&mut self) {
+        self.said = String::new();
+        self.turn.forget_words();
+    }
+
     /// Roughly what it takes in a model's window.
     pub(super) fn tokens(&self) -> usize {
         self.turn.messages().iter().map(message_tokens).sum()
@@ -108,24 +119,30 @@ pub(super) fn keep(session: &str, record: &TurnRecord, expires_ms: u64) -> Commi
     Commit::default().put_until(Table::History, key(session, record.number), json!(record), Some(expires_ms))
 }
 
-/// The turns of a session, the oldest first.
+/// The latest turns of a session, the oldest first.
 pub(super) async fn load(store: &dyn Store, session: &str) -> Result<Vec<TurnRecord>, StoreError> {
-    let mut records = Vec::new();
+    let mut records = VecDeque::new();
+    let mut bytes = 0;
     let mut scan = Scan::prefix(format!("s/{session}/"), PAGE);
     loop {
         let page = store.scan(Table::History, scan.clone()).await?;
         let Some((last, _)) = page.last() else { break };
         scan.after = Some(last.clone());
         for (key, row) in page {
+            let written = written_bytes(&row.value);
             match serde_json::from_value::<TurnRecord>(row.value) {
-                Ok(record) => records.push(record),
+                Ok(record) => {
+                    bytes += written;
+                    records.push_back(TurnRecord { bytes: written, ..record });
+                }
                 Err(error) => tracing::error!(key, error = %error, "a stored turn cannot be read"),
+            }
+            while records.len() > KEPT || (bytes > MAX_CONVERSATION_BYTES && records.len() > 1) {
+                bytes -= records.pop_front().map_or(0, |oldest| oldest.bytes);
             }
         }
     }
-    let surplus = records.len().saturating_sub(KEPT);
-    records.drain(..surplus);
-    Ok(records)
+    Ok(records.into())
 }
 
 /// The session that a client's chat is in.

@@ -1,17 +1,30 @@
 //! A turn while it runs: what has happened so far, for everybody who follows it.
 //!
-//! The turn writes, any number of readers follow, and one that comes late is told everything from the start. When the
-//! last one leaves, the turn is told, because nobody waits for it any more.
+//! The turn writes, any number of readers follow, and one that comes late is told everything from the start, as far as
+//! it is still there. What waits for readers is bounded: beyond it the oldest words are dropped, and a reader who had
+//! not read them is told how much it has missed. When the last reader leaves, the turn is told, because nobody waits for
+//! it any more.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 
 use super::event::Event;
+use super::held::HeldBytes;
 
-/// How many bytes of events one turn may leave. A model that writes more than this is cut.
-const MOST_BYTES: usize = 8 << 20;
+/// How many bytes of words one turn may have. A model that writes more is cut. It is what a million tokens come to, which
+/// is the most that an answer can be configured to have.
+pub(super) const MAX_ANSWER_BYTES: usize = 4 << 20;
+/// How many bytes of events wait for readers that are behind, or come late.
+pub(super) const MAX_BACKLOG_BYTES: usize = 1 << 20;
+/// What is left of them when some were dropped, so that it is not done for every word.
+const BACKLOG_GOAL_BYTES: usize = MAX_BACKLOG_BYTES / 4 * 3;
+/// How far a turn may be ahead of its fastest reader before it waits for it.
+const MAX_AHEAD_BYTES: u64 = MAX_BACKLOG_BYTES as u64 / 2;
+/// How many bytes of events a reader is handed at once.
+const MAX_READ_BYTES: usize = 64 << 10;
 
 /// A turn that can be followed.
 #[derive(Debug, Default)]
@@ -19,22 +32,46 @@ pub(super) struct Live {
     told: Mutex<ToldSoFar>,
     /// Wakes the turn when nobody follows it any more.
     deserted: Notify,
+    /// Wakes the turn when its fastest reader has read something.
+    read: Notify,
 }
 
 #[derive(Debug, Default)]
 struct ToldSoFar {
-    events: Vec<Event>,
-    bytes: usize,
+    entries: VecDeque<Entry>,
+    /// What the entries take.
+    held: HeldBytes,
+    /// How many bytes of words there were in all.
+    words: usize,
+    /// How many bytes of events there were in all, and how many of them the fastest reader has read.
+    pushed: u64,
+    read: u64,
+    /// The number of the next event.
+    next: u64,
     is_over: bool,
     readers: usize,
     waiting: Vec<Waker>,
+}
+
+/// An event, or the place of some that were dropped.
+#[derive(Debug)]
+struct Entry {
+    /// The number of the event, or of the last of those that were dropped.
+    number: u64,
+    event: Option<Event>,
+    bytes: usize,
+    /// How many bytes of what can be dropped there were up to here, and of all events.
+    droppable_until: u64,
+    pushed_until: u64,
 }
 
 /// Follows a turn from its beginning.
 #[derive(Debug)]
 pub struct Reader {
     live: Arc<Live>,
-    next: usize,
+    next: u64,
+    /// How many bytes of what can be dropped it knows of.
+    seen: u64,
 }
 
 /// There is no room for more.
@@ -42,21 +79,29 @@ pub struct Reader {
 pub(super) struct Full;
 
 impl Live {
+    /// A turn whose events are counted among those that are held.
+    pub(super) fn counted(held: HeldBytes) -> Arc<Self> {
+        let told = ToldSoFar { held, ..ToldSoFar::default() };
+        Arc::new(Self { told: Mutex::new(told), ..Self::default() })
+    }
+
     /// Events that happened elsewhere, for someone who asks again.
-    pub(super) fn over(events: Vec<Event>) -> Arc<Self> {
-        let told = ToldSoFar { events, is_over: true, ..ToldSoFar::default() };
-        Arc::new(Self { told: Mutex::new(told), deserted: Notify::new() })
+    pub(super) fn over(events: Vec<Event>, held: HeldBytes) -> Arc<Self> {
+        let live = Self::counted(held);
+        for event in events {
+            for piece in event.pieces() {
+                // What is told again was short enough the first time.
+                let _ = live.push(piece);
+            }
+        }
+        live.close();
+        live
     }
 
     pub(super) fn push(&self, event: Event) -> Result<(), Full> {
         let waiting = {
             let mut told = self.lock();
-            told.bytes += size_of::<Event>() + event.size();
-            let is_text = matches!(event, Event::Text(_) | Event::Thought(_));
-            if told.bytes > MOST_BYTES && is_text {
-                return Err(Full);
-            }
-            told.events.push(event);
+            told.push(event)?;
             std::mem::take(&mut told.waiting)
         };
         wake(waiting);
@@ -79,6 +124,22 @@ impl Live {
 
     pub(super) fn is_deserted(&self) -> bool {
         self.lock().readers == 0
+    }
+
+    /// Whether even the fastest reader is far behind.
+    pub(super) fn is_ahead(&self) -> bool {
+        self.lock().is_ahead()
+    }
+
+    /// Waits until the fastest reader is not far behind any more.
+    pub(super) async fn caught_up(&self) {
+        loop {
+            let read = self.read.notified();
+            if !self.is_ahead() {
+                return;
+            }
+            read.await;
+        }
     }
 
     /// Waits until the last reader has left.
@@ -107,7 +168,7 @@ impl Live {
 
     pub(super) fn follow(self: &Arc<Self>) -> Reader {
         self.lock().readers += 1;
-        Reader { live: self.clone(), next: 0 }
+        Reader { live: self.clone(), next: 0, seen: 0 }
     }
 
     fn lock(&self) -> MutexGuard<'_, ToldSoFar> {
@@ -116,6 +177,61 @@ impl Live {
 }
 
 impl ToldSoFar {
+    fn push(&mut self, event: Event) -> Result<(), Full> {
+        if let Event::Text(text) | Event::Thought(text) = &event {
+            if self.words + text.len() > MAX_ANSWER_BYTES {
+                return Err(Full);
+            }
+            self.words += text.len();
+        }
+        let bytes = size_of::<Entry>() + event.size();
+        let before = self.entries.back().map_or(0, |entry| entry.droppable_until);
+        let droppable = if event.is_droppable() { event.size() as u64 } else { 0 };
+        self.pushed += bytes as u64;
+        self.held.add(bytes);
+        self.entries.push_back(Entry {
+            number: self.next,
+            event: Some(event),
+            bytes,
+            droppable_until: before + droppable,
+            pushed_until: self.pushed,
+        });
+        self.next += 1;
+        if self.held.bytes() > MAX_BACKLOG_BYTES {
+            self.drop_oldest();
+        }
+        Ok(())
+    }
+
+    /// Drops the oldest words. Everything else stays: without it the rest would make no sense, and it is small, or held
+    /// by the turn itself.
+    fn drop_oldest(&mut self) {
+        let mut kept: VecDeque<Entry> = VecDeque::new();
+        for mut entry in std::mem::take(&mut self.entries) {
+            let is_surplus = self.held.bytes() > BACKLOG_GOAL_BYTES
+                && entry.event.as_ref().is_none_or(Event::is_droppable);
+            if !is_surplus {
+                kept.push_back(entry);
+                continue;
+            }
+            self.held.take(entry.bytes);
+            // Places that follow each other become one.
+            if kept.back().is_some_and(|last| last.event.is_none()) {
+                kept.pop_back().into_iter().for_each(|last| self.held.take(last.bytes));
+            }
+            entry.event = None;
+            entry.bytes = size_of::<Entry>();
+            self.held.add(entry.bytes);
+            kept.push_back(entry);
+        }
+        kept.shrink_to_fit();
+        self.entries = kept;
+    }
+
+    fn is_ahead(&self) -> bool {
+        self.pushed - self.read > MAX_AHEAD_BYTES
+    }
+
     fn wait(&mut self, context: &Context<'_>) {
         if !self.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
             self.waiting.push(context.waker().clone());
@@ -124,23 +240,42 @@ impl ToldSoFar {
 }
 
 impl Reader {
-    /// Hands over everything that has happened since the last time, without copying it. `Ready(false)` says that
-    /// nothing more will come.
+    /// Hands over what has happened since the last time, without copying it; when that is much, a part of it.
+    /// `Ready(false)` says that nothing more will come.
     pub fn poll_events(&mut self, context: &Context<'_>, mut each: impl FnMut(&Event)) -> Poll<bool> {
         let mut told = self.live.lock();
-        if self.next < told.events.len() {
-            told.events[self.next..].iter().for_each(&mut each);
-            self.next = told.events.len();
-            return Poll::Ready(true);
+        let first = told.entries.partition_point(|entry| entry.number < self.next);
+        if first == told.entries.len() {
+            if told.is_over {
+                return Poll::Ready(false);
+            }
+            told.wait(context);
+            return Poll::Pending;
         }
-        if told.is_over {
-            return Poll::Ready(false);
+        let mut bytes = 0;
+        let mut read = 0;
+        for entry in told.entries.range(first..) {
+            match &entry.event {
+                Some(event) => each(event),
+                None => each(&Event::LeftOut { bytes: entry.droppable_until - self.seen }),
+            }
+            bytes += entry.bytes;
+            (self.next, self.seen, read) = (entry.number + 1, entry.droppable_until, entry.pushed_until);
+            if bytes >= MAX_READ_BYTES {
+                break;
+            }
         }
-        told.wait(context);
-        Poll::Pending
+        let was_ahead = told.is_ahead();
+        told.read = told.read.max(read);
+        let has_caught_up = was_ahead && !told.is_ahead();
+        drop(told);
+        if has_caught_up {
+            self.live.read.notify_waiters();
+        }
+        Poll::Ready(true)
     }
 
-    /// Everything that has happened since the last time; `None` at the end.
+    /// What has happened since the last time; `None` at the end.
     pub async fn next(&mut self) -> Option<Vec<Event>> {
         std::future::poll_fn(|context| {
             let mut events = Vec::new();
@@ -162,18 +297,11 @@ impl Drop for Reader {
     }
 }
 
-impl Event {
-    /// Roughly, beyond the event itself.
-    fn size(&self) -> usize {
-        match self {
-            Self::Text(text) | Self::Thought(text) => text.len(),
-            _ => 256,
-        }
-    }
-}
-
 fn wake(waiting: Vec<Waker>) {
     for waker in waiting {
         waker.wake();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,10 @@ mod conversation;
 mod decide;
 mod drive;
 mod event;
+mod held;
 mod history;
 mod live;
+mod memory;
 mod prepared;
 mod reach;
 mod view;
@@ -25,11 +27,13 @@ use quarterdeck_runtime::{Block, Client, Orchestrator, Registry, SessionError};
 pub use codes::code_of;
 pub use event::{Event, Failure};
 pub use live::Reader;
+pub use memory::MemoryUse;
 pub use view::{Part, SessionView, TurnView};
 
 use crate::briefing::Briefing;
 use crate::prompt::{Declare, Prompts, Situation};
 use conversation::Conversation;
+use memory::AnswerMemory;
 
 /// The numbers of the text agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +48,9 @@ pub struct Settings {
     pub round_deadline: Duration,
     /// How many conversations are kept in memory. The others wait in the store.
     pub conversations: usize,
+    /// How long a turn waits for its fastest reader, all in all. A reader that reads at all is caught up long before; one
+    /// that does not holds up nobody but itself, and no longer than this. Then it misses what it has not read.
+    pub reader_timeout: Duration,
 }
 
 impl Default for Settings {
@@ -54,6 +61,7 @@ impl Default for Settings {
             declare: Declare::All,
             round_deadline: Duration::from_secs(300),
             conversations: 1_000,
+            reader_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -85,6 +93,7 @@ pub(crate) struct Inner {
     briefing: Briefing,
     settings: Settings,
     conversations: Mutex<HashMap<String, Arc<Conversation>>>,
+    memory: AnswerMemory,
 }
 
 /// Who writes.
@@ -182,8 +191,14 @@ impl TextAgent {
     pub fn new(parts: Parts) -> Self {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
         let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
-        let conversations = Mutex::default();
-        Self { inner: Arc::new(Inner { orchestrator, registry, model, briefing, settings, conversations }) }
+        let (conversations, memory) = (Mutex::default(), AnswerMemory::default());
+        let inner = Inner { orchestrator, registry, model, briefing, settings, conversations, memory };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What answers and conversations take in memory at the moment.
+    pub fn memory(&self) -> MemoryUse {
+        self.inner.memory.used()
     }
 
     /// The model that answers, `gemini/gemini-3.8-flash`.

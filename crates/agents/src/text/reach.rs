@@ -1,5 +1,6 @@
 //! How a request reaches its conversation.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use quarterdeck_contracts::{CommitError, ErrorType, Mode, ToolError};
@@ -117,7 +118,9 @@ impl Inner {
         for turn in &mut turns {
             turn.number = 0;
         }
-        conversation.lock().turns = turns;
+        let mut talk = conversation.lock();
+        talk.turns = turns;
+        talk.weigh();
         Ok(())
     }
 
@@ -144,16 +147,34 @@ impl Inner {
         let now_ms = self.orchestrator.now_ms();
         let mut known = self.lock();
         if known.len() >= self.settings.conversations {
-            let oldest = known
-                .iter()
-                .filter(|(_, conversation)| !conversation.is_running())
-                .min_by_key(|(_, conversation)| conversation.used_ms())
-                .map(|(id, _)| id.clone());
-            if let Some(oldest) = oldest {
-                known.remove(&oldest);
-            }
+            forget_oldest(&mut known);
         }
         let id = session.id().to_owned();
-        known.entry(id).or_insert_with(|| Conversation::new(session, turns, now_ms)).clone()
+        known.entry(id).or_insert_with(|| Conversation::new(session, turns, now_ms, &self.memory)).clone()
     }
+
+    /// Lets go of what need not stay in memory now that a turn of this session is over.
+    pub(super) fn rest(&self, id: &str) {
+        let mut known = self.lock();
+        if known.get(id).is_some_and(|conversation| is_idle(conversation) && conversation.is_better_stored())
+        {
+            known.remove(id);
+        }
+        while self.memory.is_full() && forget_oldest(&mut known) {}
+    }
+}
+
+/// Forgets the conversation that was idle for the longest time, of those that lose nothing by it first. Whether there
+/// was one.
+fn forget_oldest(known: &mut HashMap<String, Arc<Conversation>>) -> bool {
+    let idle = known.iter().filter(|(_, conversation)| is_idle(conversation));
+    let oldest = idle.min_by_key(|(_, conversation)| (!conversation.is_stored(), conversation.used_ms()));
+    let oldest = oldest.map(|(id, _)| id.clone());
+    oldest.is_some_and(|oldest| known.remove(&oldest).is_some())
+}
+
+/// Whether nothing is going on in it, nor about to begin: a request that has reached it holds on to it, and a second one
+/// beside it would begin a second turn.
+fn is_idle(conversation: &Arc<Conversation>) -> bool {
+    Arc::strong_count(conversation) == 1 && !conversation.is_running()
 }

@@ -255,6 +255,7 @@ pub(crate) fn lines(events: &[Event]) -> String {
             Event::Progress { text, .. } => format!("progress {text:?}"),
             Event::LateAnswer { name, response, .. } => format!("late {name} {}", outcome(&response.outcome)),
             Event::Data { name, value } => format!("data {name} {value}"),
+            Event::LeftOut { bytes } => format!("left out {bytes}"),
             Event::Failed(failure) => format!("failed {} {:?}", failure.kind, failure.message),
             Event::Finished { ending, .. } => format!("finished {ending:?}"),
         };

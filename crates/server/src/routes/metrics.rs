@@ -47,16 +47,31 @@ pub(super) async fn get(
         return Ok((kind, metrics.prometheus() + &prometheus(&app)).into_response());
     }
     let mut numbers = metrics.json();
+    let memory = app.text.memory();
     numbers["connections"] = json!({ "refused": app.refused_connections.load(Ordering::Relaxed) });
+    numbers["memory"] = json!({ "answers": memory.answers, "conversations": memory.conversations });
     Ok(Json(numbers).into_response())
 }
 
 /// The server's own numbers, beside those of the runtime.
 fn prometheus(app: &App) -> String {
-    let name = "quarterdeck_connections_refused_total";
-    let help = "Connections that were refused because their address had as many as it may have.";
-    let refused = app.refused_connections.load(Ordering::Relaxed);
-    format!("# HELP {name} {help}\n# TYPE {name} counter\n{name} {refused}\n")
+    let memory = app.text.memory();
+    let numbers = [
+        (
+            "connections_refused_total",
+            "counter",
+            "Connections that were refused because their address had as many as it may have.",
+            app.refused_connections.load(Ordering::Relaxed),
+        ),
+        ("answer_bytes", "gauge", "Bytes that wait for readers of answers.", memory.answers as u64),
+        ("conversation_bytes", "gauge", "Bytes of turns in memory.", memory.conversations as u64),
+    ];
+    let family = |(name, kind, help, value): (&str, &str, &str, u64)| {
+        format!(
+            "# HELP quarterdeck_{name} {help}\n# TYPE quarterdeck_{name} {kind}\nquarterdeck_{name} {value}\n"
+        )
+    };
+    numbers.map(family).concat()
 }
 
 pub(super) fn described() -> Operation {
@@ -66,12 +81,12 @@ pub(super) fn described() -> Operation {
         "type": "object",
         "required": [
             "responseSizes", "responseTokens", "latency", "context", "loopDetection", "tools", "sessions", "audit",
-            "connections",
+            "connections", "memory",
         ],
         "properties": {
             "responseSizes": by_tool, "responseTokens": by_tool, "latency": by_tool, "context": numbers,
             "loopDetection": numbers, "sessions": numbers, "audit": numbers,
-            "connections": numbers,
+            "connections": numbers, "memory": numbers,
             "tools": { "type": "object", "additionalProperties": { "type": "object", "required": ["calls", "errors"] } },
         },
     });
@@ -85,6 +100,7 @@ pub(super) fn described() -> Operation {
         "sessions": { "active": 3, "text": 2, "voice": 1, "total": 41 },
         "audit": { "lostLines": 0 },
         "connections": { "refused": 0 },
+        "memory": { "answers": 5120, "conversations": 204800 },
     });
     let content = json!({
         "application/json": { "schema": schema, "example": example },

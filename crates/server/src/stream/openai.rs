@@ -75,6 +75,7 @@ impl Words for Chunks {
             Event::Started { .. } => self.delta(json!({ "role": "assistant", "content": "" }), None, out),
             Event::Text(text) => self.delta(Content { content: text }, None, out),
             Event::Asked { request, .. } => self.delta(json!({ "content": question(request) }), None, out),
+            Event::LeftOut { bytes } => self.delta(json!({ "content": left_out(*bytes) }), None, out),
             Event::Failed(failure) => {
                 self.has_ended = true;
                 write_json(out, &json!({ "error": error(failure) }));
@@ -119,6 +120,7 @@ impl Whole {
         match event {
             Event::Text(text) => self.text.push_str(text),
             Event::Asked { request, .. } => self.text.push_str(&question(request)),
+            Event::LeftOut { bytes } => self.text.push_str(&left_out(*bytes)),
             Event::Failed(failure) => self.failure = Some(failure.clone()),
             Event::Finished { ending, usage } => {
                 self.ending = ending.clone();
@@ -148,6 +150,11 @@ fn question(request: &ConfirmationRequest) -> String {
         "\n\n> {}\n> To approve, reply `approve {code}`; to refuse, reply `deny {code}`.\n\n",
         request.preview
     )
+}
+
+/// The protocol has no notes either.
+fn left_out(bytes: u64) -> String {
+    format!("\n\n[{bytes} bytes of this answer were not read in time and are left out here.]\n\n")
 }
 
 fn finish_reason(ending: Option<&Ending>) -> &'static str {

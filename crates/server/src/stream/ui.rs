@@ -26,6 +26,10 @@ pub(crate) struct UiMessage {
     broken: HashSet<String>,
 }
 
+/// What somebody is told who did not read in time.
+const LEFT_OUT: &str =
+    "A part of this answer was not read in time and is left out here. Load the conversation to read it.";
+
 /// A block that more text can go to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
@@ -81,6 +85,11 @@ impl Words for UiMessage {
                 went_through(id, gates.as_deref(), out);
             }
             Event::Data { name, value } => data(name, None, value.clone(), out),
+            Event::LeftOut { bytes } => {
+                // What follows does not go on where the words before it ended.
+                self.close(out);
+                data("left-out", None, json!({ "bytes": bytes, "message": LEFT_OUT }), out);
+            }
             Event::Failed(failure) => {
                 self.close(out);
                 write_json(out, &json!({ "type": "error", "errorText": error_text(failure) }));

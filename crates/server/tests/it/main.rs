@@ -19,5 +19,6 @@ mod origins;
 mod required;
 mod sessions;
 mod tokens;
+mod unread;
 mod voice;
 mod world;

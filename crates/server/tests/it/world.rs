@@ -92,7 +92,7 @@ impl World {
             registry: registry.clone(),
             model: Arc::new(Obedient { go_on: go_on.clone() }),
             prompts: Prompts::default(),
-            settings: TextSettings::default(),
+            settings: TextSettings { reader_timeout: Duration::from_millis(300), ..TextSettings::default() },
         });
         let voice = speaker.map(|parrot| {
             VoiceAgent::new(VoiceParts {
@@ -233,7 +233,7 @@ impl HandlerHost for NoJs {
     }
 }
 
-/// A model that calls the tool when told `call …` (with arguments that will not do when told `call bad`), waits in the middle of its answer when told `wait`, and says back
+/// A model that calls the tool when told `call …` (with arguments that will not do when told `call bad`), waits in the middle of its answer when told `wait`, says much when told `pour 5`, and says back
 /// everything else.
 struct Obedient {
     go_on: Arc<Semaphore>,
@@ -263,6 +263,9 @@ impl ChatModel for Obedient {
             let call = ModelCall { id: Some("1".into()), name: "probe".into(), arguments };
             return Box::pin(stream::iter([done(PartContent::Call(call))]));
         }
+        if let Some(count) = told.strip_prefix("pour ") {
+            return pour(count.parse().unwrap(), self.go_on.clone());
+        }
         let go_on = (told == "wait").then(|| self.go_on.clone());
         let begun = stream::iter([Ok(ChatEvent::Text("You said: ".into()))]);
         let ended = stream::once(async move {
@@ -274,6 +277,16 @@ impl ChatModel for Obedient {
         let whole = stream::iter([done(PartContent::Text("said".into()))]);
         Box::pin(begun.chain(ended).chain(whole))
     }
+}
+
+/// Waits, and then says so many thousand letters as fast as it is listened to.
+fn pour(count: usize, go_on: Arc<Semaphore>) -> ChatStream {
+    let wait = stream::once(async move {
+        go_on.acquire().await.unwrap().forget();
+        Ok(ChatEvent::Text("It pours: ".into()))
+    });
+    let pieces = (0..count).map(|number| Ok(ChatEvent::Text(format!("{number:0>1000}"))));
+    Box::pin(wait.chain(stream::iter(pieces)).chain(stream::iter([done(PartContent::Text("poured".into()))])))
 }
 
 fn done(part: PartContent) -> Result<ChatEvent, quarterdeck_contracts::ChatError> {

@@ -118,6 +118,9 @@ export function grow(message, part) {
         pendingRequest: part.data.pendingRequest ?? '',
       });
       break;
+    case 'data-left-out':
+      message.parts.push({ kind: 'note', text: part.data.message });
+      break;
     case 'data-history-trimmed':
       message.parts.push({
         kind: 'note',

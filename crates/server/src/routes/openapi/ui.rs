@@ -185,7 +185,8 @@ fn data_part() -> Value {
     json!({
         "title": "data-…", "type": "object", "required": ["type", "data"], "additionalProperties": false,
         "description": "For the page: `data-confirmation`, `data-gates`, `data-progress`, `data-outcome`, `data-timeout`, \
-                        `data-voice-session-start`, `data-history-trimmed`, and what tools send.",
+                        `data-voice-session-start`, `data-history-trimmed`, `data-left-out` (what this reader did not \
+                        read in time), and what tools send.",
         "properties": {
             "type": { "type": "string", "pattern": "^data-" },
             "id": { "type": "string", "description": "The call. A later part of the same id takes its place." },

@@ -1,0 +1,113 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn words(text: &str) -> Event {
+    Event::Text(text.into())
+}
+
+/// Everything that is there for a reader at the moment.
+fn read(reader: &mut Reader) -> Vec<Event> {
+    let mut all = Vec::new();
+    let mut context = Context::from_waker(Waker::noop());
+    while let Poll::Ready(true) = reader.poll_events(&mut context, |event| all.push(event.clone())) {}
+    all
+}
+
+#[test]
+fn a_reader_that_is_behind_is_told_what_was_left_out() {
+    let all = Arc::new(AtomicUsize::new(0));
+    let live = Live::counted(HeldBytes::of(&all));
+    let (mut fast, mut slow) = (live.follow(), live.follow());
+    live.push(words("begun")).unwrap();
+    assert_eq!(read(&mut slow), [words("begun")]);
+    let piece = "x".repeat(1_000);
+    let mut received = 5;
+    assert_eq!(read(&mut fast), [words("begun")]);
+    for _ in 0..3_000 {
+        live.push(words(&piece)).unwrap();
+        assert!(all.load(Ordering::Relaxed) <= MAX_BACKLOG_BYTES);
+        assert_eq!(read(&mut fast), [words(&piece)], "a reader that reads misses nothing");
+        received += piece.len();
+    }
+    live.push(Event::RoundStarted).unwrap();
+    live.close();
+    assert_eq!(received, 3_000_005);
+    let late = read(&mut live.follow());
+    let behind = read(&mut slow);
+    let [Event::LeftOut { bytes }, .., Event::RoundStarted] = &behind[..] else { panic!("{behind:?}") };
+    let told: u64 =
+        behind.iter().map(|event| if let Event::Text(text) = event { text.len() as u64 } else { 0 }).sum();
+    assert_eq!(bytes + told, 3_000_000);
+    assert_eq!(late[0], Event::LeftOut { bytes: bytes + 5 });
+    assert_eq!(late[1..], behind[1..]);
+    drop((fast, slow, live));
+    assert_eq!(all.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn what_gives_words_their_sense_is_never_left_out() {
+    let live = Live::counted(HeldBytes::default());
+    let mut slow = live.follow();
+    for _ in 0..6 {
+        live.push(Event::RoundStarted).unwrap();
+        for _ in 0..600 {
+            live.push(words(&"x".repeat(1_000))).unwrap();
+        }
+    }
+    let told = read(&mut slow);
+    assert_eq!(told.iter().filter(|event| **event == Event::RoundStarted).count(), 6);
+    let places = told.iter().filter(|event| matches!(event, Event::LeftOut { .. })).count();
+    assert!((1..=6).contains(&places), "{places}");
+}
+
+#[test]
+fn an_answer_has_only_so_many_words() {
+    let live = Live::counted(HeldBytes::default());
+    let piece = "x".repeat(64 << 10);
+    let taken = (0..1_000).take_while(|_| live.push(words(&piece)).is_ok()).count();
+    assert_eq!(taken * piece.len(), MAX_ANSWER_BYTES);
+    assert_eq!(live.push(Event::Thought("x".into())), Err(Full));
+    assert_eq!(live.push(Event::RoundStarted), Ok(()), "it can still be ended");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// However readers and the turn alternate, each reader is told every byte, or that it was left out.
+    #[test]
+    fn every_byte_is_told_or_left_out(
+        steps in proptest::collection::vec((0_usize..3, 1_usize..40_000), 1..120),
+    ) {
+        let all = Arc::new(AtomicUsize::new(0));
+        let live = Live::counted(HeldBytes::of(&all));
+        let mut readers = [live.follow(), live.follow()];
+        let mut told = [0_u64; 2];
+        let mut pushed = 0_u64;
+        let take = |reader: &mut Reader, told: &mut u64| {
+            for event in read(reader) {
+                match event {
+                    Event::Text(text) => *told += text.len() as u64,
+                    Event::LeftOut { bytes } => *told += bytes,
+                    _ => {}
+                }
+            }
+        };
+        for (who, size) in steps {
+            if who < 2 {
+                take(&mut readers[who], &mut told[who]);
+                prop_assert_eq!(told[who], pushed);
+            } else if live.push(words(&"y".repeat(size))).is_ok() {
+                pushed += size as u64;
+                live.push(Event::RoundStarted).unwrap();
+            }
+            prop_assert!(all.load(Ordering::Relaxed) <= MAX_BACKLOG_BYTES + (64 << 10));
+        }
+        for (reader, told) in readers.iter_mut().zip(&mut told) {
+            take(reader, told);
+            prop_assert_eq!(*told, pushed);
+        }
+    }
+}

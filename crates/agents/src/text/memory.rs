@@ -1,0 +1,53 @@
+//! How much of answers and conversations stays in memory. The rest is in the store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::held::HeldBytes;
+
+/// How much of one conversation is kept at hand. Older turns stay in the store.
+pub(super) const MAX_CONVERSATION_BYTES: usize = 16 << 20;
+/// How much of a conversation stays in memory while nothing happens in it. A larger one is read from the store when it
+/// goes on.
+pub(super) const MAX_IDLE_BYTES: usize = 1 << 20;
+/// How much all conversations may take before the oldest idle ones are left to the store.
+const MAX_CONVERSATIONS_BYTES: usize = 64 << 20;
+
+/// What answers and conversations take in memory, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// What waits for readers of answers.
+    pub answers: usize,
+    /// Turns that are kept at hand.
+    pub conversations: usize,
+}
+
+/// Counts it.
+#[derive(Debug, Default)]
+pub(super) struct AnswerMemory {
+    answers: Arc<AtomicUsize>,
+    conversations: Arc<AtomicUsize>,
+}
+
+impl AnswerMemory {
+    pub(super) fn of_answer(&self) -> HeldBytes {
+        HeldBytes::of(&self.answers)
+    }
+
+    pub(super) fn of_conversation(&self) -> HeldBytes {
+        HeldBytes::of(&self.conversations)
+    }
+
+    /// Whether conversations take more than they may.
+    pub(super) fn is_full(&self) -> bool {
+        self.conversations.load(Ordering::Relaxed) > MAX_CONVERSATIONS_BYTES
+    }
+
+    pub(super) fn used(&self) -> MemoryUse {
+        let (answers, conversations) = (&self.answers, &self.conversations);
+        MemoryUse {
+            answers: answers.load(Ordering::Relaxed),
+            conversations: conversations.load(Ordering::Relaxed),
+        }
+    }
+}
