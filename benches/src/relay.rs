@@ -97,7 +97,12 @@ fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
         prompts: Prompts::default(),
         settings: voice::Settings { calls: MOST, ..voice::Settings::default() },
     });
-    let settings = Settings { voice_connections: MOST, max_connections: MOST, ..Settings::default() };
+    let settings = Settings {
+        voice_connections: MOST,
+        max_connections: MOST,
+        connections_per_address: MOST,
+        ..Settings::default()
+    };
     let identity = Identity::new(b"nothing is signed that anybody keeps", None, Vec::new());
     let operations = Operations::default();
     App::new(Deck { text, voice: Some(voice), orchestrator, registry, identity, operations, settings })

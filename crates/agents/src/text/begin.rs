@@ -40,6 +40,9 @@ impl TextAgent {
         // The history knows every message, also those that another process has answered.
         let session_id = conversation.session.id().into();
         if let Some(told) = key.and_then(|key| conversation.lock().retell(key, &session_id)) {
+            let id = conversation.session.id().to_owned();
+            drop((seat, conversation));
+            agent.rest(&id);
             return Ok(Live::over(told, agent.memory.of_answer()).follow());
         }
         let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);

@@ -35,7 +35,7 @@ pub(super) struct Drive {
     described: Vec<String>,
     /// What happened to earlier calls, to be told to the model before it is asked next.
     notes: Vec<String>,
-    /// How long it still waits for readers that are behind.
+    /// How long it still waits for readers that are behind, all in all: never so long that the model would seem silent.
     pacing: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Drive {
         record: TurnRecord,
         prepared: Prepared,
     ) -> Self {
-        let (described, notes, pacing) = (Vec::new(), Vec::new(), agent.settings.reader_timeout);
+        let (described, notes, pacing) = (Vec::new(), Vec::new(), agent.settings.round_deadline / 4);
         Self { agent, seat, connection, record, prepared, described, notes, pacing }
     }
 
@@ -96,15 +96,17 @@ impl Drive {
                 if !tell_words(&self.seat.live, &mut untold, &mut said) {
                     return Err(Stop::TooLong(said));
                 }
-                if self.seat.live.is_ahead() && !self.pacing.is_zero() {
+                while self.seat.live.is_ahead() && !self.pacing.is_zero() {
                     let began = tokio::time::Instant::now();
-                    tokio::select! {
-                        () = self.seat.live.caught_up() => {}
-                        () = tokio::time::sleep(self.pacing) => {}
+                    let timeout = self.agent.settings.reader_timeout.min(self.pacing);
+                    let is_read = tokio::select! {
+                        () = self.seat.live.read_on() => true,
+                        () = tokio::time::sleep(timeout) => false,
                         () = &mut deserted => return Err(Stop::Deserted(said)),
                         () = &mut deadline => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Silent))),
-                    }
-                    self.pacing = self.pacing.saturating_sub(began.elapsed());
+                    };
+                    let left = self.pacing.saturating_sub(began.elapsed());
+                    self.pacing = if is_read { left } else { Duration::ZERO };
                 }
                 if !untold.is_empty() {
                     continue;

@@ -131,13 +131,10 @@ impl Live {
         self.lock().is_ahead()
     }
 
-    /// Waits until the fastest reader is not far behind any more.
-    pub(super) async fn caught_up(&self) {
-        loop {
-            let read = self.read.notified();
-            if !self.is_ahead() {
-                return;
-            }
+    /// Waits until a reader reads, if even the fastest is far behind.
+    pub(super) async fn read_on(&self) {
+        let read = self.read.notified();
+        if self.is_ahead() {
             read.await;
         }
     }
@@ -266,10 +263,10 @@ impl Reader {
             }
         }
         let was_ahead = told.is_ahead();
+        let is_fastest = read > told.read;
         told.read = told.read.max(read);
-        let has_caught_up = was_ahead && !told.is_ahead();
         drop(told);
-        if has_caught_up {
+        if was_ahead && is_fastest {
             self.live.read.notify_waiters();
         }
         Poll::Ready(true)

@@ -48,8 +48,8 @@ pub struct Settings {
     pub round_deadline: Duration,
     /// How many conversations are kept in memory. The others wait in the store.
     pub conversations: usize,
-    /// How long a turn waits for its fastest reader, all in all. A reader that reads at all is caught up long before; one
-    /// that does not holds up nobody but itself, and no longer than this. Then it misses what it has not read.
+    /// How long a turn that is far ahead of its fastest reader waits for it to read on. One that does not holds up nobody
+    /// but itself, and then misses what it has not read.
     pub reader_timeout: Duration,
 }
 

@@ -149,6 +149,7 @@ impl Inner {
         if known.len() >= self.settings.conversations {
             forget_oldest(&mut known);
         }
+        while self.memory.is_full() && forget_oldest(&mut known) {}
         let id = session.id().to_owned();
         known.entry(id).or_insert_with(|| Conversation::new(session, turns, now_ms, &self.memory)).clone()
     }

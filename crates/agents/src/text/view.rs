@@ -62,7 +62,12 @@ impl TextAgent {
     /// A conversation of this client.
     pub async fn view(&self, visitor: &Visitor, of: Address<'_>) -> Result<Option<SessionView>, Refusal> {
         let now_ms = self.inner.orchestrator.now_ms();
-        Ok(self.inner.find(visitor, of).await?.map(|conversation| conversation.view(now_ms)))
+        let view = self.inner.find(visitor, of).await?.map(|conversation| conversation.view(now_ms));
+        // It may have been brought back only to be looked at.
+        if let Some(view) = &view {
+            self.inner.rest(&view.id);
+        }
+        Ok(view)
     }
 
     /// Ends a conversation of this client; `false` when there is none.

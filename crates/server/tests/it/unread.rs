@@ -46,6 +46,16 @@ async fn watch(world: &World, backlog: u64, until: impl Fn(u64, u64) -> bool) {
     timeout(Duration::from_secs(30), watched).await.unwrap();
 }
 
+/// Watches until no turn runs any more.
+async fn over(world: &World, backlog: u64) {
+    let over = async {
+        while world.running() > 0 {
+            watch(world, backlog, |_, _| true).await;
+        }
+    };
+    timeout(Duration::from_secs(60), over).await.unwrap();
+}
+
 fn say(world: &World, cookie: &str, chat: &str, text: &str) -> Ask {
     world.post("/api/chat", &json!({ "message": text, "id": chat })).with("cookie", cookie)
 }
@@ -107,6 +117,7 @@ async fn a_reader_that_does_not_read_is_told_what_it_missed_and_disturbs_no_othe
     watch(&world, MAX_BACKLOG, |answers, conversations| answers == 0 && conversations < 10_000).await;
     let session = world.get("/api/sessions/c").with("cookie", &ann).send().await.text();
     assert!(session.contains(&text[..1_000_000]) && session.contains(&text[text.len() - 1_000_000..]));
+    assert!(memory(&world).await.1 < 10_000, "what was brought back to be looked at is let go");
 }
 
 #[tokio::test]
@@ -115,17 +126,10 @@ async fn an_answer_that_nobody_reads_is_not_kept_for_the_reader() {
     let cookie = world.newcomer().await;
     world.go_on.add_permits(1);
     let mut slow = unread(&world, say(&world, &cookie, "c", POUR)).await;
-    // The turn comes to its end without being read.
-    let stored = async {
-        loop {
-            watch(&world, MAX_BACKLOG, |_, _| true).await;
-            let session = world.get("/api/sessions/c").with("cookie", &cookie).send().await.text();
-            if session.contains("It pours: ") && session.len() > MAX_ANSWER - 10_000 {
-                return;
-            }
-        }
-    };
-    timeout(Duration::from_secs(30), stored).await.unwrap();
+    // The turn comes to its end without being read, and is stored.
+    over(&world, MAX_BACKLOG).await;
+    let session = world.get("/api/sessions/c").with("cookie", &cookie).send().await.text();
+    assert!(session.contains("It pours: ") && session.len() > MAX_ANSWER - 10_000);
     assert!(memory(&world).await.0 > 0, "what was not read yet waits");
     let (end, left_out) = words(&slow.rest().await);
     assert!(left_out > 2 << 20 && end.len() < 2 << 20, "{left_out} {}", end.len());
@@ -157,7 +161,7 @@ async fn many_that_do_not_read_take_no_more_than_their_share() {
     let other = timeout(Duration::from_secs(10), say(&world, &cookie, "d", "hello").send()).await.unwrap();
     assert_eq!(other.status, 200);
     // Large conversations are let go as soon as their turns are over.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    over(&world, 8 * MAX_BACKLOG).await;
     watch(&world, 8 * MAX_BACKLOG, |_, conversations| conversations < 100_000).await;
     for open in &mut unread_ones {
         assert!(words(&open.rest().await).1 > 2 << 20);
@@ -172,7 +176,7 @@ async fn through_v1_it_is_told_in_words() {
     world.go_on.add_permits(1);
     let body = json!({ "messages": [{ "role": "user", "content": POUR }], "stream": true });
     let mut slow = unread(&world, world.post("/v1/chat/completions", &body)).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    over(&world, MAX_BACKLOG).await;
     watch(&world, MAX_BACKLOG, |_, conversations| conversations < 100_000).await;
     let answer = slow.rest().await;
     let text = answer.text();

@@ -46,6 +46,7 @@ pub(crate) struct World {
     pub(crate) trail: PathBuf,
     pub(crate) feed: Arc<Feed>,
     clock: Arc<Shifted>,
+    text: TextAgent,
     /// Lets the model go on that was told to wait, once for each permit.
     pub(crate) go_on: Arc<Semaphore>,
     stop: Option<oneshot::Sender<()>>,
@@ -92,7 +93,7 @@ impl World {
             registry: registry.clone(),
             model: Arc::new(Obedient { go_on: go_on.clone() }),
             prompts: Prompts::default(),
-            settings: TextSettings { reader_timeout: Duration::from_millis(300), ..TextSettings::default() },
+            settings: TextSettings { reader_timeout: Duration::from_secs(1), ..TextSettings::default() },
         });
         let voice = speaker.map(|parrot| {
             VoiceAgent::new(VoiceParts {
@@ -106,8 +107,16 @@ impl World {
         let trail = Some(Trail { feed: feed.clone(), path: path.clone(), node: "test".into() });
         let operations = Operations { trail, change: Some(change()) };
         let orchestrator_of_app = orchestrator.clone();
-        let deck =
-            Deck { text, voice, orchestrator: orchestrator_of_app, registry, identity, operations, settings };
+        let text_of_app = text.clone();
+        let deck = Deck {
+            text: text_of_app,
+            voice,
+            orchestrator: orchestrator_of_app,
+            registry,
+            identity,
+            operations,
+            settings,
+        };
         let app = App::new(deck);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -116,7 +125,19 @@ impl World {
             let _ = stopped.await;
         }));
         let stop = Some(stop);
-        Self { address, store, orchestrator, trail: path, feed, clock, go_on, stop, served, _folder: folder }
+        Self {
+            address,
+            store,
+            orchestrator,
+            trail: path,
+            feed,
+            clock,
+            text,
+            go_on,
+            stop,
+            served,
+            _folder: folder,
+        }
     }
 
     pub(crate) fn get(&self, target: &str) -> Ask {
@@ -152,6 +173,11 @@ impl World {
     /// Puts the clock forward.
     pub(crate) fn later(&self, by: Duration) {
         self.clock.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// How many turns run.
+    pub(crate) fn running(&self) -> usize {
+        self.text.running()
     }
 
     /// Asks the server to stop.
