@@ -103,7 +103,7 @@ impl Default for Settings {
             max_json_depth: 64,
             drain: Duration::from_secs(10),
             max_connections: 4_096,
-            connections_per_address: 256,
+            connections_per_address: 512,
             secure_cookie: None,
             messages_per_minute: 60,
             requests_per_minute: 300,

@@ -218,7 +218,7 @@ pub(super) fn limits(from: &mut Reader) -> Limits {
         connections_per_address: from.read(
             "limits.connections_per_address",
             whole(1, 1_000_000),
-            256_u64,
+            512_u64,
             "Connections that one address may have open at once, of IPv6 one network of 64 bits; likewise calls, and \
              answers of those behind a trusted proxy, which itself may have any number",
         ),

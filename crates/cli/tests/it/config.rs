@@ -72,7 +72,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             limits.streams_per_client           4                                          default
             limits.streams                      1000                                       default
             limits.calls                        500                                        default
-            limits.connections_per_address      256                                        default
+            limits.connections_per_address      512                                        default
             auth.algorithm                      HS256                                      default
             auth.secret_file                    -                                          default
             auth.secret                         not set                                    default

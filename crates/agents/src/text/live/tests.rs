@@ -11,8 +11,8 @@ fn words(text: &str) -> Event {
 /// Everything that is there for a reader at the moment.
 fn read(reader: &mut Reader) -> Vec<Event> {
     let mut all = Vec::new();
-    let mut context = Context::from_waker(Waker::noop());
-    while let Poll::Ready(true) = reader.poll_events(&mut context, |event| all.push(event.clone())) {}
+    let context = Context::from_waker(Waker::noop());
+    while let Poll::Ready(true) = reader.poll_events(&context, |event| all.push(event.clone())) {}
     all
 }
 
