@@ -24,5 +24,6 @@ mod serving;
 mod simulating;
 mod site;
 mod terminal;
+mod unread;
 mod voice;
 mod watch;
