@@ -160,6 +160,8 @@ impl Inner {
                 }
             }
         };
+        // Whoever holds on to a conversation keeps it in memory.
+        drop(conversation);
         Drive::new(self, seat, connection, record, prepared).run().await;
     }
 }

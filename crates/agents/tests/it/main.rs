@@ -5,6 +5,7 @@
 mod both;
 mod faults;
 mod history;
+mod memory;
 mod person;
 mod prompt;
 mod talk;

@@ -1,0 +1,117 @@
+//! What conversations take in memory, and that nothing is lost by it.
+
+use std::time::Duration;
+
+use quarterdeck_agents::text::{Address, Event, Transcript};
+use quarterdeck_contracts::ChatMessage;
+use serde_json::json;
+
+use crate::world::{World, ann, call, events, message, told};
+
+/// What all conversations together may take.
+const MAX_CONVERSATIONS: usize = 64 << 20;
+
+fn long(bytes: usize) -> &'static str {
+    "x".repeat(bytes).leak()
+}
+
+/// A turn lets its conversation go a moment after its last event.
+async fn over(world: &World) {
+    while world.agent.running() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
+#[tokio::test]
+async fn the_oldest_conversations_are_left_to_the_store_when_all_take_too_much() {
+    let world = World::new();
+    *world.model.window.lock().unwrap() = Some(10_000_000);
+    let answer = long(900_000);
+    for number in 0..90 {
+        world.model.says(answer);
+        let chat = format!("chat {number}");
+        let reader = world.agent.say(&ann(), Address::Chat(&chat), message("Go on.")).await.unwrap();
+        assert_eq!(events(reader).await.len(), 4 + answer.len().div_ceil(16 << 10) - 1);
+        let taken = world.agent.memory().conversations;
+        assert!(taken <= MAX_CONVERSATIONS + (2 << 20), "{taken}");
+    }
+    over(&world).await;
+    let memory = world.agent.memory();
+    assert!(
+        memory.conversations > MAX_CONVERSATIONS / 2 && memory.conversations <= MAX_CONVERSATIONS,
+        "{memory:?}"
+    );
+    assert_eq!(memory.answers, 0);
+    // The first of them goes on where it was.
+    world.model.says("Well?");
+    let reader = world.agent.say(&ann(), Address::Chat("chat 0"), message("And?")).await.unwrap();
+    told(reader).await;
+    let asked = world.model.last_asked().messages;
+    assert!(matches!(&asked[1], ChatMessage::Model(said) if said.text() == answer), "{}", asked.len());
+}
+
+#[tokio::test]
+async fn a_large_conversation_is_let_go_after_its_turn_and_loses_nothing() {
+    let world = World::new();
+    *world.model.window.lock().unwrap() = Some(10_000_000);
+    let answer = long(2_000_000);
+    world.model.says(answer).says("Yes.");
+    world.tells("Go on.").await;
+    over(&world).await;
+    assert_eq!(world.agent.memory().conversations, 0);
+    assert!(world.tells("Do you remember?").await.contains("Yes."));
+    let asked = world.model.last_asked().messages;
+    assert!(matches!(&asked[1], ChatMessage::Model(said) if said.text() == answer));
+}
+
+#[tokio::test]
+async fn a_question_keeps_its_conversation_at_hand() {
+    let world = World::new();
+    world.model.will(crate::world::Does::Says(
+        vec![long(2_000_000)],
+        vec![call("1", "pay", json!({ "what": "a cake" }))],
+    ));
+    let told = events(world.say("Buy a cake").await.unwrap()).await;
+    assert!(told.iter().any(|event| matches!(event, Event::Asked { .. })));
+    over(&world).await;
+    assert!(world.agent.memory().conversations > 2_000_000, "its token is nowhere else");
+}
+
+#[tokio::test]
+async fn a_long_answer_that_is_asked_for_again_does_nothing_twice() {
+    let world = World::new();
+    let ann = ann();
+    let ask = |is_retry: bool| {
+        let (before, text) = (Vec::new(), "Book a table".to_owned());
+        let transcript = Transcript { before, text, fingerprint: "the same".into(), is_retry };
+        world.agent.complete(&ann, Address::Chat("v1"), transcript)
+    };
+    world.model.calls(vec![call("1", "book", json!({ "what": "a table" }))]).says(long(2_000_000));
+    events(ask(false).await.unwrap()).await;
+    over(&world).await;
+    let taken = world.agent.memory().conversations;
+    assert!(taken < 100_000, "what was said is not kept: {taken}");
+    world.model.says("It was booked before.");
+    told(ask(true).await.unwrap()).await;
+    let asked = world.model.last_asked().messages;
+    let Some(ChatMessage::Person { text }) = asked.last() else { panic!("{asked:?}") };
+    assert!(text.contains("book was done already"), "{text}");
+    assert_eq!(world.runs("book"), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_cut_and_the_session_goes_on() {
+    let world = World::new();
+    world.model.will(crate::world::Does::Says(vec![long(3 << 20), long(3 << 20)], Vec::new())).says("Hello.");
+    let told = events(world.say("Go on.").await.unwrap()).await;
+    let words: usize =
+        told.iter().map(|event| if let Event::Text(text) = event { text.len() } else { 0 }).sum();
+    assert_eq!(words, 4 << 20);
+    let last = told.last().unwrap();
+    assert!(
+        matches!(last, Event::Finished { ending: Some(quarterdeck_agents::turn::Ending::Cut), .. }),
+        "{last:?}"
+    );
+    assert!(world.tells("And?").await.contains("Hello."));
+}
