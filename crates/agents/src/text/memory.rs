@@ -10,8 +10,6 @@ pub(super) const MAX_CONVERSATION_BYTES: usize = 16 << 20;
 /// How much of a conversation stays in memory while nothing happens in it. A larger one is read from the store when it
 /// goes on.
 pub(super) const MAX_IDLE_BYTES: usize = 1 << 20;
-/// How much all conversations may take before the oldest idle ones are left to the store.
-const MAX_CONVERSATIONS_BYTES: usize = 64 << 20;
 
 /// What answers and conversations take in memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +21,19 @@ pub struct MemoryUse {
 }
 
 /// Counts it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct AnswerMemory {
+    max_conversation_bytes: usize,
     answers: Arc<AtomicUsize>,
     conversations: Arc<AtomicUsize>,
 }
 
 impl AnswerMemory {
+    /// Conversations may take so much, all together.
+    pub(super) fn new(max_conversation_bytes: usize) -> Self {
+        Self { max_conversation_bytes, answers: Arc::default(), conversations: Arc::default() }
+    }
+
     pub(super) fn of_answer(&self) -> HeldBytes {
         HeldBytes::of(&self.answers)
     }
@@ -40,7 +44,7 @@ impl AnswerMemory {
 
     /// Whether conversations take more than they may.
     pub(super) fn is_full(&self) -> bool {
-        self.conversations.load(Ordering::Relaxed) > MAX_CONVERSATIONS_BYTES
+        self.conversations.load(Ordering::Relaxed) > self.max_conversation_bytes
     }
 
     pub(super) fn used(&self) -> MemoryUse {

@@ -48,6 +48,8 @@ pub struct Settings {
     pub round_deadline: Duration,
     /// How many conversations are kept in memory. The others wait in the store.
     pub conversations: usize,
+    /// How many bytes of them, roughly.
+    pub conversation_bytes: usize,
     /// How long a turn that is far ahead of its fastest reader waits for it to read on. One that does not holds up nobody
     /// but itself, and then misses what it has not read.
     pub reader_timeout: Duration,
@@ -61,6 +63,7 @@ impl Default for Settings {
             declare: Declare::All,
             round_deadline: Duration::from_secs(300),
             conversations: 1_000,
+            conversation_bytes: 64 << 20,
             reader_timeout: Duration::from_secs(10),
         }
     }
@@ -191,7 +194,7 @@ impl TextAgent {
     pub fn new(parts: Parts) -> Self {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
         let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
-        let (conversations, memory) = (Mutex::default(), AnswerMemory::default());
+        let (conversations, memory) = (Mutex::default(), AnswerMemory::new(settings.conversation_bytes));
         let inner = Inner { orchestrator, registry, model, briefing, settings, conversations, memory };
         Self { inner: Arc::new(inner) }
     }

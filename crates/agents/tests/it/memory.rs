@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use quarterdeck_agents::text::{Address, Event, Transcript};
+use quarterdeck_agents::text::{Address, Event, Settings, Transcript};
 use quarterdeck_contracts::ChatMessage;
 use serde_json::json;
 
 use crate::world::{World, ann, call, events, message, told};
 
 /// What all conversations together may take.
-const MAX_CONVERSATIONS: usize = 64 << 20;
+const MAX_CONVERSATIONS: usize = 4 << 20;
 
 fn long(bytes: usize) -> &'static str {
     "x".repeat(bytes).leak()
@@ -25,16 +25,16 @@ async fn over(world: &World) {
 
 #[tokio::test]
 async fn the_oldest_conversations_are_left_to_the_store_when_all_take_too_much() {
-    let world = World::new();
+    let world = World::with(Settings { conversation_bytes: MAX_CONVERSATIONS, ..Settings::default() });
     *world.model.window.lock().unwrap() = Some(10_000_000);
     let answer = long(900_000);
-    for number in 0..90 {
+    for number in 0..8 {
         world.model.says(answer);
         let chat = format!("chat {number}");
         let reader = world.agent.say(&ann(), Address::Chat(&chat), message("Go on.")).await.unwrap();
         assert_eq!(events(reader).await.len(), 4 + answer.len().div_ceil(16 << 10) - 1);
         let taken = world.agent.memory().conversations;
-        assert!(taken <= MAX_CONVERSATIONS + (2 << 20), "{taken}");
+        assert!(taken <= MAX_CONVERSATIONS + (1 << 20), "{taken}");
     }
     over(&world).await;
     let memory = world.agent.memory();
