@@ -27,6 +27,12 @@ const WATCHERS: usize = 16;
 /// How many of them may have the audit trail read at the same time.
 const SEARCHES: usize = 4;
 
+/// How large an answer in one piece is before it is counted.
+const MAX_UNCOUNTED_BYTES: usize = 256 << 10;
+/// How many larger ones may be sent at the same time, and how many to one client.
+const MAX_LARGE_ANSWERS: usize = 64;
+const MAX_LARGE_ANSWERS_PER_CLIENT: usize = 2;
+
 /// What the server is made of.
 pub struct Deck {
     /// The agent that people write to.
@@ -152,6 +158,7 @@ pub struct App {
     calls: Places,
     connections: Places,
     by_address: Places,
+    large_answers: Places,
     watchers: Places,
     searches: Places,
 }
@@ -167,6 +174,7 @@ impl App {
             calls: Places::new(settings.voice_connections, settings.voice_per_client),
             connections: Places::new(usize::MAX, settings.connections_per_address),
             by_address: Places::new(usize::MAX, settings.connections_per_address),
+            large_answers: Places::new(MAX_LARGE_ANSWERS, MAX_LARGE_ANSWERS_PER_CLIENT),
             watchers: Places::new(WATCHERS, WATCHERS),
             searches: Places::new(SEARCHES, SEARCHES),
             tickets: Tickets::default(),
@@ -258,6 +266,19 @@ impl App {
         let admitted = self.by_address.admit(&AddressOwner::of(source.address).to_string());
         admitted.map(|other| place.with(other)).map_err(|_| {
             ApiError::rate_limited("Too many connections from this address. Close some of them.", 5)
+        })
+    }
+
+    /// Room for one more answer in one piece of this size, if it is so large that it needs some.
+    pub(crate) fn admit_large(&self, client: &str, bytes: usize) -> Result<Option<Place>, ApiError> {
+        if bytes <= MAX_UNCOUNTED_BYTES {
+            return Ok(None);
+        }
+        self.large_answers.admit(client).map(Some).map_err(|full| match full {
+            Full::All => ApiError::transient("Too many large answers are being sent. Please try again.", 2),
+            Full::Yours => {
+                ApiError::rate_limited("Read the large answers that were sent before, then try again.", 2)
+            }
         })
     }
 

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use quarterdeck_agents::text::{Address, Reader, Transcript};
 use quarterdeck_agents::turn::words;
 use quarterdeck_contracts::{ChatMessage, sha256};
@@ -22,8 +22,9 @@ use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input;
-use crate::stream;
+use crate::places::Place;
 use crate::stream::openai::{Chunks, Head, Whole, error};
+use crate::stream::{self, held_body};
 
 pub(super) async fn post(
     State(app): State<Arc<App>>,
@@ -66,22 +67,21 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> 
             (headers, stream::body(reader, Chunks::new(head, with_usage), Some(permit))).into_response()
         );
     }
-    Ok(whole(&mut reader, &head).await)
+    whole(&mut reader, &head, permit).await
 }
 
-/// Waits for the whole answer.
-async fn whole(reader: &mut Reader, head: &Head) -> Response {
+/// Waits for the whole answer, which holds its place until it is read.
+async fn whole(reader: &mut Reader, head: &Head, permit: Place) -> Result<Response, ApiError> {
     let mut whole = Whole::default();
     while let Some(events) = reader.next().await {
         events.iter().for_each(|event| whole.add(event));
     }
-    match &whole.failure {
-        None => Json(whole.completion(head)).into_response(),
+    let (status, answer) = match &whole.failure {
+        None => (StatusCode::OK, whole.completion(head)),
         // Clients send a request again after a 5xx, a 409 or a 429, and by now tools may have run.
-        Some(failure) => {
-            (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({ "error": error(failure) }))).into_response()
-        }
-    }
+        Some(failure) => (StatusCode::UNPROCESSABLE_ENTITY, json!({ "error": error(failure) })),
+    };
+    Ok(held_body::json(status, held_body::written(&answer)?, Some(permit)))
 }
 
 fn head(model: &str) -> Head {

@@ -3,9 +3,10 @@
 use std::iter;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::{Extension, Json};
+use axum::response::Response;
 use quarterdeck_agents::text::{Address, Part, SessionView, TurnView};
 use quarterdeck_agents::turn::ShownCall;
 use quarterdeck_contracts::{CallArguments, ErrorType, Outcome, ToolResponse};
@@ -16,17 +17,19 @@ use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input::Id;
-use crate::stream::ui;
+use crate::stream::{held_body, ui};
 
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Id(id): Id,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     let visitor = caller.visitor(situation(&headers, None));
     let view = app.text.view(&visitor, Address::Chat(&id)).await?.ok_or_else(unknown)?;
-    Ok(Json(shown(&view)))
+    let written = held_body::written(&shown(&view))?;
+    let place = app.admit_large(&caller.client.id, written.len())?;
+    Ok(held_body::json(StatusCode::OK, written, place))
 }
 
 pub(super) async fn delete(

@@ -1,5 +1,6 @@
 //! Answers as they are written, as server-sent events.
 
+pub(crate) mod held_body;
 pub(crate) mod openai;
 pub(crate) mod ui;
 

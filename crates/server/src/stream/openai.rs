@@ -113,12 +113,17 @@ pub(crate) struct Whole {
     pub(crate) failure: Option<Failure>,
     ending: Option<Ending>,
     usage: Usage,
+    is_cut: bool,
 }
+
+/// How much of an answer is told in one piece. A longer one is for clients that stream.
+const MAX_WHOLE_BYTES: usize = 1 << 20;
 
 impl Whole {
     pub(crate) fn add(&mut self, event: &Event) {
         match event {
-            Event::Text(text) => self.text.push_str(text),
+            Event::Text(text) if self.text.len() + text.len() > MAX_WHOLE_BYTES => self.is_cut = true,
+            Event::Text(text) if !self.is_cut => self.text.push_str(text),
             Event::Asked { request, .. } => self.text.push_str(&question(request)),
             Event::LeftOut { bytes } => self.text.push_str(&left_out(*bytes)),
             Event::Failed(failure) => self.failure = Some(failure.clone()),
@@ -132,9 +137,8 @@ impl Whole {
 
     pub(crate) fn completion(&self, head: &Head) -> Value {
         let message = json!({ "role": "assistant", "content": self.text });
-        let choice = json!({
-            "index": 0, "message": message, "finish_reason": finish_reason(self.ending.as_ref()), "logprobs": null,
-        });
+        let reason = if self.is_cut { "length" } else { finish_reason(self.ending.as_ref()) };
+        let choice = json!({ "index": 0, "message": message, "finish_reason": reason, "logprobs": null });
         json!({
             "id": head.id, "object": "chat.completion", "created": head.created, "model": head.model,
             "choices": [choice], "usage": usage_of(self.usage),

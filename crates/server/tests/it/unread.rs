@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use quarterdeck_server::Settings;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpSocket;
@@ -187,5 +188,53 @@ async fn through_v1_it_is_told_in_words() {
     let whole = json!({ "messages": [{ "role": "user", "content": POUR }] });
     let whole = world.post("/v1/chat/completions", &whole).send().await.json();
     let content = whole["choices"][0]["message"]["content"].as_str().unwrap();
-    assert!(content.len() > MAX_ANSWER - 2_000 && !content.contains("left out"), "{}", content.len());
+    assert!(content.len() > (1 << 20) - 2_000 && content.len() <= 1 << 20, "{}", content.len());
+    assert_eq!(whole["choices"][0]["finish_reason"], "length", "more than that is for clients that stream");
+}
+
+#[tokio::test]
+async fn a_large_conversation_that_is_not_read_holds_its_place() {
+    let world = World::new().await;
+    let (ann, ben) = (world.newcomer().await, world.newcomer().await);
+    world.go_on.add_permits(1);
+    say(&world, &ann, "large", POUR).send().await;
+    say(&world, &ann, "small", "hello").send().await;
+    let look = |chat: &str| world.get(&format!("/api/sessions/{chat}")).with("cookie", &ann);
+    let mut first = unread(&world, look("large")).await;
+    let _second = unread(&world, look("large")).await;
+    let refused = look("large").send().await;
+    assert_eq!(refused.refusal().0, 429);
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(look("small").send().await.status, 200, "what is small needs no place");
+    assert_eq!(say(&world, &ben, "c", "hello").send().await.status, 200);
+    let read = first.rest().await;
+    assert!(read.json()["messages"].as_array().unwrap().len() == 2, "it is whole");
+    drop(first);
+    let given_back = async {
+        while look("large").send().await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(20), given_back).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_in_one_piece_that_is_not_read_holds_its_place() {
+    let world = World::with(Settings { streams_per_client: 1, ..Settings::default() }).await;
+    let cookie = world.newcomer().await;
+    world.go_on.add_permits(1);
+    let ask = |text: &str| {
+        let body = json!({ "messages": [{ "role": "user", "content": text }] });
+        world.post("/v1/chat/completions", &body).with("cookie", &cookie)
+    };
+    let mut whole = unread(&world, ask(POUR)).await;
+    assert_eq!(ask("hello").send().await.refusal().0, 429);
+    whole.rest().await;
+    drop(whole);
+    let given_back = async {
+        while ask("hello").send().await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(20), given_back).await.unwrap();
 }
