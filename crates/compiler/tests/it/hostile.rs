@@ -274,18 +274,23 @@ fn lists_as_long_as_a_file_build_in_proportion_to_their_length() {
     let words = || (0..35_000).map(|number| format!("value-{number}"));
     let branches: Vec<_> =
         (0..4_000).map(|number| json!({ "type": "string", "maxLength": number })).collect();
-    let properties: serde_json::Map<_, _> = (0..4_000)
-        .map(|number| {
-            (format!("p{number}"), json!({ "type": "string", "description": "d", "format": "date" }))
-        })
-        .collect();
-    let names: Vec<_> = properties.keys().cloned().collect();
+    let properties = |more: serde_json::Value| -> serde_json::Map<_, _> {
+        let property = |number| {
+            let mut property = json!({ "type": "string", "description": "d" });
+            property.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+            (format!("p{number}"), property)
+        };
+        (0..2_000).map(property).collect()
+    };
+    let (plain, lossy) = (properties(json!({})), properties(json!({ "format": "date" })));
+    let names: Vec<_> = plain.keys().cloned().collect();
     for list in [
         json!({ "type": "string", "enum": words().collect::<Vec<_>>() }),
         json!({ "type": "integer", "enum": (0..35_000).collect::<Vec<_>>() }),
         json!({ "anyOf": words().take(10_000).map(|word| json!({ "const": word })).collect::<Vec<_>>() }),
         json!({ "anyOf": branches }),
-        json!({ "type": "object", "additionalProperties": false, "properties": properties, "required": names }),
+        json!({ "type": "object", "additionalProperties": false, "properties": plain, "required": names }),
+        json!({ "type": "object", "additionalProperties": false, "properties": lossy }),
     ] {
         let compilation = compile_files(&patched(described(list)));
         assert!(compilation.artifact.is_some(), "{:?}", compilation.diagnostics.first());
