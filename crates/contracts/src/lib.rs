@@ -13,6 +13,7 @@ mod case;
 mod chat;
 mod confirmation;
 mod definition;
+mod disk;
 mod error;
 pub mod handler;
 mod hash;
@@ -48,6 +49,7 @@ pub use definition::{
     Availability, Capability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope,
     SideEffects,
 };
+pub use disk::DiskFault;
 pub use error::{ErrorType, ToolError};
 pub use hash::{artifact_hash, native_source_hash, sha256, tool_hash};
 pub use ids::{InvalidToolId, ToolId};

@@ -27,7 +27,7 @@ impl Head {
     /// last.
     pub(super) fn line(&self, fields: &Map<String, Value>) -> (String, Self) {
         let seq = self.seq + 1;
-        let mut line = format!("{{\"seq\":{seq},\"prev\":\"{}\"", self.hash);
+        let mut line = self.beginning();
         for (name, value) in fields {
             line.push(',');
             line.push_str(&Value::String(name.clone()).to_string());
@@ -37,6 +37,11 @@ impl Head {
         let hash = sha256(line.as_bytes());
         line.push_str(&format!(",\"hash\":\"{hash}\"}}"));
         (line, Self { seq, hash })
+    }
+
+    /// How the next line begins, whatever it says.
+    pub(super) fn beginning(&self) -> String {
+        format!("{{\"seq\":{},\"prev\":\"{}\"", self.seq + 1, self.hash)
     }
 
     /// The head after a line, or what is wrong with it.

@@ -1,22 +1,30 @@
 //! The trail on disk.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use quarterdeck_contracts::{Commit, Store, Table};
+use quarterdeck_contracts::{Commit, CommitError, DiskFault, Store, StoreError, Table};
 use serde_json::{Map, Value, json};
 
-use super::chain::{Head, parts};
+use super::chain::Head;
+use super::gap::Gap;
+use super::lines::MAX_LINE_BYTES;
+use super::open::{Opened, open};
+use super::watch::{Disk, TrailFile};
 use super::{Audit, Happening};
 use crate::envelope::timestamp;
 
 /// How many happenings may wait for the disk. Beyond that they are counted, not kept.
 const WAITING: usize = 4_096;
+/// How often an idle writer looks whether its file is as it left it.
+const WATCH_INTERVAL: Duration = Duration::from_secs(2);
+/// The longest value that stays in a line that would be too long with all of them, in bytes.
+const MAX_KEPT_VALUE_BYTES: usize = 1 << 10;
 
 /// Writes happenings to one file, in order, from one thread.
 pub struct AuditLog {
@@ -30,24 +38,27 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
-/// Why a trail cannot be continued.
+/// Why a trail cannot be continued. The file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditLogError {
     /// The file cannot be opened or read.
-    #[error("cannot open the audit trail {path}: {reason}")]
+    #[error("cannot open the audit trail {path}: {}", DiskFault::explain(reason))]
     Unreadable {
         /// Which one.
         path: PathBuf,
         /// Why.
         reason: std::io::Error,
     },
-    /// Its last line is not whole.
+    /// It does not end with a line of ours.
     #[error(
-        "the last line of {path} is not a line of the audit trail; move the file away and keep it, a new one is begun"
+        "line {line} of {path} is not a line of the audit trail, and the file was left as it was; \
+         move it away and keep it, a new one is begun"
     )]
     Damaged {
         /// Which one.
         path: PathBuf,
+        /// Which line.
+        line: u64,
     },
     /// Another process writes it.
     #[error("the audit trail {path} is written by another process; stop that one first")]
@@ -55,31 +66,41 @@ pub enum AuditLogError {
         /// Which one.
         path: PathBuf,
     },
-    /// The store cannot be read.
+    /// The store cannot be read or written.
     #[error(transparent)]
-    Store(#[from] quarterdeck_contracts::StoreError),
+    Store(#[from] StoreError),
 }
 
 impl AuditLog {
-    /// Opens a trail for appending, under the name of this node.
+    /// Opens a trail for appending, under the name of this node. When it returns, the store knows that there is one.
     pub async fn open(path: &Path, node: &str, store: Arc<dyn Store>) -> Result<Self, AuditLogError> {
-        let kept = store.get(Table::Audit, node).await?;
-        let kept: Head = kept.and_then(|row| serde_json::from_value(row.value).ok()).unwrap_or_default();
-        let (file, length, head, known) = open(path, &kept)?;
+        let row = store.get(Table::Audit, node).await?;
+        let kept: Option<Head> = row.and_then(|row| serde_json::from_value(row.value).ok());
+        let expected = kept.clone().unwrap_or_default();
+        let Opened { file, length, head, has_kept } = open(path, &expected)?;
         let lost = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = sync_channel(WAITING);
-        let disk = Disk { file, length, is_torn: false };
-        let mut writer =
-            Writer { disk, path: path.to_owned(), head, node: node.to_owned(), store, lost: lost.clone() };
-        if !known {
+        let mut writer = Writer {
+            disk: Some(Disk::new(file, length)),
+            path: path.to_owned(),
+            head,
+            node: node.to_owned(),
+            store,
+            lost: lost.clone(),
+        };
+        let found = writer.head.seq;
+        if !has_kept || (kept.is_none() && found > 0) {
             // What was cut off or replaced stays so, and the trail says so itself.
-            let (expected, found) = (kept.seq, writer.head.seq);
-            tracing::error!(path = %path.display(), expected, found, "audit trail was cut off or replaced");
-            let fields = json!({
-                "event": "audit_gap", "time": timestamp(std::time::SystemTime::now()),
-                "expected": expected, "expectedHash": kept.hash, "found": found,
-            });
-            writer.append(fields.as_object().cloned().unwrap_or_default());
+            let known = kept.as_ref().map(|head| head.seq);
+            tracing::error!(path = %path.display(), expected = known, found, "audit trail was cut off or replaced");
+            writer.append(Gap { expected: kept.as_ref(), found: Some(found) }.fields());
+        }
+        if kept.as_ref() != Some(&writer.head) {
+            // Before the first line: whoever deletes the file later deletes one that the store knows.
+            writer.store.commit(writer.head_row()).await.map_err(|error| match error {
+                CommitError::Store(error) => error,
+                CommitError::Changed { .. } => StoreError::Failed(error.to_string()),
+            })?;
         }
         let thread = std::thread::Builder::new()
             .name("audit".into())
@@ -131,7 +152,8 @@ impl Drop for AuditLog {
 }
 
 struct Writer<F = File> {
-    disk: Disk<F>,
+    /// `None` when something else stands where the trail was.
+    disk: Option<Disk<F>>,
     path: PathBuf,
     head: Head,
     node: String,
@@ -139,62 +161,54 @@ struct Writer<F = File> {
     lost: Arc<AtomicU64>,
 }
 
-/// The file, and how much of it is whole lines.
-struct Disk<F> {
-    file: F,
-    length: u64,
-    /// Whether there is more in the file than whole lines.
-    is_torn: bool,
-}
-
-/// What can be cut back to a length.
-trait Cut {
-    fn cut(&mut self, length: u64) -> std::io::Result<()>;
-}
-
-impl Cut for File {
-    fn cut(&mut self, length: u64) -> std::io::Result<()> {
-        self.set_len(length)
-    }
-}
-
-impl<F: Write + Cut> Disk<F> {
-    /// Writes a line whole or not at all: what a full disk has taken of it is cut off again, before it or with the
-    /// next line, so that no later line is glued to half of one.
-    fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
-        self.mend()?;
-        // One write for one line, so that a crash leaves at most the last one torn.
-        match self.file.write_all(line) {
-            Ok(()) => self.length += line.len() as u64,
-            Err(error) => {
-                self.is_torn = true;
-                let _ = self.mend();
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    fn mend(&mut self) -> std::io::Result<()> {
-        if self.is_torn {
-            self.file.cut(self.length)?;
-            self.is_torn = false;
-        }
-        Ok(())
-    }
-}
-
-impl<F: Write + Cut> Writer<F> {
+impl<F: TrailFile> Writer<F> {
     fn run(mut self, receiver: &Receiver<Message>) {
-        while let Ok(message) = receiver.recv() {
+        loop {
+            let message = match receiver.recv_timeout(WATCH_INTERVAL) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let before = self.head.seq;
+            self.look_at_file();
             let mut waiting = Vec::new();
-            self.take(message, &mut waiting);
             // What has piled up in the meantime shares one update of the head.
-            while let Ok(message) = receiver.try_recv() {
+            for message in message.into_iter().chain(std::iter::from_fn(|| receiver.try_recv().ok())) {
                 self.take(message, &mut waiting);
             }
-            self.keep_head();
+            if self.head.seq != before {
+                self.keep_head();
+            }
             waiting.into_iter().for_each(drop);
+        }
+    }
+
+    /// Whoever cuts, replaces or deletes the file while it is being written is found out here, and the trail says so.
+    /// The chain goes on, in the file that stands there now, so that what happens from now on is recorded.
+    fn look_at_file(&mut self) {
+        let is_as_left = self.disk.as_mut().map(|disk| disk.is_as_left(&self.path));
+        match is_as_left {
+            Some(Ok(true)) => return,
+            // Whatever keeps us from looking will be told when a line is written.
+            Some(Err(error)) => {
+                tracing::warn!(error = %error, path = %self.path.display(), "audit trail could not be looked at");
+                return;
+            }
+            Some(Ok(false)) | None => {}
+        }
+        let was_usable = self.disk.is_some();
+        let path = self.path.display();
+        match Disk::resume(self.disk.take(), &self.path, &self.head) {
+            Ok(disk) => {
+                tracing::error!(path = %path, "audit trail was changed by another process while it was being written");
+                self.disk = Some(disk);
+                let head = self.head.clone();
+                self.append(Gap { expected: Some(&head), found: None }.fields());
+            }
+            Err(error) if was_usable => {
+                tracing::error!(error = %error, path = %path, "audit trail was replaced; lines are lost until it is moved away");
+            }
+            Err(_) => {}
         }
     }
 
@@ -217,73 +231,51 @@ impl<F: Write + Cut> Writer<F> {
             fields.insert("lost".into(), lost.into());
             tracing::error!(lost, path = %self.path.display(), "audit lines were lost");
         }
-        let (mut line, next) = self.head.line(&fields);
+        let (mut line, mut next) = self.head.line(&fields);
+        if line.len() > MAX_LINE_BYTES {
+            (line, next) = self.head.line(&shortened(fields, line.len()));
+        }
         line.push('\n');
-        match self.disk.write(line.as_bytes()) {
+        let written = match &mut self.disk {
+            Some(disk) => disk.write(line.as_bytes()),
+            None => Err(std::io::Error::other("something else stands where the trail was")),
+        };
+        match written {
             Ok(()) => self.head = next,
             Err(error) => {
                 self.lost.fetch_add(lost + 1, Ordering::Relaxed);
-                tracing::error!(error = %error, path = %self.path.display(), "cannot write the audit trail");
+                let error = DiskFault::explain(&error);
+                tracing::error!(error, path = %self.path.display(), "cannot write the audit trail");
             }
         }
     }
 
     fn keep_head(&self) {
-        let commit = Commit::default().put(Table::Audit, self.node.clone(), json!(self.head));
-        if let Err(error) = self.store.queue(commit) {
+        if let Err(error) = self.store.queue(self.head_row()) {
             tracing::warn!(error = %error, "the head of the audit trail was not stored");
         }
     }
-}
 
-/// The file, ready for the next line, its length, the end of its chain, and whether the line that the store knows as
-/// the last is in it. A line that a crash has torn is taken off again.
-fn open(path: &Path, kept: &Head) -> Result<(File, u64, Head, bool), AuditLogError> {
-    let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(unreadable)?;
-    // Two writers would fork the chain.
-    if file.try_lock().is_err() {
-        return Err(AuditLogError::InUse { path: path.to_owned() });
-    }
-    let mut last = Vec::new();
-    let mut whole = 0_u64;
-    let mut known = *kept == Head::default();
-    for (line, seq) in BufReader::new(&file).split(b'\n').zip(1_u64..) {
-        let line = line.map_err(unreadable)?;
-        whole += line.len() as u64 + 1;
-        known |= seq == kept.seq && ends_as(&line, kept);
-        last = line;
-    }
-    let length = file.metadata().map_err(unreadable)?.len();
-    if whole > length {
-        // The last line has no end: it was torn.
-        let torn = last.len() as u64;
-        file.set_len(length - torn).map_err(unreadable)?;
-        tracing::warn!(path = %path.display(), bytes = torn, "a torn last line was taken off the audit trail");
-        drop(file);
-        return open(path, kept);
-    }
-    if length == 0 {
-        return Ok((file, 0, Head::default(), known));
-    }
-    match parts(&String::from_utf8_lossy(&last)) {
-        Some((_, _, head)) => Ok((file, length, head, known)),
-        None => Err(AuditLogError::Damaged { path: path.to_owned() }),
+    fn head_row(&self) -> Commit {
+        Commit::default().put(Table::Audit, self.node.clone(), json!(self.head))
     }
 }
 
-fn ends_as(line: &[u8], head: &Head) -> bool {
-    parts(&String::from_utf8_lossy(line)).is_some_and(|(_, _, found)| found == *head)
+/// The fields of a line without what makes it longer than any line may be.
+fn shortened(fields: Map<String, Value>, bytes: usize) -> Map<String, Value> {
+    let is_short = |value: &Value| value.to_string().len() <= MAX_KEPT_VALUE_BYTES;
+    let mut kept: Map<String, Value> = fields.into_iter().filter(|(_, value)| is_short(value)).collect();
+    kept.insert("omittedBytes".into(), bytes.into());
+    kept
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use quarterdeck_store::MemoryStore;
 
+    use super::super::watch::State;
     use super::*;
 
     /// A disk that takes so many more bytes, and cannot always be cut back.
@@ -309,13 +301,25 @@ mod tests {
         }
     }
 
-    impl Cut for Small {
+    impl TrailFile for Small {
         fn cut(&mut self, length: u64) -> std::io::Result<()> {
             if !self.can_be_cut {
                 return Err(std::io::ErrorKind::PermissionDenied.into());
             }
             self.bytes.truncate(length as usize);
             Ok(())
+        }
+
+        fn state(&mut self, _: &Path) -> std::io::Result<State> {
+            Ok(State { is_at_path: true, length: self.bytes.len() as u64 })
+        }
+
+        fn has_line_end(&mut self) -> std::io::Result<bool> {
+            Ok(self.bytes.last().is_none_or(|last| *last == b'\n'))
+        }
+
+        fn open_anew(_: &Path, _: &Head) -> Result<(Self, u64), AuditLogError> {
+            unreachable!("it is where it was")
         }
     }
 
@@ -328,7 +332,7 @@ mod tests {
         for can_be_cut in [true, false] {
             let file = Small { bytes: Vec::new(), room: 300, can_be_cut };
             let mut writer = Writer {
-                disk: Disk { file, length: 0, is_torn: false },
+                disk: Some(Disk::new(file, 0)),
                 path: "audit.jsonl".into(),
                 head: Head::default(),
                 node: "n".into(),
@@ -339,10 +343,10 @@ mod tests {
             writer.append(fields("does not fit"));
             writer.append(fields("does not fit either"));
             assert_eq!(writer.lost.load(Ordering::Relaxed), 2);
-            writer.disk.file.room = 10_000;
-            writer.disk.file.can_be_cut = true;
+            let file = &mut writer.disk.as_mut().unwrap().file;
+            (file.room, file.can_be_cut) = (10_000, true);
             writer.append(fields("fits again"));
-            let text = String::from_utf8(writer.disk.file.bytes.clone()).unwrap();
+            let text = String::from_utf8(writer.disk.unwrap().file.bytes).unwrap();
             let mut head = Head::default();
             for line in text.lines() {
                 head = head.after(line).unwrap();
@@ -350,5 +354,25 @@ mod tests {
             assert_eq!(head.seq, 2);
             assert!(text.contains("\"event\":\"fits again\",\"lost\":2"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_that_would_be_too_long_to_be_read_again_is_shortened() {
+        let file = Small { bytes: Vec::new(), room: usize::MAX, can_be_cut: true };
+        let mut writer = Writer {
+            disk: Some(Disk::new(file, 0)),
+            path: "audit.jsonl".into(),
+            head: Head::default(),
+            node: "n".into(),
+            store: Arc::new(MemoryStore::new()),
+            lost: Arc::default(),
+        };
+        let mut long = fields("long");
+        long.insert("args".into(), "x".repeat(MAX_LINE_BYTES).into());
+        writer.append(long);
+        let text = String::from_utf8(writer.disk.unwrap().file.bytes).unwrap();
+        Head::default().after(text.trim_end()).unwrap();
+        assert!(text.contains("\"event\":\"long\"") && text.contains("omittedBytes"), "{}", text.len());
+        assert!(text.len() < 1_000);
     }
 }

@@ -4,10 +4,14 @@
 //! off is found. Sessions hand over plain data and never wait.
 
 mod chain;
+mod gap;
+mod lines;
 mod log;
+mod open;
 mod query;
 mod search;
 mod verify;
+mod watch;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -15,6 +19,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 
 pub use chain::GENESIS;
+pub use lines::MAX_LINE_BYTES;
 pub use log::{AuditLog, AuditLogError};
 pub use query::{Filter, matches_filter};
 pub use search::{Found, Search, search};

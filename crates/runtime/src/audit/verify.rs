@@ -1,13 +1,15 @@
-//! Whether a trail is whole.
+//! Whether a trail is whole. There is one answer to that, for the terminal and for the deck.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::Path;
 
-use quarterdeck_contracts::{Store, Table};
+use quarterdeck_contracts::{DiskFault, Store, Table};
 use serde::Serialize;
 
 use super::chain::Head;
+use super::gap;
+use super::lines::{Ending, read_line};
 
 /// What was found in a trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -15,56 +17,103 @@ use super::chain::Head;
 pub struct Verification {
     /// How many lines are sound, from the first on.
     pub lines: u64,
-    /// How many of them come after the last one that the store knows. A crash leaves a few; nothing protects them
-    /// from being cut off, and anybody who can write the file could have added them.
+    /// How many of them come after the last one that the store knows. A crash leaves a few, and a store that was put
+    /// back from a backup more; nothing protects them from being cut off, and anybody who can write the file could
+    /// have added them.
     pub unconfirmed: u64,
-    /// What is wrong with the next one, or with the end.
+    /// What is wrong, and where.
     pub fault: Option<String>,
 }
 
-/// Reads a trail from its first line to its last and compares the end with the head in the store.
+/// Reads a trail from its first line to its last, compares the end with the head in the store, and believes what the
+/// trail says itself about lines that are missing from it.
 pub async fn verify(path: &Path, node: &str, store: &dyn Store) -> Result<Verification, String> {
     let kept = store.get(Table::Audit, node).await.map_err(|error| error.to_string())?;
-    let kept = match kept {
+    let kept: Option<Head> = match kept {
         Some(row) => serde_json::from_value(row.value)
             .map_err(|_| format!("the store's head of the trail of {node} cannot be read"))?,
-        None => Head::default(),
+        None => None,
     };
-    let unreadable = |error| format!("cannot read {}: {error}", path.display());
-    let mut file = match File::open(path) {
-        Ok(file) => Some(BufReader::new(file)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+    let unreadable = |error| format!("cannot read {}: {}", path.display(), DiskFault::explain(&error));
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(without_file(kept.as_ref())),
         Err(error) => return Err(unreadable(error)),
     };
-    let mut head = Head::default();
-    let mut passed_kept = kept == head;
-    let mut line = Vec::new();
-    while let Some(file) = &mut file
-        && file.read_until(b'\n', &mut line).map_err(unreadable)? > 0
-    {
-        let next = match line.strip_suffix(b"\n") {
-            Some(whole) => head.after(&String::from_utf8_lossy(whole)),
-            None => Err("it has no end: it is being written, or a crash has torn it, and the next start of the server takes it off".into()),
-        };
-        match next {
-            Ok(next) => head = next,
-            Err(fault) => {
-                let fault = format!("line {}: {fault}", head.seq + 1);
-                return Ok(found(&head, &kept, Some(fault)));
-            }
-        }
-        passed_kept |= kept == head;
-        line.clear();
-    }
-    let fault = (!passed_kept).then(|| {
-        format!(
-            "the trail ends at line {}, and the line {} that the store knows is not in it: it was cut off or replaced",
-            head.seq, kept.seq
-        )
-    });
-    Ok(found(&head, &kept, fault))
+    let chain = follow(&mut BufReader::new(file), kept.as_ref()).map_err(unreadable)?;
+    let fault = chain.fault.or_else(|| wrong_end(&chain.head, kept.as_ref(), chain.has_kept)).or(chain.gap);
+    let unconfirmed = chain.head.seq.saturating_sub(kept.map_or(0, |kept| kept.seq));
+    Ok(Verification { lines: chain.head.seq, unconfirmed, fault })
 }
 
-fn found(head: &Head, kept: &Head, fault: Option<String>) -> Verification {
-    Verification { lines: head.seq, unconfirmed: head.seq.saturating_sub(kept.seq), fault }
+/// A trail that the store knows was there.
+fn without_file(kept: Option<&Head>) -> Verification {
+    let fault = kept.map(|kept| {
+        format!(
+            "the trail is missing, and the store knows one whose last line is number {}: it was removed",
+            kept.seq
+        )
+    });
+    Verification { lines: 0, unconfirmed: 0, fault }
+}
+
+/// What following a chain came to.
+struct Chain {
+    /// The end of what holds.
+    head: Head,
+    /// Whether the line that the store knows is in it.
+    has_kept: bool,
+    /// What is wrong with the line after it.
+    fault: Option<String>,
+    /// What the trail says itself about what is missing from it.
+    gap: Option<String>,
+}
+
+fn follow(file: &mut BufReader<File>, kept: Option<&Head>) -> std::io::Result<Chain> {
+    let mut chain = Chain { head: Head::default(), has_kept: false, fault: None, gap: None };
+    chain.has_kept = kept == Some(&chain.head);
+    let mut line = Vec::new();
+    while let Some(ending) = read_line(file, &mut line)? {
+        let number = chain.head.seq + 1;
+        let next = match ending {
+            Ending::Newline => next(&chain.head, &line),
+            Ending::Missing => Err("it has no end: it is being written, or a crash has torn it, and the next start of the server takes it off".into()),
+            Ending::TooLong => Err("it is longer than any line of the audit trail".into()),
+        };
+        match next {
+            Ok((next, gap)) => {
+                chain.head = next;
+                chain.gap = chain.gap.or_else(|| Some(format!("line {number}: {}", gap?)));
+            }
+            Err(fault) => {
+                chain.fault = Some(format!("line {number}: {fault}"));
+                return Ok(chain);
+            }
+        }
+        chain.has_kept |= kept == Some(&chain.head);
+    }
+    Ok(chain)
+}
+
+/// The head after a line, and what the line says about a gap before it.
+fn next(head: &Head, line: &[u8]) -> Result<(Head, Option<String>), String> {
+    let text = String::from_utf8_lossy(line);
+    let next = head.after(&text)?;
+    // Parsed a second time only where it may say so.
+    let gap = text.contains("audit_gap").then(|| serde_json::from_str(&text).ok()).flatten();
+    Ok((next, gap.and_then(|line| gap::told_by(&line))))
+}
+
+fn wrong_end(head: &Head, kept: Option<&Head>, has_kept: bool) -> Option<String> {
+    match kept {
+        _ if has_kept => None,
+        Some(kept) => Some(format!(
+            "the trail ends at line {}, and the line {} that the store knows is not in it: it was cut off or replaced",
+            head.seq, kept.seq
+        )),
+        None if head.seq == 0 => None,
+        None => {
+            Some("the store does not know this trail, so it cannot be told whether its end is there".into())
+        }
+    }
 }

@@ -37,6 +37,10 @@ fn sound(lines: u64) -> Verification {
     Verification { lines, unconfirmed: 0, fault: None }
 }
 
+fn faulty(lines: u64, fault: &str) -> Verification {
+    Verification { lines, unconfirmed: 0, fault: Some(fault.to_owned()) }
+}
+
 fn lines(path: &Path) -> Vec<Value> {
     fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -152,7 +156,143 @@ async fn what_was_cut_off_is_said_by_the_trail_itself() {
     write(&path, &store, 1).await;
     let gap = &lines(&path)[1];
     assert_eq!((&gap["event"], &gap["expected"], &gap["found"]), (&json!("audit_gap"), &json!(3), &json!(1)));
-    assert_eq!(check(&path, &store).await, sound(3));
+    let fault = "line 2: lines were cut off before it: the trail had 3 and was left with 1";
+    assert_eq!(check(&path, &store).await, faulty(3, fault));
+}
+
+/// What somebody may do to a trail, given the path and its text.
+type Attack = fn(&Path, &str);
+
+/// Every way to change a trail that leaves it shorter, longer or elsewhere, and what is found afterwards.
+const ATTACKS: [(&str, Attack, &str); 8] = [
+    (
+        "cut off the last line",
+        |path, text| cut(path, text.rfind("{\"seq\"").unwrap()),
+        "line 3: it is number 4, and number 3 was expected: lines are missing",
+    ),
+    (
+        "cut in the middle of a line",
+        |path, text| cut(path, text.len() - 30),
+        "line 3: it is not a line of the audit trail",
+    ),
+    (
+        "empty it",
+        |path, _| cut(path, 0),
+        "line 1: it is number 4, and number 1 was expected: lines are missing",
+    ),
+    (
+        "delete it",
+        |path, _| fs::remove_file(path).unwrap(),
+        "line 1: it is number 4, and number 1 was expected: lines are missing",
+    ),
+    (
+        "put an older copy in its place",
+        |path, text| replace(path, text.split_inclusive('\n').next().unwrap()),
+        "line 2: it is number 4, and number 2 was expected: lines are missing",
+    ),
+    (
+        "append a line that is none",
+        |path, text| fs::write(path, format!("{text}somebody was here\n")).unwrap(),
+        "line 4: it is not a line of the audit trail",
+    ),
+    (
+        "append half a line",
+        |path, text| fs::write(path, format!("{text}\0\0")).unwrap(),
+        "line 4: it is not a line of the audit trail",
+    ),
+    (
+        "append a line that fits",
+        |path, text| fs::write(path, format!("{text}{}\n", forged(text))).unwrap(),
+        "line 5: it is number 4, and number 5 was expected: lines are missing",
+    ),
+];
+
+fn cut(path: &Path, length: usize) {
+    fs::OpenOptions::new().write(true).open(path).unwrap().set_len(length as u64).unwrap();
+}
+
+/// Another file under the same name.
+fn replace(path: &Path, text: &str) {
+    let other = path.with_extension("other");
+    fs::write(&other, text).unwrap();
+    fs::rename(other, path).unwrap();
+}
+
+/// A line that follows the last one, as anybody can make it who can read the trail.
+fn forged(text: &str) -> String {
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let (seq, prev) = (last["seq"].as_u64().unwrap() + 1, last["hash"].as_str().unwrap());
+    let content = format!("{{\"seq\":{seq},\"prev\":\"{prev}\",\"event\":\"forged\"");
+    format!("{content},\"hash\":\"{}\"}}", quarterdeck_contracts::sha256(content.as_bytes()))
+}
+
+#[tokio::test]
+async fn a_trail_that_is_changed_while_it_is_written_says_so_and_goes_on() {
+    for (what, attack, expected) in ATTACKS {
+        let folder = tree("");
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let path = folder.join("audit.jsonl");
+        let log = open(&path, &store).await;
+        (0..3).for_each(|n| log.record(happening(&format!("event {n}"))));
+        log.flush();
+        attack(&path, &fs::read_to_string(&path).unwrap());
+        // Whoever verifies flushes first, and nothing else need happen.
+        log.flush();
+        assert_eq!(check(&path, &store).await.fault.as_deref(), Some(expected), "{what}");
+        log.record(happening("later"));
+        log.flush();
+        assert_eq!(log.lost(), 0, "{what}");
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        assert!(
+            text.contains("audit_gap") && text.trim_end().lines().last().unwrap().contains("later"),
+            "{what}: {text}"
+        );
+        assert_eq!(check(&path, &store).await.fault.as_deref(), Some(expected), "{what}");
+        drop(log);
+        // The next start goes on after it, and adds nothing but what happens.
+        let before = text.lines().count();
+        write(&path, &store, 1).await;
+        assert_eq!(String::from_utf8_lossy(&fs::read(&path).unwrap()).lines().count(), before + 1, "{what}");
+        assert_eq!(check(&path, &store).await.fault.as_deref(), Some(expected), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_trail_that_is_changed_between_two_starts_is_found_however_it_was_done() {
+    for (what, attack, _) in ATTACKS {
+        let folder = tree("");
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let path = folder.join("audit.jsonl");
+        write(&path, &store, 3).await;
+        attack(&path, &fs::read_to_string(&path).unwrap());
+        let found = check(&path, &store).await;
+        // A line that fits may be one that a crash kept the store from hearing of; it is counted.
+        assert!(found.fault.is_some() || found.unconfirmed == 1, "{what}: {found:?}");
+        let Ok(log) = AuditLog::open(&path, "node", store.clone()).await else {
+            assert_eq!(what, "append a line that is none");
+            continue;
+        };
+        log.record(happening("later"));
+        drop(log);
+        let found = check(&path, &store).await;
+        let is_told =
+            ["append half a line", "append a line that fits"].contains(&what) || found.fault.is_some();
+        assert!(is_told, "{what}: {found:?}");
+        assert_eq!(found.unconfirmed, 0, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_trail_is_known_before_its_first_line() {
+    let folder = tree("");
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let path = folder.join("audit.jsonl");
+    assert_eq!(check(&path, &store).await, sound(0), "there was none");
+    write(&path, &store, 0).await;
+    assert_eq!(check(&path, &store).await, sound(0));
+    fs::remove_file(&path).unwrap();
+    let fault = "the trail is missing, and the store knows one whose last line is number 0: it was removed";
+    assert_eq!(check(&path, &store).await, faulty(0, fault));
 }
 
 #[tokio::test]
@@ -167,12 +307,14 @@ async fn a_damaged_last_line_is_refused_with_what_to_do() {
     assert!(matches!(error, AuditLogError::Damaged { .. }));
     assert_eq!(
         error.to_string().replace(&path.display().to_string(), "audit.jsonl"),
-        "the last line of audit.jsonl is not a line of the audit trail; move the file away and keep it, a new one is begun"
+        "line 2 of audit.jsonl is not a line of the audit trail, and the file was left as it was; \
+         move it away and keep it, a new one is begun"
     );
     fs::rename(&path, folder.join("kept.jsonl")).unwrap();
     write(&path, &store, 1).await;
     assert_eq!(lines(&path)[0]["event"], "audit_gap");
-    assert_eq!(check(&path, &store).await, sound(2));
+    let fault = "line 1: lines were cut off before it: the trail had 2 and was left with 0";
+    assert_eq!(check(&path, &store).await, faulty(2, fault));
 }
 
 #[tokio::test]
@@ -187,9 +329,12 @@ async fn lines_that_the_store_has_not_heard_of_are_sound_but_not_vouched_for() {
     store.commit(Commit::default().put(Table::Audit, "node", head)).await.unwrap();
     assert_eq!(check(&path, &store).await, Verification { lines: 5, unconfirmed: 3, fault: None });
     store.commit(Commit::default().delete(Table::Audit, "node")).await.unwrap();
-    assert_eq!(check(&path, &store).await, Verification { lines: 5, unconfirmed: 5, fault: None });
+    let unknown = "the store does not know this trail, so it cannot be told whether its end is there";
+    let found = check(&path, &store).await;
+    assert_eq!(found, Verification { lines: 5, unconfirmed: 5, fault: Some(unknown.into()) });
     write(&path, &store, 1).await;
-    assert_eq!(check(&path, &store).await, sound(6));
+    let fault = "line 6: a new store was begun before it: it cannot be told whether more had been recorded until then";
+    assert_eq!(check(&path, &store).await, faulty(7, fault));
     store.commit(Commit::default().put(Table::Audit, "node", json!("?"))).await.unwrap();
     assert!(verify(&path, "node", &*store).await.is_err(), "a head that cannot be read vouches for nothing");
 }

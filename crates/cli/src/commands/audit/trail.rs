@@ -11,7 +11,7 @@ use crate::data;
 use crate::terminal::say;
 
 /// The longest line that is read. Ours are far shorter; a longer one is damage.
-const MOST_BYTES: u64 = 16 << 20;
+const MOST_BYTES: u64 = quarterdeck_runtime::audit::MAX_LINE_BYTES as u64;
 
 /// How much is read at once when looking for the last lines.
 const CHUNK: u64 = 64 << 10;

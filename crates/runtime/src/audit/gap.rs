@@ -1,0 +1,51 @@
+//! The line by which a trail says itself that something is missing from it, or was put into it.
+
+use serde_json::{Map, Value, json};
+
+use super::chain::Head;
+use crate::envelope::timestamp;
+
+/// Its event. A handler's own events have a prefix, so none of them passes for it.
+const EVENT: &str = "audit_gap";
+
+/// What was found instead of the trail as it was left.
+pub(super) struct Gap<'a> {
+    /// The end of the trail as the store, or the process that writes it, knows it; `None` when the store knows none.
+    pub(super) expected: Option<&'a Head>,
+    /// The number of the last line that was found; `None` when the file was changed while it was being written.
+    pub(super) found: Option<u64>,
+}
+
+impl Gap<'_> {
+    pub(super) fn fields(&self) -> Map<String, Value> {
+        let fields = json!({
+            "event": EVENT, "time": timestamp(std::time::SystemTime::now()),
+            "expected": self.expected.map(|head| head.seq), "expectedHash": self.expected.map(|head| &head.hash),
+            "found": self.found,
+        });
+        match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+}
+
+/// What a line says to have gone wrong before it, if it is such a line.
+pub(super) fn told_by(line: &Value) -> Option<String> {
+    if line.get("event").and_then(Value::as_str) != Some(EVENT) {
+        return None;
+    }
+    let number = |name: &str| line.get(name).and_then(Value::as_u64);
+    Some(match (number("expected"), number("found")) {
+        (Some(expected), Some(found)) => {
+            format!("lines were cut off before it: the trail had {expected} and was left with {found}")
+        }
+        (None, _) => {
+            "a new store was begun before it: it cannot be told whether more had been recorded until then"
+                .into()
+        }
+        (Some(expected), None) => {
+            format!("the trail was changed while it was being written, when it had {expected} lines")
+        }
+    })
+}
