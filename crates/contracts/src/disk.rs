@@ -55,22 +55,23 @@ impl DiskFault {
 impl fmt::Display for DiskFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Full => "the disk is full: free some space, and start again. Nothing is damaged",
+            Self::Full => "the disk is full, and nothing is damaged: free some space, and try again",
             Self::FileTooLarge => {
-                "a limit on the size of files is reached (`ulimit -f`): raise it, and start again. Nothing is damaged"
+                "a limit on the size of files is reached, and nothing is damaged: raise it (`ulimit -f`), and try again"
             }
             Self::ReadOnly => {
-                "the file system is read-only: mount it writable, or choose another data folder. Nothing is damaged"
+                "the file system or the file is read-only, and nothing is damaged: make it writable, \
+                 or choose another data folder"
             }
             Self::NotPermitted => {
-                "the user of this process may not do that: give the folder and its files to that user. \
-                 Nothing is damaged"
+                "the user of this process may not do that, and nothing is damaged: give the folder and its files \
+                 to that user"
             }
             Self::TooManyOpenFiles => {
-                "too many files are open: raise the limit (`ulimit -n`), and start again. Nothing is damaged"
+                "too many files are open, and nothing is damaged: raise the limit (`ulimit -n`), and try again"
             }
             Self::Failing => {
-                "the device failed (I/O error): the system's log names it. It is not known that a file is damaged"
+                "the device failed (an I/O error; the system's log names it), which is no sign of a damaged file"
             }
         })
     }
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(of(2), None);
         let text = DiskFault::explain(&io::Error::from_raw_os_error(30));
         assert!(
-            text.starts_with("Read-only file system (os error 30); ") && text.contains("mount it writable")
+            text.starts_with("Read-only file system (os error 30); ") && text.contains("make it writable")
         );
     }
 }

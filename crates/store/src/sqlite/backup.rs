@@ -1,19 +1,22 @@
 //! A copy of everything, as of one moment, while work goes on.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
-use quarterdeck_contracts::StoreError;
+use quarterdeck_contracts::{DiskFault, StoreError};
 use tempfile::NamedTempFile;
 use tokio::sync::oneshot;
 
+use super::file;
+use super::health::Health;
 use super::open::{BUSY, connect};
-use super::{file, rows};
 
 /// Copies on a thread of its own, and answers when the copy is on the disk.
-pub(super) fn start(from: PathBuf, to: PathBuf, answer: oneshot::Sender<Result<(), StoreError>>) {
-    let copying =
-        thread::Builder::new().name("store-backup".into()).spawn(move || drop(answer.send(copy(&from, &to))));
+pub(super) fn start(health: Arc<Health>, to: PathBuf, answer: oneshot::Sender<Result<(), StoreError>>) {
+    let copying = thread::Builder::new()
+        .name("store-backup".into())
+        .spawn(move || drop(answer.send(copy(&health, &to))));
     // The answer went with the thread that was not started; its owner hears that nothing will come.
     if let Err(error) = copying {
         tracing::error!(%error, "a backup could not start");
@@ -21,7 +24,7 @@ pub(super) fn start(from: PathBuf, to: PathBuf, answer: oneshot::Sender<Result<(
 }
 
 /// Under a name of its own until it is whole, so that what stands at `to` is a backup and not half of one.
-fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
+fn copy(health: &Health, to: &Path) -> Result<(), StoreError> {
     if to.symlink_metadata().is_ok() {
         return Err(exists(to));
     }
@@ -30,8 +33,8 @@ fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     let name = partial.path().to_str().ok_or_else(|| {
         StoreError::Failed("a backup needs a path that is valid Unicode; choose another".to_owned())
     })?;
-    let connection = connect(from, BUSY).map_err(rows::failed)?;
-    connection.execute("VACUUM INTO ?1", [name]).map_err(rows::failed)?;
+    let copied = connect(health.path(), BUSY).and_then(|from| from.execute("VACUUM INTO ?1", [name]));
+    copied.map_err(|error| health.failed(error))?;
     partial.as_file().sync_all().map_err(io_failed)?;
     partial.persist_noclobber(to).map_err(|failure| match failure.error.kind() {
         std::io::ErrorKind::AlreadyExists => exists(to),
@@ -45,5 +48,5 @@ fn exists(to: &Path) -> StoreError {
 }
 
 fn io_failed(error: std::io::Error) -> StoreError {
-    StoreError::Failed(format!("the backup could not be written: {error}"))
+    StoreError::Failed(format!("the backup could not be written: {}", DiskFault::explain(&error)))
 }

@@ -13,6 +13,13 @@ pub(super) enum Found {
     Empty,
     Database,
     SomethingElse,
+    /// Nothing, but the log of a database that stood there: it may hold what was committed last, and the engine would
+    /// delete it.
+    LogAlone,
+    /// A database whose last page is not all there.
+    Cut,
+    /// A database, and something else under the name of its log, which the engine would overwrite.
+    ForeignLog,
 }
 
 /// Makes the file, and its folder, if they are not there, and says what is.
@@ -20,18 +27,48 @@ pub(super) fn prepare(path: &Path) -> io::Result<Found> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         create_folder(folder)?;
     }
+    let is_log_there = beside(path, "-wal").metadata().is_ok_and(|log| log.len() > 0);
+    if is_log_there && path.metadata().map_or(true, |file| file.len() == 0) {
+        return Ok(Found::LogAlone);
+    }
     match create_new(path) {
         Ok(_) => return Ok(Found::Empty),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
-    let mut start = Vec::new();
-    File::open(path)?.take(HEADER.len() as u64).read_to_end(&mut start)?;
+    let start = start(path, HEADER.len() + 2)?;
     Ok(match start.as_slice() {
         [] => Found::Empty,
-        start if start == HEADER => Found::Database,
-        _ => Found::SomethingElse,
+        start if !start.starts_with(HEADER) => Found::SomethingElse,
+        _ if is_log_there && !is_log(&beside(path, "-wal"))? => Found::ForeignLog,
+        // With a log, its last page may be half written, and stands in the log.
+        start if !is_log_there && !is_whole_pages(start, path)? => Found::Cut,
+        _ => Found::Database,
     })
+}
+
+/// Whether a file is as long as some number of its pages, whose size stands after the first words.
+fn is_whole_pages(start: &[u8], path: &Path) -> io::Result<bool> {
+    let size = match start.get(HEADER.len()..) {
+        Some([high, low]) => u64::from(u16::from_be_bytes([*high, *low])),
+        _ => return Ok(false),
+    };
+    // What does not fit into two bytes is written as a one.
+    let size = if size == 1 { 65_536 } else { size };
+    Ok(size > 0 && path.metadata()?.len().is_multiple_of(size))
+}
+
+/// The first bytes of a file, as many as there are.
+fn start(path: &Path, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut start = Vec::with_capacity(bytes);
+    File::open(path)?.take(bytes as u64).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// Whether a file is a log of SQLite's, or what a crash may leave of one that was just begun.
+fn is_log(path: &Path) -> io::Result<bool> {
+    let start = start(path, 4)?;
+    Ok(matches!(start.as_slice(), [0x37, 0x7f, 0x06, 0x82 | 0x83]) || start.iter().all(|byte| *byte == 0))
 }
 
 /// Takes the file, and those that SQLite keeps beside it, away from everybody but their owner.
@@ -49,7 +86,8 @@ pub(super) fn tighten(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+/// What SQLite keeps beside a file.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)

@@ -4,11 +4,15 @@
 //! to be running: futures are woken from the two threads.
 
 mod backup;
+mod check;
+mod fault;
 mod file;
+mod health;
 mod open;
 mod reader;
 mod rows;
 mod schema;
+mod sum;
 mod transaction;
 mod unsettled;
 mod writer;
@@ -23,8 +27,10 @@ use quarterdeck_contracts::handler::BoxFuture;
 use quarterdeck_contracts::{Commit, CommitError, Row, Scan, Store, StoreError, Table};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use self::check::{Background, CHECK_TIMEOUT, tell};
+use self::health::Health;
 pub use self::open::OpenError;
-use self::open::{BUSY, open_reader, open_writer};
+use self::open::{BUSY, Opened, engine_error, open_reader, open_writer};
 use self::reader::ReadRequest;
 use self::rows::{EncodedCommit, StoredRow, Wanted};
 use self::transaction::Transaction;
@@ -48,11 +54,19 @@ pub struct SqliteOptions {
     pub queue_delay: Duration,
     /// How long to wait for another process that writes to the same file.
     pub busy: Duration,
+    /// How long opening waits until the file is known to be whole. A larger file is checked while it is used, and
+    /// damage that is found then stops every further write.
+    pub check_timeout: Duration,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { queue_bytes: 32 << 20, queue_delay: Duration::from_millis(50), busy: BUSY }
+        Self {
+            queue_bytes: 32 << 20,
+            queue_delay: Duration::from_millis(50),
+            busy: BUSY,
+            check_timeout: CHECK_TIMEOUT,
+        }
     }
 }
 
@@ -65,6 +79,7 @@ impl Default for SqliteOptions {
 pub struct SqliteStore {
     doors: Arc<Doors>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    check: Mutex<Option<Background>>,
 }
 
 /// The ways in to the threads.
@@ -86,26 +101,31 @@ impl SqliteStore {
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, OpenError> {
         let path = std::path::absolute(path.as_ref())
             .map_err(|source| OpenError::Io { path: path.as_ref().to_owned(), source })?;
-        let writing = open_writer(&path, options.busy)?;
-        let reading = open_reader(&path, options.busy)
-            .map_err(|source| OpenError::Engine { path: path.clone(), source })?;
+        let Opened { connection: writing, check, found } = open_writer(&path, &options)?;
+        let reading = open_reader(&path, options.busy).map_err(|source| engine_error(source, &path))?;
+        let health = Arc::new(Health::new(&path));
+        tell(&found, &health);
+        let check = check.map(|check| check.go_on(Arc::clone(&health))).transpose();
+        let check = check.map_err(|source| OpenError::Io { path: path.clone(), source })?;
 
         let (jobs, incoming) = channel();
         let (reads, requests) = channel();
-        let writer = Writer::new(Transaction::new(writing), path.clone(), options.queue_delay);
+        let transaction = Transaction::new(writing, Arc::clone(&health));
+        let writer = Writer::new(transaction, Arc::clone(&health), options.queue_delay);
         let threads = vec![
             start("store-writer", &path, move || writer.run(&incoming))?,
-            start("store-reader", &path, move || reader::run(&reading, &requests))?,
+            start("store-reader", &path, move || reader::run(&reading, &health, &requests))?,
         ];
         let pieces = u32::try_from(options.queue_bytes / PIECE).unwrap_or(u32::MAX).clamp(1, 1 << 28);
         let room = Arc::new(Semaphore::new(pieces as usize));
         let doors = Doors { jobs, reads, room, pieces, unsettled: Arc::new(Unsettled::new()) };
-        Ok(Self { doors: Arc::new(doors), threads: Mutex::new(threads) })
+        Ok(Self { doors: Arc::new(doors), threads: Mutex::new(threads), check: Mutex::new(check) })
     }
 
     /// Writes what is queued, tidies the file and lets go of it. Whatever is asked afterwards is answered with
     /// [`StoreError::Closed`]. An error says that queued commits were lost.
     pub fn close(&self) -> BoxFuture<Result<(), StoreError>> {
+        self.stop_check();
         let closed = self.doors.shut();
         Box::pin(async move {
             match closed.await {
@@ -116,8 +136,19 @@ impl SqliteStore {
     }
 }
 
+impl SqliteStore {
+    /// A check that is still under way must not be what holds the file last. It ends within a few pages.
+    fn stop_check(&self) {
+        let check = self.check.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(check) = check {
+            check.stop();
+        }
+    }
+}
+
 impl Drop for SqliteStore {
     fn drop(&mut self) {
+        self.stop_check();
         drop(self.doors.shut());
         for thread in self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             // Waking a waiter may drop the store's last owner on one of its own threads, which cannot wait for itself.

@@ -4,8 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use quarterdeck_contracts::DiskFault;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::SqliteOptions;
+use super::check::{Check, Finding};
+use super::fault::{self, Fault};
 use super::file::{self, Found};
 use super::schema;
 
@@ -17,7 +22,7 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 #[non_exhaustive]
 pub enum OpenError {
     /// It cannot be read or made.
-    #[error("the store {} cannot be opened; check that its folder exists and is yours", path.display())]
+    #[error("the store {} cannot be opened; {}", path.display(), advice(source))]
     Io {
         /// Which file.
         path: PathBuf,
@@ -25,14 +30,61 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
+    /// The disk refused, or does not let itself be used as a store needs it.
+    #[error("the store {} cannot be opened; {fault}", path.display())]
+    Disk {
+        /// Which file.
+        path: PathBuf,
+        /// How.
+        fault: DiskFault,
+        /// What the engine said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// Another process writes to it, and did not stop in time.
+    #[error("the store {} is being written by another process; wait for that one, or stop it", path.display())]
+    Busy {
+        /// Which file.
+        path: PathBuf,
+        /// What the engine said.
+        #[source]
+        source: rusqlite::Error,
+    },
     /// It is something else.
     #[error(
-        "{} is not a Quarterdeck store and was left alone; move it away, or choose another path",
+        "{} is not a Quarterdeck store (or its first bytes are damaged) and was left alone; move it away, \
+         or choose another path",
         path.display()
     )]
     NotAStore {
         /// Which file.
         path: PathBuf,
+    },
+    /// What stands in it is not what was written.
+    #[error("the store {} is damaged and was left as it is: {what}; go back to a backup", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// How that is known.
+        what: String,
+    },
+    /// The file is gone, and what was written to it last is not.
+    #[error(
+        "the store {} is missing, and its log {} is there, which may hold what was written last; \
+         put the file back where it was, or move the log away and go back to a backup",
+        path.display(), log.display()
+    )]
+    LogAlone {
+        /// Which file.
+        path: PathBuf,
+        /// Its log.
+        log: PathBuf,
+    },
+    /// Another program's file has the name of the store's log.
+    #[error("{} is not the log of a store and was left alone; move it away", log.display())]
+    ForeignLog {
+        /// Which file.
+        log: PathBuf,
     },
     /// A newer Quarterdeck wrote it.
     #[error(
@@ -49,7 +101,7 @@ pub enum OpenError {
         known: i64,
     },
     /// The engine failed.
-    #[error("the store {} cannot be opened; if it is damaged, go back to a backup", path.display())]
+    #[error("the store {} cannot be opened", path.display())]
     Engine {
         /// Which file.
         path: PathBuf,
@@ -59,32 +111,88 @@ pub enum OpenError {
     },
 }
 
-/// Opens the connection that writes, with the file checked, tightened and up to date.
-pub(super) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, OpenError> {
-    let io_error = |source| OpenError::Io { path: path.to_owned(), source };
-    let not_a_store = || OpenError::NotAStore { path: path.to_owned() };
-    let engine_error = |source: rusqlite::Error| match source.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => not_a_store(),
-        _ => OpenError::Engine { path: path.to_owned(), source },
-    };
+fn advice(error: &io::Error) -> String {
+    DiskFault::of(error)
+        .map_or_else(|| "check that its folder exists and is yours".into(), |fault| fault.to_string())
+}
 
-    let found = file::prepare(path).map_err(io_error)?;
-    if matches!(found, Found::SomethingElse) {
-        return Err(not_a_store());
-    }
-    let mut connection = connect(path, busy).map_err(engine_error)?;
-    // Nothing is changed before the file is known to be ours.
+/// A connection that writes, and the check of the file that is still under way, if it takes longer.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) check: Option<Check>,
+    /// What the check has found, short of a reason to refuse the file.
+    pub(super) found: Finding,
+}
+
+/// Opens the connection that writes, with the file checked, tightened and up to date.
+pub(super) fn open_writer(path: &Path, options: &SqliteOptions) -> Result<Opened, OpenError> {
+    let io_error = |source| OpenError::Io { path: path.to_owned(), source };
+    let engine_error = |source| engine_error(source, path);
+    let is_new = match file::prepare(path).map_err(io_error)? {
+        Found::Empty => true,
+        Found::Database => false,
+        Found::SomethingElse => return Err(OpenError::NotAStore { path: path.to_owned() }),
+        Found::Cut => {
+            let what = "it is not as long as its pages: its end is missing".to_owned();
+            return Err(OpenError::Damaged { path: path.to_owned(), what });
+        }
+        Found::LogAlone => {
+            return Err(OpenError::LogAlone { path: path.to_owned(), log: file::beside(path, "-wal") });
+        }
+        Found::ForeignLog => return Err(OpenError::ForeignLog { log: file::beside(path, "-wal") }),
+    };
+    let mut connection = connect(path, options.busy).map_err(engine_error)?;
+    // Nothing is changed before the file is known to be ours and whole, not even by closing it.
+    leave_log_alone(&connection, true).map_err(engine_error)?;
     if !schema::is_ours(&connection).map_err(engine_error)? {
-        return Err(not_a_store());
+        return Err(OpenError::NotAStore { path: path.to_owned() });
     }
     let version = schema::version(&connection).map_err(engine_error)?;
     if version > schema::VERSION {
         return Err(OpenError::Newer { path: path.to_owned(), found: version, known: schema::VERSION });
     }
+    let (check, found) = if is_new { (None, Finding::Sound) } else { check(path, options)? };
+    leave_log_alone(&connection, false).map_err(engine_error)?;
     file::tighten(path).map_err(io_error)?;
     settle(&mut connection).map_err(engine_error)?;
     file::sync_folder_of(path).map_err(io_error)?;
-    Ok(connection)
+    Ok(Opened { connection, check, found })
+}
+
+fn check(path: &Path, options: &SqliteOptions) -> Result<(Option<Check>, Finding), OpenError> {
+    let check = Check::start(path, options.busy)?;
+    match check.wait(options.check_timeout) {
+        None => Ok((Some(check), Finding::Sound)),
+        Some(Finding::Damaged(what)) => Err(OpenError::Damaged { path: path.to_owned(), what }),
+        Some(found) => Ok((None, found)),
+    }
+}
+
+/// Why a file could not be opened, by what the engine said.
+pub(super) fn engine_error(source: rusqlite::Error, path: &Path) -> OpenError {
+    let path = path.to_owned();
+    match (&source, source.sqlite_error_code()) {
+        (_, Some(ErrorCode::NotADatabase)) => return OpenError::NotAStore { path },
+        // Our statements are always the same: one that does not fit was asked of a file whose header is wrong.
+        (rusqlite::Error::SqlInputError { .. }, _) | (_, Some(ErrorCode::Unknown)) => {
+            return OpenError::Damaged {
+                path,
+                what: format!("its header does not fit its content: {source}"),
+            };
+        }
+        _ => {}
+    }
+    match fault::of(&source, &path) {
+        Fault::Disk(fault) => OpenError::Disk { path, fault, source },
+        Fault::Damage | Fault::Row => OpenError::Damaged { path, what: source.to_string() },
+        Fault::Busy => OpenError::Busy { path, source },
+        Fault::Other => OpenError::Engine { path, source },
+    }
+}
+
+/// Whether closing the last connection leaves the log as it is, instead of moving it into the file.
+pub(super) fn leave_log_alone(connection: &Connection, leave: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave).map(drop)
 }
 
 /// Opens a connection that only reads, beside the writer.

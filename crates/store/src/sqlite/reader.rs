@@ -6,6 +6,7 @@ use quarterdeck_contracts::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::health::Health;
 use super::rows::{StoredRow, Wanted};
 
 /// Somebody wants rows.
@@ -15,12 +16,13 @@ pub(super) struct ReadRequest {
 }
 
 /// Works until nobody is left to ask, or somebody says that it is over.
-pub(super) fn run(connection: &Connection, requests: &Receiver<Option<ReadRequest>>) {
+pub(super) fn run(connection: &Connection, health: &Health, requests: &Receiver<Option<ReadRequest>>) {
     while let Ok(Some(request)) = requests.recv() {
         // Nobody waits for it any more, and it changes nothing.
         if request.answer.is_closed() {
             continue;
         }
-        drop(request.answer.send(request.wanted.read(connection)));
+        let rows = request.wanted.read(connection).map_err(|error| health.failed(error));
+        drop(request.answer.send(rows));
     }
 }

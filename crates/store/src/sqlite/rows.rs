@@ -1,26 +1,117 @@
 //! Rows as they stand in the file: every statement that reads or writes them.
 
+use std::ops::ControlFlow;
+
 use quarterdeck_contracts::{Check, Commit, Row, Scan, StoreError, Table};
 use rusqlite::{Connection, OptionalExtension, params};
+
+use super::schema;
+use super::sum::sum_of;
 
 /// A row whose value is still text. Whoever asked for it parses it, on their own time.
 pub(super) struct StoredRow {
     key: String,
     value: String,
     version: i64,
+    expires_ms: Option<i64>,
+    sum: Option<i64>,
 }
 
 impl StoredRow {
     pub(super) fn decode(self, table: Table) -> Result<(String, Row), StoreError> {
-        let damaged = || StoreError::Failed(format!("a row of `{}` is damaged", table.as_str()));
+        let damaged = || {
+            StoreError::Failed(format!(
+                "a row of `{}` is damaged: it is not what was written; go back to a backup",
+                table.as_str()
+            ))
+        };
+        if !is_sum_of(self.sum, table.as_str(), &self.key, &self.value, self.version, self.expires_ms) {
+            return Err(damaged());
+        }
         let value = serde_json::from_str(&self.value).map_err(|_| damaged())?;
         let version = u64::try_from(self.version).map_err(|_| damaged())?;
         Ok((self.key, Row { value, version }))
     }
 
     fn from_sql(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { key: row.get(0)?, value: row.get(1)?, version: row.get(2)? })
+        Ok(Self {
+            key: row.get(0)?,
+            value: row.get(1)?,
+            version: row.get(2)?,
+            expires_ms: row.get(3)?,
+            sum: row.get(4)?,
+        })
     }
+}
+
+/// A row as it stands in the file, of whatever table, for whoever only looks.
+pub(super) struct RawRow<'a> {
+    table: &'a str,
+    key: &'a str,
+    value: &'a str,
+    version: i64,
+    expires_ms: Option<i64>,
+    sum: Option<i64>,
+}
+
+impl RawRow<'_> {
+    pub(super) fn table(&self) -> &str {
+        self.table
+    }
+
+    pub(super) fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// Whether it is what was written, as far as can be told: one without a sum must at least be JSON.
+    pub(super) fn is_sound(&self) -> bool {
+        match self.sum {
+            Some(_) => is_sum_of(self.sum, self.table, self.key, self.value, self.version, self.expires_ms),
+            None => serde_json::from_str::<serde_json::Value>(self.value).is_ok(),
+        }
+    }
+}
+
+/// Shows every row of a file of some format to `look`, until that has seen enough. One that cannot even be read is shown
+/// as nothing.
+pub(super) fn each(
+    connection: &Connection,
+    format: i64,
+    mut look: impl FnMut(Option<&RawRow<'_>>) -> ControlFlow<()>,
+) -> rusqlite::Result<ControlFlow<()>> {
+    let sum = if format < schema::WITH_SUMS { "NULL" } else { "sum" };
+    let sql = format!("SELECT table_name, key, value, version, expires_ms, {sum} FROM rows");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        if look(raw(row).ok().as_ref()).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+fn raw<'a>(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<RawRow<'a>> {
+    Ok(RawRow {
+        table: row.get_ref(0)?.as_str()?,
+        key: row.get_ref(1)?.as_str()?,
+        value: row.get_ref(2)?.as_str()?,
+        version: row.get(3)?,
+        expires_ms: row.get(4)?,
+        sum: row.get(5)?,
+    })
+}
+
+/// Whether a sum is that of a row. Rows that were written before there were sums have none.
+fn is_sum_of(
+    sum: Option<i64>,
+    table: &str,
+    key: &str,
+    value: &str,
+    version: i64,
+    expires_ms: Option<i64>,
+) -> bool {
+    sum.is_none_or(|sum| sum == sum_of(table, key, value, version, expires_ms))
 }
 
 /// A commit whose values are text already, so that the writer only writes.
@@ -87,10 +178,17 @@ impl EncodedCommit {
             match value {
                 Some(value) => connection
                     .prepare_cached(
-                        "INSERT OR REPLACE INTO rows (table_name, key, value, version, expires_ms)
-                         VALUES (?1, ?2, ?3, ?4, ?5)",
+                        "INSERT OR REPLACE INTO rows (table_name, key, value, version, expires_ms, sum)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                     )?
-                    .execute(params![table.as_str(), key, value, version, expires_ms])?,
+                    .execute(params![
+                        table.as_str(),
+                        key,
+                        value,
+                        version,
+                        expires_ms,
+                        sum_of(table.as_str(), key, value, version, *expires_ms)
+                    ])?,
                 None => connection
                     .prepare_cached("DELETE FROM rows WHERE table_name = ?1 AND key = ?2")?
                     .execute(params![table.as_str(), key])?,
@@ -107,18 +205,19 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    pub(super) fn read(&self, connection: &Connection) -> Result<Vec<StoredRow>, StoreError> {
+    pub(super) fn read(&self, connection: &Connection) -> rusqlite::Result<Vec<StoredRow>> {
         match self {
             Self::One { table, key } => get(connection, *table, key).map(Vec::from_iter),
             Self::Some { table, scan: wanted } => scan(connection, *table, wanted),
         }
-        .map_err(failed)
     }
 }
 
 fn get(connection: &Connection, table: Table, key: &str) -> rusqlite::Result<Option<StoredRow>> {
     connection
-        .prepare_cached("SELECT key, value, version FROM rows WHERE table_name = ?1 AND key = ?2")?
+        .prepare_cached(
+            "SELECT key, value, version, expires_ms, sum FROM rows WHERE table_name = ?1 AND key = ?2",
+        )?
         .query_row(params![table.as_str(), key], StoredRow::from_sql)
         .optional()
 }
@@ -128,11 +227,11 @@ fn get(connection: &Connection, table: Table, key: &str) -> rusqlite::Result<Opt
 fn scan(connection: &Connection, table: Table, scan: &Scan) -> rusqlite::Result<Vec<StoredRow>> {
     let (sql, from) = match &scan.after {
         Some(after) if *after >= scan.prefix => (
-            "SELECT key, value, version FROM rows WHERE table_name = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
+            "SELECT key, value, version, expires_ms, sum FROM rows WHERE table_name = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
             after,
         ),
         _ => (
-            "SELECT key, value, version FROM rows WHERE table_name = ?1 AND key >= ?2 ORDER BY key LIMIT ?3",
+            "SELECT key, value, version, expires_ms, sum FROM rows WHERE table_name = ?1 AND key >= ?2 ORDER BY key LIMIT ?3",
             &scan.prefix,
         ),
     };
@@ -150,12 +249,13 @@ fn scan(connection: &Connection, table: Table, scan: &Scan) -> rusqlite::Result<
     Ok(found)
 }
 
-/// Forgets at most `limit` rows whose time has come.
+/// Forgets at most `limit` rows whose time has come. The row itself is asked too: an index that is damaged must not
+/// delete a row that is still wanted.
 pub(super) fn sweep(connection: &Connection, now_ms: u64, limit: usize) -> rusqlite::Result<usize> {
     connection
         .prepare_cached(
             "DELETE FROM rows WHERE (table_name, key) IN
-             (SELECT table_name, key FROM rows WHERE expires_ms <= ?1 LIMIT ?2)",
+             (SELECT table_name, key FROM rows WHERE expires_ms <= ?1 LIMIT ?2) AND expires_ms <= ?1",
         )?
         .execute(params![clamp(now_ms), i64::try_from(limit).unwrap_or(i64::MAX)])
 }
@@ -172,11 +272,6 @@ pub(super) fn set_last_version(connection: &Connection, version: i64) -> rusqlit
         .prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'version'")?
         .execute([version])
         .map(drop)
-}
-
-/// What the engine says, for the operator. It names statements and pages, never values.
-pub(super) fn failed(error: rusqlite::Error) -> StoreError {
-    StoreError::Failed(error.to_string())
 }
 
 /// SQLite's integers have a sign. What lies beyond is as good as for ever.

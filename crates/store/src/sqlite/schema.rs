@@ -7,7 +7,8 @@ pub(super) const APPLICATION_ID: i32 = 0x5164_636b;
 
 /// The steps from an empty file to today's. A file's version is how many of them it has had; a step that was released
 /// is never changed.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE rows (
         table_name TEXT NOT NULL,
         key TEXT NOT NULL,
@@ -19,7 +20,14 @@ const STEPS: &[&str] = &["
     CREATE INDEX rows_by_expiry ON rows (expires_ms) WHERE expires_ms IS NOT NULL;
     CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     INSERT INTO meta VALUES ('version', 0);
-"];
+",
+    "
+    ALTER TABLE rows ADD COLUMN sum INTEGER;
+",
+];
+
+/// The first version whose rows have sums. Rows from before have none until they are written again.
+pub(super) const WITH_SUMS: i64 = 2;
 
 /// The version of today's files.
 pub(super) const VERSION: i64 = STEPS.len() as i64;

@@ -1,9 +1,12 @@
 //! The transaction that a group of commits shares.
 
+use std::sync::Arc;
+
 use quarterdeck_contracts::{CommitError, StoreError};
 use rusqlite::Connection;
 
-use super::rows::{self, EncodedCommit, failed};
+use super::health::Health;
+use super::rows::{self, EncodedCommit, StoredRow, Wanted};
 
 /// The writing connection, and what is open on it.
 ///
@@ -11,6 +14,7 @@ use super::rows::{self, EncodedCommit, failed};
 /// the whole group has failed, and nothing more is tried until it has ended.
 pub(super) struct Transaction {
     connection: Connection,
+    health: Arc<Health>,
     state: State,
     /// The number of the last commit. It never goes back, not even with a transaction that is undone: somebody may
     /// have read a row that bears it.
@@ -26,13 +30,13 @@ enum State {
 }
 
 impl Transaction {
-    pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, state: State::Closed, version: 0 }
+    pub(super) fn new(connection: Connection, health: Arc<Health>) -> Self {
+        Self { connection, health, state: State::Closed, version: 0 }
     }
 
-    /// Reads on it see what was applied so far.
-    pub(super) fn connection(&self) -> &Connection {
-        &self.connection
+    /// Reads what was applied so far, too.
+    pub(super) fn read(&self, wanted: &Wanted) -> Result<Vec<StoredRow>, StoreError> {
+        wanted.read(&self.connection).map_err(|error| self.health.failed(error))
     }
 
     /// Applies a commit if its checks hold; otherwise the group is as it was.
@@ -64,10 +68,13 @@ impl Transaction {
         match std::mem::replace(&mut self.state, State::Closed) {
             State::Closed => Ok(()),
             State::Lost(error) => Err(error),
-            State::Open(before) => self.finish(before).map_err(|error| {
-                self.undo();
-                failed(error)
-            }),
+            State::Open(before) => {
+                let ended = self.finish(before);
+                if ended.is_err() {
+                    self.undo();
+                }
+                ended
+            }
         }
     }
 
@@ -79,7 +86,8 @@ impl Transaction {
     /// Moves everything from the log to the file.
     pub(super) fn checkpoint(&self) -> Result<(), StoreError> {
         // A reader may be in the way; then the log stays, and whoever opens the file next goes on with it.
-        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed)
+        let done = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        done.map_err(|error| self.health.failed(error))
     }
 
     fn begin(&mut self) -> Result<(), StoreError> {
@@ -87,6 +95,10 @@ impl Transaction {
             State::Open(_) => return Ok(()),
             State::Lost(error) => return Err(error.clone()),
             State::Closed => {}
+        }
+        if let Some(error) = self.health.refusal() {
+            self.state = State::Lost(error.clone());
+            return Err(error);
         }
         // The file's number is read anew each time, because another process may have written.
         let begun = self
@@ -105,11 +117,15 @@ impl Transaction {
     }
 
     /// A group that wrote nothing leaves the file alone, so that a failed check costs no sync.
-    fn finish(&self, before: i64) -> rusqlite::Result<()> {
-        if self.version > before {
-            rows::set_last_version(&self.connection, self.version)?;
-        }
-        self.connection.prepare_cached("COMMIT")?.execute([]).map(drop)
+    fn finish(&self, before: i64) -> Result<(), StoreError> {
+        self.health.is_in_place()?;
+        let commit = || {
+            if self.version > before {
+                rows::set_last_version(&self.connection, self.version)?;
+            }
+            self.connection.prepare_cached("COMMIT")?.execute([]).map(drop)
+        };
+        commit().map_err(|error| self.health.failed(error))
     }
 
     /// Does something whole or not at all, within the group.
@@ -119,7 +135,8 @@ impl Transaction {
         let ended = match done {
             Ok(value) => step("RELEASE alone").map(|()| Ok(value)),
             Err(error) => {
-                step("ROLLBACK TO alone").and_then(|()| step("RELEASE alone")).map(|()| Err(failed(error)))
+                let undone = step("ROLLBACK TO alone").and_then(|()| step("RELEASE alone"));
+                undone.map(|()| Err(self.health.failed(error)))
             }
         };
         // SQLite may answer a full disk by undoing the whole transaction.
@@ -129,7 +146,7 @@ impl Transaction {
     /// The group can no longer be trusted. It is undone at once: nobody shall read what will not be.
     fn failed(&mut self, error: rusqlite::Error) -> StoreError {
         self.undo();
-        let error = failed(error);
+        let error = self.health.failed(error);
         self.state = State::Lost(error.clone());
         error
     }

@@ -6,6 +6,7 @@
 use std::iter;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use quarterdeck_contracts::{CommitError, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::backup;
+use super::health::Health;
 use super::reader::ReadRequest;
 use super::rows::EncodedCommit;
 use super::transaction::Transaction;
@@ -58,7 +60,7 @@ type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 pub(super) struct Writer {
     transaction: Transaction,
-    path: PathBuf,
+    health: Arc<Health>,
     /// How long queued commits may wait for company.
     delay: Duration,
     /// When the queued commits of the open group must be on the disk.
@@ -68,8 +70,8 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(transaction: Transaction, path: PathBuf, delay: Duration) -> Self {
-        Self { transaction, path, delay, due: None, waiting: Vec::new(), marks: Vec::new() }
+    pub(super) fn new(transaction: Transaction, health: Arc<Health>, delay: Duration) -> Self {
+        Self { transaction, health, delay, due: None, waiting: Vec::new(), marks: Vec::new() }
     }
 
     /// Works until it is told to close, or until nobody is left to tell it anything.
@@ -138,7 +140,7 @@ impl Writer {
                 });
             }
             Job::Backup { to, answer } => match self.end_group() {
-                Ok(()) => backup::start(self.path.clone(), to, answer),
+                Ok(()) => backup::start(self.health.clone(), to, answer),
                 Err(error) => drop(answer.send(Err(error))),
             },
             Job::Close { answer } => return ControlFlow::Break(Some(answer)),
@@ -164,7 +166,7 @@ impl Writer {
     /// A reader must not learn what a crash could still undo after somebody acted on it: with commits waiting for the
     /// disk, it waits with them. What was only queued may be lost by contract, and is shown at once.
     fn read(&mut self, request: ReadRequest) {
-        let rows = request.wanted.read(self.transaction.connection());
+        let rows = self.transaction.read(&request.wanted);
         if self.waiting.is_empty() {
             drop(request.answer.send(rows));
         } else {

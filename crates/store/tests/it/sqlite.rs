@@ -1,6 +1,7 @@
 //! The store in a file.
 
 mod backup;
+mod damage;
 mod failing;
 mod opening;
 
