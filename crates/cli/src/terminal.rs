@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quarterdeck_compiler::Style;
+use quarterdeck_contracts::DiskFault;
 
 use crate::environment;
 
@@ -36,13 +37,34 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Warns of something that works all the same.
+pub(crate) fn warn(text: &str) {
+    if are_words_logged() {
+        return tracing::warn!("{text}");
+    }
+    say(&format!("{} {text}", paint("warning:", "1;33", environment::style_of_stderr())));
+}
+
 /// Tells why a command could not run, with every cause.
 pub(crate) fn complain(error: &anyhow::Error) {
     let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
-    if are_words_logged() {
-        return tracing::error!("{}", causes.join(": "));
+    let mut text = causes.join(": ");
+    if let Some(fault) =
+        disk_fault(error).map(|fault| fault.to_string()).filter(|fault| !text.contains(fault))
+    {
+        text.push_str(&format!("\nhelp: {fault}"));
     }
-    say(&format!("{} {}", paint("error:", "1;31", environment::style_of_stderr()), causes.join(": ")));
+    if are_words_logged() {
+        return tracing::error!("{text}");
+    }
+    say(&format!("{} {text}", paint("error:", "1;31", environment::style_of_stderr())));
+}
+
+/// What a disk has refused, whatever was being done. A missing permission may be about something else, an address to
+/// listen on, say.
+fn disk_fault(error: &anyhow::Error) -> Option<DiskFault> {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.find_map(DiskFault::of).filter(|fault| *fault != DiskFault::NotPermitted)
 }
 
 /// The text in a colour, where colours are wanted.

@@ -1,6 +1,6 @@
 //! Puts an artifact on disk: whole, or not at all.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use quarterdeck_contracts::Artifact;
@@ -43,11 +43,30 @@ pub fn write_artifact(artifact: &Artifact, path: &Path) -> Result<(), WriteError
 /// Where the bytes go: behind a link, the file that it leads to. Only files are replaced.
 fn destination(path: &Path) -> io::Result<PathBuf> {
     match path.metadata() {
-        Ok(metadata) if metadata.is_file() => path.canonicalize(),
+        Ok(metadata) if metadata.is_file() => {
+            if !may_be_artifact(path)? {
+                return Err(io::Error::other(
+                    "what stands there is not a registry artifact and was left alone; move it away, or choose another name",
+                ));
+            }
+            path.canonicalize()
+        }
         Ok(_) => Err(io::Error::other("something that is not a file stands there")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether a file begins as an artifact does, of whatever version and however damaged, or is empty. Somebody else's
+/// file is not replaced because it has our name, or because a name was mistyped.
+fn may_be_artifact(path: &Path) -> io::Result<bool> {
+    const LOOKED_AT: u64 = 256;
+    let mut start = Vec::new();
+    std::fs::File::open(path)?.take(LOOKED_AT).read_to_end(&mut start)?;
+    let text = String::from_utf8_lossy(&start);
+    let text = text.trim_start();
+    let inside = text.strip_prefix('{').map(str::trim_start);
+    Ok(text.is_empty() || inside.is_some_and(|inside| inside.starts_with("\"formatVersion\"")))
 }
 
 /// Temporary files are private by default; an artifact is an ordinary file, as far as the umask allows.

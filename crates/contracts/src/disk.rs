@@ -61,7 +61,7 @@ impl fmt::Display for DiskFault {
             }
             Self::ReadOnly => {
                 "the file system or the file is read-only, and nothing is damaged: make it writable, \
-                 or choose another data folder"
+                 or choose another folder"
             }
             Self::NotPermitted => {
                 "the user of this process may not do that, and nothing is damaged: give the folder and its files \

@@ -15,6 +15,7 @@ mod vectors;
 
 use std::path::PathBuf;
 
+use quarterdeck_contracts::DiskFault;
 use rusqlite::{Connection, ErrorCode};
 use sha2::{Digest, Sha256};
 
@@ -45,12 +46,10 @@ pub enum FileError {
         what: String,
     },
     /// The disk, or another process that holds the file.
-    #[error(
-        "the knowledge base cannot be read or written; is the disk full, or another process at work on it?"
-    )]
+    #[error("the knowledge base cannot be read or written; {}", engine_advice(.0))]
     Sqlite(#[from] rusqlite::Error),
     /// The disk.
-    #[error("the knowledge base's file cannot be handled")]
+    #[error("the knowledge base's file cannot be handled{}", disk_advice(.0))]
     Io(#[from] std::io::Error),
     /// The base could not be built.
     #[error(transparent)]
@@ -71,6 +70,27 @@ impl FileError {
             _ => false,
         }
     }
+}
+
+/// What to do about what the engine says. Only a file that was read wrong is damaged.
+fn engine_advice(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => DiskFault::Full.to_string(),
+        Some(ErrorCode::ReadOnly) => DiskFault::ReadOnly.to_string(),
+        Some(ErrorCode::PermissionDenied) => DiskFault::NotPermitted.to_string(),
+        Some(ErrorCode::SystemIoFailure) => DiskFault::Failing.to_string(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another process is at work on it: wait for that one, or stop it".into()
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "its file is damaged: move it away, and a new one is made from the records".into()
+        }
+        _ => "check that its folder is there and can be written to".into(),
+    }
+}
+
+fn disk_advice(error: &std::io::Error) -> String {
+    DiskFault::of(error).map_or_else(String::new, |fault| format!("; {fault}"))
 }
 
 /// The file of a base.

@@ -95,6 +95,14 @@ impl AuditLog {
             tracing::error!(path = %path.display(), expected = known, found, "audit trail was cut off or replaced");
             writer.append(Gap { expected: kept.as_ref(), found: Some(found) }.fields());
         }
+        if has_kept && kept.is_some() && found > expected.seq {
+            let lines = found - expected.seq;
+            tracing::warn!(
+                path = %path.display(), lines,
+                "the audit trail is ahead of the store: after a crash, or with a store from a backup, \
+                 what these lines tell of may be missing from the store"
+            );
+        }
         if kept.as_ref() != Some(&writer.head) {
             // Before the first line: whoever deletes the file later deletes one that the store knows.
             writer.store.commit(writer.head_row()).await.map_err(|error| match error {
