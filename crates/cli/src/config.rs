@@ -42,7 +42,7 @@ pub(crate) use problem::Problems;
 pub(crate) use providers::Endpoint;
 pub(crate) use secret::Secret;
 pub(crate) use server::{CookieSecret, Limits, SecureCookie, Server};
-pub(crate) use site::{Folders, LogFormat, LogLevel, Logs, Prompts};
+pub(crate) use site::{ArtifactRule, Folders, LogFormat, LogLevel, Logs, Prompts};
 pub(crate) use text::{
     AnthropicDialect, AuthHeader, ChatProvider, Declare, MaxTokensField, OpenAiDialect, SystemRole, Text,
 };

@@ -24,12 +24,20 @@ pub(crate) fn knowledge(data: &Path) -> PathBuf {
     data.join("kb.db")
 }
 
+/// The secret of our own that signs the cookies.
+pub(crate) fn cookie_secret_file(data: &Path) -> PathBuf {
+    data.join("cookie_secret")
+}
+
 /// What signs the cookies when nobody gave us anything. It is made when it is not there, for its owner alone.
 pub(crate) fn cookie_secret(data: &Path) -> anyhow::Result<String> {
-    let file = &data.join("cookie_secret");
+    let file = &cookie_secret_file(data);
     let read = || match std::fs::read_to_string(file) {
         Ok(text) if text.trim().len() >= 32 => Ok(text.trim().to_owned()),
-        Ok(_) => Err(anyhow!("{} is damaged; remove it, and a new one is made", file.display())),
+        Ok(_) => Err(anyhow!(
+            "{} is not a secret of 32 characters or more, and was left alone; move it away, and a new one is made",
+            file.display()
+        )),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
     };
     if file.symlink_metadata().is_ok() {

@@ -20,7 +20,9 @@ mod world;
 mod data;
 mod operator;
 mod output;
+mod permissions;
 mod previous;
+mod store_loss;
 mod times;
 
 use std::io;

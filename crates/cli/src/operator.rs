@@ -11,6 +11,7 @@ use quarterdeck_runtime::audit::{Audit, AuditLog, Happening};
 use quarterdeck_store::SqliteStore;
 use serde_json::{Map, Value, json};
 
+use crate::store_loss::{self, Loss};
 use crate::{data, environment, wire};
 
 /// Holds the folder until it is dropped.
@@ -30,7 +31,7 @@ impl Operator {
 
     /// At a folder that may still have to be made.
     pub(crate) async fn at_new(data: &Path) -> anyhow::Result<Self> {
-        let store = wire::open_store(data)?;
+        let store = store_loss::open(data, Loss::Refused).await?;
         let claim = data::claim(data)?;
         // Before anything is changed: what cannot be recorded is not done.
         let trail = wire::open_trail(data, store.clone()).await?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use quarterdeck_compiler::diff;
+use quarterdeck_contracts::Artifact;
 use quarterdeck_runtime::Registry;
 use quarterdeck_server::{Change, RegistryChange};
 
@@ -21,6 +22,11 @@ pub(crate) fn change(tools: &Path, data: &Path, registry: &Registry) -> Option<R
             None
         }
     }
+}
+
+/// The registry that was served last, if it can be told.
+pub(crate) fn last_served(data: &Path) -> Option<Artifact> {
+    read(&served_file(data)).ok()
 }
 
 fn look(tools: &Path, folder: &Path, registry: &Registry) -> anyhow::Result<Option<RegistryChange>> {

@@ -1,30 +1,117 @@
 //! The registry that a server runs: the artifact as it is, when nothing has changed since it was built.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow, bail};
 use quarterdeck_compiler::write_artifact;
-use quarterdeck_contracts::sha256;
+use quarterdeck_contracts::{Artifact, artifact_hash, sha256};
 use quarterdeck_host_js::{HostConfig, JsHost};
 use quarterdeck_runtime::{Hosts, NativeHost, Registry};
+use serde_json::{Value, json};
 
-use crate::terminal::say;
-use crate::{data, report, wire};
+use crate::commands::diff::read;
+use crate::config::{ArtifactRule, Folders};
+use crate::terminal::{say, warn};
+use crate::{data, previous, report, wire};
 
-/// The registry of a tools folder, compiled anew when a file has changed. `None` when the tools have problems, which
-/// have been told.
-pub(crate) fn open(tools: &Path, folder: &Path) -> anyhow::Result<Option<Registry>> {
-    let artifact = tools.join("tool_registry.json");
-    let stamp = folder.join("tools.stamp");
-    let seen = fingerprint(tools)?;
-    let is_fresh = artifact.is_file() && fs::read_to_string(&stamp).is_ok_and(|known| known == seen);
-    if is_fresh && let Ok(registry) = Registry::load(&artifact, tools, hosts()?) {
-        registry.lock();
-        return Ok(Some(registry));
+/// A registry that is ready to be served.
+pub(crate) struct Opened {
+    pub(crate) registry: Registry,
+    /// How it differs from the one before it, if that was another.
+    pub(crate) replacement: Option<Replacement>,
+}
+
+/// One registry in place of another.
+pub(crate) struct Replacement {
+    previous: String,
+    version: String,
+    digest: String,
+    /// What has become of each tool that is not the same: `changed`, `added` or `removed`.
+    tools: BTreeMap<String, &'static str>,
+}
+
+impl Replacement {
+    /// One line for people.
+    fn to_text(&self) -> String {
+        let tools: Vec<_> = self.tools.iter().map(|(tool, what)| format!("{tool} {what}")).collect();
+        format!("the registry is replaced: {} → {} ({})", self.previous, self.version, tools.join(", "))
     }
+
+    /// The fields of a line of the audit trail.
+    pub(crate) fn to_json(&self) -> Value {
+        let Self { previous, version, digest, tools } = self;
+        json!({ "previous": previous, "registryVersion": version, "digest": digest, "tools": tools })
+    }
+}
+
+/// The registry of a tools folder: as it lies there where it is locked, and otherwise compiled anew when a file has
+/// changed. `None` when the tools have problems, which have been told.
+pub(crate) fn open(folders: &Folders) -> anyhow::Result<Option<Opened>> {
+    let Folders { tools, data, artifact: rule, .. } = folders;
+    let artifact = tools.join("tool_registry.json");
+    let last_served = || previous::last_served(data);
+    let (registry, before) = match rule {
+        ArtifactRule::Locked { digest } => (open_locked(&artifact, tools, digest.as_deref())?, last_served()),
+        ArtifactRule::Compiled => match open_fresh(&artifact, tools, data)? {
+            Some(registry) => (registry, last_served()),
+            None => {
+                let before = read(&artifact).ok().or_else(last_served);
+                match compile(&artifact, tools, data)? {
+                    Some(registry) => (registry, before),
+                    None => return Ok(None),
+                }
+            }
+        },
+    };
+    registry.lock();
+    let replacement = before.and_then(|before| replacement(&before, &registry));
+    if let Some(replacement) = &replacement {
+        say(&replacement.to_text());
+    }
+    Ok(Some(Opened { registry, replacement }))
+}
+
+/// The artifact that lies there, if it is the one that was asked for. Its digest is compared before any of its handlers
+/// is got ready, and nothing is read a second time.
+fn open_locked(artifact: &Path, tools: &Path, digest: Option<&str>) -> anyhow::Result<Registry> {
+    let help = "help: `quarterdeck build` makes it and prints its digest; bring the artifact together with the handlers \
+                that it was built from, or start without `--locked` to have the folder compiled";
+    if !artifact.is_file() {
+        bail!("there is no {}, and a locked server compiles nothing\n{help}", artifact.display());
+    }
+    let found = read(artifact).map_err(|error| anyhow!("{error:#}\n{help}"))?;
+    let hash = artifact_hash(&found.response_schema_version, &found.tools);
+    if let Some(digest) = digest.filter(|digest| *digest != hash) {
+        bail!(
+            "{} has the digest {hash}, and this server is locked to {digest}\n\
+             help: put the artifact back that was released, or start with the digest of this one",
+            artifact.display()
+        );
+    }
+    Registry::from_artifact(found, tools, hosts()?)
+        .map_err(|error| anyhow!("{} cannot be served as it is:\n{error}\n{help}", artifact.display()))
+}
+
+/// The artifact as it is, when nothing has changed since it was built.
+fn open_fresh(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Option<Registry>> {
+    let seen = fingerprint(tools)?;
+    if !artifact.is_file() || !fs::read_to_string(stamp(folder)).is_ok_and(|known| known == seen) {
+        return Ok(None);
+    }
+    match Registry::load(artifact, tools, hosts()?) {
+        Ok(registry) => Ok(Some(registry)),
+        Err(error) => {
+            warn(&format!("{} is not served: {error}", artifact.display()));
+            Ok(None)
+        }
+    }
+}
+
+fn compile(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Option<Registry>> {
     say(&format!("compiling the tools in {}", tools.display()));
     let compilation = wire::compile_folder(tools, false)?;
     let Some(compiled) = compilation.artifact else {
@@ -32,12 +119,46 @@ pub(crate) fn open(tools: &Path, folder: &Path) -> anyhow::Result<Option<Registr
         return Ok(None);
     };
     let registry = Registry::from_artifact(compiled.clone(), tools, hosts()?)?;
-    registry.lock();
     // Both only save time at the next start; a folder that cannot be written to is served all the same.
-    if write_artifact(&compiled, &artifact).is_ok() {
-        let _ = data::write(&stamp, fingerprint(tools)?.as_bytes());
+    match write_artifact(&compiled, artifact) {
+        Ok(()) => drop(data::write(&stamp(folder), fingerprint(tools)?.as_bytes())),
+        Err(error) => {
+            let error = anyhow::Error::new(error);
+            warn(&format!("the compiled tools are served, but not kept: {error:#}"));
+        }
     }
     Ok(Some(registry))
+}
+
+/// How a registry differs from another one; `None` when it does not.
+fn replacement(before: &Artifact, now: &Registry) -> Option<Replacement> {
+    let snapshot = now.snapshot();
+    if before.content_hash == snapshot.content_hash() {
+        return None;
+    }
+    let mut gone: BTreeMap<&str, &str> =
+        before.tools.iter().map(|tool| (tool.metadata.tool_id.as_str(), tool.hash.as_str())).collect();
+    let mut tools = BTreeMap::new();
+    for tool in snapshot.tools() {
+        let id = tool.metadata().tool_id.as_str();
+        match gone.remove(id) {
+            Some(hash) if hash == tool.compiled().hash => {}
+            Some(_) => drop(tools.insert(id.to_owned(), "changed")),
+            None => drop(tools.insert(id.to_owned(), "added")),
+        }
+    }
+    tools.extend(gone.into_keys().map(|id| (id.to_owned(), "removed")));
+    Some(Replacement {
+        previous: before.version.clone(),
+        version: snapshot.version().to_owned(),
+        digest: snapshot.content_hash().to_owned(),
+        tools,
+    })
+}
+
+/// What remembers the state of the tools folder when it was compiled.
+fn stamp(folder: &Path) -> PathBuf {
+    folder.join("tools.stamp")
 }
 
 fn hosts() -> anyhow::Result<Hosts> {

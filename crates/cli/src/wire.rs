@@ -14,7 +14,7 @@ use quarterdeck_runtime::{Hosts, NativeHost, Registry};
 use quarterdeck_store::SqliteStore;
 
 use crate::config::Site;
-use crate::{data, environment, report};
+use crate::{data, environment, report, store_loss};
 
 pub(crate) use knowledge::{embedder, kb_folder, knowledge, open_file, progress, sources};
 
@@ -71,6 +71,7 @@ pub(crate) fn open_store(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
 /// Opens the store of a data folder for someone who only looks: it is not made.
 pub(crate) fn find_store(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
     data::must_exist(&data::store_file(data))?;
+    store_loss::refuse_empty(data)?;
     open_store(data)
 }
 

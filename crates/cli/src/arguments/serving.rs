@@ -19,6 +19,15 @@ pub(crate) struct ServeOptions {
     /// The folder that holds the records of the knowledge base [default: kb]
     #[arg(long, value_name = "DIR")]
     pub(crate) kb: Option<String>,
+    /// Serve the artifact that lies in the tools folder, and refuse anything else: nothing is compiled
+    #[arg(long)]
+    pub(crate) locked: bool,
+    /// The digest that the artifact must have, as `quarterdeck build` prints it; implies `--locked`
+    #[arg(long, value_name = "SHA256")]
+    pub(crate) artifact_digest: Option<String>,
+    /// Begin a new store where the old one was lost, and keep what is left of it
+    #[arg(long)]
+    pub(crate) new_store: bool,
     /// The configuration file [default: quarterdeck.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
@@ -31,13 +40,15 @@ impl ServeOptions {
     /// Key, flag and value of everything that was typed.
     pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
         let all = [
-            ("server.listen", "--listen", &self.listen),
-            ("data.folder", "--data", &self.data),
-            ("tools.folder", "--tools", &self.tools),
-            ("kb.folder", "--kb", &self.kb),
-            ("text.rehearsal.script", "--rehearsal-script", &self.rehearsal_script),
+            ("server.listen", "--listen", self.listen.as_deref()),
+            ("data.folder", "--data", self.data.as_deref()),
+            ("tools.folder", "--tools", self.tools.as_deref()),
+            ("tools.locked", "--locked", self.locked.then_some("true")),
+            ("tools.artifact_digest", "--artifact-digest", self.artifact_digest.as_deref()),
+            ("kb.folder", "--kb", self.kb.as_deref()),
+            ("text.rehearsal.script", "--rehearsal-script", self.rehearsal_script.as_deref()),
         ];
-        all.into_iter().filter_map(|(key, flag, value)| Some((key, flag, value.as_deref()?)))
+        all.into_iter().filter_map(|(key, flag, value)| Some((key, flag, value?)))
     }
 }
 

@@ -46,7 +46,10 @@ fn summary(compilation: &Compilation, path: &Path) -> String {
     match &compilation.artifact {
         Some(artifact) => {
             let commit = artifact.git_commit.as_deref().unwrap_or("none");
-            format!("{lines}\nregistry {} (commit {commit}) written to {path}\n{totals}\n", artifact.version)
+            let (version, digest) = (&artifact.version, &artifact.content_hash);
+            format!(
+                "{lines}\nregistry {version} (commit {commit}) written to {path}\ndigest {digest}\n{totals}\n"
+            )
         }
         None => format!(
             "{lines}\nno registry: {path} was left as it was\n{totals}; `quarterdeck explain CODE` tells more about each\n"

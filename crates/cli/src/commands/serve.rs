@@ -1,7 +1,7 @@
 //! `quarterdeck serve`: everything put together, and listening.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, TextAgent};
@@ -10,17 +10,21 @@ use quarterdeck_agents::{Declare, Prompts};
 use quarterdeck_calendar::LocalCalendar;
 use quarterdeck_contracts::ChatModel;
 use quarterdeck_knowledge::KnowledgeBase;
+use quarterdeck_runtime::audit::{Audit, Happening};
 use quarterdeck_runtime::{Orchestrator, Parts, Registry};
 use quarterdeck_server::{
     ApiKey, App, Deck, Feed, Identity, Operations, Settings, TokenKey, TokenRules, Trail, serve,
 };
 use quarterdeck_store::SqliteStore;
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::arguments::serving::ServeOptions;
-use crate::config::{self, Config, Folders, SecureCookie};
+use crate::config::{self, Config, CookieSecret, Folders, Listing, Loaded, SecureCookie};
+use crate::permissions::{self, SecretFile};
 use crate::stopping::Stopping;
+use crate::store_loss::{self, Loss};
 use crate::terminal::{are_words_logged, complain, say};
 use crate::{Verdict, calendars, data, live, logs, models, previous, registry, wire};
 
@@ -28,8 +32,8 @@ use crate::{Verdict, calendars, data, live, logs, models, previous, registry, wi
 const TIDY: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<Verdict> {
-    let config = match Config::load(options) {
-        Ok(loaded) => loaded.config,
+    let Loaded { config, listing } = match Config::load(options) {
+        Ok(loaded) => loaded,
         Err(problems) => {
             complain(&problems.into());
             return Ok(Verdict::Problems);
@@ -46,26 +50,48 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<Verdict> {
     );
     data::create(&config.folders.data)?;
     let _claim = data::claim(&config.folders.data)?;
-    let Some(registry) = registry::open(&config.folders.tools, &config.folders.data)? else {
+    permissions::check(&config.folders.data, &secret_files(&config, &listing))?;
+    let Some(opened) = registry::open(&config.folders)? else {
         return Ok(Verdict::Problems);
     };
+    let loss = if options.new_store { Loss::Accepted } else { Loss::Refused };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(listen(config, Arc::new(registry)))?;
+    runtime.block_on(listen(config, opened, loss))?;
     // What a handler still computes is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(Verdict::Fine)
 }
 
-async fn listen(config: Config, registry: Arc<Registry>) -> anyhow::Result<()> {
+/// The files that hold secrets: those that were named, and our own.
+fn secret_files(config: &Config, listing: &Listing) -> Vec<SecretFile> {
+    let named = listing.secret_files().map(|(key, path)| SecretFile {
+        key: key.to_owned(),
+        path: path.into(),
+        is_ours: false,
+    });
+    let own = matches!(config.server.cookie_secret, CookieSecret::Own).then(|| SecretFile {
+        key: "server.cookie_secret".to_owned(),
+        path: data::cookie_secret_file(&config.folders.data),
+        is_ours: true,
+    });
+    named.chain(own).collect()
+}
+
+async fn listen(config: Config, opened: registry::Opened, loss: Loss) -> anyhow::Result<()> {
+    let registry::Opened { registry, replacement } = opened;
+    let registry = Arc::new(registry);
     let address = config.server.listen;
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!(
             "cannot listen on {address}; stop what listens there, or choose another address with `--listen`"
         )
     })?;
-    let store = wire::open_store(&config.folders.data)?;
+    let store = store_loss::open(&config.folders.data, loss).await?;
     let trail = Arc::new(wire::open_trail(&config.folders.data, store.clone()).await?);
     let feed = Arc::new(Feed::new(trail.clone()));
+    if let Some(Value::Object(fields)) = replacement.map(|replacement| replacement.to_json()) {
+        feed.record(Happening { event: "registry_replaced".into(), time: SystemTime::now(), fields });
+    }
     let knowledge = knowledge(&config.folders)?;
     calendars::warn_of_others(&registry.snapshot(), &config.calendar.calendars);
     let orchestrator = orchestrator(&config, store, feed.clone(), knowledge.clone())?;

@@ -192,6 +192,27 @@ impl Kind for Claim {
     }
 }
 
+/// A SHA-256 digest.
+pub(crate) struct Sha256;
+
+impl Kind for Sha256 {
+    type Out = String;
+
+    fn takes(&self) -> String {
+        "a SHA-256 digest: 64 hexadecimal digits".into()
+    }
+
+    fn read(&self, value: &Value) -> Result<String, String> {
+        let digest = Line.read(value)?.to_ascii_lowercase();
+        let is_one = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_one { Ok(digest) } else { Err(value.found()) }
+    }
+
+    fn show(&self, out: &String) -> Json {
+        json!(out)
+    }
+}
+
 /// The name of a file or a folder, from the working directory on.
 pub(crate) struct Place(pub(crate) &'static str);
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use super::origin::Origin;
 use super::reader::{Row, Section, What};
 use crate::terminal::{plain, titled_table};
 
@@ -15,6 +16,16 @@ pub(crate) struct Listing {
 impl Listing {
     pub(super) fn new(rows: Vec<Row>, sections: Vec<Section>) -> Self {
         Self { rows, sections }
+    }
+
+    /// The files that secrets were read from, with the keys of those.
+    pub(crate) fn secret_files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.rows.iter().filter_map(|row| match (&row.what, &row.origin) {
+            (What::Secret { is_set: true, .. }, Origin::SecretFile(path)) => {
+                Some((row.key.as_str(), path.as_str()))
+            }
+            _ => None,
+        })
     }
 
     /// A table.

@@ -7,7 +7,7 @@ use quarterdeck_calendar::{CalendarConfig, ConfigError, LocalCalendar, Owner};
 use quarterdeck_runtime::RequiredClaim;
 
 use super::choices::{ListOf, choice, words};
-use super::kinds::{Claim, FOLDER, Line, Maybe};
+use super::kinds::{Claim, FOLDER, Line, Maybe, Sha256, YesNo};
 use super::reader::Reader;
 use super::value::Value;
 
@@ -19,6 +19,19 @@ pub(crate) struct Folders {
     /// State lives here.
     pub(crate) data: PathBuf,
     pub(crate) prompts: Prompts,
+    pub(crate) artifact: ArtifactRule,
+}
+
+/// Which artifact of the tools folder a server may load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ArtifactRule {
+    /// Whatever the folder compiles to.
+    Compiled,
+    /// The one that lies there, and only if it has this digest, where one is given. Nothing is compiled.
+    Locked {
+        /// Its content hash: 64 hexadecimal digits in small letters.
+        digest: Option<String>,
+    },
 }
 
 /// Where the agents' instructions come from.
@@ -61,6 +74,7 @@ words! {
 pub(super) fn folders(from: &mut Reader) -> Folders {
     from.table("tools", "The tools.");
     let tools = from.read("tools.folder", FOLDER, "tools", "The folder that holds the tool folders");
+    let artifact = artifact(from);
     from.table("kb", "The knowledge base.");
     let kb = from.read("kb.folder", FOLDER, "kb", "The folder that holds the records");
     from.table("data", "What the server keeps.");
@@ -78,7 +92,17 @@ pub(super) fn folders(from: &mut Reader) -> Folders {
         }
         Prompts::BuiltIn
     };
-    Folders { tools, kb, data, prompts }
+    Folders { tools, kb, data, prompts, artifact }
+}
+
+fn artifact(from: &mut Reader) -> ArtifactRule {
+    let about =
+        "Serve the artifact that lies in the tools folder and refuse anything else; nothing is compiled";
+    let is_locked = from.read("tools.locked", YesNo, false, about);
+    let about =
+        "The digest that the artifact must have, as `quarterdeck build` prints it; implies `tools.locked`";
+    let digest = from.read("tools.artifact_digest", Maybe(Sha256), Value::Absent, about);
+    if is_locked || digest.is_some() { ArtifactRule::Locked { digest } } else { ArtifactRule::Compiled }
 }
 
 /// Reads `[calendar]`.

@@ -71,11 +71,15 @@ fn every_flag_reaches_its_key() {
         data: flag("state"),
         tools: flag("t"),
         kb: flag("k"),
+        locked: true,
+        artifact_digest: flag(&"Ab".repeat(32)),
+        new_store: false,
         config: None,
         rehearsal_script: flag("script.json"),
     };
     let config = with("", &[], flags).unwrap().config;
-    let Folders { tools, kb, data, prompts } = config.folders;
+    let Folders { tools, kb, data, prompts, artifact } = config.folders;
+    assert_eq!(artifact, ArtifactRule::Locked { digest: Some("ab".repeat(32)) });
     assert_eq!((tools, kb, data), ("t".into(), "k".into(), "state".into()));
     assert_eq!(prompts, Prompts::BuiltIn);
     let ChatProvider::Rehearsal { script, .. } = config.text.provider else { panic!("not rehearsal") };

@@ -206,7 +206,7 @@ fn verify_says_that_a_trail_is_whole() {
     );
     assert_eq!(
         stdout_json(&quarterdeck(files.path(), &["audit", "verify", "--format", "json"])),
-        json!({ "whole": true, "lines": 5, "fault": null })
+        json!({ "whole": true, "lines": 5, "unconfirmed": 0, "fault": null })
     );
 }
 
@@ -287,7 +287,7 @@ fn verify_finds_a_cut_off_end_also_after_the_trail_went_on() {
         expect![[r#"
             exit 1
             --- stdout
-            .quarterdeck/audit.jsonl: the trail ends at line 0, and the line 5 that the store knows is not in it: it was cut off or replaced
+            .quarterdeck/audit.jsonl: the trail is missing, and the store knows one whose last line is number 5: it was removed
             the chain holds for 0 lines
             --- stderr
         "#]],
@@ -306,7 +306,7 @@ fn verify_does_not_vouch_for_an_end_that_nobody_knows() {
         expect![[r#"
             exit 1
             --- stdout
-            .quarterdeck/audit.jsonl: the store does not know this trail, so nobody can tell whether its end is there
+            .quarterdeck/audit.jsonl: the store does not know this trail, so it cannot be told whether its end is there
             the chain holds for 5 lines
             --- stderr
         "#]],

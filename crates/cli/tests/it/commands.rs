@@ -19,14 +19,15 @@ fn build_writes_the_artifact_and_says_what_is_in_it() {
         files.path(),
         &["build"],
         expect![[r#"
-        exit 0
-        --- stdout
-        ok    word_count  0.1.0  229 tokens
+            exit 0
+            --- stdout
+            ok    word_count  0.1.0  229 tokens
 
-        registry 1.0.287d0f29 (commit none) written to tools/tool_registry.json
-        1 tool, 0 errors, 0 warnings
-        --- stderr
-    "#]],
+            registry 1.0.287d0f29 (commit none) written to tools/tool_registry.json
+            digest 287d0f294a1adbde214ec2740252bbd0e398933917caffac21b1377724247a3a
+            1 tool, 0 errors, 0 warnings
+            --- stderr
+        "#]],
     );
     let artifact: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(files.join("tools/tool_registry.json")).unwrap()).unwrap();

@@ -137,6 +137,8 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             policy.voice.retries                1                                          default
             policy.voice.backoff_ms             50                                         default
             tools.folder                        tools                                      default
+            tools.locked                        false                                      default
+            tools.artifact_digest               -                                          default
             kb.folder                           records                                    env QUARTERDECK_KB__FOLDER
             data.folder                         .quarterdeck                               default
             prompts.folder                      prompts                                    default

@@ -13,7 +13,7 @@ use crate::provider::provider;
 use crate::readme::check_block;
 
 /// Some port that is free.
-const ANYWHERE: &str = "127.0.0.1:0";
+pub(crate) const ANYWHERE: &str = "127.0.0.1:0";
 
 /// A server with the tools and records of this repository.
 pub(crate) struct Server {
@@ -94,14 +94,14 @@ impl Server {
         (status, body)
     }
 
-    fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         assert!(
             Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success()
         );
     }
 
     /// Waits for its end and gives what it said last.
-    fn ended(mut self) -> (Option<i32>, String) {
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.rest.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), rest)

@@ -1,0 +1,160 @@
+//! A disk that is full, read-only or limited is said to be that, and nothing is called damaged or set aside for it.
+//!
+//! Limits on the size of files and on their number need no privilege. A full and a read-only file system are mounted in
+//! a user namespace; where the system allows none, that test says so and looks at the limits alone.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::small_site::{Site, contents};
+
+/// The arguments of a server of a site, for a shell.
+fn serve(site: &Site, data: &Path) -> String {
+    format!(
+        "{} serve --listen 127.0.0.1:0 --data {} --tools {} --kb {}",
+        env!("CARGO_BIN_EXE_quarterdeck"),
+        data.display(),
+        site.tools().display(),
+        site.files.join("no-kb").display()
+    )
+}
+
+/// Runs a script in which a server must not come up; one that does is stopped after a while.
+fn run(site: &Site, shell: &[&str], script: &str) -> Output {
+    let mut command = Command::new(shell[0]);
+    command.args(&shell[1..]).arg(script).current_dir(site.files.path());
+    for variable in
+        ["GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"]
+    {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    crate::small_site::ended_at_once(&mut command)
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn is_no_word_of_damage(told: &str) {
+    let told = told.replace("nothing is damaged", "");
+    for word in ["is damaged", "was damaged", "go back to a backup", "--new-store", "moved aside"] {
+        assert!(!told.contains(word), "{word}: {told}");
+    }
+}
+
+const NAMESPACE: [&str; 6] = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
+
+fn has_namespaces() -> bool {
+    let mut probe = Command::new(NAMESPACE[0]);
+    probe.args(&NAMESPACE[1..]).arg("mount -t tmpfs none /mnt").stderr(Stdio::null());
+    probe.status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_full_and_a_read_only_file_system_are_named_and_nothing_is_damaged() {
+    if !has_namespaces() {
+        return eprintln!("not checked: this system lets nobody mount anything in a user namespace");
+    }
+    let site = Site::used();
+    let before = site.kept();
+    let data = site.data().display().to_string();
+    let mount = site.files.join("mount");
+    fs::create_dir(&mount).unwrap();
+    let there = mount.display();
+    // Filled up to the last byte, with the data folder in it; what is left of it is copied out for a look.
+    let copy = site.files.join("copy");
+    for (name, spare) in [("full", 0), ("almost full", 20)] {
+        let script = format!(
+            "mount -t tmpfs -o size=4m tmpfs {there} && cp -r {data} {there}/data && \
+             (dd if=/dev/zero of={there}/fill bs=1k count={} 2>/dev/null; dd if=/dev/zero of={there}/fill2 bs=1k 2>/dev/null; \
+             dd if=/dev/null of={there}/fill2 bs=1k seek=0 2>/dev/null; truncate -s -{spare}k {there}/fill; true) && \
+             {}; code=$?; rm -rf {} && cp -r {there}/data {}; exit $code",
+            1 << 20,
+            serve(&site, &mount.join("data")),
+            copy.display(),
+            copy.display()
+        );
+        let output = run(&site, &NAMESPACE, &script);
+        let told = told(&output);
+        assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+        assert!(told.contains("the disk is full"), "{name}: {told}");
+        is_no_word_of_damage(&told);
+        for (path, bytes) in &before {
+            let now = fs::read(copy.join(path.file_name().unwrap())).unwrap();
+            assert!(now == *bytes, "{name}: {} has changed", path.display());
+        }
+    }
+    let script = format!(
+        "mount --bind {data} {data} && mount -o remount,bind,ro {data} && {}",
+        serve(&site, &site.data())
+    );
+    let output = run(&site, &NAMESPACE, &script);
+    let read_only = told(&output);
+    assert_eq!(output.status.code(), Some(2), "{read_only}");
+    assert!(read_only.contains("read-only") && read_only.contains("make it writable"), "{read_only}");
+    is_no_word_of_damage(&read_only);
+    assert!(site.kept() == before, "nothing has changed");
+    drop(site.start(&[]));
+}
+
+#[test]
+fn a_limit_on_files_is_named_and_nothing_is_damaged() {
+    let site = Site::used();
+    let before = site.kept();
+    for (limit, said) in [
+        // No file may grow at all; none may grow beyond what the store needs to be opened.
+        ("trap '' XFSZ; ulimit -f 0", "a limit on the size of files is reached"),
+        ("trap '' XFSZ; ulimit -f 16", "a limit on the size of files is reached"),
+        ("ulimit -n 6", "too many files are open"),
+    ] {
+        let output = run(&site, &["sh", "-c"], &format!("{limit}; exec {}", serve(&site, &site.data())));
+        let told = told(&output);
+        assert!(output.status.code().is_some_and(|code| code != 0), "{limit}: {told}");
+        assert!(told.contains(said), "{limit}: {told}");
+        is_no_word_of_damage(&told);
+        assert!(contents(&site.data()) == before, "{limit}: nothing has changed");
+    }
+    drop(site.start(&[]));
+}
+
+#[test]
+fn a_knowledge_base_on_a_disk_that_refuses_is_not_set_aside() {
+    let site = Site::new();
+    let kb = site.files.join("kb/studio/doc");
+    fs::create_dir_all(&kb).unwrap();
+    fs::write(kb.join("hull.md"), "# The hull\n\nColin Archer gave her a rounded hull.\n").unwrap();
+    let build = |limit: &str| {
+        let binary = env!("CARGO_BIN_EXE_quarterdeck");
+        let cache = site.files.join("no-cache");
+        let script = format!(
+            "{limit}; XDG_CACHE_HOME={} exec {binary} kb build --data {}",
+            cache.display(),
+            site.data().display()
+        );
+        run(&site, &["sh", "-c"], &script)
+    };
+    let first = build("true");
+    assert!(first.status.success(), "{}", told(&first));
+    let before = site.kept();
+    fs::write(kb.join("sails.md"), format!("# Sails\n\n{}\n", "Three masts carried them. ".repeat(4_000)))
+        .unwrap();
+    let output = build("trap '' XFSZ; ulimit -f 32");
+    let refused = told(&output);
+    assert_eq!(output.status.code(), Some(2), "{refused}");
+    is_no_word_of_damage(&refused);
+    let file = site.data().join("kb.db");
+    assert!(!site.data().join("kb.db.damaged-1").exists(), "{refused}");
+    assert!(build("true").status.success());
+    assert!(before.contains_key(&file) && file.exists());
+
+    // Somebody else's file stays as it is.
+    for foreign in [&b"a letter"[..], b"\x7fELF\x00\x01\x02", &[0; 4_096]] {
+        fs::write(&file, foreign).unwrap();
+        let output = build("true");
+        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+        assert_eq!(fs::read(&file).unwrap(), foreign);
+        assert!(!site.data().join("kb.db.damaged-1").exists());
+    }
+}
