@@ -53,22 +53,23 @@ impl Replacement {
 pub(crate) fn open(folders: &Folders) -> anyhow::Result<Option<Opened>> {
     let Folders { tools, data, artifact: rule, .. } = folders;
     let artifact = tools.join("tool_registry.json");
-    let last_served = || previous::last_served(data);
-    let (registry, before) = match rule {
-        ArtifactRule::Locked { digest } => (open_locked(&artifact, tools, digest.as_deref())?, last_served()),
+    // What was served before, and what lay in the folder, which compiling may write over.
+    let mut before = vec![previous::last_served(data)];
+    let registry = match rule {
+        ArtifactRule::Locked { digest } => open_locked(&artifact, tools, digest.as_deref())?,
         ArtifactRule::Compiled => match open_fresh(&artifact, tools, data)? {
-            Some(registry) => (registry, last_served()),
+            Some(registry) => registry,
             None => {
-                let before = read(&artifact).ok().or_else(last_served);
+                before.push(read(&artifact).ok());
                 match compile(&artifact, tools, data)? {
-                    Some(registry) => (registry, before),
+                    Some(registry) => registry,
                     None => return Ok(None),
                 }
             }
         },
     };
     registry.lock();
-    let replacement = before.and_then(|before| replacement(&before, &registry));
+    let replacement = before.iter().flatten().find_map(|before| replacement(before, &registry));
     if let Some(replacement) = &replacement {
         say(&replacement.to_text());
     }

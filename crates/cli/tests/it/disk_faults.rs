@@ -52,6 +52,7 @@ fn has_namespaces() -> bool {
     probe.status().is_ok_and(|status| status.success())
 }
 
+#[expect(clippy::print_stderr, reason = "a test that could not look says so")]
 #[test]
 fn a_full_and_a_read_only_file_system_are_named_and_nothing_is_damaged() {
     if !has_namespaces() {
@@ -143,6 +144,7 @@ fn a_knowledge_base_on_a_disk_that_refuses_is_not_set_aside() {
     let output = build("trap '' XFSZ; ulimit -f 32");
     let refused = told(&output);
     assert_eq!(output.status.code(), Some(2), "{refused}");
+    assert!(refused.contains("no sign of a damaged file"), "{refused}");
     is_no_word_of_damage(&refused);
     let file = site.data().join("kb.db");
     assert!(!site.data().join("kb.db.damaged-1").exists(), "{refused}");

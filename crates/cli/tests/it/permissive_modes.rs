@@ -87,6 +87,7 @@ fn every_secret_that_is_read_from_a_file_is_looked_at() {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "a test that could not look says so")]
 #[test]
 fn a_secret_that_is_a_link_or_belongs_to_another_user_is_warned_about() {
     let site = Site::used();

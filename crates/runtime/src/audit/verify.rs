@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::time::Duration;
 
 use quarterdeck_contracts::{DiskFault, Store, Table};
 use serde::Serialize;
@@ -25,9 +26,26 @@ pub struct Verification {
     pub fault: Option<String>,
 }
 
+/// How often a last line without an end is looked at again: it may just be being written.
+const MAX_TRIES: u32 = 4;
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
 /// Reads a trail from its first line to its last, compares the end with the head in the store, and believes what the
-/// trail says itself about lines that are missing from it.
+/// trail says itself about lines that are missing from it. It blocks while it reads.
 pub async fn verify(path: &Path, node: &str, store: &dyn Store) -> Result<Verification, String> {
+    let mut tries = 1;
+    loop {
+        let (found, is_unfinished) = look(path, node, store).await?;
+        if !is_unfinished || tries == MAX_TRIES {
+            return Ok(found);
+        }
+        tries += 1;
+        std::thread::sleep(RETRY_PAUSE);
+    }
+}
+
+/// What is found at this moment, and whether the last line may still be being written.
+async fn look(path: &Path, node: &str, store: &dyn Store) -> Result<(Verification, bool), String> {
     let kept = store.get(Table::Audit, node).await.map_err(|error| error.to_string())?;
     let kept: Option<Head> = match kept {
         Some(row) => serde_json::from_value(row.value)
@@ -37,13 +55,15 @@ pub async fn verify(path: &Path, node: &str, store: &dyn Store) -> Result<Verifi
     let unreadable = |error| format!("cannot read {}: {}", path.display(), DiskFault::explain(&error));
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(without_file(kept.as_ref())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((without_file(kept.as_ref()), false));
+        }
         Err(error) => return Err(unreadable(error)),
     };
     let chain = follow(&mut BufReader::new(file), kept.as_ref()).map_err(unreadable)?;
     let fault = chain.fault.or_else(|| wrong_end(&chain.head, kept.as_ref(), chain.has_kept)).or(chain.gap);
     let unconfirmed = chain.head.seq.saturating_sub(kept.map_or(0, |kept| kept.seq));
-    Ok(Verification { lines: chain.head.seq, unconfirmed, fault })
+    Ok((Verification { lines: chain.head.seq, unconfirmed, fault }, chain.is_unfinished))
 }
 
 /// A trail that the store knows was there.
@@ -65,13 +85,16 @@ struct Chain {
     has_kept: bool,
     /// What is wrong with the line after it.
     fault: Option<String>,
+    /// Whether that is only that it has no end.
+    is_unfinished: bool,
     /// What the trail says itself about what is missing from it.
     gap: Option<String>,
 }
 
 fn follow(file: &mut BufReader<File>, kept: Option<&Head>) -> std::io::Result<Chain> {
-    let mut chain = Chain { head: Head::default(), has_kept: false, fault: None, gap: None };
-    chain.has_kept = kept == Some(&chain.head);
+    let head = Head::default();
+    let has_kept = kept == Some(&head);
+    let mut chain = Chain { head, has_kept, fault: None, is_unfinished: false, gap: None };
     let mut line = Vec::new();
     while let Some(ending) = read_line(file, &mut line)? {
         let number = chain.head.seq + 1;
@@ -87,6 +110,7 @@ fn follow(file: &mut BufReader<File>, kept: Option<&Head>) -> std::io::Result<Ch
             }
             Err(fault) => {
                 chain.fault = Some(format!("line {number}: {fault}"));
+                chain.is_unfinished = ending == Ending::Missing;
                 return Ok(chain);
             }
         }

@@ -41,8 +41,10 @@ pub(super) fn prepare(path: &Path) -> io::Result<Found> {
         [] => Found::Empty,
         start if !start.starts_with(HEADER) => Found::SomethingElse,
         _ if is_log_there && !is_log(&beside(path, "-wal"))? => Found::ForeignLog,
-        // With a log, its last page may be half written, and stands in the log.
-        start if !is_log_there && !is_whole_pages(start, path)? => Found::Cut,
+        // With a log or a journal, its last page may be half written, and stands there.
+        start if !is_log_there && !beside(path, "-journal").exists() && !is_whole_pages(start, path)? => {
+            Found::Cut
+        }
         _ => Found::Database,
     })
 }
