@@ -39,11 +39,29 @@ fn the_version_follows_everything_that_changes_behaviour_and_nothing_else() {
 fn an_artifact_is_written_whole_and_leaves_nothing_else_behind() {
     let files = sound();
     let artifact = artifact(&files);
-    let out = quarterdeck_testkit::tree("//- registry.json\nold");
+    let out = quarterdeck_testkit::tree("//- registry.json\n{ \"formatVersion\": 0, \"an old one\"");
     write_artifact(&artifact, &out.join("registry.json")).unwrap();
     let text = fs::read_to_string(out.join("registry.json")).unwrap();
     assert_eq!(serde_json::from_str::<quarterdeck_contracts::Artifact>(&text).unwrap(), artifact);
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_that_is_no_artifact_is_not_written_over() {
+    let artifact = artifact(&sound());
+    let out = quarterdeck_testkit::tree("");
+    let path = out.join("registry.json");
+    for foreign in ["old", "{\"tools\": []}", "\u{0}\u{1}", "[\"formatVersion\"]"] {
+        fs::write(&path, foreign).unwrap();
+        let error = write_artifact(&artifact, &path).unwrap_err();
+        assert!(
+            error.source.to_string().contains("is not a registry artifact and was left alone"),
+            "{error:?}"
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), foreign);
+    }
+    fs::write(&path, "").unwrap();
+    write_artifact(&artifact, &path).unwrap();
 }
 
 #[test]
