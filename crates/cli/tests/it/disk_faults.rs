@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::serving::Server;
 use crate::small_site::{Site, contents};
 
 /// The arguments of a server of a site, for a shell.
@@ -117,6 +118,50 @@ fn a_limit_on_files_is_named_and_nothing_is_damaged() {
         is_no_word_of_damage(&told);
         assert!(contents(&site.data()) == before, "{limit}: nothing has changed");
     }
+    drop(site.start(&[]));
+}
+
+/// The same command, to which a limit on the size of files is an error and no signal.
+fn told_of_limits(command: &Command) -> Command {
+    let mut told = Command::new("sh");
+    told.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => told.env(name, value),
+            None => told.env_remove(name),
+        };
+    }
+    told.current_dir(command.get_current_dir().unwrap());
+    told.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    told
+}
+
+#[test]
+fn a_disk_that_refuses_under_a_running_server_makes_it_unready_until_it_takes_writes_again() {
+    let site = Site::used();
+    let server = Server::begin(&mut told_of_limits(&site.serve(&[])));
+    let limit = |bytes: &str| {
+        let arguments = [format!("--fsize={bytes}:"), format!("--pid={}", server.child.id())];
+        assert!(Command::new("prlimit").args(arguments).status().unwrap().success());
+    };
+    let say_hello = || server.ask("POST", "/api/chat", "", r#"{"message":"Hello"}"#).0;
+    assert_eq!(server.get("/readyz").0, 200);
+    limit("1");
+    let (status, body) = server.get("/readyz");
+    assert!(status == 503 && body.contains("\"storeWritable\":false"), "{status} {body}");
+    for _ in 0..3 {
+        assert_ne!(say_hello(), 200, "a session that cannot be stored is not begun");
+    }
+    limit("unlimited");
+    assert_eq!(server.get("/readyz").0, 200, "as soon as there is room again");
+    assert_eq!(say_hello(), 200);
+    let (_, _, verdict) = server.ask("POST", "/api/deck/audit/verify", "", "");
+    assert!(verdict.contains("\"isWhole\":true"), "{verdict}");
+    server.signal("-TERM");
+    let (code, log) = server.ended();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("a limit on the size of files is reached"), "{log}");
+    is_no_word_of_damage(&log);
     drop(site.start(&[]));
 }
 

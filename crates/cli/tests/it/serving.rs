@@ -17,7 +17,7 @@ pub(crate) const ANYWHERE: &str = "127.0.0.1:0";
 
 /// A server with the tools and records of this repository.
 pub(crate) struct Server {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) address: SocketAddr,
     pub(crate) said: Vec<String>,
     rest: BufReader<std::process::ChildStderr>,
