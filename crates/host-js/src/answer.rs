@@ -22,6 +22,8 @@ pub(crate) enum Ending {
     OverLimit(&'static str),
     /// It was stopped at its deadline, while it computed.
     Stopped,
+    /// It never began, because its handler went out of service.
+    Refused(HostError),
 }
 
 impl Ending {
@@ -58,6 +60,7 @@ impl Ending {
             Self::Crashed(text) => return Err(HostError::Crashed(text)),
             Self::OverLimit(what) => return Err(HostError::OverLimit(what)),
             Self::Stopped => return Err(HostError::TimedOut { limit_ms, computing: true }),
+            Self::Refused(error) => return Err(error),
         };
         match &answer.outcome {
             Outcome::Failure(error) if error.kind.is_confirmation() => Err(HostError::Crashed(format!(

@@ -93,6 +93,10 @@ impl Bridge {
         self.state().link.clone()
     }
 
+    pub(crate) fn control(&self) -> Arc<Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn must_stop(&self) -> bool {
         self.life.is_closing() || self.control.lock().unwrap_or_else(PoisonError::into_inner).is_over()
     }

@@ -15,12 +15,13 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, sleep_until, timeout_at};
 
+use crate::account::Pass;
 use crate::answer::{Ending, Reason};
 use crate::bridge::{Event, Link};
 use crate::engine::{Arrival, ArrivalResult, Engine, Input, Step};
 use crate::fetch::Fetcher;
-use crate::limits::Control;
-use crate::pool::NoRoom;
+use crate::limits::{Control, TimeLimit};
+use crate::pool::{CallIds, Job, NoRoom};
 use crate::stock::{Shared, Stock};
 
 /// What a call is told when there is no room.
@@ -38,6 +39,8 @@ pub(crate) struct Call {
     pub(crate) limits: Limits,
     /// When the call was made. Waiting for a thread counts.
     pub(crate) since: Instant,
+    /// What it was let in with.
+    pub(crate) pass: Pass,
 }
 
 impl Call {
@@ -48,11 +51,14 @@ impl Call {
         let control = StopOnDrop(Arc::new(Control::until(deadline)));
         let (events, incoming) = unbounded_channel();
         let link = Link { context: self.context.clone(), events };
-        self.start(call_text(&args, self.context.facts()), link, control.0.clone()).map_err(|NoRoom| BUSY)?;
+        let job = self.job(&control.0);
+        self.start(call_text(&args, self.context.facts()), link, control.0.clone(), job.clone())
+            .map_err(|NoRoom| BUSY)?;
 
         let deadline = deadline.into();
         let mut driver = Driver {
             call: &self,
+            job,
             incoming,
             asks: FuturesUnordered::new(),
             waits: FuturesUnordered::new(),
@@ -71,15 +77,30 @@ impl Call {
             // Its time went by in the queue, so nothing was run.
             return Err(BUSY);
         }
+        let has_ended = !matches!(ending, Ending::Stopped | Ending::Refused(_));
         let answer = ending.into_answer(limit_ms, self.shared.config.answer);
         // What the handler began and did not wait for is still done, as long as there is time.
         let _ = timeout_at(deadline, async { while driver.asks.next().await.is_some() {} }).await;
+        drop(driver);
+        if has_ended {
+            self.pass.ended_in_time();
+        }
         answer
     }
 
-    fn start(&self, text: String, link: Link, control: Arc<Control>) -> Result<(), NoRoom> {
+    fn job(&self, control: &Arc<Control>) -> Job {
+        Job {
+            account: self.stock.account.clone(),
+            limit: TimeLimit::Call(control.clone()),
+            call: Some(CallIds::of(self.context.facts())),
+        }
+    }
+
+    fn start(&self, text: String, link: Link, control: Arc<Control>, job: Job) -> Result<(), NoRoom> {
         let (shared, stock) = (self.shared.clone(), self.stock.clone());
-        self.shared.queue.start(Box::new(move || {
+        let (events, account) = (link.events.clone(), stock.account.clone());
+        let refuse = Box::new(move || drop(events.send(Event::Ended(Ending::Refused(account.refusal())))));
+        let run = Box::new(move || {
             if control.is_over() {
                 let _ = link.events.send(Event::Ended(Ending::Stopped));
                 return;
@@ -88,30 +109,35 @@ impl Call {
             let made = stock.take().map_or_else(|| shared.make(&stock.program, control.clone()), Ok);
             match made {
                 Ok(engine) => {
-                    engine.attach(link.clone(), control);
-                    step(engine, Input::Start(text), &link);
+                    engine.attach(link.clone(), control.clone());
+                    step(engine, Input::Start(text), &link, &control);
                     stock.replenish();
                 }
                 Err(error) => {
                     let _ = link.events.send(Event::Ended(Ending::Crashed(error.to_string())));
                 }
             }
-        }))
+        });
+        self.shared.queue.start(job, run, refuse)
     }
 }
 
 /// Runs an engine on the current thread until it ends or waits, and tells the driver.
-fn step(engine: Engine, input: Input, link: &Link) {
+fn step(engine: Engine, input: Input, link: &Link, control: &Control) {
     match engine.step(input) {
         Step::Waiting => drop(link.events.send(Event::Parked(engine))),
         // The caller is told first; taking the engine apart comes after.
-        Step::Ended(ending) => drop(link.events.send(Event::Ended(ending))),
+        Step::Ended(ending) => {
+            control.end();
+            let _ = link.events.send(Event::Ended(ending));
+        }
     }
 }
 
 /// Does what the engine asks for and wakes it with the results.
 struct Driver<'a> {
     call: &'a Call,
+    job: Job,
     incoming: UnboundedReceiver<Event>,
     asks: FuturesUnordered<BoxFuture<Arrival>>,
     waits: FuturesUnordered<BoxFuture<Arrival>>,
@@ -162,11 +188,13 @@ impl Driver<'_> {
 
     fn resume(&mut self, engine: Engine) -> Result<(), NoRoom> {
         let arrived = std::mem::take(&mut self.arrived);
-        self.call.shared.queue.resume(Box::new(move || {
+        let resume = move || {
             if let Some(link) = engine.link() {
-                step(engine, Input::Results(arrived), &link);
+                let control = engine.control();
+                step(engine, Input::Results(arrived), &link, &control);
             }
-        }))
+        };
+        self.call.shared.queue.resume(self.job.clone(), Box::new(resume))
     }
 }
 
@@ -174,7 +202,8 @@ impl Drop for Driver<'_> {
     fn drop(&mut self) {
         // Taking an engine apart takes longer than the caller should wait.
         if let Some(engine) = self.engine.take() {
-            self.call.shared.queue.chore(Box::new(move || drop(engine)));
+            let teardown = self.call.stock.teardown();
+            self.call.shared.queue.chore(teardown, Box::new(move || drop(engine)));
         }
     }
 }

@@ -13,6 +13,11 @@ pub struct HostConfig {
     /// How far the threads may grow while all of them compute and somebody waits, so that endless loops share the
     /// processor with everybody else until their deadline.
     pub max_threads: usize,
+    /// Threads that one handler may hold, so that it never takes all of them. Also how many threads it can leave
+    /// stuck inside the engine: it is called again only when they have come back.
+    pub max_threads_per_handler: usize,
+    /// Stuck threads, of all handlers, that are replaced. Each holds an engine's memory until it comes back.
+    pub max_stuck_threads: usize,
     /// Calls that may be under way at once, waiting ones included: each holds an engine.
     pub max_calls: usize,
     /// Calls that may wait for a thread before they have started.
@@ -42,9 +47,12 @@ pub struct HostConfig {
 impl Default for HostConfig {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+        let max_threads = (threads * 4).max(16);
         Self {
             threads,
-            max_threads: (threads * 4).max(16),
+            max_threads,
+            max_threads_per_handler: max_threads / 4,
+            max_stuck_threads: 32,
             max_calls: 1_024,
             max_queue: 512,
             stock_per_handler: 4,

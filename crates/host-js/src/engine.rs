@@ -141,6 +141,11 @@ impl Engine {
         self.bridge.link()
     }
 
+    /// When that call ends.
+    pub(crate) fn control(&self) -> Arc<Control> {
+        self.bridge.control()
+    }
+
     /// Runs until the handler has ended or waits for something.
     pub(crate) fn step(&self, input: Input) -> Step {
         self.context.with(|ctx| {

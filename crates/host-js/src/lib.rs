@@ -5,6 +5,7 @@
 //! [`JsInspector`] looks at a handler before a build. [`JsHost`] runs it: every call in an engine that has never run
 //! another, made ahead of time from bytecode ([`HostConfig`] says how many), on a thread only while it computes.
 
+mod account;
 mod answer;
 mod bridge;
 mod bytecode;
@@ -18,7 +19,9 @@ mod inspector;
 mod limits;
 mod modules;
 mod pool;
+mod priority;
 mod program;
+mod quarantine;
 mod random;
 mod stock;
 mod url;

@@ -1,19 +1,28 @@
 //! When an engine has to stop, and how much it may say.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long after its end work may take to notice it. An engine that can be interrupted is, within milliseconds.
+const STUCK_GRACE: Duration = Duration::from_secs(1);
+/// How long an engine may take to be taken apart.
+const TEARDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One execution's end, asked for by the engine's interrupt handler every few thousand operations.
 #[derive(Debug)]
 pub(crate) struct Control {
     deadline: Instant,
     begun: AtomicBool,
-    stopped: AtomicBool,
+    /// Set when nobody waits for the answer any more.
+    stopped: OnceLock<Instant>,
+    /// Set when the handler has ended, and its engine is taken apart.
+    ended: OnceLock<Instant>,
 }
 
 impl Control {
     pub(crate) fn until(deadline: Instant) -> Self {
-        Self { deadline, begun: AtomicBool::new(false), stopped: AtomicBool::new(false) }
+        Self { deadline, begun: AtomicBool::new(false), stopped: OnceLock::new(), ended: OnceLock::new() }
     }
 
     /// A thread has taken it up.
@@ -27,11 +36,48 @@ impl Control {
 
     /// Nobody waits for the answer any more.
     pub(crate) fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+        let _ = self.stopped.set(Instant::now());
+    }
+
+    /// The handler has ended.
+    pub(crate) fn end(&self) {
+        let _ = self.ended.set(Instant::now());
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+        self.stopped.get().is_some() || Instant::now() >= self.deadline
+    }
+
+    fn stuck_at(&self) -> Instant {
+        if let Some(ended) = self.ended.get() {
+            return *ended + TEARDOWN_TIMEOUT;
+        }
+        self.stopped.get().map_or(self.deadline, |stopped| self.deadline.min(*stopped)) + STUCK_GRACE
+    }
+}
+
+/// How long work may hold a thread.
+#[derive(Clone)]
+pub(crate) enum TimeLimit {
+    /// Until a call's end.
+    Call(Arc<Control>),
+    /// For so long from its start.
+    Within(Duration),
+}
+
+impl TimeLimit {
+    /// For taking an engine apart.
+    pub(crate) fn teardown() -> Self {
+        Self::Within(TEARDOWN_TIMEOUT)
+    }
+
+    /// From when on a thread that began at `since` is stuck.
+    pub(crate) fn stuck_at(&self, since: Instant) -> Instant {
+        match self {
+            // Time that went by before it had a thread is not the thread's.
+            Self::Call(control) => control.stuck_at().max(since + STUCK_GRACE),
+            Self::Within(limit) => since + *limit + STUCK_GRACE,
+        }
     }
 }
 

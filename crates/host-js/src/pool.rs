@@ -1,13 +1,27 @@
-//! Threads that run handlers, and the queue before them.
+//! Threads that run handlers, and the queues before them.
 //!
 //! A thread is held only while an engine computes. When all compute and work waits, more threads are added up to
 //! a bound: QuickJS cannot be preempted, the operating system's threads can. They leave again when they are idle.
+//!
+//! Each handler has a queue of its own and a bound on the threads that it holds. A free thread takes up the work of
+//! the handler that holds the fewest, and a handler that holds none gets a thread even when all of them are taken,
+//! so that no handler can keep another one waiting for good.
+//!
+//! A native function of the engine may compute for hours and cannot be interrupted. A thread that is still at it a
+//! while after its deadline is *stuck*: another takes its place, within a bound, the operating system runs it after
+//! everything else and on one processor, and its handler is taken out of service. When it comes back it ends.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use quarterdeck_contracts::handler::{CallFacts, SessionFacts, StuckCall};
+
+use crate::account::Account;
+use crate::limits::TimeLimit;
+use crate::priority::ThreadId;
 
 /// How long work may wait before another thread is added.
 const PATIENCE: Duration = Duration::from_millis(2);
@@ -15,8 +29,12 @@ const PATIENCE: Duration = Duration::from_millis(2);
 const LINGER: Duration = Duration::from_secs(2);
 /// How long closing waits for threads. One that is stuck inside the engine beyond that is left behind.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How often running work is looked at.
+const STUCK_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Threads beyond the bound, for handlers that hold none.
+const MAX_EXTRA_THREADS: usize = 64;
 
-pub(crate) type Work = Box<dyn FnOnce() + Send>;
+pub(crate) type Run = Box<dyn FnOnce() + Send>;
 
 /// The threads. Dropping it ends them.
 pub(crate) struct Pool {
@@ -38,23 +56,106 @@ pub(crate) struct Queue {
 pub(crate) struct Sizes {
     pub(crate) threads: usize,
     pub(crate) max_threads: usize,
+    pub(crate) max_threads_per_handler: usize,
+    pub(crate) max_stuck_threads: usize,
     pub(crate) max_queue: usize,
+    pub(crate) max_queue_per_handler: usize,
     pub(crate) stack: usize,
+}
+
+/// Whose work something is, and how long it may take.
+#[derive(Clone)]
+pub(crate) struct Job {
+    pub(crate) account: Arc<Account>,
+    pub(crate) limit: TimeLimit,
+    /// The call that it belongs to.
+    pub(crate) call: Option<CallIds>,
+}
+
+/// Which call it is, shared rather than copied: every call makes one, and hardly any is needed.
+#[derive(Clone)]
+pub(crate) struct CallIds {
+    session: Arc<SessionFacts>,
+    call: Arc<str>,
+}
+
+impl CallIds {
+    pub(crate) fn of(facts: &CallFacts) -> Self {
+        Self { session: facts.session.clone(), call: facts.call_id.clone() }
+    }
+}
+
+impl From<CallIds> for StuckCall {
+    fn from(ids: CallIds) -> Self {
+        Self { session_id: ids.session.id.clone(), turn: ids.session.turn, call_id: ids.call.to_string() }
+    }
+}
+
+struct Work {
+    job: Job,
+    run: Run,
+    /// What is done instead when the handler goes out of service before the work has started.
+    refuse: Option<Run>,
+    /// Work is numbered as it comes.
+    number: u64,
 }
 
 #[derive(Default)]
 struct State {
-    ready: VecDeque<Work>,
-    /// Calls among `ready` that have not started.
+    /// By the number of the account.
+    handlers: HashMap<u64, Handled>,
+    /// Calls that have not started.
     starting: usize,
     /// Done when there is nothing else to do.
     chores: VecDeque<Work>,
+    workers: HashMap<u64, Worker>,
+    /// Threads, but for those that were replaced.
     threads: usize,
     idle: usize,
-    /// Counts what was taken from `ready`, so that the watcher sees whether anything moves.
+    /// Stuck threads that were replaced.
+    replaced: usize,
+    /// Counts what was taken up, so that the watcher sees whether anything moves.
     taken: u64,
+    queued: u64,
+    spawned: u64,
+    /// The watcher has nothing to look at and waits to be told.
+    is_watcher_asleep: bool,
     closing: bool,
     handles: Vec<JoinHandle<()>>,
+}
+
+/// What one handler holds and waits for.
+#[derive(Default)]
+struct Handled {
+    running: usize,
+    starting: usize,
+    ready: VecDeque<Work>,
+}
+
+struct Worker {
+    thread: ThreadId,
+    running: Option<Running>,
+}
+
+struct Running {
+    job: Job,
+    since: Instant,
+    stuck: Option<Stuck>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stuck {
+    /// Another thread has its place.
+    Replaced,
+    /// There were too many already.
+    InPlace,
+}
+
+/// A thread that was just found to be stuck, and what waited for its handler.
+struct Found {
+    thread: ThreadId,
+    job: Job,
+    refused: Vec<Work>,
 }
 
 /// The queue is full, or closed.
@@ -79,7 +180,8 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
         state.closing = true;
-        let abandoned = (std::mem::take(&mut state.ready), std::mem::take(&mut state.chores));
+        let ready: Vec<_> = state.handlers.values_mut().map(|held| std::mem::take(&mut held.ready)).collect();
+        let abandoned = (ready, std::mem::take(&mut state.chores));
         self.queue.work.notify_all();
         self.queue.change.notify_all();
         drop(state);
@@ -92,10 +194,10 @@ impl Drop for Pool {
         while state.threads > 0 && Instant::now() < end {
             state = wait(&self.queue.change, state, end.saturating_duration_since(Instant::now()));
         }
-        let everyone_left = state.threads == 0;
+        let is_everyone_gone = state.threads == 0 && state.replaced == 0;
         let handles = std::mem::take(&mut state.handles);
         drop(state);
-        if everyone_left {
+        if is_everyone_gone {
             for handle in handles {
                 let _ = handle.join();
             }
@@ -104,41 +206,41 @@ impl Drop for Pool {
 }
 
 impl Queue {
-    /// Queues the start of a call, if there is room.
-    pub(crate) fn start(self: &Arc<Self>, work: Work) -> Result<(), NoRoom> {
+    /// Queues the start of a call, if there is room. `refuse` is done in its place when the handler goes out of
+    /// service in the meantime.
+    pub(crate) fn start(self: &Arc<Self>, job: Job, run: Run, refuse: Run) -> Result<(), NoRoom> {
         let mut state = self.lock();
-        if state.closing || state.starting >= self.sizes.max_queue {
+        let of_handler = state.handlers.get(&job.account.id).map_or(0, |held| held.starting);
+        let is_full =
+            state.starting >= self.sizes.max_queue || of_handler >= self.sizes.max_queue_per_handler;
+        if state.closing || is_full {
             return Err(NoRoom);
         }
-        state.starting += 1;
-        let queue = self.clone();
-        state.ready.push_back(Box::new(move || {
-            queue.lock().starting -= 1;
-            work();
-        }));
+        state.make_ready(job, run, Some(refuse));
         self.wake(state);
         Ok(())
     }
 
     /// Queues the rest of a call that had started. There is always room: calls are bounded when they start.
-    pub(crate) fn resume(self: &Arc<Self>, work: Work) -> Result<(), NoRoom> {
+    pub(crate) fn resume(self: &Arc<Self>, job: Job, run: Run) -> Result<(), NoRoom> {
         let mut state = self.lock();
         if state.closing {
             return Err(NoRoom);
         }
-        state.ready.push_back(work);
+        state.make_ready(job, run, None);
         self.wake(state);
         Ok(())
     }
 
     /// Queues something that nobody waits for. A thread that is at work does it when it has nothing else to do:
     /// waking another one now would take a processor from the caller whose answer is due.
-    pub(crate) fn chore(self: &Arc<Self>, work: Work) {
+    pub(crate) fn chore(self: &Arc<Self>, job: Job, run: Run) {
         let mut state = self.lock();
         if state.closing {
             return;
         }
-        state.chores.push_back(work);
+        let number = state.next_number();
+        state.chores.push_back(Work { job, run, refuse: None, number });
         if state.idle == state.threads {
             self.wake(state);
         }
@@ -173,8 +275,10 @@ impl Queue {
         let queue = self.clone();
         // The engine measures its own stack; what lies under it is for the host's and the engine's native code.
         let stack_size = self.sizes.stack + (2 << 20);
+        let number = state.spawned;
         let builder = thread::Builder::new().name("js-worker".into()).stack_size(stack_size);
-        if let Ok(handle) = builder.spawn(move || queue.serve()) {
+        if let Ok(handle) = builder.spawn(move || queue.serve(number)) {
+            state.spawned += 1;
             state.threads += 1;
             state.handles.retain(|handle| !handle.is_finished());
             state.handles.push(handle);
@@ -182,56 +286,93 @@ impl Queue {
     }
 
     /// A worker's life.
-    fn serve(&self) {
-        while let Some(work) = self.next() {
+    fn serve(&self, number: u64) {
+        let worker = Worker { thread: ThreadId::current(), running: None };
+        self.lock().workers.insert(number, worker);
+        while let Some(run) = self.next(number) {
             // A panic has been told to the caller by what the work dropped; the thread goes on.
-            let _ = catch_unwind(AssertUnwindSafe(work));
+            let _ = catch_unwind(AssertUnwindSafe(run));
         }
-        let mut state = self.lock();
-        state.threads -= 1;
+        self.lock().workers.remove(&number);
         self.change.notify_all();
-        drop(state);
     }
 
-    fn next(&self) -> Option<Work> {
+    /// Puts away the work that a worker has done, and gives it more; nothing when it should leave.
+    fn next(&self, number: u64) -> Option<Run> {
         let mut state = self.lock();
-        loop {
-            if state.closing {
+        match state.put_away(number) {
+            Some(Stuck::Replaced) => {
+                state.replaced -= 1;
                 return None;
             }
-            if let Some(work) = state.ready.pop_front() {
+            // Its priority is low for good.
+            Some(Stuck::InPlace) => {
+                state.threads -= 1;
+                return None;
+            }
+            None => {}
+        }
+        loop {
+            if state.closing {
+                state.threads -= 1;
+                return None;
+            }
+            if let Some(work) = state.take_ready(self.sizes.max_threads_per_handler) {
                 state.taken += 1;
                 // Whoever queued the rest may have counted on this thread, which was still counted as idle.
-                if !state.ready.is_empty() {
+                if state.has_ready(self.sizes.max_threads_per_handler) {
                     self.call_for_help(&state);
                 }
-                return Some(work);
+                return Some(self.take_up(&mut state, number, work));
             }
-            if let Some(work) = state.chores.pop_front() {
-                return Some(work);
+            if let Some(work) = state.take_chore(self.sizes.max_threads_per_handler) {
+                return Some(self.take_up(&mut state, number, work));
             }
             state.idle += 1;
             let since = Instant::now();
             state = wait(&self.work, state, LINGER);
             state.idle -= 1;
-            let idled = since.elapsed() >= LINGER && state.ready.is_empty() && state.chores.is_empty();
-            if idled && state.threads > self.sizes.threads {
+            let has_idled = since.elapsed() >= LINGER && state.is_empty(self.sizes.max_threads_per_handler);
+            if has_idled && state.threads > self.sizes.threads {
+                state.threads -= 1;
                 return None;
             }
         }
     }
 
-    /// Whether work waits, nobody is free to take it, and there may be more threads.
-    fn is_stuck(&self, state: &State) -> bool {
-        !state.ready.is_empty() && state.idle == 0 && state.threads < self.sizes.max_threads
+    fn take_up(&self, state: &mut State, number: u64, work: Work) -> Run {
+        let Work { job, run, .. } = work;
+        state.handlers.entry(job.account.id).or_default().running += 1;
+        if let Some(worker) = state.workers.get_mut(&number) {
+            worker.running = Some(Running { job, since: Instant::now(), stuck: None });
+        }
+        if std::mem::take(&mut state.is_watcher_asleep) {
+            self.change.notify_all();
+        }
+        run
     }
 
-    /// The watcher's life: adds a thread whenever work waits and nothing moves.
+    /// Whether work waits, nobody is free to take it, and there may be more threads.
+    fn needs_thread(&self, state: &State) -> bool {
+        let max = self.sizes.max_threads;
+        state.idle == 0
+            && state.has_ready(self.sizes.max_threads_per_handler)
+            && (state.threads < max || (state.has_starving() && state.threads < max + MAX_EXTRA_THREADS))
+    }
+
+    /// The watcher's life: adds a thread whenever work waits and nothing moves, and looks for threads that are stuck.
     fn watch(self: Arc<Self>) {
         let mut state = self.lock();
         while !state.closing {
-            if !self.is_stuck(&state) {
-                state = self.change.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let found = state.find_stuck(Instant::now(), self.sizes.max_stuck_threads);
+            if !found.is_empty() {
+                drop(state);
+                found.into_iter().for_each(Found::report);
+                state = self.lock();
+                continue;
+            }
+            if !self.needs_thread(&state) {
+                state = self.sleep(state);
                 continue;
             }
             let taken = state.taken;
@@ -239,9 +380,135 @@ impl Queue {
             thread::sleep(PATIENCE);
             state = self.lock();
             // Others may have added threads meanwhile, so the whole question is asked again.
-            if state.taken == taken && !state.closing && self.is_stuck(&state) {
+            if state.taken == taken && !state.closing && self.needs_thread(&state) {
                 self.add_thread(&mut state);
             }
+        }
+    }
+
+    /// Waits for something to look at.
+    fn sleep<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let is_running =
+            |worker: &Worker| worker.running.as_ref().is_some_and(|running| running.stuck.is_none());
+        if state.workers.values().any(is_running) {
+            return wait(&self.change, state, STUCK_CHECK_INTERVAL);
+        }
+        state.is_watcher_asleep = true;
+        self.change.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn next_number(&mut self) -> u64 {
+        self.queued += 1;
+        self.queued
+    }
+
+    fn make_ready(&mut self, job: Job, run: Run, refuse: Option<Run>) {
+        let number = self.next_number();
+        let held = self.handlers.entry(job.account.id).or_default();
+        if refuse.is_some() {
+            held.starting += 1;
+            self.starting += 1;
+        }
+        held.ready.push_back(Work { job, run, refuse, number });
+    }
+
+    /// The next work of the handler that holds the fewest threads; of those, what came first.
+    fn take_ready(&mut self, max: usize) -> Option<Work> {
+        let waiting = self.handlers.values_mut().filter(|held| held.running < max);
+        let first = waiting.filter_map(|held| Some((held.running, held.ready.front()?.number, held)));
+        let (.., held) = first.min_by_key(|(running, number, _)| (*running, *number))?;
+        let work = held.ready.pop_front()?;
+        if work.refuse.is_some() {
+            held.starting -= 1;
+            self.starting -= 1;
+        }
+        Some(work)
+    }
+
+    fn take_chore(&mut self, max: usize) -> Option<Work> {
+        let place = self.chores.iter().position(|work| self.may_run(work, max))?;
+        self.chores.remove(place)
+    }
+
+    fn may_run(&self, work: &Work, max: usize) -> bool {
+        self.handlers.get(&work.job.account.id).is_none_or(|held| held.running < max)
+    }
+
+    fn has_ready(&self, max: usize) -> bool {
+        self.handlers.values().any(|held| held.running < max && !held.ready.is_empty())
+    }
+
+    /// Whether work waits whose handler holds no thread.
+    fn has_starving(&self) -> bool {
+        self.has_ready(1)
+    }
+
+    fn is_empty(&self, max: usize) -> bool {
+        !self.has_ready(max) && !self.chores.iter().any(|work| self.may_run(work, max))
+    }
+
+    /// Takes note that a worker is done with what it ran.
+    fn put_away(&mut self, number: u64) -> Option<Stuck> {
+        let running = self.workers.get_mut(&number)?.running.take()?;
+        let id = running.job.account.id;
+        if let Some(held) = self.handlers.get_mut(&id) {
+            held.running -= 1;
+            if held.running == 0 && held.ready.is_empty() {
+                self.handlers.remove(&id);
+            }
+        }
+        if running.stuck.is_some() {
+            running.job.account.uncount_stuck();
+        }
+        running.stuck
+    }
+
+    /// Marks the threads whose work should have ended a while ago.
+    fn find_stuck(&mut self, now: Instant, max: usize) -> Vec<Found> {
+        let mut found = Vec::new();
+        for worker in self.workers.values_mut() {
+            let Some(running) = worker.running.as_mut().filter(|running| running.stuck.is_none()) else {
+                continue;
+            };
+            if now < running.job.limit.stuck_at(running.since) {
+                continue;
+            }
+            running.job.account.count_stuck();
+            running.stuck = Some(if self.replaced < max {
+                self.replaced += 1;
+                self.threads -= 1;
+                Stuck::Replaced
+            } else {
+                Stuck::InPlace
+            });
+            found.push(Found { thread: worker.thread, job: running.job.clone(), refused: Vec::new() });
+        }
+        for found in &mut found {
+            found.refused = self.take_starts(found.job.account.id);
+        }
+        found
+    }
+
+    /// Takes the calls of a handler that have not started out of its queue.
+    fn take_starts(&mut self, id: u64) -> Vec<Work> {
+        let Some(held) = self.handlers.get_mut(&id) else { return Vec::new() };
+        let (starts, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut held.ready).into_iter().partition(|work| work.refuse.is_some());
+        held.ready = rest.into();
+        held.starting -= starts.len();
+        self.starting -= starts.len();
+        starts
+    }
+}
+
+impl Found {
+    fn report(self) {
+        self.thread.set_aside();
+        self.job.account.strike(self.job.call.map(StuckCall::from));
+        for refuse in self.refused.into_iter().filter_map(|work| work.refuse) {
+            refuse();
         }
     }
 }
@@ -251,47 +518,4 @@ fn wait<'a>(condvar: &Condvar, state: MutexGuard<'a, State>, timeout: Duration) 
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-
-    use super::*;
-
-    fn pool(threads: usize, max_threads: usize) -> Pool {
-        Pool::new(Sizes { threads, max_threads, max_queue: 1_000, stack: 64 << 10 })
-    }
-
-    #[test]
-    fn work_queued_in_one_breath_is_all_taken_up_while_threads_may_grow() {
-        for _ in 0..100 {
-            let pool = pool(2, 8);
-            let (sender, receiver) = mpsc::channel();
-            let release = Arc::new((Mutex::new(false), Condvar::new()));
-            for _ in 0..6 {
-                let (sender, release) = (sender.clone(), release.clone());
-                let work = move || {
-                    sender.send(()).unwrap();
-                    let mut released = release.0.lock().unwrap();
-                    while !*released {
-                        released = release.1.wait(released).unwrap();
-                    }
-                };
-                pool.queue().resume(Box::new(work)).unwrap();
-            }
-            for _ in 0..6 {
-                receiver.recv_timeout(Duration::from_secs(5)).expect("all six run at once");
-            }
-            *release.0.lock().unwrap() = true;
-            release.1.notify_all();
-        }
-    }
-
-    #[test]
-    fn a_panic_ends_its_work_and_not_the_thread() {
-        let pool = pool(1, 1);
-        let (sender, receiver) = mpsc::channel();
-        pool.queue().resume(Box::new(|| panic!("on purpose"))).unwrap();
-        pool.queue().resume(Box::new(move || sender.send(()).unwrap())).unwrap();
-        receiver.recv_timeout(Duration::from_secs(5)).unwrap();
-        assert_eq!(pool.queue().threads(), 1);
-    }
-}
+mod tests;

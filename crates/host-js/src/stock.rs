@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use quarterdeck_contracts::handler::HostError;
 
+use crate::account::{Account, Alarm};
 use crate::config::HostConfig;
 use crate::engine::{Engine, Life};
-use crate::limits::Control;
-use crate::pool::Queue;
+use crate::limits::{Control, TimeLimit};
+use crate::pool::{Job, Queue};
 use crate::program::Program;
 
 /// What all stocks of a host share.
@@ -17,6 +18,7 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<HostConfig>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) life: Arc<Life>,
+    pub(crate) alarm: Arc<Alarm>,
     /// Engines that lie ready, or are being made to.
     pub(crate) stocked: AtomicUsize,
     stocks: Mutex<Stocks>,
@@ -30,6 +32,7 @@ struct Stocks {
 /// The engines that lie ready for one handler.
 pub(crate) struct Stock {
     pub(crate) program: Arc<Program>,
+    pub(crate) account: Arc<Account>,
     shared: Arc<Shared>,
     shelf: Mutex<Shelf>,
 }
@@ -43,7 +46,14 @@ struct Shelf {
 impl Shared {
     pub(crate) fn new(config: Arc<HostConfig>, queue: Arc<Queue>) -> Self {
         let stocks = Mutex::new(Stocks { list: Vec::new(), swept: Instant::now() });
-        Self { config, queue, life: Arc::default(), stocked: AtomicUsize::new(0), stocks }
+        Self {
+            config,
+            queue,
+            life: Arc::default(),
+            alarm: Arc::default(),
+            stocked: AtomicUsize::new(0),
+            stocks,
+        }
     }
 
     /// Makes an engine here and now.
@@ -68,7 +78,7 @@ impl Shared {
             if shelf.last_used.elapsed() >= keep {
                 let engines = std::mem::take(&mut shelf.engines);
                 self.stocked.fetch_sub(engines.len(), Ordering::Relaxed);
-                self.queue.chore(Box::new(move || drop(engines)));
+                self.queue.chore(stock.teardown(), Box::new(move || drop(engines)));
             }
         }
     }
@@ -76,10 +86,15 @@ impl Shared {
 
 impl Stock {
     /// Opens a stock with the engine that proved that the handler can be loaded.
-    pub(crate) fn open(program: Arc<Program>, shared: Arc<Shared>, first: Engine) -> Arc<Self> {
+    pub(crate) fn open(
+        program: Arc<Program>,
+        account: Arc<Account>,
+        shared: Arc<Shared>,
+        first: Engine,
+    ) -> Arc<Self> {
         shared.stocked.fetch_add(1, Ordering::Relaxed);
         let shelf = Shelf { engines: vec![first], making: 0, last_used: Instant::now() };
-        let stock = Arc::new(Self { program, shared: shared.clone(), shelf: Mutex::new(shelf) });
+        let stock = Arc::new(Self { program, account, shared: shared.clone(), shelf: Mutex::new(shelf) });
         let mut stocks = shared.stocks.lock().unwrap_or_else(PoisonError::into_inner);
         stocks.list.push(Arc::downgrade(&stock));
         stock
@@ -108,10 +123,13 @@ impl Stock {
             shelf.making += 1;
             let stock = Arc::downgrade(self);
             let shared = self.shared.clone();
-            self.shared.queue.chore(Box::new(move || match stock.upgrade() {
+            let restock = move || match stock.upgrade() {
                 Some(stock) => stock.restock(),
                 None => drop(shared.stocked.fetch_sub(1, Ordering::Relaxed)),
-            }));
+            };
+            let limit = TimeLimit::Within(self.shared.config.prepare);
+            let job = Job { account: self.account.clone(), limit, call: None };
+            self.shared.queue.chore(job, Box::new(restock));
         }
         drop(shelf);
         self.shared.sweep();
@@ -122,6 +140,11 @@ impl Stock {
         let most = self.shared.config.max_stock;
         let reserve = |stocked: usize| (stocked < most).then_some(stocked + 1);
         self.shared.stocked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
+    }
+
+    /// The work of taking an engine apart.
+    pub(crate) fn teardown(&self) -> Job {
+        Job { account: self.account.clone(), limit: TimeLimit::teardown(), call: None }
     }
 
     fn restock(&self) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{BoxFuture, Context};
+use super::{BoxFuture, Context, HostHealth, HostObserver};
 use crate::{AnswerFault, HandlerAnswer, Metadata};
 
 /// Runs handlers of one kind. The registry does not know which host it is calling.
@@ -16,6 +16,19 @@ use crate::{AnswerFault, HandlerAnswer, Metadata};
 pub trait HandlerHost: Send + Sync {
     /// Gets a handler ready to run, once for each registry that is loaded.
     fn load(&self, handler: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError>;
+
+    /// What the host has trouble with. A host that can always stop its handlers has none.
+    fn health(&self) -> HostHealth {
+        HostHealth::default()
+    }
+
+    /// Puts a handler back into service, as an operator wants it. False if it was not out of service.
+    fn lift_quarantine(&self, _tool_id: &str) -> bool {
+        false
+    }
+
+    /// Who hears of events from now on, instead of the observer before.
+    fn observe(&self, _observer: Arc<dyn HostObserver>) {}
 }
 
 /// What a host is given to load.
@@ -74,6 +87,12 @@ pub enum HostError {
     /// What it returned is not an answer.
     #[error("the handler's answer is malformed: {0}")]
     BadAnswer(#[from] AnswerFault),
+    /// Its earlier calls did not end, so it is out of service for a while; nothing was run.
+    #[error("the handler is out of service: earlier calls of it did not end at their deadline")]
+    Quarantined {
+        /// When it may be tried again.
+        retry_after_ms: u64,
+    },
     /// The host has no room; nothing was run.
     #[error("too many calls are waiting")]
     Busy {

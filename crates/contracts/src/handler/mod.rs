@@ -5,6 +5,7 @@ mod context;
 mod host;
 mod inspect;
 mod native;
+mod quarantine;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,6 +18,7 @@ pub use context::{
 pub use host::{Handler, HandlerHost, HandlerToLoad, HostError, Limits};
 pub use inspect::{Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
 pub use native::NativeHandler;
+pub use quarantine::{HostEvent, HostHealth, HostObserver, Quarantine, StuckCall};
 
 /// A future that is boxed because implementations of many types stand in one table.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

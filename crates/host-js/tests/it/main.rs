@@ -8,4 +8,5 @@ mod hostile;
 mod pool;
 mod scarcity;
 mod session_tools;
+mod stuck;
 mod world;

@@ -29,15 +29,29 @@ pub(crate) fn load(host: &JsHost, source: &str) -> Arc<dyn Handler> {
     load_files(host, &[("tool/handler.js", source)], &[]).unwrap()
 }
 
+/// A handler of one file, of a tool of this name.
+pub(crate) fn load_tool(host: &JsHost, name: &str, source: &str) -> Result<Arc<dyn Handler>, HostError> {
+    load_as(host, name, &[("tool/handler.js", source)], &[])
+}
+
 pub(crate) fn load_files(
     host: &JsHost,
+    files: &[(&str, &str)],
+    network: &[&str],
+) -> Result<Arc<dyn Handler>, HostError> {
+    load_as(host, "tool", files, network)
+}
+
+fn load_as(
+    host: &JsHost,
+    name: &str,
     files: &[(&str, &str)],
     network: &[&str],
 ) -> Result<Arc<dyn Handler>, HostError> {
     let files: BTreeMap<String, String> =
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     let metadata: Metadata = serde_json::from_value(json!({
-        "toolId": "tool", "version": "1.0.0", "description": "A tool.", "category": "utility",
+        "toolId": name, "version": "1.0.0", "description": "A tool.", "category": "utility",
         "sideEffects": "none", "idempotent": true, "requiresConfirmation": false, "allowedModes": ["text"],
         "latencyBudgetMs": 100, "network": network,
     }))

@@ -1,0 +1,195 @@
+use std::sync::mpsc::{self, Sender};
+
+use super::*;
+use crate::account::Alarm;
+
+fn sizes(threads: usize, max_threads: usize) -> Sizes {
+    Sizes {
+        threads,
+        max_threads,
+        max_threads_per_handler: max_threads,
+        max_stuck_threads: 4,
+        max_queue: 1_000,
+        max_queue_per_handler: 1_000,
+        stack: 64 << 10,
+    }
+}
+
+fn account(name: &str) -> Arc<Account> {
+    Account::open(name, &Arc::new(Alarm::default()))
+}
+
+fn accounts<const N: usize>() -> [Arc<Account>; N] {
+    let alarm = Arc::new(Alarm::default());
+    std::array::from_fn(|n| Account::open(&format!("tool_{n}"), &alarm))
+}
+
+fn job(account: &Arc<Account>, ms: u64) -> Job {
+    let limit = TimeLimit::Within(Duration::from_millis(ms));
+    Job { account: account.clone(), limit, call: None }
+}
+
+/// Work that says that it has begun, and ends when it is let go of.
+#[derive(Clone, Default)]
+struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    fn work(&self, begun: &Sender<&'static str>, name: &'static str) -> Run {
+        let (gate, begun) = (self.clone(), begun.clone());
+        Box::new(move || {
+            let _ = begun.send(name);
+            let mut is_open = gate.0.0.lock().unwrap();
+            while !*is_open {
+                is_open = gate.0.1.wait(is_open).unwrap();
+            }
+        })
+    }
+
+    fn open(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// Work that is stuck must not outlive a test that fails.
+impl Drop for Gate {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.open();
+        }
+    }
+}
+
+const SOON: Duration = Duration::from_secs(5);
+
+fn soon(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < SOON, "{what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn work_queued_in_one_breath_is_all_taken_up_while_threads_may_grow() {
+    let account = account("tool");
+    for _ in 0..100 {
+        let pool = Pool::new(sizes(2, 8));
+        let (sender, receiver) = mpsc::channel();
+        let gate = Gate::default();
+        for _ in 0..6 {
+            pool.queue().resume(job(&account, 60_000), gate.work(&sender, "work")).unwrap();
+        }
+        for _ in 0..6 {
+            receiver.recv_timeout(SOON).expect("all six run at once");
+        }
+        gate.open();
+    }
+}
+
+#[test]
+fn a_panic_ends_its_work_and_not_the_thread() {
+    let account = account("tool");
+    let pool = Pool::new(sizes(1, 1));
+    let (sender, receiver) = mpsc::channel();
+    pool.queue().resume(job(&account, 60_000), Box::new(|| panic!("on purpose"))).unwrap();
+    pool.queue().resume(job(&account, 60_000), Box::new(move || sender.send(()).unwrap())).unwrap();
+    receiver.recv_timeout(SOON).unwrap();
+    assert_eq!(pool.queue().threads(), 1);
+}
+
+#[test]
+fn one_handler_holds_no_more_than_its_share_and_the_others_work_gets_through() {
+    let [greedy, modest] = accounts();
+    let pool = Pool::new(Sizes { max_threads_per_handler: 2, ..sizes(1, 4) });
+    let (sender, receiver) = mpsc::channel();
+    let gate = Gate::default();
+    for _ in 0..20 {
+        pool.queue().resume(job(&greedy, 60_000), gate.work(&sender, "greedy")).unwrap();
+    }
+    for _ in 0..2 {
+        assert_eq!(receiver.recv_timeout(SOON), Ok("greedy"));
+    }
+    for _ in 0..50 {
+        let sender = sender.clone();
+        let run = Box::new(move || sender.send("modest").unwrap());
+        pool.queue().resume(job(&modest, 60_000), run).unwrap();
+        assert_eq!(receiver.recv_timeout(SOON), Ok("modest"));
+    }
+    gate.open();
+    for _ in 0..18 {
+        assert_eq!(receiver.recv_timeout(SOON), Ok("greedy"));
+    }
+}
+
+#[test]
+fn a_handler_that_holds_no_thread_gets_one_when_all_are_taken() {
+    let [one, two, three] = accounts();
+    let pool = Pool::new(Sizes { max_threads_per_handler: 1, ..sizes(1, 2) });
+    let (sender, receiver) = mpsc::channel();
+    let gate = Gate::default();
+    for account in [&one, &two] {
+        pool.queue().resume(job(account, 60_000), gate.work(&sender, "long")).unwrap();
+        receiver.recv_timeout(SOON).unwrap();
+    }
+    pool.queue().resume(job(&three, 60_000), gate.work(&sender, "late")).unwrap();
+    assert_eq!(receiver.recv_timeout(SOON), Ok("late"));
+    gate.open();
+    soon("they leave", || pool.queue().threads() == 1);
+}
+
+#[test]
+fn a_stuck_thread_is_replaced_and_ends_when_it_comes_back() {
+    let [stuck, other] = accounts();
+    let pool = Pool::new(sizes(1, 1));
+    let (sender, receiver) = mpsc::channel();
+    let gate = Gate::default();
+    pool.queue().resume(job(&stuck, 10), gate.work(&sender, "stuck")).unwrap();
+    receiver.recv_timeout(SOON).unwrap();
+    let refuser = sender.clone();
+    let refuse: Run = Box::new(move || refuser.send("refused").unwrap());
+    pool.queue().start(job(&stuck, 10), gate.work(&sender, "started"), refuse).unwrap();
+    assert_eq!(receiver.recv_timeout(SOON), Ok("refused"), "what waited for the handler is not begun");
+    let quarantine = stuck.quarantine().expect("the handler is out of service");
+    assert_eq!((quarantine.strikes, quarantine.stuck_threads), (1, 1));
+    assert!(other.quarantine().is_none());
+
+    let run = {
+        let sender = sender.clone();
+        Box::new(move || sender.send("other").unwrap())
+    };
+    pool.queue().resume(job(&other, 60_000), run).unwrap();
+    assert_eq!(receiver.recv_timeout(SOON), Ok("other"), "another thread has its place");
+    assert_eq!(pool.queue().threads(), 1);
+    assert!(stuck.enter(4).is_err() && other.enter(4).is_ok());
+
+    gate.open();
+    soon("the stuck thread is gone", || {
+        let state = pool.queue().lock();
+        state.replaced == 0 && state.workers.len() == 1
+    });
+    assert_eq!(stuck.quarantine().unwrap().stuck_threads, 0);
+}
+
+#[test]
+fn beyond_the_bound_stuck_threads_keep_their_place_and_others_still_get_through() {
+    let [other, stuck @ ..] = accounts::<7>();
+    let pool = Pool::new(Sizes { max_stuck_threads: 2, ..sizes(1, 2) });
+    let (sender, receiver) = mpsc::channel();
+    let gate = Gate::default();
+    for account in &stuck {
+        pool.queue().resume(job(account, 10), gate.work(&sender, "stuck")).unwrap();
+        assert_eq!(receiver.recv_timeout(SOON), Ok("stuck"));
+    }
+    soon("all are out of service", || stuck.iter().all(|account| account.quarantine().is_some()));
+    assert_eq!(pool.queue().lock().replaced, 2);
+    let run = {
+        let sender = sender.clone();
+        Box::new(move || sender.send("other").unwrap())
+    };
+    pool.queue().resume(job(&other, 60_000), run).unwrap();
+    assert_eq!(receiver.recv_timeout(SOON), Ok("other"));
+    gate.open();
+    soon("all are gone", || pool.queue().lock().workers.len() <= 1);
+    assert!(stuck.iter().all(|account| account.quarantine().unwrap().stuck_threads == 0));
+}

@@ -1,0 +1,223 @@
+//! Natives of the engine that no deadline interrupts: what they cost the handler that calls them, and nobody else.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use quarterdeck_contracts::handler::{Handler, HandlerHost, HostError, HostEvent, HostObserver};
+use quarterdeck_host_js::{HostConfig, JsHost};
+use quarterdeck_testkit::FakeContext;
+use serde_json::json;
+
+use crate::world::{SECOND, config, data, load_files, load_tool, within};
+
+/// Each computes for seconds within one native function, where the engine's memory lets it. What cannot is here all
+/// the same, as slow as it gets.
+const NATIVES: [(&str, &str); 17] = [
+    ("index_of", "'a'.repeat(400_000).indexOf('a'.repeat(200_000) + 'b')"),
+    ("last_index_of", "'a'.repeat(400_000).lastIndexOf('a'.repeat(200_000) + 'b')"),
+    ("includes", "'a'.repeat(400_000).includes('a'.repeat(200_000) + 'b')"),
+    ("split", "'a'.repeat(400_000).split('a'.repeat(200_000) + 'b')"),
+    ("replace_all", "'a'.repeat(400_000).replaceAll('a'.repeat(200_000) + 'b', '')"),
+    ("locale_compare", "('a' + '\\u0315\\u0300'.repeat(150_000)).localeCompare('b')"),
+    ("normalize", "('a' + '\\u0315\\u0300'.repeat(150_000)).normalize('NFD')"),
+    ("concat", "const a = []; a.length = 2 ** 32 - 2; [].concat(a)"),
+    ("repeat", "'ab'.repeat(15_000_000).repeat(1).length"),
+    ("pad_end", "''.padEnd(30_000_000, 'ab')"),
+    ("join", "const a = []; a.length = 2 ** 32 - 1; a.join('')"),
+    ("sort", "const a = []; a.length = 2 ** 32 - 1; a.sort()"),
+    (
+        "fill",
+        "const a = new Uint8Array(0); Object.defineProperty(a, 'length', { value: 3e9 }); Array.prototype.fill.call(a, 1)",
+    ),
+    (
+        "json_stringify",
+        "JSON.stringify(Array(20_000).fill({}), Array.from({ length: 60_000 }, (_, n) => 'k' + n))",
+    ),
+    ("json_parse", "JSON.parse('[' + '1'.repeat(10_000_000) + ']')"),
+    ("regexp_exec", "/^(a+)+$/.exec('a'.repeat(40) + 'b')"),
+    ("array_includes", "Array.prototype.includes.call({ length: 2 ** 33 }, 1)"),
+];
+
+/// Those that must be found to be stuck, so that the test cannot pass because nothing was slow.
+const SURELY_STUCK: [&str; 9] =
+    ["index_of", "last_index_of", "includes", "split", "replace_all", "concat", "join", "sort", "fill"];
+
+const ORDINARY: &str = "export const execute = async ({ args }) => ({ ok: true, data: args.n + 1 });";
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<HostEvent>>);
+
+impl HostObserver for Heard {
+    fn observe(&self, event: HostEvent) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+impl Heard {
+    fn quarantined(&self) -> Vec<String> {
+        let heard = self.0.lock().unwrap();
+        let mut tools: Vec<_> = heard
+            .iter()
+            .filter_map(|event| match event {
+                HostEvent::Quarantined { quarantine, .. } => Some(quarantine.tool_id.clone()),
+                _ => None,
+            })
+            .collect();
+        tools.sort();
+        tools
+    }
+}
+
+fn slow(host: &JsHost, name: &str, code: &str) -> Arc<dyn Handler> {
+    let source = format!("export function execute() {{ {code}; return {{ ok: true }}; }}");
+    load_tool(host, name, &source).unwrap()
+}
+
+async fn ordinary_median(handler: &Arc<dyn Handler>) -> Duration {
+    let mut times = Vec::new();
+    for n in 0..1_000 {
+        let start = Instant::now();
+        assert_eq!(data(handler, json!({ "n": n })).await, n + 1);
+        times.push(start.elapsed());
+    }
+    times.sort();
+    times[times.len() / 2]
+}
+
+async fn soon(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// All natives, each called more often than there are threads, and then a thousand calls of another tool.
+#[tokio::test]
+async fn natives_that_never_return_cost_their_own_tools_and_no_other() {
+    const CALLS_OF_EACH: usize = 20;
+    let host = JsHost::new(HostConfig { max_threads: 16, ..config() }).unwrap();
+    let heard = Arc::new(Heard::default());
+    host.observe(heard.clone());
+    let ordinary = load_tool(&host, "ordinary", ORDINARY).unwrap();
+    let usual = ordinary_median(&ordinary).await;
+
+    let tools: Vec<_> = NATIVES.iter().map(|(name, code)| slow(&host, name, code)).collect();
+    let start = Instant::now();
+    let calls = (0..CALLS_OF_EACH)
+        .flat_map(|_| tools.iter().map(|tool| tool.run(json!({}), FakeContext::new(), within(150))));
+    let answers = join_all(calls).await;
+    assert!(start.elapsed() < Duration::from_secs(15), "every call is answered: {:?}", start.elapsed());
+    assert_eq!(answers.len(), NATIVES.len() * CALLS_OF_EACH);
+    // They are sent again, one after the other, until their tools are out of service.
+    for (name, tool) in NATIVES.iter().zip(&tools) {
+        if SURELY_STUCK.contains(&name.0) {
+            let is_out = || host.health().quarantines.iter().any(|quarantine| quarantine.tool_id == name.0);
+            let _ = tool.run(json!({}), FakeContext::new(), within(150)).await;
+            soon(name.0, is_out).await;
+            let refused = tool.run(json!({}), FakeContext::new(), SECOND).await.unwrap_err();
+            assert!(
+                matches!(refused, HostError::Quarantined { retry_after_ms: 1_000..=30_000 }),
+                "{refused}"
+            );
+        }
+    }
+    assert!(host.stats().stuck >= SURELY_STUCK.len(), "they still hold their threads: {:?}", host.stats());
+
+    let mut seen = Vec::new();
+    for _ in 0..8 {
+        let now = ordinary_median(&ordinary).await;
+        if now <= usual.mul_f64(1.5) {
+            let quarantined = heard.quarantined();
+            for name in SURELY_STUCK {
+                assert_eq!(quarantined.iter().filter(|tool| *tool == name).count(), 1, "{quarantined:?}");
+            }
+            assert!(!quarantined.contains(&"ordinary".to_owned()));
+            return;
+        }
+        seen.push(now);
+    }
+    panic!("ordinary calls took {usual:?} before, and {seen:?} with {:?}", host.stats());
+}
+
+#[tokio::test]
+async fn one_tool_leaves_no_more_than_its_share_of_threads_stuck_and_an_operator_lifts_its_quarantine() {
+    let host = JsHost::new(HostConfig { max_threads_per_handler: 3, ..config() }).unwrap();
+    let heard = Arc::new(Heard::default());
+    host.observe(heard.clone());
+    let ordinary = load_tool(&host, "ordinary", ORDINARY).unwrap();
+    // A few seconds.
+    let stuck = slow(&host, "stuck", "'a'.repeat(160_000).indexOf('a'.repeat(80_000) + 'b')");
+    let answers = join_all((0..40).map(|_| stuck.run(json!({}), FakeContext::new(), within(50)))).await;
+    assert!(answers.iter().all(Result::is_err));
+    soon("it is out of service", || heard.quarantined() == ["stuck"]).await;
+    assert!(host.stats().stuck <= 3, "{:?}", host.stats());
+    for n in 0..100 {
+        assert_eq!(data(&ordinary, json!({ "n": n })).await, n + 1);
+    }
+    assert!(
+        host.lift_quarantine("stuck") && !host.lift_quarantine("stuck") && !host.lift_quarantine("other")
+    );
+    assert_eq!(host.health().quarantines, []);
+    assert_eq!(host.health().quarantines_total, 1);
+}
+
+/// Ids are what an operator needs to find the conversation.
+#[tokio::test]
+async fn the_alarm_names_the_tool_and_the_call() {
+    let host = JsHost::new(config()).unwrap();
+    let heard = Arc::new(Heard::default());
+    host.observe(heard.clone());
+    let tool = slow(&host, "sticky", "'a'.repeat(400_000).indexOf('a'.repeat(200_000) + 'b')");
+    let context = FakeContext::new();
+    assert!(tool.run(json!({}), context.clone(), within(50)).await.is_err());
+    soon("it is told", || !heard.quarantined().is_empty()).await;
+    let heard = heard.0.lock().unwrap();
+    let [HostEvent::Quarantined { quarantine, call: Some(call) }] = &heard[..] else { panic!("{heard:?}") };
+    let facts = quarterdeck_contracts::handler::Context::facts(&*context);
+    assert_eq!(quarantine.tool_id, "sticky");
+    assert_eq!((call.session_id.as_str(), call.turn), (facts.session.id.as_str(), facts.session.turn));
+    assert_eq!(call.call_id, *facts.call_id);
+}
+
+/// A top level that never returns costs the load, and no thread for good.
+#[tokio::test]
+async fn a_top_level_that_never_returns_is_refused_and_its_thread_replaced() {
+    let host = JsHost::new(HostConfig { threads: 1, max_threads: 1, ..config() }).unwrap();
+    let ordinary = load_tool(&host, "ordinary", ORDINARY).unwrap();
+    let source = "'a'.repeat(400_000).indexOf('a'.repeat(200_000) + 'b'); export const execute = () => ({ ok: true });";
+    let host = Arc::new(host);
+    for attempt in 0..3 {
+        let (host, files) = (host.clone(), [("tool/handler.js", source.to_owned() + &" ".repeat(attempt))]);
+        let loaded = tokio::task::spawn_blocking(move || {
+            let files: Vec<_> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+            load_files(&host, &files, &[]).map(drop)
+        });
+        let refused = loaded.await.unwrap().unwrap_err();
+        assert!(refused.to_string().contains("top level takes too long"), "{refused}");
+    }
+    soon("all are found", || host.stats().stuck == 3).await;
+    for n in 0..100 {
+        assert_eq!(data(&ordinary, json!({ "n": n })).await, n + 1);
+    }
+}
+
+/// A tool with hundreds of calls under way leaves room for the calls of another.
+#[tokio::test]
+async fn one_tool_does_not_fill_the_queue_for_the_others() {
+    let host = JsHost::new(HostConfig { max_queue: 40, max_calls: 80, ..config() }).unwrap();
+    let ordinary = load_tool(&host, "ordinary", ORDINARY).unwrap();
+    let endless = load_tool(&host, "endless", "export const execute = () => { while (true) {} };").unwrap();
+    let running: Vec<_> =
+        (0..200).map(|_| tokio::spawn(endless.run(json!({}), FakeContext::new(), within(1_500)))).collect();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    for n in 0..20 {
+        assert_eq!(data(&ordinary, json!({ "n": n })).await, n + 1);
+    }
+    for call in running {
+        let error = call.await.unwrap().unwrap_err();
+        assert!(matches!(error, HostError::TimedOut { .. } | HostError::Busy { .. }), "{error}");
+    }
+    assert_eq!(host.health().quarantines, [], "what can be interrupted takes no tool out of service");
+}
