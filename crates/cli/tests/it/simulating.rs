@@ -80,6 +80,47 @@ async fn words_are_said_by_the_voice_that_is_installed() {
     assert_eq!(times * 3, SAMPLES, "and all of it");
 }
 
+/// What is said is nobody else's business, and so many who speak at once do not make as many processes.
+#[tokio::test]
+async fn words_stay_out_of_the_process_list_and_voices_within_a_bound() {
+    let files = with_a_voice();
+    let program = "#!/bin/sh\nhere=\"${0%/*}\"\necho \"$*\" >> \"$here/arguments\"\n\
+                   [ \"$1\" = --version ] && exit\nmkdir -p \"$here/running/$$\"\n\
+                   ls \"$here/running\" | wc -l >> \"$here/concurrency\"\ncat >> \"$here/texts\"\nsleep 0.3\n\
+                   rmdir \"$here/running/$$\"\ncat \"$here/voice.wav\"\n";
+    files.write("espeak-ng", program);
+    let path = format!("{}:{}", files.path().display(), std::env::var("PATH").unwrap());
+    let arguments = ["simulate", "live", "--listen", "127.0.0.1:0", "--speech", "espeak"];
+    let (mut child, _said, address) =
+        start(command(files.path()).args(arguments).args(["--scenario", "scenario.json"]).env("PATH", path));
+    let turns = all_turns(&address, 16);
+    let heard = tokio::time::timeout(Duration::from_secs(60), turns).await.unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(heard.iter().all(|heard| !heard.is_empty()));
+    let read = |name: &str| std::fs::read_to_string(files.join(name)).unwrap();
+    assert!(!read("arguments").contains("Good morning"), "{}", read("arguments"));
+    assert!(read("texts").contains("Good morning."));
+    let most = read("concurrency").lines().map(|line| line.trim().parse::<usize>().unwrap()).max().unwrap();
+    assert!((2..=4).contains(&most), "{most} voices at once");
+}
+
+/// So many callers at the same time, each listening to one turn.
+async fn all_turns(address: &str, callers: usize) -> Vec<String> {
+    let address = address.to_owned();
+    let turns: Vec<_> = (0..callers)
+        .map(|_| {
+            let address = address.clone();
+            tokio::spawn(async move { turn(&address).await })
+        })
+        .collect();
+    let mut heard = Vec::new();
+    for turn in turns {
+        heard.push(turn.await.unwrap());
+    }
+    heard
+}
+
 /// Starts it and waits until it listens: the process, what it says from then on, and where it is.
 fn start(command: &mut Command) -> (Child, BufReader<ChildStderr>, String) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

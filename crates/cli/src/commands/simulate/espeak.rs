@@ -1,43 +1,136 @@
 //! Speech by espeak-ng, where it is installed.
+//!
+//! Each text is a process. How many run and wait is bounded, and what is said goes through a pipe: arguments stand in
+//! the list of processes, which every user of the machine can read.
 
+use std::ffi::OsString;
 use std::process::Stdio;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use quarterdeck_simulator::live::{Speaking, Voice, samples_from_wav};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-/// How long a text may take it.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How much of a text it is given, in bytes: about two minutes.
-const MOST_TEXT: usize = 2_000;
+use crate::terminal::say;
+
+/// How much of a text it is given: about two minutes.
+const MAX_TEXT_BYTES: usize = 2_000;
+/// How much it may answer: six minutes of samples.
+const MAX_SPEECH_BYTES: u64 = 16 << 20;
+/// How often the log says that tones stand in for speech.
+const NOTICE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The program, which is there.
-pub(crate) struct Espeak;
+#[derive(Clone)]
+pub(crate) struct Espeak(Arc<Inner>);
+
+struct Inner {
+    program: OsString,
+    limits: Limits,
+    processes: Semaphore,
+    waiting: Semaphore,
+    noticed: Mutex<Option<Instant>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Processes that run at the same time.
+    max_processes: usize,
+    /// Texts that wait for one.
+    max_waiting: usize,
+    queue_timeout: Duration,
+    speech_timeout: Duration,
+}
+
+const LIMITS: Limits = Limits {
+    max_processes: 4,
+    max_waiting: 64,
+    queue_timeout: Duration::from_secs(5),
+    speech_timeout: Duration::from_secs(10),
+};
 
 impl Espeak {
     /// Looks for it.
     pub(crate) async fn find() -> Option<Self> {
-        let found = output(&mut command(&["--version"])).await;
-        found.map(|_| Self)
+        let espeak = Self::new("espeak-ng".into(), LIMITS);
+        let found = timeout(LIMITS.speech_timeout, espeak.0.run(&["--version"], "")).await;
+        found.is_ok_and(|found| found.is_ok()).then_some(espeak)
+    }
+
+    fn new(program: OsString, limits: Limits) -> Self {
+        Self(Arc::new(Inner {
+            program,
+            limits,
+            processes: Semaphore::new(limits.max_processes),
+            waiting: Semaphore::new(limits.max_waiting),
+            noticed: Mutex::default(),
+        }))
     }
 }
 
 impl Voice for Espeak {
     fn speak(&self, text: &str) -> Speaking {
-        let text = &text[..text.floor_char_boundary(MOST_TEXT)];
-        let mut command = command(&["-v", "en", "--stdout", "--", text]);
-        Box::pin(async move { samples_from_wav(&output(&mut command).await?) })
+        let text = text[..text.floor_char_boundary(MAX_TEXT_BYTES)].to_owned();
+        let inner = self.0.clone();
+        Box::pin(async move {
+            match inner.speak(&text).await {
+                Ok(samples) => Some(samples),
+                Err(reason) => {
+                    inner.notice(reason);
+                    None
+                }
+            }
+        })
     }
 }
 
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new("espeak-ng");
-    command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    command
+impl Inner {
+    /// The text as samples, or why there are none.
+    async fn speak(&self, text: &str) -> Result<Vec<i16>, &'static str> {
+        let waiting = self.waiting.try_acquire().map_err(|_| "too many texts wait for it")?;
+        let permit = timeout(self.limits.queue_timeout, self.processes.acquire()).await;
+        let _permit = permit.ok().and_then(Result::ok).ok_or("too many texts are being spoken")?;
+        drop(waiting);
+        let arguments = ["-v", "en", "--stdin", "--stdout"];
+        let spoken = timeout(self.limits.speech_timeout, self.run(&arguments, text)).await;
+        let wav = spoken.map_err(|_| "it took too long")??;
+        samples_from_wav(&wav).ok_or("what it wrote is no WAV file")
+    }
+
+    /// What it writes when it is given `input`, if it ends well. Dropping the future ends the process.
+    async fn run(&self, arguments: &[&str], input: &str) -> Result<Vec<u8>, &'static str> {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.kill_on_drop(true).spawn().map_err(|_| "it cannot be started")?;
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("it cannot be spoken to");
+        };
+        let write = async move {
+            // A program that does not read its input to the end says so with what it writes.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        };
+        let mut written = Vec::new();
+        let mut bounded = stdout.take(MAX_SPEECH_BYTES + 1);
+        let (_, read) = tokio::join!(write, bounded.read_to_end(&mut written));
+        if read.is_err() || written.len() as u64 > MAX_SPEECH_BYTES {
+            return Err("it wrote too much");
+        }
+        let status = child.wait().await.map_err(|_| "it was lost")?;
+        if status.success() { Ok(written) } else { Err("it failed") }
+    }
+
+    /// Says that tones stand in, now and then.
+    fn notice(&self, reason: &str) {
+        let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
+        if noticed.is_none_or(|noticed| noticed.elapsed() >= NOTICE_INTERVAL) {
+            *noticed = Some(Instant::now());
+            say(&format!("tones stand in for speech, because of espeak-ng: {reason}"));
+        }
+    }
 }
 
-/// What it writes, if it ends well and in time.
-async fn output(command: &mut Command) -> Option<Vec<u8>> {
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.ok()?.ok()?;
-    output.status.success().then_some(output.stdout)
-}
+#[cfg(all(test, unix))]
+mod tests;
