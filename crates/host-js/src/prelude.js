@@ -1,15 +1,18 @@
 // The host's side of an engine, in JavaScript. It runs before any code of a tool, and keeps what it uses of the
 // language in variables of its own: a handler may replace `JSON.parse` or `Promise.prototype.then`, and only fools
 // itself. For the same reason nothing here iterates, spreads or calls a method of a prototype once a tool's code
-// has run.
+// has run, and what holds functions of ours has no prototype, where a getter could wait for it.
 
 const { parse, stringify } = JSON;
 const { defineProperty, freeze, isFrozen, keys } = Object;
 const { apply, construct, deleteProperty } = Reflect;
 const { max, min, round } = Math;
 const { isFinite } = Number;
-const [SafePromise, SafeError, SafeRangeError, SafeInternalError, SafeString] =
-  [Promise, Error, RangeError, InternalError, String];
+const [SafePromise, SafeError, SafeRangeError, SafeTypeError, SafeInternalError, SafeString, SafeBytes] =
+  [Promise, Error, RangeError, TypeError, InternalError, String, Uint8Array];
+// Set through the engine's own accessor, this hook is handed every function of a stack, ours among them. In its place
+// stands a plain property, which can be set like before and has no effect.
+defineProperty(Error, 'prepareStackTrace', { value: undefined, writable: true, enumerable: false, configurable: true });
 const wellFormed = ((method) => (text) => apply(method, text, []))(String.prototype.toWellFormed);
 const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
 
@@ -19,7 +22,7 @@ export function define(name, value) {
 }
 
 function defineOn(object, name, value) {
-  defineProperty(object, name, { value, writable: true, enumerable: false, configurable: true });
+  defineProperty(object, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 }
 
 /** What a capability throws. Uncaught, the host makes the fitting error of the call from its reason. */
@@ -37,6 +40,7 @@ class CapabilityError extends Error {
   }
 }
 const { reasonOf } = CapabilityError;
+delete CapabilityError.reasonOf;
 
 /** Installs the globals and returns what the host calls: `bind`, `start`, `settle` and `fire`. */
 export function prepare(host) {
@@ -48,7 +52,7 @@ export function prepare(host) {
   /** A promise for something that the host does. `begin` starts it and returns its number. */
   function wait(begin, finish) {
     return new SafePromise((resolve, reject) => {
-      waiting[begin()] = { resolve, reject, finish };
+      waiting[begin()] = { __proto__: null, resolve, reject, finish };
     });
   }
 
@@ -169,10 +173,10 @@ export function prepare(host) {
   });
 
   define('setTimeout', function setTimeout(callback, delay, ...args) {
-    if (typeof callback !== 'function') throw new TypeError('setTimeout needs a function');
+    if (typeof callback !== 'function') throw new SafeTypeError('setTimeout needs a function');
     const ms = +delay;
     const id = host.wait(ms > 0 ? min(ms, 0x7fffffff) : 0);
-    waiting[id] = { callback, args };
+    waiting[id] = { __proto__: null, callback, args };
     return id;
   });
   define('clearTimeout', function clearTimeout(id) {
@@ -187,7 +191,7 @@ export function prepare(host) {
   define('crypto', freeze({
     randomUUID: host.randomUUID,
     getRandomValues(target) {
-      const bytes = new Uint8Array(target.buffer, target.byteOffset, target.byteLength);
+      const bytes = new SafeBytes(target.buffer, target.byteOffset, target.byteLength);
       for (let i = 0; i < bytes.length; i++) bytes[i] = host.randomByte();
       return target;
     },

@@ -6,6 +6,7 @@ mod answers;
 mod fetching;
 mod hostile;
 mod pool;
+mod prelude;
 mod scarcity;
 mod session_tools;
 mod stuck;
