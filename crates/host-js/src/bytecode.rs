@@ -52,6 +52,29 @@ impl Compiler {
     }
 }
 
+/// An engine that is asked whether a source parses.
+pub(crate) struct Parser(Runtime);
+
+impl Parser {
+    pub(crate) fn new() -> rquickjs::Result<Self> {
+        let runtime = Runtime::new()?;
+        runtime.set_memory_limit(256 << 20);
+        runtime.set_loader(Nowhere, Nothing);
+        Ok(Self(runtime))
+    }
+
+    /// Whether the engine takes a source for a module.
+    pub(crate) fn parses(&self, source: &str) -> bool {
+        // What was declared stays in its context, so that each source has one of its own.
+        Context::full(&self.0).is_ok_and(|context| {
+            context.with(|ctx| {
+                let declared = Module::declare(ctx.clone(), "quarterdeck:parsed", source).catch(&ctx);
+                declared.is_ok()
+            })
+        })
+    }
+}
+
 /// Declaring a module resolves what it imports. While compiling, every import is an empty module: names are bound
 /// when an engine links the real ones.
 struct Nowhere;

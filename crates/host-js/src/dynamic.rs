@@ -1,7 +1,8 @@
 //! Finds `import(…)` in a source: imports that the engine meets only when they run, and a build must see before.
 //!
-//! A small scanner that knows what is code and what is a comment, a text or a pattern. It need not understand the
-//! code, only never take a text for it.
+//! Whether a word is code or part of a text, a pattern or a comment only a whole parser knows, so the engine is asked:
+//! `enum` may stand wherever a name of a property or any text may, and nowhere else. A source that no longer parses
+//! with `enum` in the place of a word `import` that a bracket follows has a dynamic import there.
 
 /// One `import(…)`.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,145 +13,106 @@ pub(crate) struct DynamicImport<'a> {
     pub(crate) specifier: Option<&'a str>,
 }
 
-/// Every dynamic import of a source that parses.
-pub(crate) fn find(source: &str) -> Vec<DynamicImport<'_>> {
-    let bytes = source.as_bytes();
+const IMPORT: &str = "import";
+const NEVER_CODE: &str = "enum";
+
+/// Every dynamic import of a source. `parses` is the engine's word on a source; of one that does not parse nothing
+/// can be said, and nothing of it will run.
+pub(crate) fn find<'a>(source: &'a str, parses: impl Fn(&str) -> bool) -> Vec<DynamicImport<'a>> {
+    let candidates = candidates(source);
     let mut found = Vec::new();
-    let mut at = 0;
-    // The last byte of code before this one; decides whether a slash divides or begins a pattern.
-    let mut before = b';';
-    // Braces that were opened inside `${…}` of each template that is being read.
-    let mut templates: Vec<usize> = Vec::new();
-    while let Some(&byte) = bytes.get(at) {
-        let rest = &source[at..];
-        match byte {
-            b'/' if rest.starts_with("//") => at += rest.find('\n').unwrap_or(rest.len()),
-            b'/' if rest.starts_with("/*") => at += rest.find("*/").map_or(rest.len(), |end| end + 2),
-            b'/' if begins_pattern(source, at, before) => {
-                at += pattern_length(rest);
-                before = b')';
-            }
-            b'"' | b'\'' => {
-                at += text_length(rest, byte);
-                before = b')';
-            }
-            b'`' => {
-                at = template_end(source, at + 1, &mut templates);
-                before = b')';
-            }
-            b'}' if templates.last() == Some(&0) => {
-                templates.pop();
-                at = template_end(source, at + 1, &mut templates);
-                before = b')';
-            }
-            _ => {
-                if let Some(open) = templates.last_mut() {
-                    *open = match byte {
-                        b'{' => *open + 1,
-                        b'}' => *open - 1,
-                        _ => *open,
-                    };
-                }
-                let is_inside_word = at > 0 && is_word(bytes[at - 1]);
-                if rest.starts_with("import") && !is_inside_word && before != b'.' {
-                    found.extend(dynamic_import(rest, at));
-                }
-                if !byte.is_ascii_whitespace() {
-                    before = byte;
-                }
-                at += rest.chars().next().map_or(1, char::len_utf8);
-            }
-        }
+    if !candidates.is_empty() && parses(source) {
+        search(source, &candidates, &parses, &mut found);
     }
-    found
+    found.into_iter().map(|offset| DynamicImport { offset, specifier: specifier(source, offset) }).collect()
 }
 
-fn dynamic_import(rest: &str, offset: usize) -> Option<DynamicImport<'_>> {
-    let inside = rest["import".len()..].trim_start().strip_prefix('(')?.trim_start();
-    let specifier = inside.chars().next().filter(|quote| matches!(quote, '"' | '\'')).and_then(|quote| {
-        let (specifier, after) = inside[1..].split_once(quote)?;
-        let is_plain = !specifier.contains('\\') && after.trim_start().starts_with([')', ',']);
-        is_plain.then_some(specifier)
-    });
-    Some(DynamicImport { offset, specifier })
+/// Narrows down which candidates are code. Most sources have none, and one question is enough to know; halving keeps
+/// the questions few where a text is full of the word.
+fn search(source: &str, candidates: &[usize], parses: &impl Fn(&str) -> bool, found: &mut Vec<usize>) {
+    if candidates.is_empty() || parses(&replaced(source, candidates)) {
+        return;
+    }
+    if let [only] = candidates {
+        return found.push(*only);
+    }
+    let (first, second) = candidates.split_at(candidates.len() / 2);
+    search(source, first, parses, found);
+    search(source, second, parses, found);
+}
+
+/// The source with another word at these places.
+fn replaced(source: &str, places: &[usize]) -> String {
+    let mut text = String::with_capacity(source.len());
+    let mut at = 0;
+    for place in places {
+        text.push_str(&source[at..*place]);
+        text.push_str(NEVER_CODE);
+        at = place + IMPORT.len();
+    }
+    text.push_str(&source[at..]);
+    text
+}
+
+/// The places of the word `import`, in code or not, that a bracket follows.
+fn candidates(source: &str) -> Vec<usize> {
+    let words = source.match_indices(IMPORT).map(|(offset, _)| offset);
+    words
+        .filter(|offset| {
+            // Letters beyond ASCII are left to the engine: some of them are spaces.
+            let is_inside_word = source[..*offset].bytes().next_back().is_some_and(is_word);
+            !is_inside_word && after_gap(&source[offset + IMPORT.len()..]).starts_with('(')
+        })
+        .collect()
+}
+
+fn specifier(source: &str, offset: usize) -> Option<&str> {
+    let bracket = after_gap(&source[offset + IMPORT.len()..]);
+    let inside = after_gap(bracket.strip_prefix('(')?);
+    let quote = inside.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    let (specifier, after) = inside[1..].split_once(quote)?;
+    let is_plain = !specifier.contains('\\') && after_gap(after).starts_with([')', ',']);
+    is_plain.then_some(specifier)
 }
 
 fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
 }
 
-/// A slash after a value divides; after an operator, or a word such as `return`, it begins a pattern.
-fn begins_pattern(source: &str, at: usize, before: u8) -> bool {
-    if is_word(before) {
-        let code = source[..at].trim_end();
-        return ["return", "typeof", "case", "of", "in", "do", "else", "void", "delete", "await", "yield"]
-            .iter()
-            .any(|word| code.ends_with(word));
+/// What follows white space and comments.
+fn after_gap(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|letter: char| letter.is_whitespace() || letter == '\u{feff}');
+        rest = if rest.starts_with("//") {
+            rest.find(['\n', '\r', '\u{2028}', '\u{2029}']).map_or("", |end| &rest[end..])
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            comment.split_once("*/").map_or("", |(_, after)| after)
+        } else {
+            return rest;
+        };
     }
-    !matches!(before, b')' | b']' | b'}')
-}
-
-fn pattern_length(rest: &str) -> usize {
-    let mut is_class = false;
-    let mut is_escaped = false;
-    for (index, character) in rest.char_indices().skip(1) {
-        match character {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            '[' => is_class = true,
-            ']' => is_class = false,
-            '/' if !is_class => return index + 1,
-            '\n' => return 1,
-            _ => {}
-        }
-    }
-    1
-}
-
-fn text_length(rest: &str, quote: u8) -> usize {
-    let mut is_escaped = false;
-    for (index, byte) in rest.bytes().enumerate().skip(1) {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            _ if byte == quote => return index + 1,
-            _ => {}
-        }
-    }
-    rest.len()
-}
-
-/// Where a template ends, or where its next `${` begins code.
-fn template_end(source: &str, from: usize, templates: &mut Vec<usize>) -> usize {
-    let bytes = source.as_bytes();
-    let mut at = from;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'\\' => at += 2,
-            b'`' => return at + 1,
-            b'$' if bytes.get(at + 1) == Some(&b'{') => {
-                templates.push(0);
-                return at + 2;
-            }
-            _ => at += 1,
-        }
-    }
-    source.len()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::bytecode::Parser;
 
     fn specifiers(source: &str) -> Vec<Option<&str>> {
-        find(source).into_iter().map(|import| import.specifier).collect()
+        let parser = Parser::new().unwrap();
+        find(source, |text| parser.parses(text)).into_iter().map(|import| import.specifier).collect()
     }
 
     #[test]
     fn plain_and_computed_imports_are_found() {
         assert_eq!(specifiers("const m = await import('./a.js');"), [Some("./a.js")]);
         assert_eq!(specifiers("import ( \"fs\" , {})"), [Some("fs")]);
-        assert_eq!(specifiers("f(import(name)); import('./a' + x)"), [None, None]);
+        assert_eq!(specifiers("let f, name, x; f(import(name)); import('./a' + x)"), [None, None]);
+        assert_eq!(specifiers("import/**/( // (\n './a.js' /* ) */ )"), [Some("./a.js")]);
+        assert_eq!(specifiers("import('./\\x61.js'); import(`./a.js`); import((0, './a.js'))"), [None; 3]);
         assert_eq!(
             specifiers("`${import('./in-template.js')} ${`${{ a: import('b') }.a}`}`"),
             [Some("./in-template.js"), Some("b")]
@@ -158,22 +120,80 @@ mod tests {
     }
 
     #[test]
-    fn texts_comments_patterns_and_static_imports_are_not_calls() {
-        for source in [
-            "// import('a')\n/* import('b') */ 'import(\\'c\\')' \"import(d)\" `import('e')`",
-            "const p = /import\\('x'\\)/g; const q = a / b; /[/]import('y')/.test(s)",
-            "import x from './x.js'; import './y.js'; import.meta.url; obj.import('z'); reimport('w')",
-            "return /import('a')/",
-        ] {
-            assert_eq!(find(source), [], "{source}");
-        }
+    fn a_text_full_of_the_word_is_asked_about_once() {
+        let source = format!("/* {} */", "import(x) ".repeat(10_000));
+        let asked = std::cell::Cell::new(0);
+        let found = find(&source, |_| {
+            asked.set(asked.get() + 1);
+            true
+        });
+        assert_eq!((found.len(), asked.get()), (0, 2));
     }
 
     #[test]
     fn broken_sources_do_no_harm() {
-        for source in ["'", "`", "`${", "/", "/[", "/*", "//", "import(", "}", "`${}`}", "é/é", "\\", "`\\"]
-        {
-            find(source);
+        for source in [
+            "'", "`", "`${", "/", "/[", "/*", "//", "import(", "}", "`${}`}", "é/é", "\\", "`\\", "import/*",
+            "import//",
+        ] {
+            assert_eq!(specifiers(source), [], "{source}");
+        }
+    }
+
+    /// A statement, and whether it imports.
+    fn statement() -> impl Strategy<Value = (String, bool)> {
+        let gap = prop::sample::select(vec![
+            "",
+            " ",
+            "\n",
+            "\u{a0}",
+            "\u{feff}",
+            "/**/",
+            "/*'*/",
+            "//`\n",
+            "/* import(x) */",
+            "\u{2028}",
+        ]);
+        let shape = prop::sample::select(vec![
+            ("void IMPORT;", true),
+            ("`${IMPORT}`;", true),
+            ("`'${`${IMPORT}`}\"`;", true),
+            ("1 / IMPORT / 1;", true),
+            ("({ a: IMPORT });", true),
+            ("'IMPORT';", false),
+            ("\"'IMPORT\";", false),
+            ("`IMPORT\\${IMPORT}`;", false),
+            ("({}).x?.IMPORT;", false),
+            ("/'IMPORT[/\"]/;", false),
+            ("// IMPORT\n", false),
+            ("/* \" IMPORT */", false),
+        ]);
+        (gap.clone(), gap, shape).prop_map(|(before, after, (shape, imports))| {
+            // In a text or a comment a gap may be the end of it.
+            let is_fragile = !imports && !shape.starts_with("({");
+            let import = match is_fragile {
+                true => "import(x)".to_owned(),
+                false => format!("import{before}({after}'./a.js')"),
+            };
+            (shape.replace("IMPORT", &import), imports)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn imports_are_told_from_everything_around_them(statements in prop::collection::vec(statement(), 0..12)) {
+            let source: String = statements.iter().map(|(text, _)| format!("{text}\n")).collect();
+            let expected = statements.iter().filter(|(_, imports)| *imports).count();
+            let parser = Parser::new().unwrap();
+            prop_assert!(parser.parses(&source), "{source}");
+            prop_assert_eq!(specifiers(&source), vec![Some("./a.js"); expected], "{}", source);
+        }
+
+        #[test]
+        fn no_text_makes_it_fail(source in "(import|[(/*'\"`${}\\\\é\u{feff}\n ]|enum){0,40}") {
+            specifiers(&source);
         }
     }
 }

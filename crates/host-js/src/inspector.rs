@@ -13,6 +13,7 @@ use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Module, Runtime};
 
+use crate::bytecode::Parser;
 use crate::dynamic;
 use crate::modules::{QUARTERDECK, Target, resolve};
 
@@ -47,6 +48,7 @@ impl Inspector for JsInspector {
 struct Probe {
     entry: String,
     context: Context,
+    parser: Parser,
     seen: Rc<RefCell<Seen>>,
 }
 
@@ -86,7 +88,7 @@ impl Probe {
         runtime.set_memory_limit(MEMORY_LIMIT);
         runtime.set_loader(Imports(seen.clone()), Sources(seen.clone()));
         let context = Context::full(&runtime)?;
-        Ok(Self { entry: source.entry.to_owned(), context, seen })
+        Ok(Self { entry: source.entry.to_owned(), context, parser: Parser::new()?, seen })
     }
 
     fn inspect(self) -> Inspection {
@@ -112,7 +114,7 @@ impl Probe {
             let Some(file) = next else { break };
             followed.insert(file.clone());
             let text = self.seen.borrow().sources.get(&file).cloned().unwrap_or_default();
-            for import in dynamic::find(&text) {
+            for import in dynamic::find(&text, |source| self.parser.parses(source)) {
                 let position = Some(Position::of(&text, import.offset));
                 let refusal = match import
                     .specifier

@@ -184,3 +184,121 @@ fn hostile_sources_are_refused_and_do_no_harm() {
     let inspection = JsInspector.inspect(HandlerSource { entry: "t/handler.js", files: &itself });
     assert_eq!(inspection.findings, []);
 }
+
+/// Everything that may stand between the word and its bracket, and around them.
+#[test]
+fn a_dynamic_import_is_found_however_it_is_written() {
+    let gaps = [
+        "",
+        " ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\u{b}",
+        "\u{c}",
+        "\u{a0}",
+        "\u{feff}",
+        "\u{2003}",
+        "\u{2028}",
+        "\u{2029}",
+        "/**/",
+        "/* ( */",
+        "/* import */",
+        "//\n",
+        "// (\n",
+        "//\u{2028}",
+        " /*\n*/ // x\r ",
+        "/***/",
+    ];
+    let around = [
+        ("", ";"),
+        ("void ", ";"),
+        ("const m = await ", ";"),
+        ("`${", "}`;"),
+        ("`a${`b${{ c: ", " }.c}`}`;"),
+        ("f(", ");"),
+        ("x = y /", "/ z;"),
+        ("x = a ? ", " : 0;"),
+        ("[", "];"),
+        ("(() => ", ")();"),
+        ("/[/]/.test('') || ", ";"),
+        ("x++ / 2; ", ";"),
+        (";\u{a0}", ";"),
+        (";\u{feff}", "\n{}"),
+        ("if (x) 1; else ", ";"),
+        ("switch (x) { case 1: ", "; }"),
+        ("/* ' */", "/* ' */"),
+        ("'\\\\';", ";'\\\\'"),
+        ("x = {}\n/1/", ";"),
+        ("x = {}\n/", "/ 1;"),
+        ("function g() {} /'/.test(\"'\"); ", ";"),
+        ("if (x) /'/.test(x); ", " // '"),
+        ("label: ", ";"),
+        ("class C { static p = ", "; }"),
+        ("class D { static { ", "; } }"),
+    ];
+    let (mut all, mut found) = (0, 0);
+    for gap in gaps {
+        for (before, after) in around {
+            let source = |argument: &str| {
+                let import = format!("import{gap}({gap}{argument}{gap})");
+                format!("export const execute = 1; let x, y, z, a, f;\n{before}{import}{after}\n")
+            };
+            for (argument, expected) in [
+                ("x", "an import must name its file as a plain text"),
+                ("'./' + x", "an import must name its file as a plain text"),
+                ("`./x.js`", "an import must name its file as a plain text"),
+                ("'fs'", "\"fs\" cannot be imported"),
+                ("\"../other/x.js\"", "\"../other/x.js\" lies outside"),
+            ] {
+                let source = source(argument);
+                let messages = messages(&source);
+                all += 1;
+                // At the start of a statement the engine itself takes not every space for one.
+                let is_refused_by_engine = messages.iter().any(|message| message.contains("expect"));
+                assert_eq!(messages.len(), 1, "{source:?}: {messages:?}");
+                assert!(
+                    is_refused_by_engine || messages[0].starts_with(expected),
+                    "{source:?}: {messages:?}"
+                );
+                found += usize::from(!is_refused_by_engine);
+            }
+        }
+    }
+    assert!(found * 10 > all * 8, "most of them parse: {found} of {all}");
+}
+
+#[test]
+fn what_only_looks_like_a_dynamic_import_is_none() {
+    for source in [
+        "'import(x)'; \"import(x)\"; `import(x)`; `\\${import(x)}`; '\\'import(x)'",
+        "/import(x)/; /[/]import(x)/.test(''); x / 1; /\\/import(x)/g",
+        "// import(x)\n/* import(x) */ /* `${import(x)} */",
+        "x.import(x); x?.import(x); x\n.import/**/(x); x./**/import(x)",
+        "({ import(x) {} }); ({ async import(x) {}, get import() { return 1; } }); ({ import: x })",
+        "class C { import(x) {} static import(x) {} #import(x) { this.#import(x); } }",
+        "reimport(x); import$(x); $import(x); import_(x); _import(x); éimport(x); importé(x); \\u{61}import(x); import\\u0061(x)",
+        "import.meta; import /**/ . meta",
+        "x = 'a\\\nimport(x)'; x = `\nimport(x)\n`",
+        "if (x) /import(x)/.test(x); x = (1)\n;/import(x)/.test(x)",
+        "String.raw`\\u import(x)`",
+    ] {
+        let names =
+            "let x, $import, _import, import$, import_, reimport, éimport, importé, aimport, importa;";
+        assert_eq!(
+            messages(&format!("export const execute = 1; {names}\n{source}\n")),
+            Vec::<String>::new(),
+            "{source}"
+        );
+    }
+    // An escaped keyword is no keyword, nor any other name.
+    let escaped = messages("export const execute = 1; \\u0069mport('fs')");
+    assert_eq!(escaped.len(), 1, "the engine refuses it: {escaped:?}");
+}
+
+/// What the inspector says about a handler of one file.
+fn messages(source: &str) -> Vec<String> {
+    let files = BTreeMap::from([("t/handler.js".to_owned(), source.to_owned())]);
+    let inspection = JsInspector.inspect(HandlerSource { entry: "t/handler.js", files: &files });
+    inspection.findings.into_iter().map(|finding| finding.message).collect()
+}
