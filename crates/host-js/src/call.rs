@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use quarterdeck_contracts::handler::{BoxFuture, CallFacts, Context, HostError, Limits};
+use quarterdeck_contracts::handler::{BoxFuture, CallFacts, Context, HostError, Limits, LogLevel};
 use quarterdeck_contracts::{Capability, HandlerAnswer};
 use serde::Serialize;
 use serde_json::Value;
@@ -19,7 +20,7 @@ use crate::account::Pass;
 use crate::answer::{Ending, Reason};
 use crate::bridge::{Event, Link};
 use crate::engine::{Arrival, ArrivalResult, Engine, Input, Step};
-use crate::fetch::Fetcher;
+use crate::fetch::{FetchRequest, Fetcher};
 use crate::limits::{Control, TimeLimit};
 use crate::pool::{CallIds, Job, NoRoom};
 use crate::stock::{Shared, Stock};
@@ -29,6 +30,9 @@ pub(crate) const BUSY: HostError = HostError::Busy { retry_after_ms: 250 };
 
 /// Longer than any call; a deadline beyond it could not be reckoned with.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A handler may fetch thousands of times.
+const MAX_FETCH_WARNINGS: usize = 10;
 
 /// One call under way.
 pub(crate) struct Call {
@@ -41,6 +45,8 @@ pub(crate) struct Call {
     pub(crate) since: Instant,
     /// What it was let in with.
     pub(crate) pass: Pass,
+    /// Lines that its fetches have brought into the log.
+    pub(crate) warnings: Arc<AtomicUsize>,
 }
 
 impl Call {
@@ -86,6 +92,25 @@ impl Call {
             self.pass.ended_in_time();
         }
         answer
+    }
+
+    fn fetch(&self, id: u32, request: FetchRequest) -> BoxFuture<Arrival> {
+        let (fetcher, program) = (self.fetcher.clone(), self.stock.program.clone());
+        let (context, warnings) = (self.context.clone(), self.warnings.clone());
+        Box::pin(async move {
+            let result = match fetcher.fetch(request, &program.network).await {
+                Ok(response) => ArrivalResult::Response(response.head(), response.body),
+                Err(failure) => {
+                    if let Some(line) = failure.logged
+                        && warnings.fetch_add(1, Ordering::Relaxed) < MAX_FETCH_WARNINGS
+                    {
+                        context.log(LogLevel::Warn, &line);
+                    }
+                    ArrivalResult::Failed(text(&Reason::from(failure.told)))
+                }
+            };
+            Arrival { id, result }
+        })
     }
 
     fn job(&self, control: &Arc<Control>) -> Job {
@@ -165,14 +190,7 @@ impl Driver<'_> {
                         self.asks.push(Box::pin(async move { Arrival { id, result: value_or_reason(answer.await) } }));
                     }
                     Some(Event::Fetch { id, request }) => {
-                        let (fetcher, program) = (self.call.fetcher.clone(), self.call.stock.program.clone());
-                        self.waits.push(Box::pin(async move {
-                            let result = match fetcher.fetch(request, &program.network).await {
-                                Ok(response) => ArrivalResult::Response(response.head(), response.body),
-                                Err(error) => ArrivalResult::Failed(text(&Reason::from(error))),
-                            };
-                            Arrival { id, result }
-                        }));
+                        self.waits.push(self.call.fetch(id, request));
                     }
                     Some(Event::Wait { id, ms }) => self.waits.push(Box::pin(async move {
                         sleep(Duration::from_secs_f64(ms / 1_000.0)).await;

@@ -218,6 +218,7 @@ impl Handler for JsHandler {
             limits,
             since,
             pass,
+            warnings: Arc::default(),
         };
         Box::pin(async move {
             let _admission = admission;

@@ -139,7 +139,12 @@ export function installWeb(host, wait) {
     if (content !== undefined && content !== null && typeof content !== 'string') {
       throw new TypeError('the body of a request is a string');
     }
-    const request = { url: `${input?.href ?? input}`, method: `${method}`.toUpperCase(), headers: lines, body: content ?? null };
+    const url = `${input?.href ?? input}`;
+    const { username = '', password = '' } = JSON.parse(host.parseUrl(url.toWellFormed(), '') || '{}');
+    if (username !== '' || password !== '') {
+      throw new TypeError('a URL that is fetched has no user name and no password; send an Authorization header');
+    }
+    const request = { url, method: `${method}`.toUpperCase(), headers: lines, body: content ?? null };
     if (body instanceof URLSearchParams && !lines.some(([name]) => name === 'content-type')) {
       lines.push(['content-type', 'application/x-www-form-urlencoded;charset=UTF-8']);
     }

@@ -2,23 +2,26 @@
 
 mod address;
 mod dial;
+mod failure;
+mod redirect;
 
 use std::sync::Arc;
 
 use ::url::Url;
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
-use reqwest::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION,
-};
-use reqwest::{Client, Method, Response, StatusCode, redirect};
+use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Method, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::config::FetchConfig;
 use address::AddressRule;
 use dial::CheckedNames;
+pub(crate) use failure::FetchFailure;
+use redirect::Hop;
 
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 /// Headers that are the connection's business and not the handler's.
 const RESERVED: [&str; 9] = [
     "host",
@@ -76,7 +79,7 @@ impl Fetcher {
     pub(crate) fn new(config: &FetchConfig) -> Result<Self, String> {
         let rule = Arc::new(AddressRule::new(config.addresses.clone()));
         let client = Client::builder()
-            .redirect(redirect::Policy::none())
+            .redirect(Policy::none())
             // A proxy would dial for us, past the check of addresses.
             .no_proxy()
             .dns_resolver(Arc::new(CheckedNames(rule.clone())))
@@ -91,62 +94,89 @@ impl Fetcher {
         &self,
         request: FetchRequest,
         network: &[String],
-    ) -> Result<FetchResponse, CapabilityError> {
-        let mut url =
-            Url::parse(&request.url).map_err(|error| invalid(format!("the URL is malformed: {error}")))?;
-        let mut method =
-            Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("the method is malformed"))?;
-        let mut headers = headers_of(&request.headers)?;
-        let mut body = request.body;
-        for _ in 0..=MOST_REDIRECTS {
-            self.check(&url, network)?;
-            let mut sending = self.client.request(method.clone(), url.clone()).headers(headers.clone());
-            if let Some(body) = &body {
+    ) -> Result<FetchResponse, FetchFailure> {
+        let mut hop = Hop {
+            url: Url::parse(&request.url)
+                .map_err(|error| invalid(format!("the URL is malformed: {error}")))?,
+            method: Method::from_bytes(request.method.as_bytes())
+                .map_err(|_| invalid("the method is malformed"))?,
+            headers: headers_of(&request.headers)?,
+            body: request.body,
+        };
+        self.check(&hop.url, network)?;
+        for _ in 0..=MAX_REDIRECTS {
+            let mut sending =
+                self.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+            if let Some(body) = &hop.body {
                 sending = sending.body(body.clone());
             }
-            let response = sending.send().await.map_err(|error| failed(&url, &error))?;
-            let Some(next) = redirect_target(&url, &response)? else {
-                return self.read(url, response).await;
+            let response =
+                sending.send().await.map_err(|error| FetchFailure::of_sending(&host_of(&hop.url), &error))?;
+            let Some(next) = redirect::target(&hop.url, &response)? else {
+                return self.read(hop.url, response).await;
             };
-            if url.scheme() == "https" && next.scheme() != "https" {
-                return Err(refused(format!("{} redirects to an unencrypted address", host_of(&url))));
-            }
-            let status = response.status();
-            let as_get = match status {
-                StatusCode::SEE_OTHER => method != Method::HEAD,
-                StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => method == Method::POST,
-                _ => false,
-            };
-            if as_get {
-                (method, body) = (Method::GET, None);
-                headers.remove(CONTENT_TYPE);
-            }
-            if next.origin() != url.origin() {
-                headers.remove(AUTHORIZATION);
-                headers.remove(COOKIE);
-            }
-            url = next;
+            self.check_redirect(&hop.url, &next, network)?;
+            hop.follow(response.status(), next);
         }
-        Err(CapabilityError::new(CapabilityErrorCode::NotAvailable, "too many redirects"))
+        Err(CapabilityError::new(CapabilityErrorCode::NotAvailable, "too many redirects").into())
     }
 
-    /// What can be known of a hop before a name is looked up.
-    fn check(&self, url: &Url, network: &[String]) -> Result<(), CapabilityError> {
+    /// What can be known of a first request before a name is looked up.
+    fn check(&self, url: &Url, network: &[String]) -> Result<(), FetchFailure> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(invalid(format!("fetch speaks http and https, not {}", url.scheme())));
+            return Err(invalid(format!("fetch speaks http and https, not {}", url.scheme())).into());
+        }
+        if has_credentials(url) {
+            let message =
+                "a URL that is fetched has no user name and no password; send an Authorization header";
+            return Err(invalid(message).into());
         }
         let host = host_of(url);
         if !network.contains(&host) {
-            return Err(CapabilityError::not_declared(&format!("\"network\": [\"{host}\"]")));
+            return Err(CapabilityError::not_declared(&format!("\"network\": [\"{host}\"]")).into());
         }
         // An address in the URL is dialled without a look-up, so the look-up's check would not see it.
-        self.rule.check_literal(url).map_err(refused)
+        self.rule.check_literal(url).map_err(|refusal| {
+            let message = "this address may not be reached: handlers reach the public internet alone";
+            FetchFailure::new(refused(message), format!("fetch refused: {refusal}"))
+        })
     }
 
-    async fn read(&self, url: Url, mut response: Response) -> Result<FetchResponse, CapabilityError> {
+    /// The same for where a server sends us. What it says there is not the handler's to know: a declared host may
+    /// lie at the edge of a network whose names and addresses are private.
+    fn check_redirect(&self, from: &Url, to: &Url, network: &[String]) -> Result<(), FetchFailure> {
+        let from_host = host_of(from);
+        let refuse = |message: &str, why: &str| {
+            let logged = format!("fetch refused: {from_host} redirects to {}, {why}", host_of(to));
+            Err(FetchFailure::new(refused(format!("{from_host} redirects {message}")), logged))
+        };
+        if !matches!(to.scheme(), "http" | "https") {
+            return Err(
+                invalid(format!("{from_host} redirects to something that is not http or https")).into()
+            );
+        }
+        if has_credentials(to) {
+            return refuse("to a URL with a user name or a password", "with a user name or a password");
+        }
+        if from.scheme() == "https" && to.scheme() != "https" {
+            return refuse("to an unencrypted address", "unencrypted");
+        }
+        if let Err(refusal) = self.rule.check_literal(to) {
+            return refuse("to where handlers may not go", &refusal.to_string());
+        }
+        if !network.contains(&host_of(to)) {
+            return refuse(
+                "to a host that `network` does not name; the log has it",
+                "which `network` does not name",
+            );
+        }
+        Ok(())
+    }
+
+    async fn read(&self, url: Url, mut response: Response) -> Result<FetchResponse, FetchFailure> {
         let too_large = || {
             let message = format!("the response is larger than {} bytes", self.most_bytes);
-            CapabilityError::new(CapabilityErrorCode::NotAvailable, message)
+            FetchFailure::from(CapabilityError::new(CapabilityErrorCode::NotAvailable, message))
         };
         let announced =
             response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
@@ -154,25 +184,14 @@ impl Fetcher {
             return Err(too_large());
         }
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| failed(&url, &error))? {
+        let broken = |error: reqwest::Error| FetchFailure::of_sending(&host_of(&url), &error);
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
             if body.len() + chunk.len() > self.most_bytes {
                 return Err(too_large());
             }
             body.extend_from_slice(&chunk);
         }
         Ok(FetchResponse { status: response.status(), url, headers: response.headers().clone(), body })
-    }
-}
-
-fn redirect_target(url: &Url, response: &Response) -> Result<Option<Url>, CapabilityError> {
-    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-    match (response.status().as_u16(), location) {
-        (301 | 302 | 303 | 307 | 308, Some(location)) => {
-            let next =
-                url.join(location).map_err(|error| invalid(format!("a redirect is malformed: {error}")))?;
-            Ok(Some(next))
-        }
-        _ => Ok(None),
     }
 }
 
@@ -189,6 +208,10 @@ fn headers_of(pairs: &[(String, String)]) -> Result<HeaderMap, CapabilityError> 
     Ok(headers)
 }
 
+fn has_credentials(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
 fn host_of(url: &Url) -> String {
     url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase()
 }
@@ -200,17 +223,4 @@ fn invalid(message: impl Into<String>) -> CapabilityError {
 /// Something that no declaration and no retry would allow.
 fn refused(message: impl Into<String>) -> CapabilityError {
     CapabilityError::new(CapabilityErrorCode::NotDeclared, message)
-}
-
-fn failed(url: &Url, error: &reqwest::Error) -> CapabilityError {
-    // The reason of a refused dial lies deep in the chain; the chain's other words are for nobody.
-    let mut source: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = source {
-        if let Some(refusal) = error.downcast_ref::<address::Refusal>() {
-            return refused(refusal.to_string());
-        }
-        source = error.source();
-    }
-    let what = if error.is_connect() { "cannot be reached" } else { "broke off" };
-    CapabilityError::new(CapabilityErrorCode::NotAvailable, format!("{} {what}", host_of(url)))
 }
