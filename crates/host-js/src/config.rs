@@ -11,7 +11,7 @@ pub struct HostConfig {
     /// Threads that run handlers. One that computes holds a thread; one that waits holds none.
     pub threads: usize,
     /// How far the threads may grow while all of them compute and somebody waits, so that endless loops share the
-    /// processor with everybody else until their deadline.
+    /// processor with everybody else until their deadline. A handler that holds none gets one all the same.
     pub max_threads: usize,
     /// Threads that one handler may hold, so that it never takes all of them. Also how many threads it can leave
     /// stuck inside the engine: it is called again only when they have come back.

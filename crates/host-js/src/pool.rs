@@ -313,7 +313,9 @@ impl Queue {
             None => {}
         }
         loop {
-            if state.closing {
+            // Threads beyond the bound are for handlers that hold none.
+            let is_extra = state.threads > self.sizes.max_threads && !state.has_starving();
+            if state.closing || is_extra {
                 state.threads -= 1;
                 return None;
             }

@@ -74,8 +74,10 @@ async fn a_full_queue_says_busy_and_recovers() {
     // A call whose time ran out before a thread was free has not run.
     let blocking = tokio::spawn(endless.run(json!({}), FakeContext::new(), within(800)));
     soon("its engine is made", || host.stats().engines == 1).await;
-    let late = ordinary.run(json!({}), FakeContext::new(), within(100)).await;
+    let late = endless.run(json!({}), FakeContext::new(), within(100)).await;
     assert!(matches!(late, Err(HostError::Busy { .. })), "{late:?}");
+    // A handler that holds no thread does not wait for one that holds them all.
+    assert!(ordinary.run(json!({}), FakeContext::new(), within(700)).await.is_ok());
     assert!(blocking.await.unwrap().is_err());
     assert!(ordinary.run(json!({}), FakeContext::new(), SECOND).await.is_ok());
 }
