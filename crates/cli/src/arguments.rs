@@ -11,7 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use knowledge::{KbCommand, KbFolder};
 use operating::{
-    AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder, SessionsOptions,
+    AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder,
+    QuarantinesOptions, SessionsOptions,
 };
 use serving::{ConfigOptions, ServeOptions};
 use simulating::SimulateCommand;
@@ -88,6 +89,9 @@ pub(crate) enum Command {
     /// List blocked clients, or lift a block
     #[command(after_help = "Example:\n  quarterdeck blocks\n  quarterdeck blocks lift web-4711")]
     Blocks(BlocksOptions),
+    /// List tools that a running server has taken out of service, or put one back
+    #[command(after_help = "Example:\n  quarterdeck quarantines\n  quarterdeck quarantines lift kb_search")]
+    Quarantines(QuarantinesOptions),
     /// List sessions, or end one
     #[command(after_help = "Example:\n  quarterdeck sessions --active\n  quarterdeck sessions end ses_0f3a")]
     Sessions(SessionsOptions),

@@ -76,6 +76,8 @@ pub(crate) struct Config {
 /// needs a folder looks here, so that all of them mean the same one.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
+    /// Where a running server is asked.
+    pub(crate) server: Server,
     pub(crate) folders: Folders,
     pub(crate) calendar: CalendarConfig,
 }
@@ -147,9 +149,9 @@ fn merge(given: Given, variables: Variables, options: &ServeOptions) -> Result<L
 
 /// The same, for whoever does not serve.
 fn site(given: Given, variables: Variables) -> Result<Site, Problems> {
-    let (Config { folders, calendar, .. }, reader) = read(given, variables, &ServeOptions::default());
+    let (Config { server, folders, calendar, .. }, reader) = read(given, variables, &ServeOptions::default());
     match reader.problems.is_empty() {
-        true => Ok(Site { folders, calendar }),
+        true => Ok(Site { server, folders, calendar }),
         false => Err(Problems::new(reader.problems)),
     }
 }

@@ -12,6 +12,7 @@ mod logs;
 mod models;
 mod registry;
 mod report;
+mod running;
 mod stopping;
 mod terminal;
 mod wire;
@@ -78,6 +79,7 @@ fn run(command: Command) -> anyhow::Result<Verdict> {
         Command::Completions(options) => commands::completions::run(&options),
         Command::Audit(command) => commands::audit::run(&command),
         Command::Blocks(options) => commands::blocks::run(&options),
+        Command::Quarantines(options) => commands::quarantines::run(&options),
         Command::Sessions(options) => commands::sessions::run(&options),
         Command::Clients(options) => commands::clients::run(&options),
         Command::Backup(options) => commands::backup::run(&options),

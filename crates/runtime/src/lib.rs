@@ -14,6 +14,7 @@ mod execute;
 pub mod gates;
 mod guard;
 mod judging;
+mod hosts;
 mod ledger;
 mod metrics;
 mod native;
@@ -32,7 +33,7 @@ pub use call::Call;
 pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};
 pub use ledger::Phase;
-pub use metrics::{Figures, Metrics, Moment, Spread, ToolFigures};
+pub use metrics::{Figures, Metrics, Moment, Spread, ToolFigures, host_health_json, host_health_prometheus};
 pub use native::NativeHost;
 pub use operate::{
     ClientSummary, Recent, SessionSummary, clients, end_stored_session, erase_client, recent_sessions,

@@ -171,6 +171,10 @@ impl Orchestrator {
         &self.shared.metrics
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// The numbers.
     pub fn policy(&self) -> &Policy {
         &self.shared.policy

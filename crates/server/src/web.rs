@@ -23,6 +23,7 @@ static FILES: &[File] = &files![
     "deck/live-view.js",
     "deck/main.js",
     "deck/playground-view.js",
+    "deck/quarantines-view.js",
     "deck/registry-view.js",
     "deck/sample.js",
     "deck/samples.js",

@@ -167,6 +167,51 @@ pub(crate) struct BlocksLiftOptions {
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct QuarantinesOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<QuarantinesCommand>,
+    #[command(flatten)]
+    pub(crate) list: QuarantinesListOptions,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QuarantinesCommand {
+    /// List the tools that are out of service because their calls did not end
+    #[command(after_help = "Example:\n  quarterdeck quarantines list --format json")]
+    List(QuarantinesListOptions),
+    /// Put a tool back into service
+    #[command(after_help = "Example:\n  quarterdeck quarantines lift kb_search")]
+    Lift(QuarantinesLiftOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuarantinesListOptions {
+    #[command(flatten)]
+    pub(crate) server: RunningServer,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuarantinesLiftOptions {
+    /// The tool
+    #[arg(value_parser = parse_id)]
+    pub(crate) tool: String,
+    #[command(flatten)]
+    pub(crate) server: RunningServer,
+}
+
+/// Which server is asked.
+#[derive(Debug, Args)]
+pub(crate) struct RunningServer {
+    /// Where the server listens [default: `server.listen` of the configuration]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) server: Option<std::net::SocketAddr>,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SessionsOptions {
     #[command(subcommand)]
     pub(crate) command: Option<SessionsCommand>,

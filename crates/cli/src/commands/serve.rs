@@ -95,6 +95,7 @@ async fn listen(config: Config, opened: registry::Opened, loss: Loss) -> anyhow:
     let knowledge = knowledge(&config.folders)?;
     calendars::warn_of_others(&registry.snapshot(), &config.calendar.calendars);
     let orchestrator = orchestrator(&config, store, feed.clone(), knowledge.clone())?;
+    registry.observe_hosts(&orchestrator.host_observer());
     let model = models::chat_model(&config.text)?;
     let prompts = prompts(&config.folders.prompts)?;
     let text = TextAgent::new(TextParts {

@@ -22,6 +22,7 @@ mod permissions;
 mod privacy;
 mod provider;
 mod permissive_modes;
+mod quarantines;
 mod readme;
 mod scaffold;
 mod serving;

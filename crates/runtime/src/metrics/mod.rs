@@ -1,6 +1,7 @@
 //! What tools cost in time and in tokens, over their last thousand responses.
 
 mod figures;
+mod hosts;
 mod prometheus;
 mod tool;
 mod window;
@@ -13,6 +14,7 @@ use quarterdeck_contracts::{ErrorType, Mode};
 use serde_json::{Map, Value, json};
 
 pub use figures::{Figures, Moment, Spread, ToolFigures};
+pub use hosts::{host_health_json, host_health_prometheus};
 use tool::ToolMetrics;
 
 /// Counts. Cheap enough for every call, and bounded: one window per tool that exists.

@@ -104,6 +104,6 @@ pub(super) fn render(counts: &Counts) -> String {
 }
 
 /// A label's value.
-fn escaped(value: &str) -> String {
+pub(super) fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

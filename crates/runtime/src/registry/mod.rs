@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use quarterdeck_contracts::handler::HandlerHost;
+use quarterdeck_contracts::handler::{HandlerHost, HostHealth, HostObserver};
 use quarterdeck_contracts::{Artifact, HandlerKind};
 
 pub use load::{LoadError, LoadProblem};
@@ -30,6 +30,10 @@ impl Hosts {
             HandlerKind::Js => &*self.js,
             HandlerKind::Native => &*self.native,
         }
+    }
+
+    fn all(&self) -> [&dyn HandlerHost; 2] {
+        [&*self.js, &*self.native]
     }
 }
 
@@ -95,6 +99,31 @@ impl Registry {
         let snapshot = Arc::new(load::from_file(&self.artifact, &self.tools, &self.hosts)?);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
         Ok(snapshot)
+    }
+
+    /// Who hears of handlers that are taken out of service.
+    pub fn observe_hosts(&self, observer: &Arc<dyn HostObserver>) {
+        for host in self.hosts.all() {
+            host.observe(observer.clone());
+        }
+    }
+
+    /// What the hosts have trouble with.
+    pub fn host_health(&self) -> HostHealth {
+        let mut health = HostHealth::default();
+        for host in self.hosts.all() {
+            let of_host = host.health();
+            health.stuck_threads += of_host.stuck_threads;
+            health.quarantines_total += of_host.quarantines_total;
+            health.quarantines.extend(of_host.quarantines);
+        }
+        health
+    }
+
+    /// Puts the handler of a tool back into service. False if it was not out of service.
+    pub fn lift_quarantine(&self, tool_id: &str) -> bool {
+        let lifted = self.hosts.all().map(|host| host.lift_quarantine(tool_id));
+        lifted.contains(&true)
     }
 
     /// What a session pins: a cheap shared reference that never changes.

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use quarterdeck_contracts::ErrorType;
+use quarterdeck_runtime::{host_health_json, host_health_prometheus};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -42,12 +43,15 @@ pub(super) async fn get(
         None => accepts.contains("text/plain") || accepts.contains("openmetrics"),
     };
     let metrics = app.orchestrator.metrics();
+    let health = app.registry.host_health();
     if is_prometheus {
         let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-        return Ok((kind, metrics.prometheus() + &prometheus(&app)).into_response());
+        let text = metrics.prometheus() + &host_health_prometheus(&health) + &prometheus(&app);
+        return Ok((kind, text).into_response());
     }
     let mut numbers = metrics.json();
     let memory = app.text.memory();
+    numbers["handlers"] = host_health_json(&health);
     numbers["connections"] = json!({ "refused": app.refused_connections.load(Ordering::Relaxed) });
     numbers["memory"] = json!({ "answers": memory.answers, "conversations": memory.conversations });
     Ok(Json(numbers).into_response())
@@ -81,12 +85,12 @@ pub(super) fn described() -> Operation {
         "type": "object",
         "required": [
             "responseSizes", "responseTokens", "latency", "context", "loopDetection", "tools", "sessions", "audit",
-            "connections", "memory",
+            "handlers", "connections", "memory",
         ],
         "properties": {
             "responseSizes": by_tool, "responseTokens": by_tool, "latency": by_tool, "context": numbers,
             "loopDetection": numbers, "sessions": numbers, "audit": numbers,
-            "connections": numbers, "memory": numbers,
+            "handlers": numbers, "connections": numbers, "memory": numbers,
             "tools": { "type": "object", "additionalProperties": { "type": "object", "required": ["calls", "errors"] } },
         },
     });
@@ -99,6 +103,7 @@ pub(super) fn described() -> Operation {
         "tools": { "kb_search": { "calls": 120, "errors": 2, "avgDuration": 14.2, "cacheHits": 3 } },
         "sessions": { "active": 3, "text": 2, "voice": 1, "total": 41 },
         "audit": { "lostLines": 0 },
+        "handlers": { "stuckThreads": 0, "quarantined": 0, "quarantinesTotal": 0 },
         "connections": { "refused": 0 },
         "memory": { "answers": 5120, "conversations": 204800 },
     });

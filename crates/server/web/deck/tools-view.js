@@ -3,6 +3,7 @@
 import { Chart, sparkline } from '../shared/chart.js';
 import { fill, h } from '../shared/dom.js';
 import { get } from './api.js';
+import { QuarantinesView } from './quarantines-view.js';
 import { Samples } from './samples.js';
 import { View } from './view.js';
 import { milliseconds, share, short, whole } from './words.js';
@@ -17,6 +18,7 @@ const healths = { idle: 'idle', well: 'well', slow: 'slow', failing: 'failing', 
 class ToolsView extends View {
   #glance = h('dl', { class: 'glance', 'data-testid': 'glance' });
   #table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools' });
+  #quarantines = new QuarantinesView();
   #heading = h('h2', { 'data-testid': 'chart-heading' });
   #charts = [new Chart(), new Chart(), new Chart()];
   #range = h(
@@ -36,6 +38,7 @@ class ToolsView extends View {
     this.append(
       this.notice,
       this.#glance,
+      this.#quarantines,
       h(
         'section',
         {},
@@ -61,6 +64,7 @@ class ToolsView extends View {
     const [overview, columns] = await Promise.all([
       get('overview'),
       get('series', { range: samples.range, after: samples.after }),
+      this.#quarantines.refresh(),
     ]);
     samples.add(columns);
     this.#overview = overview;

@@ -9,6 +9,7 @@ mod clients;
 mod live;
 mod overview;
 mod playground;
+mod quarantines;
 mod registry;
 mod series;
 mod sessions;
@@ -45,6 +46,8 @@ pub(super) fn routes() -> Vec<Route> {
         Route::at("/api/deck/registry").get(registry::get, registry::described()),
         Route::at("/api/deck/blocks").get(blocks::list, blocks::list_described()),
         Route::at("/api/deck/blocks/{id}").delete(blocks::delete, blocks::delete_described()),
+        Route::at("/api/deck/quarantines").get(quarantines::list, quarantines::list_described()),
+        Route::at("/api/deck/quarantines/{id}").delete(quarantines::delete, quarantines::delete_described()),
         Route::at("/api/deck/clients/erase").post(clients::erase, clients::erase_described()),
         Route::at("/api/deck/playground").post(playground::post, playground::described()),
     ]

@@ -1,0 +1,112 @@
+//! A server that is running, asked as its page for operators asks it.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::arguments::operating::RunningServer;
+use crate::config::{Secret, Site};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_ANSWER_BYTES: u64 = 1 << 20;
+
+pub(crate) struct Server {
+    address: SocketAddr,
+    admin_token: Option<Secret>,
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    body: Value,
+}
+
+impl Server {
+    /// The one that the configuration speaks of, unless another is named.
+    pub(crate) fn of(site: &Site, named: &RunningServer) -> Self {
+        let mut address = named.server.unwrap_or(site.server.listen);
+        // Listening on every address includes this machine's own.
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            _ => {}
+        }
+        Self { address, admin_token: site.server.admin_token.clone() }
+    }
+
+    pub(crate) fn ask(&self, method: &str, path: &str) -> anyhow::Result<Answer> {
+        let address = self.address;
+        let unreachable = || {
+            format!(
+                "no server answers on {address}\n\
+                 help: a quarantine ends with its server; name another one with `--server ADDRESS:PORT`"
+            )
+        };
+        let mut socket = TcpStream::connect_timeout(&address, TIMEOUT).with_context(unreachable)?;
+        socket.set_read_timeout(Some(TIMEOUT))?;
+        socket.set_write_timeout(Some(TIMEOUT))?;
+        let token = self.admin_token.as_ref();
+        let authorization =
+            token.map(|token| format!("authorization: Bearer {}\r\n", token.expose())).unwrap_or_default();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\naccept: application/json\r\n{authorization}\
+             content-length: 0\r\nconnection: close\r\n\r\n"
+        );
+        socket.write_all(head.as_bytes()).with_context(unreachable)?;
+        let mut answer = Vec::new();
+        socket.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).with_context(unreachable)?;
+        read(&answer).with_context(|| format!("what answers on {address} is no quarterdeck"))
+    }
+}
+
+impl Answer {
+    /// The body, if the server did what it was asked for.
+    pub(crate) fn success(self) -> anyhow::Result<Value> {
+        match self.status {
+            200..=299 => Ok(self.body),
+            401 | 403 => bail!(
+                "the server wants its admin token\n\
+                 help: set QUARTERDECK_ADMIN_TOKEN, or name a file that holds it in `server.admin_token_file`"
+            ),
+            status => {
+                let message = self.body["error"]["message"].as_str().unwrap_or("it did not say why");
+                bail!("the server refused with status {status}: {message}")
+            }
+        }
+    }
+}
+
+fn read(answer: &[u8]) -> anyhow::Result<Answer> {
+    let text = std::str::from_utf8(answer)?;
+    let (head, body) = text.split_once("\r\n\r\n").context("the answer has no head")?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = status.filter(|_| head.starts_with("HTTP/1.1 ")).context("the answer has no status")?;
+    let body = if body.is_empty() { Value::Null } else { serde_json::from_str(body)? };
+    Ok(Answer { status, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_and_what_is_none_is_refused() {
+        let found = read(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\": 1}\n").unwrap();
+        assert_eq!((found.status, found.success().unwrap()["a"].as_u64()), (200, Some(1)));
+        let nothing = read(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+        assert!(nothing.success().unwrap().is_null());
+        let refused = read(b"HTTP/1.1 500 X\r\n\r\n{\"error\":{\"message\":\"no\"}}").unwrap();
+        assert_eq!(refused.success().unwrap_err().to_string(), "the server refused with status 500: no");
+        for other in [
+            &b""[..],
+            b"SSH-2.0-OpenSSH",
+            b"HTTP/1.1 200 OK",
+            b"HTTP/1.1 x OK\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\n\r\n<p>",
+        ] {
+            assert!(read(other).is_err());
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// <qd-deck-quarantines>: tools that are out of service because their calls did not end, and the end of that.
+
+import { fill, h } from '../shared/dom.js';
+import { get, send } from './api.js';
+import { whole } from './words.js';
+
+export class QuarantinesView extends HTMLElement {
+  #list = h('div', { 'data-testid': 'quarantines' });
+  #notice = h('p', { class: 'notice', role: 'status' });
+
+  connectedCallback() {
+    if (!this.#list.isConnected) this.append(this.#notice, this.#list);
+  }
+
+  async refresh() {
+    const { quarantines } = await get('quarantines');
+    if (quarantines.length === 0) return fill(this.#list);
+    const head = ['Tool', 'Stuck threads', 'Times', 'Next trial', ''].map((name) => h('th', { scope: 'col' }, name));
+    const rows = quarantines.map((/** @type {any} */ tool) =>
+      h(
+        'tr',
+        { 'data-testid': 'quarantine' },
+        h('th', { scope: 'row' }, tool.toolId),
+        h('td', {}, whole(tool.stuckThreads)),
+        h('td', {}, whole(tool.strikes)),
+        h('td', {}, tool.stuckThreads > 0 ? 'when its threads are back' : `in ${whole(Math.ceil(tool.retryAfterMs / 1000))} s`),
+        h(
+          'td',
+          {},
+          h(
+            'button',
+            {
+              'aria-label': `Put ${tool.toolId} back into service`,
+              'data-testid': 'lift-quarantine',
+              onclick: () => this.#lift(tool.toolId),
+            },
+            'Lift',
+          ),
+        ),
+      ),
+    );
+    fill(
+      this.#list,
+      h('h2', {}, 'Out of service'),
+      h(
+        'p',
+        { class: 'quiet' },
+        'Calls of these tools did not end at their deadline. The model is told that they are not available.',
+      ),
+      h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools out of service' },
+        h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows))),
+    );
+  }
+
+  /** @param {string} tool */
+  async #lift(tool) {
+    try {
+      await send('DELETE', `quarantines/${encodeURIComponent(tool)}`);
+      this.#notice.textContent = `${tool} is in service again.`;
+    } catch (error) {
+      this.#notice.textContent = error instanceof Error ? error.message : String(error);
+    }
+    await this.refresh();
+  }
+}
+
+customElements.define('qd-deck-quarantines', QuarantinesView);
