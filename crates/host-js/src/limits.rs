@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long after its end work may take to notice it. An engine that can be interrupted is, within milliseconds.
-const STUCK_GRACE: Duration = Duration::from_secs(1);
 /// How long an engine may take to be taken apart.
 const TEARDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -48,11 +46,13 @@ impl Control {
         self.stopped.get().is_some() || Instant::now() >= self.deadline
     }
 
-    fn stuck_at(&self) -> Instant {
-        if let Some(ended) = self.ended.get() {
-            return *ended + TEARDOWN_TIMEOUT;
+    /// When the thread should be free.
+    fn over_at(&self) -> Instant {
+        match (self.ended.get(), self.stopped.get()) {
+            (Some(ended), _) => *ended + TEARDOWN_TIMEOUT,
+            (None, Some(stopped)) => self.deadline.min(*stopped),
+            (None, None) => self.deadline,
         }
-        self.stopped.get().map_or(self.deadline, |stopped| self.deadline.min(*stopped)) + STUCK_GRACE
     }
 }
 
@@ -71,12 +71,11 @@ impl TimeLimit {
         Self::Within(TEARDOWN_TIMEOUT)
     }
 
-    /// From when on a thread that began at `since` is stuck.
-    pub(crate) fn stuck_at(&self, since: Instant) -> Instant {
+    /// When a thread that began at `since` should be free.
+    pub(crate) fn over_at(&self, since: Instant) -> Instant {
         match self {
-            // Time that went by before it had a thread is not the thread's.
-            Self::Call(control) => control.stuck_at().max(since + STUCK_GRACE),
-            Self::Within(limit) => since + *limit + STUCK_GRACE,
+            Self::Call(control) => control.over_at(),
+            Self::Within(limit) => since + *limit,
         }
     }
 }

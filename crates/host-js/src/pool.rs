@@ -29,10 +29,12 @@ const PATIENCE: Duration = Duration::from_millis(2);
 const LINGER: Duration = Duration::from_secs(2);
 /// How long closing waits for threads. One that is stuck inside the engine beyond that is left behind.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long a thread may hold on after the end of its work. An engine that can be interrupted is, within milliseconds.
+const STUCK_GRACE: Duration = Duration::from_secs(1);
 /// How often running work is looked at.
 const STUCK_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Threads beyond the bound, for handlers that hold none.
-const MAX_EXTRA_THREADS: usize = 64;
+const MAX_EXTRA_THREADS: usize = 32;
 
 pub(crate) type Run = Box<dyn FnOnce() + Send>;
 
@@ -140,7 +142,17 @@ struct Worker {
 struct Running {
     job: Job,
     since: Instant,
+    /// When it was first seen to be past its end. The clock alone would accuse everything that ran while the machine
+    /// was asleep.
+    overdue: Option<Instant>,
     stuck: Option<Stuck>,
+}
+
+impl Running {
+    fn is_stuck(&mut self, now: Instant) -> bool {
+        now >= self.job.limit.over_at(self.since)
+            && now.saturating_duration_since(*self.overdue.get_or_insert(now)) >= STUCK_GRACE
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -346,7 +358,7 @@ impl Queue {
         let Work { job, run, .. } = work;
         state.handlers.entry(job.account.id).or_default().running += 1;
         if let Some(worker) = state.workers.get_mut(&number) {
-            worker.running = Some(Running { job, since: Instant::now(), stuck: None });
+            worker.running = Some(Running { job, since: Instant::now(), overdue: None, stuck: None });
         }
         if std::mem::take(&mut state.is_watcher_asleep) {
             self.change.notify_all();
@@ -474,7 +486,7 @@ impl State {
             let Some(running) = worker.running.as_mut().filter(|running| running.stuck.is_none()) else {
                 continue;
             };
-            if now < running.job.limit.stuck_at(running.since) {
+            if !running.is_stuck(now) {
                 continue;
             }
             running.job.account.count_stuck();

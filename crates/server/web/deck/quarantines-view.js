@@ -23,7 +23,7 @@ export class QuarantinesView extends HTMLElement {
         h('th', { scope: 'row' }, tool.toolId),
         h('td', {}, whole(tool.stuckThreads)),
         h('td', {}, whole(tool.strikes)),
-        h('td', {}, tool.stuckThreads > 0 ? 'when its threads are back' : `in ${whole(Math.ceil(tool.retryAfterMs / 1000))} s`),
+        h('td', {}, trial(tool)),
         h(
           'td',
           {},
@@ -47,8 +47,11 @@ export class QuarantinesView extends HTMLElement {
         { class: 'quiet' },
         'Calls of these tools did not end at their deadline. The model is told that they are not available.',
       ),
-      h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools out of service' },
-        h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows))),
+      h(
+        'div',
+        { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools out of service' },
+        h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows)),
+      ),
     );
   }
 
@@ -62,6 +65,11 @@ export class QuarantinesView extends HTMLElement {
     }
     await this.refresh();
   }
+}
+
+/** When a call is let through, to see whether it ends. @param {{ stuckThreads: number, retryAfterMs: number }} tool */
+function trial({ stuckThreads, retryAfterMs }) {
+  return stuckThreads > 0 ? 'when its threads are back' : `in ${whole(Math.ceil(retryAfterMs / 1000))} s`;
 }
 
 customElements.define('qd-deck-quarantines', QuarantinesView);
