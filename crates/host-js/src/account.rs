@@ -51,12 +51,12 @@ impl Alarm {
 }
 
 impl Account {
-    pub(crate) fn open(tool_id: &str, alarm: &Arc<Alarm>) -> Arc<Self> {
+    pub(crate) fn open(tool_id: &str, alarm: &Arc<Alarm>, first_backoff: Duration) -> Arc<Self> {
         Arc::new(Self {
             id: alarm.accounts.fetch_add(1, Ordering::Relaxed),
             tool_id: tool_id.to_owned(),
             alarm: alarm.clone(),
-            record: Mutex::default(),
+            record: Mutex::new(Record::new(first_backoff)),
             stuck: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
         })

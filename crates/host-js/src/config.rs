@@ -18,6 +18,9 @@ pub struct HostConfig {
     pub max_threads_per_handler: usize,
     /// Stuck threads, of all handlers, that are replaced. Each holds an engine's memory until it comes back.
     pub max_stuck_threads: usize,
+    /// How long a handler that left a thread stuck is out of service, the first time; twice as long each time after,
+    /// up to an hour.
+    pub quarantine: Duration,
     /// Calls that may be under way at once, waiting ones included: each holds an engine.
     pub max_calls: usize,
     /// Calls that may wait for a thread before they have started.
@@ -53,6 +56,7 @@ impl Default for HostConfig {
             max_threads,
             max_threads_per_handler: max_threads / 4,
             max_stuck_threads: 32,
+            quarantine: Duration::from_secs(30),
             max_calls: 1_024,
             max_queue: 512,
             stock_per_handler: 4,

@@ -109,7 +109,7 @@ impl JsHost {
         if let Some(account) = known.upgrade() {
             return account;
         }
-        let account = Account::open(tool_id, &self.shared.alarm);
+        let account = Account::open(tool_id, &self.shared.alarm, self.shared.config.quarantine);
         *known = Arc::downgrade(&account);
         account
     }

@@ -5,16 +5,16 @@
 
 use std::time::{Duration, Instant};
 
-/// How long the first quarantine lasts.
-const FIRST_BACKOFF: Duration = Duration::from_secs(30);
 /// The longest that one lasts. A handler that was in service for as long has a clean record again.
 const MAX_BACKOFF: Duration = Duration::from_secs(60 * 60);
 /// What a caller is told to wait when the back-off is over and the trial is still under way.
 const TRIAL_WAIT: Duration = Duration::from_secs(5);
 
 /// One handler's record.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Record {
+    /// How long the first quarantine lasts.
+    first_backoff: Duration,
     strikes: u32,
     state: State,
 }
@@ -27,6 +27,8 @@ enum State {
     },
     /// No call before that time, and then one.
     OutUntil(Instant),
+    /// The same, after a call on trial that ran to its deadline and may still turn out to be stuck.
+    UndecidedUntil(Instant),
     /// The one call is under way.
     OnTrial,
 }
@@ -55,6 +57,10 @@ pub(crate) enum Threads {
 }
 
 impl Record {
+    pub(crate) fn new(first_backoff: Duration) -> Self {
+        Self { first_backoff, strikes: 0, state: State::default() }
+    }
+
     /// Asks to begin a call.
     pub(crate) fn enter(&mut self, now: Instant, threads: Threads) -> Entry {
         match self.state {
@@ -64,11 +70,13 @@ impl Record {
                 }
                 Entry::Free
             }
-            State::OutUntil(until) if now >= until && threads == Threads::Fine => {
+            State::OutUntil(until) | State::UndecidedUntil(until)
+                if now >= until && threads == Threads::Fine =>
+            {
                 self.state = State::OnTrial;
                 Entry::OnTrial
             }
-            State::OutUntil(_) | State::OnTrial => Entry::Refused(self.wait(now)),
+            State::OutUntil(_) | State::UndecidedUntil(_) | State::OnTrial => Entry::Refused(self.wait(now)),
         }
     }
 
@@ -84,8 +92,8 @@ impl Record {
     pub(crate) fn wait(&self, now: Instant) -> Duration {
         match self.state {
             State::InService { .. } => Duration::ZERO,
-            State::OutUntil(until) if until > now => until - now,
-            State::OutUntil(_) | State::OnTrial => TRIAL_WAIT,
+            State::OutUntil(until) | State::UndecidedUntil(until) if until > now => until - now,
+            State::OutUntil(_) | State::UndecidedUntil(_) | State::OnTrial => TRIAL_WAIT,
         }
     }
 
@@ -96,7 +104,7 @@ impl Record {
             return false;
         }
         self.strikes = self.strikes.saturating_add(1);
-        self.state = State::OutUntil(now + backoff(self.strikes));
+        self.state = State::OutUntil(now + self.backoff());
         true
     }
 
@@ -112,7 +120,7 @@ impl Record {
     /// The call on trial was given up or ran to its deadline, which says nothing good.
     pub(crate) fn postpone(&mut self, now: Instant) {
         if self.state == State::OnTrial {
-            self.state = State::OutUntil(now + backoff(self.strikes));
+            self.state = State::UndecidedUntil(now + self.backoff());
         }
     }
 
@@ -120,15 +128,15 @@ impl Record {
     pub(crate) fn lift(&mut self) -> bool {
         let was_out = self.is_out_of_service();
         if was_out {
-            *self = Self::default();
+            *self = Self::new(self.first_backoff);
         }
         was_out
     }
-}
 
-fn backoff(strikes: u32) -> Duration {
-    let doublings = strikes.saturating_sub(1).min(16);
-    (FIRST_BACKOFF * (1 << doublings)).min(MAX_BACKOFF)
+    fn backoff(&self) -> Duration {
+        let doublings = self.strikes.saturating_sub(1).min(16);
+        self.first_backoff.saturating_mul(1 << doublings).min(MAX_BACKOFF)
+    }
 }
 
 #[cfg(test)]
@@ -136,10 +144,11 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const FIRST_BACKOFF: Duration = Duration::from_secs(30);
 
     #[test]
     fn quarantine_lasts_twice_as_long_each_time_up_to_an_hour() {
-        let mut record = Record::default();
+        let mut record = Record::new(FIRST_BACKOFF);
         let mut now = Instant::now();
         let mut lasted = Vec::new();
         for _ in 0..12 {
@@ -156,7 +165,7 @@ mod tests {
 
     #[test]
     fn one_call_is_let_through_on_trial_and_decides() {
-        let mut record = Record::default();
+        let mut record = Record::new(FIRST_BACKOFF);
         let start = Instant::now();
         record.strike(start);
         assert!(!record.strike(start + SECOND), "calls of the same time are one strike");
@@ -173,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_trial_that_decides_nothing_is_followed_by_another() {
-        let mut record = Record::default();
+        let mut record = Record::new(FIRST_BACKOFF);
         let start = Instant::now();
         record.strike(start);
         let trial = start + FIRST_BACKOFF;
@@ -184,8 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn a_trial_that_is_stuck_is_a_strike_of_its_own() {
+        let mut record = Record::new(FIRST_BACKOFF);
+        let start = Instant::now();
+        record.strike(start);
+        let trial = start + FIRST_BACKOFF;
+        record.enter(trial, Threads::Fine);
+        record.postpone(trial);
+        assert!(record.strike(trial + SECOND), "it was told at its deadline, and found a second later");
+        assert_eq!((record.strikes(), record.wait(trial + SECOND)), (2, 2 * FIRST_BACKOFF));
+        assert!(!record.strike(trial + SECOND));
+    }
+
+    #[test]
     fn an_operator_and_an_hour_of_service_clear_the_record() {
-        let mut record = Record::default();
+        let mut record = Record::new(FIRST_BACKOFF);
         let start = Instant::now();
         assert!(!record.lift(), "it is in service");
         record.strike(start);

@@ -16,12 +16,12 @@ fn sizes(threads: usize, max_threads: usize) -> Sizes {
 }
 
 fn account(name: &str) -> Arc<Account> {
-    Account::open(name, &Arc::new(Alarm::default()))
+    Account::open(name, &Arc::new(Alarm::default()), BACKOFF)
 }
 
 fn accounts<const N: usize>() -> [Arc<Account>; N] {
     let alarm = Arc::new(Alarm::default());
-    std::array::from_fn(|n| Account::open(&format!("tool_{n}"), &alarm))
+    std::array::from_fn(|n| Account::open(&format!("tool_{n}"), &alarm, BACKOFF))
 }
 
 fn job(account: &Arc<Account>, ms: u64) -> Job {
@@ -60,6 +60,7 @@ impl Drop for Gate {
     }
 }
 
+const BACKOFF: Duration = Duration::from_secs(30);
 const SOON: Duration = Duration::from_secs(5);
 
 fn soon(what: &str, holds: impl Fn() -> bool) {

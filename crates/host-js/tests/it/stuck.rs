@@ -1,13 +1,16 @@
 //! Natives of the engine that no deadline interrupts: what they cost the handler that calls them, and nobody else.
 
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::join_all;
-use quarterdeck_contracts::handler::{Handler, HandlerHost, HostError, HostEvent, HostObserver};
+use quarterdeck_contracts::handler::{
+    BoxFuture, CallFacts, CapabilityCall, CapabilityError, Context, Handler, HandlerHost, HostError,
+    HostEvent, HostObserver, LogLevel,
+};
 use quarterdeck_host_js::{HostConfig, JsHost};
 use quarterdeck_testkit::FakeContext;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::{SECOND, config, data, load_files, load_tool, within};
 
@@ -182,7 +185,7 @@ async fn the_alarm_names_the_tool_and_the_call() {
     soon("it is told", || !heard.quarantined().is_empty()).await;
     let heard = heard.0.lock().unwrap();
     let [HostEvent::Quarantined { quarantine, call: Some(call) }] = &heard[..] else { panic!("{heard:?}") };
-    let facts = quarterdeck_contracts::handler::Context::facts(&*context);
+    let facts = context.facts();
     assert_eq!(quarantine.tool_id, "sticky");
     assert_eq!((call.session_id.as_str(), call.turn), (facts.session.id.as_str(), facts.session.turn));
     assert_eq!(call.call_id, *facts.call_id);
@@ -227,4 +230,100 @@ async fn one_tool_does_not_fill_the_queue_for_the_others() {
         assert!(matches!(error, HostError::TimedOut { .. } | HostError::Busy { .. }), "{error}");
     }
     assert_eq!(host.health().quarantines, [], "what can be interrupted takes no tool out of service");
+}
+
+/// A context in which a line for the log takes until the gate opens: a thread that is stuck for as long as a test
+/// wants it to be.
+struct Gated {
+    inner: Arc<FakeContext>,
+    gate: (Mutex<bool>, Condvar),
+}
+
+impl Gated {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { inner: FakeContext::new(), gate: (Mutex::new(false), Condvar::new()) })
+    }
+
+    fn open(&self) {
+        *self.gate.0.lock().unwrap() = true;
+        self.gate.1.notify_all();
+    }
+}
+
+impl Context for Gated {
+    fn facts(&self) -> &CallFacts {
+        self.inner.facts()
+    }
+
+    fn now(&self) -> SystemTime {
+        self.inner.now()
+    }
+
+    fn log(&self, _: LogLevel, _: &str) {
+        let mut is_open = self.gate.0.lock().unwrap();
+        while !*is_open {
+            is_open = self.gate.1.wait(is_open).unwrap();
+        }
+    }
+
+    fn audit(&self, event: &str, data: Value) {
+        self.inner.audit(event, data);
+    }
+
+    fn progress(&self, text: &str) {
+        self.inner.progress(text);
+    }
+
+    fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {
+        self.inner.request(call)
+    }
+}
+
+#[tokio::test]
+async fn after_the_back_off_one_call_on_trial_decides_and_none_while_threads_are_stuck() {
+    let backoff = Duration::from_millis(300);
+    let host = JsHost::new(HostConfig { quarantine: backoff, ..config() }).unwrap();
+    let heard = Arc::new(Heard::default());
+    host.observe(heard.clone());
+    let source = "export const execute = async ({ args, context }) => {
+        if (args.block) console.log('block');
+        if (args.wait) await new Promise((resolve) => setTimeout(resolve, 300));
+        return { ok: true };
+      };";
+    let tool = load_tool(&host, "sticky", source).unwrap();
+    let plain = || tool.run(json!({}), FakeContext::new(), SECOND);
+    let is_refused = |ended: Result<_, HostError>| matches!(ended, Err(HostError::Quarantined { .. }));
+    let gate = Gated::new();
+    let stuck = tool.run(json!({ "block": true }), gate.clone(), within(50)).await;
+    assert!(matches!(stuck, Err(HostError::TimedOut { computing: true, .. })), "{stuck:?}");
+    soon("it is out of service", || !heard.quarantined().is_empty()).await;
+    assert!(is_refused(plain().await));
+    tokio::time::sleep(backoff * 2).await;
+    assert!(is_refused(plain().await), "its thread is still stuck");
+    gate.open();
+    soon("the thread is back", || host.stats().stuck == 0).await;
+
+    // Of calls at the same time one is let through.
+    let trial = tokio::spawn(tool.run(json!({ "wait": true }), FakeContext::new(), SECOND));
+    assert!(is_refused(plain().await), "the trial is under way");
+    assert!(trial.await.unwrap().is_ok());
+    assert!(heard.0.lock().unwrap().contains(&HostEvent::Released { tool_id: "sticky".into() }));
+    for ended in join_all((0..20).map(|_| plain())).await {
+        assert!(ended.is_ok(), "{ended:?}");
+    }
+
+    // The next time it takes twice as long.
+    let gate = Gated::new();
+    assert!(tool.run(json!({ "block": true }), gate.clone(), within(50)).await.is_err());
+    soon("it is out of service again", || heard.quarantined().len() == 2).await;
+    gate.open();
+    assert_eq!(host.health().quarantines[0].strikes, 2);
+    soon("the thread is back", || host.stats().stuck == 0).await;
+    tokio::time::sleep(backoff * 2).await;
+    // A trial that gets stuck is a strike of its own.
+    let gate = Gated::new();
+    assert!(!is_refused(tool.run(json!({ "block": true }), gate.clone(), within(50)).await));
+    soon("it is out of service for good", || heard.quarantined().len() == 3).await;
+    assert_eq!(host.health().quarantines[0].strikes, 3);
+    gate.open();
 }
