@@ -209,6 +209,11 @@ impl Driver<'_> {
         let resume = move || {
             if let Some(link) = engine.link() {
                 let control = engine.control();
+                // Nobody waits for it any more, and what it would do first may be what cannot be interrupted.
+                if control.is_over() {
+                    let _ = link.events.send(Event::Ended(Ending::Stopped));
+                    return;
+                }
                 step(engine, Input::Results(arrived), &link, &control);
             }
         };

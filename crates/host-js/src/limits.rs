@@ -63,12 +63,18 @@ pub(crate) enum TimeLimit {
     Call(Arc<Control>),
     /// For so long from its start.
     Within(Duration),
+    /// For taking an engine apart, which runs no code of the handler's.
+    Teardown,
 }
 
 impl TimeLimit {
-    /// For taking an engine apart.
-    pub(crate) fn teardown() -> Self {
-        Self::Within(TEARDOWN_TIMEOUT)
+    /// Whether there is nothing left to run: what waits for a thread only lets go of what it holds.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Self::Call(control) => control.is_over(),
+            Self::Within(_) => false,
+            Self::Teardown => true,
+        }
     }
 
     /// When a thread that began at `since` should be free.
@@ -76,6 +82,7 @@ impl TimeLimit {
         match self {
             Self::Call(control) => control.over_at(),
             Self::Within(limit) => since + *limit,
+            Self::Teardown => since + TEARDOWN_TIMEOUT,
         }
     }
 }

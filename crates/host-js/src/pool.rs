@@ -134,6 +134,14 @@ struct Handled {
     ready: VecDeque<Work>,
 }
 
+impl Handled {
+    /// Whether the next work may have a thread. What is over runs nothing; an engine that waits behind threads that are
+    /// stuck is let go of all the same.
+    fn may_take(&self, max: usize) -> bool {
+        self.ready.front().is_some_and(|work| self.running < max || work.job.limit.is_over())
+    }
+}
+
 struct Worker {
     thread: ThreadId,
     running: Option<Running>,
@@ -404,7 +412,8 @@ impl Queue {
     fn sleep<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let is_running =
             |worker: &Worker| worker.running.as_ref().is_some_and(|running| running.stuck.is_none());
-        if state.workers.values().any(is_running) {
+        let is_waiting = |held: &Handled| !held.ready.is_empty();
+        if state.workers.values().any(is_running) || state.handlers.values().any(is_waiting) {
             return wait(&self.change, state, STUCK_CHECK_INTERVAL);
         }
         state.is_watcher_asleep = true;
@@ -430,7 +439,7 @@ impl State {
 
     /// The next work of the handler that holds the fewest threads; of those, what came first.
     fn take_ready(&mut self, max: usize) -> Option<Work> {
-        let waiting = self.handlers.values_mut().filter(|held| held.running < max);
+        let waiting = self.handlers.values_mut().filter(|held| held.may_take(max));
         let first = waiting.filter_map(|held| Some((held.running, held.ready.front()?.number, held)));
         let (.., held) = first.min_by_key(|(running, number, _)| (*running, *number))?;
         let work = held.ready.pop_front()?;
@@ -447,16 +456,17 @@ impl State {
     }
 
     fn may_run(&self, work: &Work, max: usize) -> bool {
-        self.handlers.get(&work.job.account.id).is_none_or(|held| held.running < max)
+        let held = self.handlers.get(&work.job.account.id);
+        held.is_none_or(|held| held.running < max) || work.job.limit.is_over()
     }
 
     fn has_ready(&self, max: usize) -> bool {
-        self.handlers.values().any(|held| held.running < max && !held.ready.is_empty())
+        self.handlers.values().any(|held| held.may_take(max))
     }
 
     /// Whether work waits whose handler holds no thread.
     fn has_starving(&self) -> bool {
-        self.has_ready(1)
+        self.handlers.values().any(|held| held.running == 0 && !held.ready.is_empty())
     }
 
     fn is_empty(&self, max: usize) -> bool {

@@ -144,7 +144,7 @@ impl Stock {
 
     /// The work of taking an engine apart.
     pub(crate) fn teardown(&self) -> Job {
-        Job { account: self.account.clone(), limit: TimeLimit::teardown(), call: None }
+        Job { account: self.account.clone(), limit: TimeLimit::Teardown, call: None }
     }
 
     fn restock(&self) {

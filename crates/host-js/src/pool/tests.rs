@@ -194,3 +194,34 @@ fn beyond_the_bound_stuck_threads_keep_their_place_and_others_still_get_through(
     soon("all are gone", || pool.queue().lock().workers.len() <= 1);
     assert!(stuck.iter().all(|account| account.quarantine().unwrap().stuck_threads == 0));
 }
+
+#[test]
+fn what_waits_behind_stuck_threads_is_let_go_of_when_its_time_is_over() {
+    use crate::limits::Control;
+
+    let [stuck, other] = accounts();
+    let pool = Pool::new(Sizes { max_threads_per_handler: 1, ..sizes(1, 4) });
+    let (sender, receiver) = mpsc::channel();
+    let gate = Gate::default();
+    pool.queue().resume(job(&stuck, 10), gate.work(&sender, "stuck")).unwrap();
+    assert_eq!(receiver.recv_timeout(SOON), Ok("stuck"));
+    let say = |text: &'static str| -> Run {
+        let sender = sender.clone();
+        Box::new(move || sender.send(text).unwrap())
+    };
+    let teardown = Job { limit: TimeLimit::Teardown, ..job(&stuck, 0) };
+    pool.queue().chore(teardown, say("taken apart"));
+    // A chore begins when a thread has nothing else to do.
+    pool.queue().resume(job(&other, 60_000), say("other")).unwrap();
+    let mut said = [receiver.recv_timeout(SOON).unwrap(), receiver.recv_timeout(SOON).unwrap()];
+    said.sort_unstable();
+    assert_eq!(said, ["other", "taken apart"]);
+
+    let control = Arc::new(Control::until(Instant::now() + Duration::from_millis(300)));
+    let parked = Job { limit: TimeLimit::Call(control.clone()), ..job(&stuck, 0) };
+    pool.queue().resume(parked, say("let go")).unwrap();
+    assert!(receiver.recv_timeout(Duration::from_millis(100)).is_err(), "its handler has no thread left");
+    assert_eq!(receiver.recv_timeout(SOON), Ok("let go"));
+    assert!(control.is_over());
+    gate.open();
+}
