@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::visible_value;
+
 /// The secret that redeems one confirmation. It is for the person and never for the model,
 /// so it neither prints itself nor compares as text.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,4 +45,14 @@ pub struct ConfirmationRequest {
     pub args: Value,
     /// One sentence for a person.
     pub preview: String,
+}
+
+/// How many characters the arguments of a call may have, shown in full, so that a user is asked about it. A call that
+/// nobody could read is refused instead.
+pub const MAX_SHOWN_CHARS: usize = 20_000;
+
+/// The arguments of a call in full, for the user who approves it: JSON in which every character can be seen, and in which
+/// no value can begin a line of its own.
+pub fn shown_arguments(args: &Value) -> String {
+    format!("{:#}", visible_value(args))
 }

@@ -25,6 +25,7 @@ mod overlay;
 mod response;
 mod store;
 mod strict_json;
+mod visible;
 
 #[cfg(feature = "json-schema")]
 mod editor_schema;
@@ -44,7 +45,7 @@ pub use chat::{
     ChatStream, Finish, MAX_CALLS_PER_MESSAGE, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent,
     ToolUse, Usage,
 };
-pub use confirmation::{ConfirmationRequest, ConfirmationToken};
+pub use confirmation::{ConfirmationRequest, ConfirmationToken, MAX_SHOWN_CHARS, shown_arguments};
 pub use definition::{
     Availability, Capability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope,
     SideEffects,
@@ -67,6 +68,7 @@ pub use overlay::Overlay;
 pub use response::{Meta, ToolResponse};
 pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};
 pub use strict_json::{JsonFault, parse_json, parse_json_noting_duplicates};
+pub use visible::{visible, visible_line, visible_value};
 
 #[cfg(feature = "json-schema")]
 pub use editor_schema::definition_schema;

@@ -6,3 +6,4 @@ mod artifact;
 mod case;
 mod definition;
 mod response;
+mod visible;
