@@ -89,13 +89,13 @@ impl LoadedTool {
 
     fn refusal(&self, violations: &[Violation], args: &Value) -> ToolError {
         let mut refusal = refused(violations);
-        Secrets::of(self.metadata(), args).hide_in_error(&mut refusal);
+        Secrets::of(self.sensitive(), args).hide_in_error(&mut refusal);
         refusal
     }
 
     async fn run(&self, args: Value, context: Arc<dyn Context>) -> HandlerAnswer {
         let metadata = self.metadata();
-        let secrets = Secrets::of(metadata, &args);
+        let secrets = Secrets::of(self.sensitive(), &args);
         let facts = self.facts(context.facts());
         let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };

@@ -1,4 +1,10 @@
-//! Hides what a tool's definition calls sensitive.
+//! Hides what a tool's definition calls sensitive, wherever it stands.
+//!
+//! A model that misspells a name, or puts a value where it does not belong, must not bring a secret into a record by it. So
+//! of a tool with sensitive arguments only that is shown which the definition declares, as it declares it: `declared` says
+//! what that is.
+
+mod declared;
 
 use std::sync::Arc;
 
@@ -8,22 +14,43 @@ use serde_json::Value;
 /// What stands in the place of a hidden value.
 pub(crate) const HIDDEN: &str = "[hidden]";
 
+/// What a definition says about the arguments of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sensitive<'a> {
+    pointers: &'a [String],
+    parameters: &'a Value,
+}
+
+impl<'a> Sensitive<'a> {
+    /// From a definition and the schema of its parameters.
+    pub(crate) fn of(metadata: &'a Metadata, parameters: &'a Value) -> Self {
+        Self { pointers: &metadata.sensitive, parameters }
+    }
+}
+
 /// The arguments as audit and logs may show them.
-pub(crate) fn redacted(metadata: Option<&Metadata>, args: &Value) -> Value {
-    let mut shown = args.clone();
-    match metadata {
+pub(crate) fn redacted(sensitive: Option<Sensitive<'_>>, args: &Value) -> Value {
+    let Some(sensitive) = sensitive else {
         // Of a tool that does not exist nobody has said what is sensitive.
-        None => hide(&mut shown),
-        Some(metadata) => {
-            for pointer in &metadata.sensitive {
-                let parts: Vec<_> = pointer
-                    .split('/')
-                    .skip(1)
-                    .map(|part| part.replace("~1", "/").replace("~0", "~"))
-                    .collect();
-                hide_at(&mut shown, &parts);
-            }
-        }
+        let mut shown = args.clone();
+        hide(&mut shown);
+        return shown;
+    };
+    let mut shown = hidden_in_place(sensitive, args);
+    // A value that is hidden in one place may stand in another as well.
+    Secrets::between(args, &shown).hide_in(&mut shown);
+    shown
+}
+
+fn hidden_in_place(sensitive: Sensitive<'_>, args: &Value) -> Value {
+    if sensitive.pointers.is_empty() {
+        return args.clone();
+    }
+    let mut shown = declared::only_declared(sensitive.parameters, args);
+    for pointer in sensitive.pointers {
+        let parts: Vec<_> =
+            pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+        hide_at(&mut shown, &parts);
     }
     shown
 }
@@ -72,12 +99,17 @@ const SHORTEST: usize = 4;
 
 impl Secrets {
     /// What a definition calls sensitive, as it stands in these arguments.
-    pub(crate) fn of(metadata: &Metadata, args: &Value) -> Self {
-        if metadata.sensitive.is_empty() {
+    pub(crate) fn of(sensitive: Sensitive<'_>, args: &Value) -> Self {
+        if sensitive.pointers.is_empty() {
             return Self::default();
         }
+        Self::between(args, &hidden_in_place(sensitive, args))
+    }
+
+    /// What stands in arguments and not in what is shown of them.
+    fn between(args: &Value, shown: &Value) -> Self {
         let mut found = Vec::new();
-        collect(args, &redacted(Some(metadata), args), &mut found);
+        collect(args, shown, &mut found);
         // A value that holds another is hidden first, so that no part of it is left.
         found.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Self(found.into())
@@ -119,7 +151,15 @@ impl Secrets {
 fn collect(value: &Value, shown: &Value, found: &mut Vec<String>) {
     match (value, shown) {
         (Value::Object(fields), Value::Object(shown)) => {
-            fields.iter().for_each(|(name, field)| collect(field, &shown[name], found));
+            for (name, field) in fields {
+                match shown.get(name) {
+                    Some(shown) => collect(field, shown, found),
+                    None => {
+                        collect_text(name, found);
+                        collect_all(field, found);
+                    }
+                }
+            }
         }
         (Value::Array(items), Value::Array(shown)) => {
             items.iter().zip(shown).for_each(|(item, shown)| collect(item, shown, found));
@@ -131,71 +171,25 @@ fn collect(value: &Value, shown: &Value, found: &mut Vec<String>) {
 
 fn collect_all(value: &Value, found: &mut Vec<String>) {
     match value {
-        Value::String(text) if text.len() >= SHORTEST => found.push(text.clone()),
-        Value::Number(number) if number.to_string().len() >= SHORTEST => found.push(number.to_string()),
+        Value::String(text) => {
+            collect_text(text, found);
+            // Texts that are made of it may have taken it apart.
+            if let Some(inside) = declared::json_in(text) {
+                collect_all(&inside, found);
+            }
+        }
+        Value::Number(number) => collect_text(&number.to_string(), found),
         Value::Array(items) => items.iter().for_each(|item| collect_all(item, found)),
         Value::Object(fields) => fields.values().for_each(|field| collect_all(field, found)),
-        _ => {}
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+fn collect_text(text: &str, found: &mut Vec<String>) {
+    if text.len() >= SHORTEST && text != HIDDEN {
+        found.push(text.to_owned());
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn shown(sensitive: &[&str], args: Value) -> Value {
-        redacted(Some(&metadata(sensitive)), &args)
-    }
-
-    fn metadata(sensitive: &[&str]) -> Metadata {
-        serde_json::from_value(json!({
-            "toolId": "t", "version": "1.0.0", "description": "d", "category": "action", "sideEffects": "writes",
-            "idempotent": false, "requiresConfirmation": false, "allowedModes": ["text"], "latencyBudgetMs": 1,
-            "sensitive": sensitive,
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn what_a_pointer_names_is_hidden_whole() {
-        assert_eq!(
-            shown(
-                &["/attendees", "/card/number"],
-                json!({ "attendees": ["a@b.c"], "card": { "number": 1, "kind": "x" } })
-            ),
-            json!({ "attendees": HIDDEN, "card": { "number": HIDDEN, "kind": "x" } })
-        );
-    }
-
-    #[test]
-    fn a_pointer_through_a_list_hides_it_in_every_item() {
-        assert_eq!(
-            shown(&["/people/phone"], json!({ "people": [{ "phone": 1 }, { "phone": 2 }] })),
-            json!({ "people": [{ "phone": HIDDEN }, { "phone": HIDDEN }] })
-        );
-    }
-
-    #[test]
-    fn arguments_of_the_wrong_shape_do_not_let_a_secret_through() {
-        assert_eq!(shown(&["/card/number"], json!({ "card": "4111" })), json!({ "card": HIDDEN }));
-        assert_eq!(shown(&["/card"], json!("4111")), json!(HIDDEN));
-    }
-
-    #[test]
-    fn texts_that_were_made_of_a_call_hide_its_secrets() {
-        let metadata = metadata(&["/card", "/people/name"]);
-        let args = json!({ "card": { "number": 41_112_222, "cvc": "12" }, "people": [{ "name": "Nansen" }], "city": "Oslo" });
-        let secrets = Secrets::of(&metadata, &args);
-        assert_eq!(secrets.hide("41112222 of Nansen in Oslo, 12"), "[hidden] of [hidden] in Oslo, 12");
-        let mut details = json!([{ "got": 41_112_222, "why": "no Nansen" }]);
-        secrets.hide_in(&mut details);
-        assert_eq!(details, json!([{ "got": HIDDEN, "why": "no [hidden]" }]));
-    }
-
-    #[test]
-    fn of_an_unknown_tool_everything_is_hidden() {
-        assert_eq!(redacted(None, &json!({ "password": "x" })), json!({ "password": HIDDEN }));
-    }
-}
+mod tests;

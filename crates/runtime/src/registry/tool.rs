@@ -6,6 +6,8 @@ use quarterdeck_contracts::handler::{Handler, ToolFacts};
 use quarterdeck_contracts::{Capability, CompiledTool, Metadata};
 use quarterdeck_schema::Schema;
 
+use crate::redact::Sensitive;
+
 /// A tool with everything that a call needs, made once.
 pub struct LoadedTool {
     compiled: CompiledTool,
@@ -37,6 +39,11 @@ impl LoadedTool {
     /// What the definition says beside the parameters.
     pub fn metadata(&self) -> &Metadata {
         &self.compiled.metadata
+    }
+
+    /// What may not be shown of its arguments.
+    pub(crate) fn sensitive(&self) -> Sensitive<'_> {
+        Sensitive::of(self.metadata(), &self.compiled.json_schema)
     }
 
     /// One or two sentences for the model.

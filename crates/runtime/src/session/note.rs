@@ -34,7 +34,8 @@ impl Inner {
         if !self.shared.audit.keeps() {
             return;
         }
-        let metadata = self.snapshot.find(told.tool).map(|tool| tool.metadata());
+        let tool = self.snapshot.find(told.tool);
+        let metadata = tool.map(|tool| tool.metadata());
         let meta = &told.response.meta;
         let error = match &told.response.outcome {
             Outcome::Success(_) => None,
@@ -55,7 +56,7 @@ impl Inner {
             ("how", json!(told.how)),
             ("gates", json!(told.trace)),
             ("size", json!(size(told.response))),
-            ("args", redacted(metadata, told.args)),
+            ("args", redacted(tool.map(|tool| tool.sensitive()), told.args)),
         ] {
             if !value.is_null() {
                 fields.insert(name.into(), value);
