@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar, from_given};
@@ -199,6 +199,10 @@ struct StoppedClock(SystemTime);
 impl Clock for StoppedClock {
     fn now(&self) -> SystemTime {
         self.0
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
     }
 }
 

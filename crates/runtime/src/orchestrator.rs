@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use crate::audit::{Audit, NoAudit};
 use crate::blocks::{Block, block_of};
 use crate::claim::RequiredClaim;
-use crate::clock::{Clock, SystemClock, epoch_ms};
+use crate::clock::{Clock, SteadyClock, SystemClock};
+use crate::confirmation::Deadlines;
 use crate::gates::ClientFacts;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
@@ -76,6 +77,9 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) policy: Policy,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The same clock for everything that expires.
+    pub(crate) steady: SteadyClock,
+    pub(crate) deadlines: Deadlines,
     pub(crate) audit: Arc<dyn Audit>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) calendar: Option<Arc<dyn Calendar>>,
@@ -150,6 +154,8 @@ impl Orchestrator {
             shared: Arc::new(Shared {
                 store: parts.store,
                 policy: parts.policy,
+                steady: SteadyClock::new(parts.clock.clone()),
+                deadlines: Deadlines::default(),
                 clock: parts.clock,
                 audit: parts.audit,
                 metrics: parts.metrics,
@@ -190,9 +196,9 @@ impl Orchestrator {
         self.shared.clock.now()
     }
 
-    /// The same in milliseconds since 1970.
+    /// What deadlines are judged by, in milliseconds since 1970. It never goes back, whatever is done to the clock.
     pub fn now_ms(&self) -> u64 {
-        epoch_ms(self.now())
+        self.shared.steady.now_ms()
     }
 
     /// Whether a client has a voice session open.
@@ -222,7 +228,7 @@ impl Orchestrator {
         if !is_id(id) || !is_id(&client.id) {
             return Err(SessionError::BadId);
         }
-        let now_ms = epoch_ms(self.shared.clock.now());
+        let now_ms = self.now_ms();
         if let Some(block) = block_of(&*self.shared.store, &client.id, now_ms).await? {
             return Err(SessionError::Blocked(Box::new(block)));
         }
@@ -264,7 +270,7 @@ impl Orchestrator {
         if !is_id(id) || !is_id(&client.id) {
             return Err(SessionError::BadId);
         }
-        let now_ms = epoch_ms(self.shared.clock.now());
+        let now_ms = self.now_ms();
         if let Some(block) = block_of(&*self.shared.store, &client.id, now_ms).await? {
             return Err(SessionError::Blocked(Box::new(block)));
         }
@@ -340,8 +346,8 @@ impl Orchestrator {
     pub async fn take_voice_request(&self, id: &str, client: &str) -> Result<Option<String>, StoreError> {
         let key = reserved_key(id);
         let Some(row) = self.shared.store.get(Table::Sessions, &key).await? else { return Ok(None) };
-        let is_theirs = row.value["clientId"] == client
-            && row.value["expiresMs"].as_u64() > Some(epoch_ms(self.shared.clock.now()));
+        let is_theirs =
+            row.value["clientId"] == client && row.value["expiresMs"].as_u64() > Some(self.now_ms());
         if !is_theirs {
             return Ok(None);
         }
@@ -357,13 +363,14 @@ impl Orchestrator {
 
     /// Ends what has been idle for too long and forgets what has had its time. To be called every now and then.
     pub async fn tidy(&self) -> Result<u64, StoreError> {
-        let now_ms = epoch_ms(self.shared.clock.now());
+        let now_ms = self.now_ms();
         let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
         for inner in live {
             if self.shared.is_over(&inner, now_ms) {
                 Session { inner }.end(PendingEnd::because("inactivity")).await;
             }
         }
+        self.shared.lapse_all().await?;
         self.shared.store.sweep(now_ms).await
     }
 

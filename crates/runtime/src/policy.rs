@@ -14,6 +14,8 @@ pub struct Policy {
     pub voice: Budgets,
     /// How long a person has to answer a request for confirmation.
     pub confirmation_lifetime: Duration,
+    /// How long a tool may block a client at the most; a longer block is shortened to it.
+    pub max_block: Duration,
     /// How long a session without a connection can be resumed.
     pub resumable_for: Duration,
     /// After how long without a turn a session ends by itself.
@@ -84,6 +86,7 @@ impl Default for Policy {
                 backoff_ms: 50,
             },
             confirmation_lifetime: Duration::from_secs(5 * 60),
+            max_block: Duration::from_secs(24 * 3_600),
             resumable_for: Duration::from_secs(5 * 60),
             idle_after: Duration::from_secs(30 * 60),
             retention: Duration::from_secs(30 * 24 * 3_600),

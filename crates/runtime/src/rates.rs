@@ -42,7 +42,10 @@ pub(crate) async fn look_for_slot(
     let version = row.as_ref().map(|row| row.version);
     let mut groups: Vec<Group> =
         row.and_then(|row| serde_json::from_value(row.value).ok()).unwrap_or_default();
-    groups.retain(|group| group.at + limit.window_ms > now_ms);
+    // A call from beyond the next window was counted by a clock that has been set back since; it would take a place for
+    // as long as the clock was set back.
+    let window = now_ms.saturating_sub(limit.window_ms)..=now_ms.saturating_add(limit.window_ms);
+    groups.retain(|group| window.contains(&group.at) && group.at + limit.window_ms > now_ms);
     if groups.iter().map(|group| group.calls).sum::<u64>() >= limit.calls {
         let oldest = groups.first().map_or(now_ms, |group| group.at);
         return Ok(Slot::Taken { retry_after_ms: (oldest + limit.window_ms).saturating_sub(now_ms).max(1) });

@@ -80,6 +80,10 @@ impl Clock for Still {
     fn now(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(NINE) + Duration::from_secs(self.0)
     }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_secs(self.0)
+    }
 }
 
 /// Three sessions of two clients, one of whom is blocked and has a value kept.

@@ -1,24 +1,22 @@
 //! The sentence that a person sees before they approve a call.
 
-use quarterdeck_contracts::Metadata;
+use quarterdeck_contracts::{Metadata, visible_line};
 use serde_json::Value;
 
-use crate::redact::{HIDDEN, redacted};
-
-/// How much of one value is shown.
+/// How much of one value the sentence holds. The arguments stand beside it in full.
 const SHOWN: usize = 200;
 
-/// From the tool's `preview`, or else from its name and arguments; sensitive values are hidden.
+/// From the tool's `preview`, or else from its name and arguments. What is sensitive is hidden from records, not from the
+/// one who approves it; what cannot be seen is marked.
 pub(crate) fn preview(metadata: &Metadata, args: &Value) -> String {
-    let shown = redacted(Some(metadata), args);
     match &metadata.preview {
-        Some(template) => fill(template, &shown, args),
+        Some(template) => fill(template, args),
         None => {
-            let arguments: Vec<_> = shown
+            let arguments: Vec<_> = args
                 .as_object()
                 .into_iter()
                 .flatten()
-                .map(|(name, value)| format!("{name}: {}", text(value)))
+                .map(|(name, value)| format!("{}: {}", visible_line(name), text(value)))
                 .collect();
             format!("{} ({})", metadata.tool_id, arguments.join(", "))
         }
@@ -26,14 +24,14 @@ pub(crate) fn preview(metadata: &Metadata, args: &Value) -> String {
 }
 
 /// Replaces `{path.to.value}`; what is absent leaves nothing.
-fn fill(template: &str, shown: &Value, args: &Value) -> String {
+fn fill(template: &str, args: &Value) -> String {
     let mut sentence = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
         sentence.push_str(before);
         match after.split_once('}') {
             Some((path, after)) => {
-                sentence.push_str(&look_up(path.trim(), shown, args));
+                sentence.push_str(&look_up(path.trim(), args));
                 rest = after;
             }
             None => {
@@ -46,8 +44,7 @@ fn fill(template: &str, shown: &Value, args: &Value) -> String {
     sentence
 }
 
-fn look_up(path: &str, shown: &Value, args: &Value) -> String {
-    // How many there are tells nothing about who they are, so a length is counted in the real value.
+fn look_up(path: &str, args: &Value) -> String {
     if let Some(list) = path.strip_suffix(".length") {
         let length = match at(list, args) {
             Some(Value::Array(items)) => items.len(),
@@ -56,14 +53,13 @@ fn look_up(path: &str, shown: &Value, args: &Value) -> String {
         };
         return length.to_string();
     }
-    at(path, shown).map(text).unwrap_or_default()
+    at(path, args).map(text).unwrap_or_default()
 }
 
 fn at<'a>(path: &str, value: &'a Value) -> Option<&'a Value> {
     path.split('.').try_fold(value, |value, part| match value {
         Value::Object(fields) => fields.get(part),
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),
-        Value::String(text) if text == HIDDEN => Some(value),
         _ => None,
     })
 }
@@ -76,7 +72,7 @@ fn text(value: &Value) -> String {
         Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     };
-    let line: String = whole.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN + 1).collect();
+    let line = visible_line(&whole);
     match line.char_indices().nth(SHOWN) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None => line,
@@ -109,18 +105,25 @@ mod tests {
     }
 
     #[test]
-    fn sensitive_values_are_hidden_and_absent_ones_leave_nothing() {
-        let args = json!({ "attendees": ["a@b.c"] });
+    fn sensitive_values_are_shown_to_the_one_who_approves_and_absent_ones_leave_nothing() {
+        let args = json!({ "attendees": ["a@b.c", "d@e.f"] });
         assert_eq!(
-            shown(Some("With {attendees} or {attendees.0}{nobody}."), args),
-            "With [hidden] or [hidden]."
+            shown(Some("With {attendees}, first {attendees.0}{nobody}."), args),
+            "With a@b.c, d@e.f, first a@b.c."
         );
     }
 
     #[test]
     fn without_a_template_the_arguments_are_told() {
         let args = json!({ "title": "Tea\nnow", "attendees": ["a@b.c"], "guests": [1, 2] });
-        assert_eq!(shown(None, args), "book (title: Tea now, attendees: [hidden], guests: 1, 2)");
+        assert_eq!(shown(None, args), "book (title: Tea⏎now, attendees: a@b.c, guests: 1, 2)");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_marked_and_the_sentence_stays_one_line() {
+        let args = json!({ "title": "in\u{202e}fdp\u{2028}x", "na\u{200b}me": 1 });
+        assert_eq!(shown(Some("Book {title}"), args.clone()), "Book in⟨U+202E⟩fdp⟨U+2028⟩x");
+        assert_eq!(shown(None, args), "book (title: in⟨U+202E⟩fdp⟨U+2028⟩x, na⟨U+200B⟩me: 1)");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a person must approve is never run on the model's word alone.
 
-use quarterdeck_contracts::{Confirmation, ErrorType};
+use quarterdeck_contracts::{Confirmation, ErrorType, MAX_SHOWN_CHARS, shown_arguments};
 
-use super::{Decision, Facts, Gate, Subject, refuse};
+use super::{Decision, Facts, Gate, Subject, refuse, refuse_with};
 
 pub(super) struct PersonsWord;
 
@@ -19,9 +19,21 @@ impl Gate for PersonsWord {
                 ErrorType::ConfirmationRequired,
                 format!("{} needs a person's approval and cannot be called by another tool.", call.name),
             ),
-            Some(Confirmation::Always | Confirmation::Policy) => Decision::Ask,
+            Some(Confirmation::Always | Confirmation::Policy) => {
+                let shown = shown_arguments(call.args).chars().count();
+                if shown <= MAX_SHOWN_CHARS { Decision::Ask } else { cannot_be_shown(call.name, shown) }
+            }
         }
     }
+}
+
+/// Nobody approves what they could not read.
+fn cannot_be_shown(name: &str, shown: usize) -> Decision {
+    let message = format!(
+        "The user has to approve {name}, and its arguments are too long to be shown: {shown} characters of at most \
+         {MAX_SHOWN_CHARS}."
+    );
+    refuse_with(ErrorType::Validation, message, Some("Call it again with shorter arguments.".into()))
 }
 
 #[cfg(test)]
@@ -42,6 +54,21 @@ mod tests {
         assert_eq!(told(json!(false), false), "pass");
         assert_eq!(told(json!(true), false), "ask");
         assert_eq!(told(json!("policy"), false), "ask");
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_shown_in_full_are_refused_unasked() {
+        let told = |text: String| {
+            let tool = tool(json!({ "requiresConfirmation": true }));
+            says(&PersonsWord, &tool, &mut json!({ "query": text }), &facts(Mode::Text))
+        };
+        let around = shown_arguments(&json!({ "query": "" })).chars().count();
+        assert_eq!(told("x".repeat(MAX_SHOWN_CHARS - around)), "ask");
+        let too_long = told("x".repeat(MAX_SHOWN_CHARS - around + 1));
+        assert!(too_long.starts_with("VALIDATION: The user has to approve"), "{too_long}");
+        assert!(too_long.contains("20001 characters of at most 20000"), "{too_long}");
+        // Every mark counts, so that a text of invisible characters does not pass for a short one.
+        assert!(told("\u{200b}".repeat(3_000)).starts_with("VALIDATION"));
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub struct Facts {
     pub present: Arc<BTreeSet<String>>,
     /// Whether another tool makes the call.
     pub is_nested: bool,
+    /// Whether text that is not the user's own was read in this turn: records, calendars, answers from the network.
+    #[serde(default)]
+    pub has_read_foreign_text: bool,
 }
 
 /// What is known about the client.

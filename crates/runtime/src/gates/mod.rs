@@ -21,7 +21,7 @@ use quarterdeck_contracts::{ErrorType, Metadata, RateLimit, ToolError};
 use quarterdeck_schema::Schema;
 use serde_json::Value;
 
-pub(crate) use availability::missing as missing_condition;
+pub(crate) use availability::{missing as missing_condition, reads_foreign_text};
 pub use facts::{ClientFacts, Duplicate, Facts, Redelivery};
 pub use trace::{Decided, Explained, Step, Trace};
 

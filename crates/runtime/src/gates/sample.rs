@@ -51,6 +51,7 @@ pub(super) fn facts(mode: Mode) -> Facts {
         client: Default::default(),
         present: Default::default(),
         is_nested: false,
+        has_read_foreign_text: false,
     }
 }
 

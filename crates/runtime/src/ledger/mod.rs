@@ -40,6 +40,8 @@ pub(crate) struct Ledger {
     forgettable: VecDeque<Arc<Entry>>,
     refusals: VecDeque<Arc<str>>,
     remembered_calls: usize,
+    /// Whether the next turn begins with what others wrote.
+    tells_foreign_text: bool,
 }
 
 /// What a provider's id stood for.
@@ -68,6 +70,7 @@ impl Ledger {
             forgettable: VecDeque::new(),
             refusals: VecDeque::new(),
             remembered_calls,
+            tells_foreign_text: false,
         }
     }
 
@@ -90,9 +93,18 @@ impl Ledger {
         if self.turns.len() == REMEMBERED_TURNS {
             self.turns.pop_front();
         }
-        self.turns.push_back(Turn::new(number));
+        let has_read_foreign_text = std::mem::take(&mut self.tells_foreign_text);
+        let mut turn = Turn::new(number);
+        turn.has_read_foreign_text = has_read_foreign_text;
+        self.turns.push_back(turn);
         self.by_content.clear();
         number
+    }
+
+    /// The model will be told, in this turn or at the beginning of the next, what others wrote.
+    pub(crate) fn tells_foreign_text(&mut self) {
+        self.turn().has_read_foreign_text = true;
+        self.tells_foreign_text = true;
     }
 
     /// Goes on at a turn that is known from elsewhere to have begun.

@@ -16,6 +16,8 @@ pub(crate) struct Turn {
     pub(crate) calls: u32,
     /// Those of them that retrieve.
     pub(crate) retrieval: u32,
+    /// Whether text that is not the user's own was read in it.
+    pub(crate) has_read_foreign_text: bool,
     /// How long handlers have run.
     pub(crate) tool_time: Duration,
     seen: Map<Arc<str>, u32>,

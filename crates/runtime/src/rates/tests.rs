@@ -108,3 +108,17 @@ fn fifty_who_come_at_once_take_no_more_than_there_is() {
     let taken = takers.into_iter().map(|taker| taker.join().unwrap()).filter(|it| *it).count();
     assert_eq!(taken, 7);
 }
+
+#[test]
+fn a_clock_that_was_set_back_keeps_nobody_out_for_longer_than_two_windows() {
+    for back in [1_000, 1_500, 3_600_000] {
+        let (store, limit) = (MemoryStore::new(), limit(1, 1_000));
+        assert_eq!(take(&store, &limit, 10_000_000), Ok(()));
+        let now = 10_000_000 - back;
+        let wait = take(&store, &limit, now).err().unwrap_or(0);
+        assert!(wait <= 2_000, "{back}: {wait}");
+        if wait > 0 {
+            assert_eq!(take(&store, &limit, now + wait), Ok(()), "{back}");
+        }
+    }
+}

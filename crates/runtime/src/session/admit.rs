@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::envelope::before_the_handler;
 use crate::gates::{
     Allowed, Clamped, Facts, JudgedArguments, Recorded, Redelivery, Subject, ToolView, Trace, Verdict, judge,
-    uses_budget,
+    reads_foreign_text, uses_budget,
 };
 use crate::ledger::{Entry, Identity, Seen, content};
 use crate::registry::LoadedTool;
@@ -96,6 +96,12 @@ impl Inner {
         let (verdict, trace) = judge(&mut subject, &facts);
         call.args = args;
 
+        // Calls after it in the same message count as having read what it brings, in whatever order they end. What a user
+        // must approve first brings nothing until then.
+        let brings_an_answer = matches!(verdict, Verdict::Allow(_) | Verdict::Replay(_));
+        if brings_an_answer && tool.is_some_and(|tool| reads_foreign_text(tool.metadata())) {
+            desk.ledger.turn().has_read_foreign_text = true;
+        }
         let told = trace.answered_by().is_some().then(|| trace.clone());
         self.count(desk, &asked, tool.map(|tool| tool.metadata().category), &facts, &trace);
         let plan = match (verdict, tool) {
@@ -148,6 +154,7 @@ impl Inner {
             client: who,
             present: self.shared.present.clone(),
             is_nested,
+            has_read_foreign_text: turn.has_read_foreign_text,
         }
     }
 

@@ -6,7 +6,7 @@ use quarterdeck_contracts::{ConfirmationRequest, ErrorType, Outcome, ToolRespons
 
 use super::Inner;
 use super::events::{ClientEvent, Why};
-use crate::gates::Trace;
+use crate::gates::{Trace, reads_foreign_text};
 use crate::ledger::Entry;
 
 /// How many undelivered answers of calls that did not write are kept for the next connection.
@@ -209,6 +209,9 @@ impl Inner {
             }
             match orphan.response() {
                 Some(response) => {
+                    if self.holds_foreign_text(&orphan.name, &response) {
+                        desk.ledger.tells_foreign_text();
+                    }
                     let answer = Answer {
                         call_id: orphan.call_id.clone(),
                         name: orphan.name.clone(),
@@ -228,12 +231,33 @@ impl Inner {
     pub(super) fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
         let mut desk = self.lock();
         desk.ledger.delivered(entry);
+        if entry.answered().is_some_and(|response| self.holds_foreign_text(&entry.tool, &response)) {
+            desk.ledger.turn().has_read_foreign_text = true;
+        }
         desk.orphans.retain(|orphan| !orphan.is_of(entry));
         // A question or a failure that may pass is no outcome: on record, it would stand in the way of the real one.
         if entry.writes && entry.is_kept() {
             desk.unsaved.add(entry, self.shared.policy.remembered_calls);
             self.save_soon(&mut desk);
         }
+    }
+}
+
+impl Inner {
+    /// Whether an answer may hold text that neither the user nor this server wrote. What no handler has answered does not.
+    pub(super) fn holds_foreign_text(&self, tool: &str, response: &ToolResponse) -> bool {
+        let has_run = match &response.outcome {
+            Outcome::Success(_) => true,
+            Outcome::Failure(error) => !matches!(
+                error.kind,
+                ErrorType::ConfirmationRequired
+                    | ErrorType::ConfirmationDenied
+                    | ErrorType::ConfirmationExpired
+                    | ErrorType::ConfirmationInvalid
+                    | ErrorType::Cancelled
+            ),
+        };
+        has_run && self.snapshot.find(tool).is_some_and(|tool| reads_foreign_text(tool.metadata()))
     }
 }
 

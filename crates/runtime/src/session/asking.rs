@@ -4,12 +4,12 @@
 //! `hearing`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quarterdeck_contracts::{
-    Commit, CommitError, ConfirmationRequest, ErrorType, Mode, StoreError, Table, ToolError, ToolResponse,
+    Commit, CommitError, ConfirmationRequest, ErrorType, StoreError, Table, ToolError, ToolResponse,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::admit::Work;
 use super::answer::Answer;
@@ -17,58 +17,24 @@ use super::begin::stamp;
 use super::desk::Question;
 use super::events::ClientEvent;
 use super::{Asking, Desk, Inner};
-use crate::confirmation::{hash, new_token, preview};
+use crate::clock::epoch_ms;
+use crate::confirmation::{ConfirmationRow, REMEMBERED_MS, Status, hash, new_token, preview};
 use crate::envelope::before_the_handler;
 use crate::ledger::Entry;
+use crate::orchestrator::Shared;
 
-/// How long an answered question is remembered, so that a late click is told what is true.
-pub(super) const REMEMBERED_MS: u64 = 3_600_000;
-
-/// A question, as the store keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ConfirmationRow {
-    pub(crate) session_id: String,
-    pub(crate) client_id: String,
-    pub(crate) mode: Mode,
-    pub(crate) registry_version: String,
-    pub(crate) tool: String,
-    /// As they will be run.
-    pub(crate) args: Value,
-    /// As the model wrote them, with the tool: what makes two calls equal.
-    pub(crate) content: String,
-    pub(crate) call_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) provider_id: Option<String>,
-    pub(crate) key: String,
-    pub(crate) turn: u64,
-    pub(crate) expires_ms: u64,
-    pub(crate) status: Status,
-}
-
-/// What has become of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
-    Open,
-    Approved,
-    Denied,
-}
+/// How long to wait for a store that could not be told that a question has lapsed, and how often.
+const LAPSE_RETRY_BACKOFF: Duration = Duration::from_secs(5);
+const MAX_LAPSE_ATTEMPTS: usize = 12;
 
 impl Inner {
     /// Asks a person about a call.
     pub(super) async fn ask(self: &Arc<Self>, work: Work) {
-        let now = self.now_ms();
-        let lifetime = self.shared.policy.confirmation_lifetime;
         let Some(tool) = self.snapshot.find(&work.entry.tool) else { return };
-        let question = match self.same_question(&work.entry, now) {
+        let question = match self.same_question(&work.entry) {
             Known::Open(request) => Ok(request),
-            Known::Lost(old) => {
-                self.new_question(&work, tool.metadata(), now + lifetime.as_millis() as u64, Some(old)).await
-            }
-            Known::No => {
-                self.new_question(&work, tool.metadata(), now + lifetime.as_millis() as u64, None).await
-            }
+            Known::Lost(old) => self.new_question(&work, tool.metadata(), Some(old)).await,
+            Known::No => self.new_question(&work, tool.metadata(), None).await,
         };
         let mut desk = self.lock();
         let answer = match question {
@@ -108,11 +74,13 @@ impl Inner {
     }
 
     /// An equal call that a person has not answered yet.
-    fn same_question(&self, entry: &Arc<Entry>, now: u64) -> Known {
+    fn same_question(&self, entry: &Arc<Entry>) -> Known {
         let mut desk = self.lock();
         let suspends = desk.asking == Asking::Suspends;
         let open = desk.questions.iter_mut().find(|question| {
-            question.content == entry.content && question.expires_ms > now && !question.is_claimed
+            question.content == entry.content
+                && !question.is_claimed
+                && self.shared.is_answerable(&question.hash, question.expires_ms)
         });
         let Some(question) = open else { return Known::No };
         if let Some(request) = &question.request {
@@ -131,7 +99,6 @@ impl Inner {
         self: &Arc<Self>,
         work: &Work,
         metadata: &quarterdeck_contracts::Metadata,
-        expires_ms: u64,
         replaces: Option<String>,
     ) -> Result<ConfirmationRequest, ToolError> {
         let entry = &work.entry;
@@ -140,6 +107,10 @@ impl Inner {
             before_the_handler(ErrorType::Transient, "Nobody can be asked at the moment.".into()).retryable()
         })?;
         let hashed = hash(token.expose());
+        // People are told the time of day; what counts is how much time passes.
+        let lifetime = self.shared.policy.confirmation_lifetime;
+        let opened_ms = epoch_ms(self.now());
+        let expires_ms = opened_ms + lifetime.as_millis() as u64;
         let request = ConfirmationRequest {
             token: Some(token),
             expires: expires_ms,
@@ -159,9 +130,11 @@ impl Inner {
             provider_id: entry.provider_id.as_deref().map(str::to_owned),
             key: entry.key().to_string(),
             turn: entry.turn,
+            opened_ms: Some(opened_ms),
             expires_ms,
             status: Status::Open,
         };
+        self.shared.deadlines.open(&hashed, self.shared.clock.monotonic() + lifetime);
         // The desk knows of it before the store does, so that an equal call at the same time asks nothing of its own.
         {
             let mut desk = self.lock();
@@ -179,13 +152,14 @@ impl Inner {
             Table::Confirmations,
             hashed.clone(),
             json!(row),
-            Some(expires_ms + REMEMBERED_MS),
+            Some(self.now_ms() + lifetime.as_millis() as u64 + REMEMBERED_MS),
         );
         if let Some(old) = replaces {
             commit = commit.delete(Table::Confirmations, old);
         }
         if let Err(error) = self.commit(commit).await {
             self.lock().forget_question(&hashed);
+            self.shared.deadlines.close(&hashed);
             let error = match error {
                 CommitError::Store(error) => error,
                 CommitError::Changed { .. } => StoreError::Failed(error.to_string()),
@@ -193,21 +167,41 @@ impl Inner {
             return Err(self.store_is_down(&error));
         }
         self.audit_confirmation("requested", Some(&entry.call_id), Some(&entry.tool));
-        self.expire_later(hashed, expires_ms);
+        self.expire_later(hashed, lifetime);
         Ok(request)
     }
 
-    /// Sees to it that a call does not wait for a person for ever.
-    pub(super) fn expire_later(self: &Arc<Self>, hashed: String, expires_ms: u64) {
-        let session = Arc::downgrade(self);
-        let wait = std::time::Duration::from_millis(expires_ms.saturating_sub(self.now_ms()));
+    /// Sees to it that a call does not wait for a person for ever, and that a question which has lapsed stays so, also
+    /// when the session is not held any more.
+    pub(super) fn expire_later(self: &Arc<Self>, hashed: String, wait: Duration) {
+        let (session, shared) = (Arc::downgrade(self), Arc::downgrade(&self.shared));
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;
+            let is_claimed = session.upgrade().is_some_and(|session| session.is_claimed(&hashed));
+            if is_claimed {
+                // What comes of the answer decides; see `unclaim`.
+                return;
+            }
+            let Some(shared) = shared.upgrade() else { return };
+            let stored = shared.lapse(&hashed).await;
             if let Some(session) = session.upgrade() {
-                // Dropped undelivered, it goes to whoever is connected, now or next.
-                drop(session.expire(&hashed));
+                session.tell_lapsed(&hashed, stored.as_ref().ok().copied().flatten()).await;
+            }
+            if let Err(error) = stored {
+                store_lapse(&shared, &hashed, error).await;
             }
         });
+    }
+
+    /// A call does not wait any longer, also when the store could not be told: in this process the deadline stands.
+    async fn tell_lapsed(self: &Arc<Self>, hashed: &str, status: Option<Status>) {
+        match (status, self.waiting(hashed)) {
+            (Some(status @ (Status::Approved | Status::Denied)), Some(entry)) => {
+                self.answer_as_elsewhere(hashed, &entry, status).await;
+            }
+            // Dropped undelivered, it goes to whoever is connected, now or next.
+            _ => drop(self.expire(hashed)),
+        }
     }
 
     /// A question that nobody has answered in time, and the answer of the call that waited for it.
@@ -249,6 +243,18 @@ impl Inner {
         error.confirmation_request =
             request.map(|request| ConfirmationRequest { token: None, ..request.clone() });
         stamp(self, tool, error)
+    }
+}
+
+/// Tells a store that has failed again for a while that a question has lapsed.
+async fn store_lapse(shared: &Shared, hashed: &str, mut error: StoreError) {
+    for _ in 0..MAX_LAPSE_ATTEMPTS {
+        tracing::error!(error = %error, "confirmation expiry was not stored, trying again");
+        tokio::time::sleep(LAPSE_RETRY_BACKOFF).await;
+        match shared.lapse(hashed).await {
+            Ok(_) => return,
+            Err(again) => error = again,
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct CallContext {
 pub(super) struct Did {
     pub(super) messages: Vec<Value>,
     pub(super) blocks: bool,
+    /// How long, in seconds.
+    pub(super) block_seconds: u64,
     /// Whether it did something that cannot be taken back by dropping the overlay.
     pub(super) reached_outside: bool,
     pub(super) entries: usize,

@@ -6,21 +6,21 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{
-    Check, Commit, CommitError, ConfirmationAnswer, ErrorType, Outcome, SideEffects, StoreError, Table,
-    ToolError, ToolResponse, Write,
+    Check, Commit, CommitError, ConfirmationAnswer, ConfirmationRequest, ErrorType, Outcome, SideEffects,
+    StoreError, Table, ToolError, ToolResponse, Write,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::admit::Work;
 use super::answer::Answer;
-use super::asking::{ConfirmationRow, REMEMBERED_MS, Status, expired};
+use super::asking::expired;
 use super::batch::start;
 use super::begin::{Begun, outcome_unknown, stamp};
 use super::desk::Question;
 use super::events::{ClientEvent, Why};
 use super::{Inner, Session};
-use crate::confirmation::hash;
+use crate::confirmation::{ConfirmationRow, REMEMBERED_MS, Status, hash};
 use crate::envelope::before_the_handler;
 use crate::ledger::{Entry, Identity};
 
@@ -31,12 +31,20 @@ pub(super) struct Redemption {
 }
 
 impl Session {
-    /// Which call a token is about, if we have issued it for this session and nobody has used it.
+    /// Which call a token is about, if we have issued it for this session and nobody has used it. One that has expired
+    /// is still about its call: whoever brings it is told so.
     pub async fn question_of(&self, token: &str) -> Result<Option<String>, StoreError> {
         let row = self.inner.shared.store.get(Table::Confirmations, &hash(token)).await?;
         let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
-        let open = row.filter(|row| self.inner.is_ours(row) && row.status == Status::Open);
-        Ok(open.map(|row| row.call_id))
+        let is_unused = |row: &ConfirmationRow| matches!(row.status, Status::Open | Status::Expired);
+        let unused = row.filter(|row| self.inner.is_ours(row) && is_unused(row));
+        Ok(unused.map(|row| row.call_id))
+    }
+
+    /// Whether a question of this session that was asked by this process can still be answered.
+    pub fn is_answerable(&self, request: &ConfirmationRequest) -> bool {
+        let token = request.token.as_ref();
+        token.is_some_and(|token| self.inner.shared.is_answerable(&hash(token.expose()), request.expires))
     }
 
     /// The person's answer. Approved, the stored call runs; whatever happens, this tells it.
@@ -54,19 +62,25 @@ impl Session {
             inner.audit_confirmation("invalid", None, None);
             return inner.bare(None, invalid());
         };
-        if row.status != Status::Open || inner.now_ms() >= row.expires_ms {
-            let was_open = row.status == Status::Open;
-            let step = if was_open { "expired" } else { "used" };
-            inner.audit_confirmation(step, Some(&row.call_id), Some(&row.tool));
-            if was_open {
+        let status = match inner.standing(&hashed, &row).await {
+            Ok(status) => status,
+            Err(error) => return inner.bare(Some(&row), inner.store_is_down(&error)),
+        };
+        match status {
+            Status::Open => {}
+            Status::Expired => {
+                inner.audit_confirmation("expired", Some(&row.call_id), Some(&row.tool));
                 // Whoever is told here is told for the call that waited, which then is not told apart.
                 let waited = inner.expire(&hashed);
                 return waited.unwrap_or_else(|| inner.bare(Some(&row), expired()));
             }
-            if let Some(entry) = inner.waiting(&hashed) {
-                inner.answer_as_elsewhere(&hashed, &entry, row.status).await;
+            Status::Approved | Status::Denied => {
+                inner.audit_confirmation("used", Some(&row.call_id), Some(&row.tool));
+                if let Some(entry) = inner.waiting(&hashed) {
+                    inner.answer_as_elsewhere(&hashed, &entry, status).await;
+                }
+                return inner.bare(Some(&row), invalid());
             }
-            return inner.bare(Some(&row), invalid());
         }
         let Some(entry) = inner.claim(&hashed, &row) else {
             inner.audit_confirmation("used", Some(&row.call_id), Some(&row.tool));
@@ -84,7 +98,7 @@ impl Session {
                     table: Table::Confirmations,
                     key: hashed.clone(),
                     value: Some(json!(row)),
-                    expires_ms: Some(row.expires_ms + REMEMBERED_MS),
+                    expires_ms: Some(inner.now_ms() + REMEMBERED_MS),
                 }],
             }
         };
@@ -108,6 +122,15 @@ impl Session {
 }
 
 impl Inner {
+    /// What has become of a question. Its time may have run out without anybody having noticed, and then that is stored
+    /// before it is told.
+    async fn standing(&self, hashed: &str, row: &ConfirmationRow) -> Result<Status, StoreError> {
+        if row.status != Status::Open || self.shared.time_left(hashed, row).is_some() {
+            return Ok(row.status);
+        }
+        Ok(self.shared.lapse(hashed).await?.unwrap_or(Status::Expired))
+    }
+
     /// Whether a question belongs to this session as it is now.
     fn is_ours(&self, row: &ConfirmationRow) -> bool {
         row.session_id == *self.id
@@ -191,6 +214,7 @@ impl Inner {
                 return self.settled_elsewhere(hashed, &entry, response);
             }
         }
+        self.shared.deadlines.close(hashed);
         self.audit_confirmation("approved", Some(&entry.call_id), Some(&entry.tool));
         let was_suspended = {
             let mut desk = self.lock();
@@ -212,6 +236,7 @@ impl Inner {
                 }
             };
         }
+        self.shared.deadlines.close(hashed);
         self.audit_confirmation("denied", Some(&entry.call_id), Some(&entry.tool));
         let mut desk = self.lock();
         let question = desk.forget_question(hashed);
@@ -233,9 +258,15 @@ impl Inner {
         self.bare_of(entry, invalid())
     }
 
-    async fn answer_as_elsewhere(self: &Arc<Self>, hashed: &str, entry: &Arc<Entry>, status: Status) {
+    pub(super) async fn answer_as_elsewhere(
+        self: &Arc<Self>,
+        hashed: &str,
+        entry: &Arc<Entry>,
+        status: Status,
+    ) {
         let response = match status {
             Status::Denied => stamp(self, &entry.tool, denied(&entry.tool)),
+            Status::Expired => stamp(self, &entry.tool, expired()),
             Status::Open | Status::Approved => match self.begun_before(entry).await {
                 Begun::Before(envelope) => Arc::new(super::batch::replayed(&envelope, entry.turn)),
                 _ => stamp(self, &entry.tool, outcome_unknown(&entry.tool)),
@@ -246,7 +277,7 @@ impl Inner {
     }
 
     /// The call that waits for a question which nobody is answering here.
-    fn waiting(&self, hashed: &str) -> Option<Arc<Entry>> {
+    pub(super) fn waiting(&self, hashed: &str) -> Option<Arc<Entry>> {
         let desk = self.lock();
         let question = desk.questions.iter().find(|question| question.hash == hashed)?;
         question.suspended.clone().filter(|_| !question.is_claimed)
@@ -276,9 +307,14 @@ impl Inner {
         let question = desk.questions.iter_mut().find(|question| question.hash == hashed);
         let Some(question) = question else { return };
         question.is_claimed = false;
-        let expires_ms = question.expires_ms;
         drop(desk);
-        self.expire_later(hashed.to_owned(), expires_ms);
+        self.expire_later(hashed.to_owned(), self.shared.until_deadline(hashed));
+    }
+
+    /// Whether somebody is answering a question at this moment.
+    pub(super) fn is_claimed(&self, hashed: &str) -> bool {
+        let desk = self.lock();
+        desk.questions.iter().any(|question| question.hash == hashed && question.is_claimed)
     }
 
     /// The outcome of an approved call, on its way to whoever asked.
@@ -302,6 +338,9 @@ impl Inner {
             }
         };
         let mut desk = self.lock();
+        if self.holds_foreign_text(&entry.tool, &answer.response) {
+            desk.ledger.tells_foreign_text();
+        }
         desk.notes.push(format!("{} ({}) was {how}.", entry.tool, entry.call_id));
         desk.unsaved.session = true;
         // The person may have answered in another tab than the one that speaks.

@@ -6,12 +6,12 @@ use quarterdeck_contracts::{Scan, StoreError, Table};
 use serde_json::json;
 
 use super::answer::{Orphan, OrphanOf};
-use super::asking::{ConfirmationRow, Status};
 use super::begin::{outcome_unknown, stamp};
 use super::desk::Question;
 use super::events::ClientEvent;
 use super::records::CallRow;
 use super::{Inner, Session};
+use crate::confirmation::{ConfirmationRow, Status};
 use crate::gates::Redelivery;
 use crate::ledger::Ledger;
 use crate::state::PendingEnd;
@@ -99,6 +99,10 @@ impl Inner {
             let budgets = *self.shared.policy.of(self.mode);
             let turn = desk.ledger.turn();
             (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
+            turn.has_read_foreign_text = true;
+            if !desk.notes.is_empty() {
+                desk.ledger.tells_foreign_text();
+            }
         }
         for row in rows {
             self.remember_call(&row);
@@ -152,7 +156,6 @@ impl Inner {
     }
 
     async fn remember_questions(self: &Arc<Self>) -> Result<(), StoreError> {
-        let now = self.now_ms();
         let mut scan = Scan::prefix("", PAGE);
         loop {
             let page = self.shared.store.scan(Table::Confirmations, scan.clone()).await?;
@@ -160,10 +163,14 @@ impl Inner {
             scan.after = Some(last.clone());
             for (hash, row) in page {
                 let Ok(row) = serde_json::from_value::<ConfirmationRow>(row.value) else { continue };
-                let is_open = row.status == Status::Open && row.expires_ms > now;
+                let is_open = row.status == Status::Open;
                 if row.session_id != *self.id || !is_open || row.registry_version != self.snapshot.version() {
                     continue;
                 }
+                let Some(left) = self.shared.time_left(&hash, &row) else {
+                    self.shared.lapse(&hash).await?;
+                    continue;
+                };
                 self.lock().questions.push(Question {
                     content: row.content.as_str().into(),
                     suspended: None,
@@ -172,7 +179,7 @@ impl Inner {
                     expires_ms: row.expires_ms,
                     is_claimed: false,
                 });
-                self.expire_later(hash, row.expires_ms);
+                self.expire_later(hash, left);
             }
         }
     }

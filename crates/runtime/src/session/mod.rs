@@ -35,7 +35,6 @@ pub use turns::TurnStart;
 pub(crate) use desk::Desk;
 pub(crate) use records::{SessionRow, session_key};
 
-use crate::clock::epoch_ms;
 use crate::gates::{ClientFacts, missing_condition};
 use crate::orchestrator::Shared;
 use crate::registry::{LoadedTool, Snapshot};
@@ -101,8 +100,9 @@ impl Inner {
         self.shared.clock.now()
     }
 
+    /// What deadlines are judged by, in milliseconds since 1970. It never goes back.
     pub(crate) fn now_ms(&self) -> u64 {
-        epoch_ms(self.now())
+        self.shared.steady.now_ms()
     }
 }
 

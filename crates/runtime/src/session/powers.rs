@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::admit::{Plan, Planned};
 use super::context::CallContext;
 use crate::blocks::{Block, block};
+use crate::envelope::timestamp;
 use crate::ledger::Phase;
 
 /// How deep tools may call each other.
@@ -22,7 +23,7 @@ const MOST_VALUES: usize = 1_000;
 /// Messages one call may send.
 const MOST_MESSAGES: usize = 20;
 const LARGEST_MESSAGE: usize = 64 * 1024;
-/// The shortest and the longest block.
+/// The seconds that a handler may ask for. What it gets is at most what the policy allows.
 const BLOCK_SECONDS: std::ops::RangeInclusive<u64> = 1..=31_536_000;
 /// How long an issued voice session waits to be taken up.
 const VOICE_WAITS_MS: u64 = 10 * 60 * 1_000;
@@ -103,7 +104,7 @@ impl CallContext {
     }
 
     /// A message to the client. Those of a call that writes go out when it is recorded, and not if it fails.
-    async fn send_message(&self, message: Value) -> Result<Value> {
+    async fn send_message(&self, mut message: Value) -> Result<Value> {
         let Some(kind) = message.get("type").and_then(Value::as_str) else {
             return Err(invalid("a message is an object with a `type`"));
         };
@@ -122,7 +123,7 @@ impl CallContext {
             ));
         }
         match kind {
-            "timeout" => self.block_by_message(&message).await?,
+            "timeout" => self.block_by_message(&mut message).await?,
             "voice_session_start" => self.reserve_voice_session(&message)?,
             _ => {}
         }
@@ -144,6 +145,7 @@ impl CallContext {
         let Some(seconds) = seconds.as_u64().filter(|seconds| BLOCK_SECONDS.contains(seconds)) else {
             return Err(invalid("a block takes a whole number of seconds, up to a year"));
         };
+        let seconds = seconds.min(self.inner.shared.policy.max_block.as_secs().max(1));
         let now_ms = self.inner.now_ms();
         let new = Block {
             client_id: self.inner.client.to_string(),
@@ -153,12 +155,15 @@ impl CallContext {
             at_ms: now_ms,
         };
         let block = block(&self.overlay(), new).await.map_err(failed)?;
-        self.lock().blocks = true;
-        Ok(json!({ "until": block.until_ms }))
+        let mut did = self.lock();
+        did.blocks = true;
+        did.block_seconds = did.block_seconds.max(seconds);
+        Ok(json!({ "until": block.until_ms, "seconds": seconds }))
     }
 
-    /// Folders from before there was `client.block` send the message alone.
-    async fn block_by_message(&self, message: &Value) -> Result<()> {
+    /// Folders from before there was `client.block` send the message alone. The client is told how long the block really
+    /// lasts, which may be less than the handler asked for.
+    async fn block_by_message(&self, message: &mut Value) -> Result<()> {
         let may_block =
             self.inner.snapshot.find(self.tool()).is_some_and(|tool| {
                 tool.metadata().effective_capabilities().contains(&Capability::Moderation)
@@ -166,11 +171,17 @@ impl CallContext {
         if !may_block {
             return Err(CapabilityError::not_declared("\"capabilities\": [\"moderation\"]"));
         }
-        if self.lock().blocks {
-            return Ok(());
+        if !self.lock().blocks {
+            let farewell = message.get("farewellMessage").cloned().unwrap_or(Value::Null);
+            self.block_client(&message["durationSeconds"], &farewell).await?;
         }
-        let farewell = message.get("farewellMessage").cloned().unwrap_or(Value::Null);
-        self.block_client(&message["durationSeconds"], &farewell).await.map(drop)
+        let lasts = self.lock().block_seconds;
+        if message["durationSeconds"].as_u64().is_some_and(|said| said > lasts) {
+            message["durationSeconds"] = lasts.into();
+            let until = self.inner.now() + std::time::Duration::from_secs(lasts);
+            message["timeoutUntil"] = timestamp(until).into();
+        }
+        Ok(())
     }
 
     /// The request that a voice session will be opened with is kept under the id that it was issued.

@@ -61,6 +61,7 @@ impl Session {
             let budgets = *self.inner.shared.policy.of(self.inner.mode);
             let turn = desk.ledger.turn();
             (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
+            turn.has_read_foreign_text = true;
             desk.facts = None;
         }
     }

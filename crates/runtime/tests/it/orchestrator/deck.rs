@@ -55,22 +55,35 @@ impl Outside {
     }
 }
 
-/// A clock that tests move.
-pub(crate) struct HandClock(pub(crate) Mutex<SystemTime>);
+/// A clock that tests move: the time of day, and how much time has passed.
+pub(crate) struct HandClock(Mutex<(SystemTime, Duration)>);
 
 impl HandClock {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new(SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800))))
+        let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800);
+        Arc::new(Self(Mutex::new((start, Duration::ZERO))))
     }
 
+    /// Time passes.
     pub(crate) fn advance(&self, by: Duration) {
-        *self.0.lock().unwrap() += by;
+        let mut time = self.0.lock().unwrap();
+        time.0 += by;
+        time.1 += by;
+    }
+
+    /// Somebody sets the time of day; no time passes.
+    pub(crate) fn set(&self, to: SystemTime) {
+        self.0.lock().unwrap().0 = to;
     }
 }
 
 impl Clock for HandClock {
     fn now(&self) -> SystemTime {
-        *self.0.lock().unwrap()
+        self.0.lock().unwrap().0
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.lock().unwrap().1
     }
 }
 
@@ -112,7 +125,7 @@ impl Deck {
     /// A new process on an old store, with the same world outside.
     pub(crate) fn restarted(&self) -> Self {
         let deck = Self::on(self.store.clone(), self.outside.clone());
-        *deck.clock.0.lock().unwrap() = self.clock.now();
+        deck.clock.set(self.clock.now());
         deck
     }
 
@@ -171,7 +184,7 @@ fn definition(tool: &str, more: Value) -> Value {
     let mut definition = json!({
         "toolId": tool, "version": "1.0.0", "description": "For tests.", "category": "action",
         "sideEffects": "writes", "idempotent": false, "requiresConfirmation": false,
-        "allowedModes": ["text", "voice"], "latencyBudgetMs": 5000, "capabilities": ["store", "tools", "moderation"],
+        "allowedModes": ["text", "voice"], "latencyBudgetMs": 5000, "capabilities": ["store", "tools"],
         "parameters": {
             "type": "object", "additionalProperties": false, "required": ["what"],
             "properties": {
@@ -209,7 +222,7 @@ fn definitions() -> Vec<Value> {
         definition("count", json!({})),
         definition("chain", json!({ "sideEffects": "none", "category": "utility" })),
         definition("trick", json!({ "sideEffects": "none", "category": "utility" })),
-        definition("block", json!({ "control": true })),
+        definition("block", json!({ "control": true, "capabilities": ["moderation"] })),
         definition("crash", json!({})),
         definition("flaky_book", json!({})),
         definition("pay_twice", json!({ "requiresConfirmation": true, "repeatable": true })),
@@ -323,7 +336,8 @@ async fn perform(
             }));
         }
         "block" => {
-            return power(&context, Capability::Moderation, "block", vec![json!(60), json!("Bye.")]).await;
+            let seconds = json!(what.parse().unwrap_or(60_u64));
+            return power(&context, Capability::Moderation, "block", vec![seconds, json!("Bye.")]).await;
         }
         "crash" => {
             context.log(LogLevel::Warn, &format!("about to break with {}", args["secret"]));

@@ -48,12 +48,13 @@ async fn planted_secrets_appear_nowhere() {
     let wrong = one(&connection, Call::new("look", with_secret(json!(3)))).await;
     assert!(!json!(*wrong).to_string().contains(SECRET));
 
-    // What a person is asked: the sentence hides it. The arguments are theirs to see, and theirs alone.
+    // What is approved is shown: to the one who approves, and to nobody else.
     session.begin_turn(None);
     let replies = connection.submit(vec![Call::new("pay", with_secret(json!("rent")))]).all().await;
     assert!(matches!(&replies[0], Reply::Waits { .. }));
     let Some(ClientEvent::Confirmation { request, .. }) = connection.try_event() else { panic!() };
-    assert!(!request.preview.contains(SECRET), "{}", request.preview);
+    assert!(request.preview.contains(SECRET), "{}", request.preview);
+    assert_eq!(request.args["secret"], SECRET);
     let token = request.token.unwrap();
     assert!(take(session.answer_confirmation(token.expose(), ConfirmationAnswer::Approve).await).is_ok());
 

@@ -1,0 +1,141 @@
+//! Until when a question can be answered.
+//!
+//! Within a process a question lapses by a clock that nobody can set; across a restart the state of its row counts, and
+//! the time of day only within the time that it had been given. What has lapsed is written into the row, for good.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use quarterdeck_contracts::{Commit, CommitError, StoreError, Table};
+use serde_json::json;
+
+use super::row::{ConfirmationRow, Status};
+use crate::clock::epoch_ms;
+use crate::orchestrator::Shared;
+
+/// How often a row that others change at the same time is read again.
+const MAX_ATTEMPTS: usize = 16;
+/// How long the store may take. A call that waits is answered then, whatever the disk does.
+const STORE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How many rows are read at once.
+const PAGE: usize = 500;
+
+/// When the questions that this process knows of lapse, as [`crate::Clock::monotonic`] tells it. A question stays in it
+/// until its row says what became of it.
+#[derive(Debug, Default)]
+pub(crate) struct Deadlines(Mutex<HashMap<String, Duration>>);
+
+impl Deadlines {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Duration>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A question was opened.
+    pub(crate) fn open(&self, hashed: &str, at: Duration) {
+        self.lock().insert(hashed.to_owned(), at);
+    }
+
+    /// Its row says what became of it.
+    pub(crate) fn close(&self, hashed: &str) {
+        self.lock().remove(hashed);
+    }
+}
+
+impl Shared {
+    /// How long an open question can still be answered; `None` when it has lapsed.
+    pub(crate) fn time_left(&self, hashed: &str, row: &ConfirmationRow) -> Option<Duration> {
+        let (wall, passed) = (epoch_ms(self.clock.now()), self.clock.monotonic());
+        let left = Duration::from_millis(row.expires_ms.saturating_sub(wall));
+        let deadline = {
+            let mut deadlines = self.deadlines.lock();
+            match deadlines.get(hashed) {
+                Some(deadline) => *deadline,
+                None => {
+                    let given = row.time_given().unwrap_or(self.policy.confirmation_lifetime);
+                    // A clock that stands before the question was asked says nothing about how old it is.
+                    let was_set_back = row.opened_ms.is_some_and(|opened| wall < opened);
+                    let left = if was_set_back { Duration::ZERO } else { left.min(given) };
+                    *deadlines.entry(hashed.to_owned()).or_insert(passed + left)
+                }
+            }
+        };
+        // A machine that slept has not counted that time, but its time of day has.
+        let left = left.min(deadline.saturating_sub(passed));
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// Whether a question that was asked in this process can still be answered.
+    pub(crate) fn is_answerable(&self, hashed: &str, expires_ms: u64) -> bool {
+        let deadline = self.deadlines.lock().get(hashed).copied();
+        deadline.is_some_and(|deadline| deadline > self.clock.monotonic())
+            && expires_ms > epoch_ms(self.clock.now())
+    }
+
+    /// How long until a question of this process lapses; nothing when that is not known.
+    pub(crate) fn until_deadline(&self, hashed: &str) -> Duration {
+        let deadline = self.deadlines.lock().get(hashed).copied().unwrap_or_default();
+        deadline.saturating_sub(self.clock.monotonic())
+    }
+
+    /// Makes the end of a question's time final, unless it was answered. What its row says afterwards; `None` when there
+    /// is no row.
+    pub(crate) async fn lapse(&self, hashed: &str) -> Result<Option<Status>, StoreError> {
+        match tokio::time::timeout(STORE_TIMEOUT, self.lapse_in_store(hashed)).await {
+            Ok(lapsed) => lapsed,
+            Err(_) => Err(StoreError::Failed("the store does not answer".into())),
+        }
+    }
+
+    async fn lapse_in_store(&self, hashed: &str) -> Result<Option<Status>, StoreError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(stored) = self.store.get(Table::Confirmations, hashed).await? else {
+                self.deadlines.close(hashed);
+                return Ok(None);
+            };
+            let Ok(row) = serde_json::from_value::<ConfirmationRow>(stored.value) else {
+                return Err(StoreError::Failed("a stored question cannot be read".into()));
+            };
+            if row.status != Status::Open {
+                self.deadlines.close(hashed);
+                return Ok(Some(row.status));
+            }
+            let row = ConfirmationRow { status: Status::Expired, ..row };
+            let commit =
+                Commit::default().check(Table::Confirmations, hashed, Some(stored.version)).put_until(
+                    Table::Confirmations,
+                    hashed,
+                    json!(row),
+                    Some(self.steady.now_ms() + REMEMBERED_MS),
+                );
+            match self.store.commit(commit).await {
+                Ok(()) => {
+                    self.deadlines.close(hashed);
+                    return Ok(Some(Status::Expired));
+                }
+                Err(CommitError::Changed { .. }) => {}
+                Err(CommitError::Store(error)) => return Err(error),
+            }
+        }
+        Err(StoreError::Failed("a question is being changed all the time".into()))
+    }
+
+    /// Makes final what has lapsed without anybody waiting for it. Questions of an earlier process are known from here on.
+    pub(crate) async fn lapse_all(&self) -> Result<(), StoreError> {
+        let mut scan = quarterdeck_contracts::Scan::prefix("", PAGE);
+        loop {
+            let page = self.store.scan(Table::Confirmations, scan.clone()).await?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            scan.after = Some(last.clone());
+            for (hashed, stored) in page {
+                let Ok(row) = serde_json::from_value::<ConfirmationRow>(stored.value) else { continue };
+                if row.status == Status::Open && self.time_left(&hashed, &row).is_none() {
+                    self.lapse(&hashed).await?;
+                }
+            }
+        }
+    }
+}
+
+/// How long an answered question is remembered, so that a late click is told what is true.
+pub(crate) const REMEMBERED_MS: u64 = 3_600_000;
