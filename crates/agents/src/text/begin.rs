@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::{ChatMessage, Outcome, SideEffects};
+use quarterdeck_contracts::{ChatMessage, ErrorType, Outcome, SideEffects, ToolResponse};
 use quarterdeck_runtime::{Asking, TurnStart, random_hex};
 
+use super::codes::Decides;
 use super::conversation::{Conversation, Running, Seat};
 use super::drive::Drive;
 use super::event::Event;
@@ -21,6 +22,10 @@ use crate::turn::{Ending, Turn};
 const PATIENCE_WITH_READERS: Duration = Duration::from_millis(500);
 /// How long it waits for one that nobody follows any more.
 const PATIENCE_WITHOUT: Duration = Duration::from_secs(2);
+
+/// What the model is told of a code that answers no question here.
+const UNKNOWN_CODE: &str = "The user replied with an approval code that answers no open question of this conversation. \
+                            Nothing was approved or denied by it.";
 
 impl TextAgent {
     /// A person says something. The reader follows the answer; dropping the last one aborts it.
@@ -89,12 +94,12 @@ impl TextAgent {
     ) -> Result<Reader, Refusal> {
         let agent = &self.inner;
         let Transcript { before, text, fingerprint, is_retry } = transcript;
-        let decided = agent.decided_in(&visitor.client.id, &text);
-        let is_decision = decided.is_some();
-        let mut conversation = match decided {
+        let decides = agent.decided_in(&visitor.client.id, &before, &text);
+        let is_decision = matches!(decides, Decides::Question(_));
+        let mut conversation = match &decides {
             // Also whoever decides must be somebody who may still talk to us.
-            Some(conversation) => agent.reach(visitor, Address::Session(conversation.session.id())).await?,
-            None => agent.reach(visitor, to).await?,
+            Decides::Question(of) => agent.reach(visitor, Address::Session(of.session.id())).await?,
+            Decides::Nothing | Decides::Unknown => agent.reach(visitor, to).await?,
         };
         let seat = match conversation.sit_down(Some(&fingerprint), &agent.memory) {
             Ok(seat) => seat,
@@ -111,10 +116,15 @@ impl TextAgent {
                 conversation.sit_down(Some(&fingerprint), &agent.memory).map_err(|_| Refusal::Busy)?
             }
         };
-        if let Some(decision) = conversation.decision_in(&text) {
+        if let Some(decision) = conversation.decision_in(&before, &text) {
             // The person's word counts, not the model's: it is carried out here, and the model is told.
-            agent.carry_out(&conversation.session, None, &decision).await;
+            let decided = agent.carry_out(&conversation.session, None, &decision).await;
             conversation.lock().questions.retain(|question| !question.is_answered_by(&decision));
+            if let Some(note) = came_to_nothing(&decided.response) {
+                conversation.lock().notes.push(note);
+            }
+        } else if matches!(decides, Decides::Unknown | Decides::Question(_)) {
+            conversation.lock().notes.push(UNKNOWN_CODE.into());
         }
         // Clients send a request again when its answer was lost on the way, and by then tools may have run.
         let earlier = conversation
@@ -228,6 +238,21 @@ impl Inner {
         if let Err(error) = self.orchestrator.store().commit(commit).await {
             tracing::error!(session = conversation.session.id(), error = %error, "a turn was not stored");
         }
+    }
+}
+
+/// What the model is told when a person's word came too late, or a second time. Every other outcome has a note already.
+fn came_to_nothing(response: &ToolResponse) -> Option<String> {
+    match &response.outcome {
+        Outcome::Failure(error)
+            if matches!(error.kind, ErrorType::ConfirmationExpired | ErrorType::ConfirmationInvalid) =>
+        {
+            Some(format!(
+                "The user replied with an approval code. {} Nothing was approved by it.",
+                error.message
+            ))
+        }
+        _ => None,
     }
 }
 

@@ -1,11 +1,14 @@
 //! Short codes for questions, where a protocol has no way to ask a person: they answer in words that code understands.
 //!
-//! A code is no token. It only picks one of the questions that are open in the person's own conversation, and it counts
-//! only as the whole of what the person says, so that nothing a model writes can use it.
+//! A code is no token. It only picks a question that stands open in the very conversation in which the person says it, and
+//! it counts only as the whole of what the person says, so that nothing a model writes can use it.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
-use quarterdeck_contracts::sha256;
+use quarterdeck_contracts::{
+    ChatMessage, ConfirmationRequest, ModelMessage, PartContent, sha256, shown_arguments,
+};
 
 use super::conversation::{Conversation, OpenQuestion};
 use super::{Decision, Inner};
@@ -15,32 +18,94 @@ pub fn code_of(token: &str) -> String {
     sha256(format!("code:{token}").as_bytes())[..6].to_uppercase()
 }
 
+/// A question in words, with everything that would be done and the code that answers it; nothing when there is no token.
+///
+/// The values stand in a block that no value can close: they are JSON, so that none begins a line, and the fence is longer
+/// than any in them. What the reader is to reply stands outside of it, where no value reaches.
+pub fn question_in_words(request: &ConfirmationRequest) -> String {
+    let Some(token) = &request.token else { return String::new() };
+    let code = code_of(token.expose());
+    let arguments = shown_arguments(&request.args);
+    let fence = "`".repeat(longest_fence(&request.preview).max(longest_fence(&arguments)).max(2) + 1);
+    let mut words = String::from("\n\n");
+    let tool = &request.tool;
+    let _ =
+        writeln!(words, "> Your approval is needed. `{tool}` would be run with exactly these arguments:\n>");
+    let _ = writeln!(words, "> {fence}text\n> {}\n>", request.preview);
+    for line in arguments.lines() {
+        let _ = writeln!(words, "> {line}");
+    }
+    let _ = writeln!(
+        words,
+        "> {fence}\n>\n> To approve, reply `approve {code}`; to refuse, reply `deny {code}`.\n"
+    );
+    words
+}
+
+/// The longest run of backticks.
+fn longest_fence(text: &str) -> usize {
+    text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// Where a person's code leads.
+pub(super) enum Decides {
+    /// It is no code.
+    Nothing,
+    /// A question of this conversation.
+    Question(Arc<Conversation>),
+    /// It has the form of a code, and no question that stands in this conversation has it.
+    Unknown,
+}
+
 impl OpenQuestion {
     pub(super) fn is_answered_by(&self, decision: &Decision) -> bool {
         self.request.token.as_ref().is_some_and(|token| token.expose() == decision.token)
     }
+
+    /// Whether the question stands in a conversation as its client tells it: an answer of ours holds it word for word. One
+    /// that only has the code, or in which the person quotes it, is another conversation.
+    fn stands_in(&self, told: &[ChatMessage]) -> bool {
+        // Programs that keep a conversation may trim its lines.
+        let lines = |text: &str| text.trim().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        let question = lines(&question_in_words(&self.request));
+        let holds = |message: &ModelMessage| {
+            message.parts.iter().any(|part| match &part.content {
+                PartContent::Text(text) => lines(text).contains(&question),
+                _ => false,
+            })
+        };
+        told.iter().any(|message| matches!(message, ChatMessage::Model(message) if holds(message)))
+    }
 }
 
 impl Inner {
-    /// The conversation of this client in which a question is open that these words decide. A client that tells the
-    /// conversation itself may tell it differently the next time, and the code alone says which one is meant.
-    pub(super) fn decided_in(&self, client: &str, text: &str) -> Option<Arc<Conversation>> {
-        word_and_code(text)?;
+    /// What a person's words decide in a conversation that its client tells. The client may begin to tell it differently
+    /// the next time, so the question itself is what it is recognised by.
+    pub(super) fn decided_in(&self, client: &str, told: &[ChatMessage], text: &str) -> Decides {
+        if word_and_code(text).is_none_or(|(_, code)| !is_code(code)) {
+            return Decides::Nothing;
+        }
         let known = self.lock();
         let mut own = known.values().filter(|conversation| conversation.session.client() == client);
-        own.find(|conversation| conversation.decision_in(text).is_some()).cloned()
+        match own.find(|conversation| conversation.decision_in(told, text).is_some()) {
+            Some(conversation) => Decides::Question(conversation.clone()),
+            None => Decides::Unknown,
+        }
     }
 }
 
 impl Conversation {
-    /// The decision that a person's words are, if they are one.
-    pub(super) fn decision_in(&self, text: &str) -> Option<Decision> {
+    /// The decision that a person's words are, if they are one about a question that stands in what the client tells.
+    pub(super) fn decision_in(&self, told: &[ChatMessage], text: &str) -> Option<Decision> {
         let (is_approved, code) = word_and_code(text)?;
         let talk = self.lock();
-        let tokens = talk.questions.iter().filter_map(|question| question.request.token.as_ref());
-        let mut tokens = tokens.map(|token| token.expose());
-        let token = tokens.find(|token| code_of(token).eq_ignore_ascii_case(code))?;
-        Some(Decision { token: token.to_owned(), is_approved })
+        let has_code = |question: &&OpenQuestion| {
+            let token = question.request.token.as_ref();
+            token.is_some_and(|token| code_of(token.expose()).eq_ignore_ascii_case(code))
+        };
+        let question = talk.questions.iter().filter(has_code).find(|question| question.stands_in(told))?;
+        let token = question.request.token.as_ref()?.expose().to_owned();
+        Some(Decision { token, is_approved })
     }
 }
 
@@ -52,4 +117,8 @@ fn word_and_code(text: &str) -> Option<(bool, &str)> {
         "deny" => Some((false, code.trim())),
         _ => None,
     }
+}
+
+fn is_code(text: &str) -> bool {
+    text.len() == 6 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

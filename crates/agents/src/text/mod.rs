@@ -24,7 +24,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{ChatMessage, ChatModel, StoreError, ToolError};
 use quarterdeck_runtime::{Block, Client, Orchestrator, Registry, SessionError};
 
-pub use codes::code_of;
+pub use codes::{code_of, question_in_words};
 pub use event::{Event, Failure};
 pub use live::Reader;
 pub use memory::MemoryUse;

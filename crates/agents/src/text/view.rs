@@ -6,7 +6,7 @@ use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 use quarterdeck_runtime::PendingEnd;
 use quarterdeck_runtime::gates::Trace;
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, OpenQuestion};
 use super::{Address, Refusal, TextAgent, Visitor};
 use crate::turn::{Ending, ShownCall, Told};
 
@@ -61,8 +61,7 @@ pub enum Part {
 impl TextAgent {
     /// A conversation of this client.
     pub async fn view(&self, visitor: &Visitor, of: Address<'_>) -> Result<Option<SessionView>, Refusal> {
-        let now_ms = self.inner.orchestrator.now_ms();
-        let view = self.inner.find(visitor, of).await?.map(|conversation| conversation.view(now_ms));
+        let view = self.inner.find(visitor, of).await?.map(|conversation| conversation.view());
         // It may have been brought back only to be looked at.
         if let Some(view) = &view {
             self.inner.rest(&view.id);
@@ -80,10 +79,11 @@ impl TextAgent {
 }
 
 impl Conversation {
-    fn view(&self, now_ms: u64) -> SessionView {
+    fn view(&self) -> SessionView {
         let talk = self.lock();
         let question_of = |id: &str| {
-            let mut open = talk.questions.iter().filter(|question| question.request.expires > now_ms);
+            let is_open = |question: &&OpenQuestion| self.session.is_answerable(&question.request);
+            let mut open = talk.questions.iter().filter(is_open);
             open.find(|question| &*question.call_id == id).map(|question| question.request.clone())
         };
         let turns = talk.turns.iter().filter(|record| !record.is_replaced).map(|record| {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use quarterdeck_agents::text::{Address, Decision, Part, Refusal, Transcript, Visitor, code_of};
+use quarterdeck_agents::text::{
+    Address, Decision, Event, Part, Refusal, Transcript, Visitor, code_of, question_in_words,
+};
+use quarterdeck_agents::turn::words;
 use quarterdeck_contracts::{ChatMessage, ErrorType};
 use quarterdeck_runtime::Client;
 use serde_json::json;
@@ -227,52 +230,130 @@ async fn no_model_ever_sees_a_token() {
     }
 }
 
-#[tokio::test]
-async fn where_a_protocol_cannot_ask_the_person_answers_with_a_code() {
-    let world = World::new();
-    let ann = ann();
-    let says = |text: &str| {
-        let transcript =
-            Transcript { before: Vec::new(), text: text.into(), fingerprint: text.into(), is_retry: false };
-        world.agent.complete(&ann, Address::Chat("v1"), transcript)
-    };
-    world.model.will(Does::Says(vec![], vec![call("1", "pay", json!({ "what": "a cake" }))]));
-    world.model.says("Please approve it.");
-    let events = events(says("Buy a cake").await.unwrap()).await;
-    let token = token(&events);
-    assert!(lines(&events).contains("answer CONFIRMATION_REQUIRED"), "{}", lines(&events));
-    world.model.says("Which one?").says("Done.");
-    told(says("approve 000000").await.unwrap()).await;
-    assert_eq!(world.runs("pay"), 0, "a code of no question");
-    told(says(&format!("approve {}", code_of(&token).to_lowercase())).await.unwrap()).await;
-    assert_eq!(world.runs("pay"), 1);
+/// A conversation as a chat program tells it.
+#[derive(Clone, Default)]
+struct Telling(Vec<ChatMessage>);
+
+impl Telling {
+    fn person(mut self, text: &str) -> Self {
+        self.0.push(ChatMessage::Person { text: text.into() });
+        self
+    }
+
+    fn agent(mut self, text: &str) -> Self {
+        self.0.push(ChatMessage::Model(words("", text)));
+        self
+    }
+
+    /// The person says something more.
+    async fn says(&self, world: &World, visitor: Visitor, chat: &str, text: &str) -> Vec<Event> {
+        let (before, text, fingerprint) = (self.0.clone(), text.to_owned(), text.to_owned());
+        let transcript = Transcript { before, text, fingerprint, is_retry: false };
+        events(world.agent.complete(&visitor, Address::Chat(chat), transcript).await.unwrap()).await
+    }
+}
+
+/// A conversation with an open question: how it is told, the question, and its code.
+async fn with_question(world: &World, chat: &str, what: &str) -> (Telling, String, String) {
+    world.model.calls(vec![call(what, "pay", json!({ "what": what }))]).says("Please approve it.");
+    let events = Telling::default().says(world, ann(), chat, "Buy it").await;
+    let request = events.iter().find_map(|event| match event {
+        Event::Asked { request, .. } => Some(request.clone()),
+        _ => None,
+    });
+    let request = request.unwrap_or_else(|| panic!("no question: {}", lines(&events)));
+    let question = question_in_words(&request);
+    let told = Telling::default().person("Buy it").agent(&format!("{question}Please approve it."));
+    (told, question, code_of(request.token.as_ref().unwrap().expose()))
+}
+
+/// What the model was told last.
+fn last_told(world: &World) -> String {
     let last = world.model.last_asked().messages;
     let Some(ChatMessage::Person { text }) = last.last() else { panic!("{last:?}") };
-    assert!(text.contains("approved by the person and was done"), "{text}");
+    text.clone()
 }
 
 #[tokio::test]
-async fn a_code_finds_its_question_however_the_conversation_is_told() {
+async fn where_a_protocol_cannot_ask_the_person_answers_with_a_code() {
+    let world = World::new();
+    let (told, _, code) = with_question(&world, "v1", "a cake").await;
+    world.model.says("Which one?").says("Done.").says("Once is enough.");
+    told.says(&world, ann(), "v1", "approve 000000").await;
+    assert_eq!(world.runs("pay"), 0, "a code of no question");
+    assert!(last_told(&world).contains("answers no open question of this conversation"));
+    told.says(&world, ann(), "v1", &format!("approve {}", code.to_lowercase())).await;
+    assert_eq!(world.runs("pay"), 1);
+    assert!(last_told(&world).contains("approved by the person and was done"), "{}", last_told(&world));
+    told.says(&world, ann(), "v1", &format!("approve {code}")).await;
+    assert_eq!(world.runs("pay"), 1, "a code counts once");
+}
+
+#[tokio::test]
+async fn a_code_finds_its_question_however_the_conversation_begins() {
     let world = World::new();
     let ben = Visitor { client: Client::anonymous("ben"), ..ann() };
-    let complete = |visitor: Visitor, chat: &'static str, text: String| {
-        let (agent, fingerprint) = (world.agent.clone(), text.clone());
-        let transcript = Transcript { before: Vec::new(), text, fingerprint, is_retry: false };
-        async move { agent.complete(&visitor, Address::Chat(chat), transcript).await.unwrap() }
-    };
-    world.model.calls(vec![call("1", "pay", json!({ "what": "a cake" }))]).says("Please approve it.");
-    let token = token(&events(complete(ann(), "begins so", "Buy a cake".into()).await).await);
-    let approval = format!("approve {}", code_of(&token));
+    let (told, question, code) = with_question(&world, "begins so", "a cake").await;
+    let approval = format!("approve {code}");
     world.model.says("What do you mean?").says("Done.").says("Which one?");
-    told(complete(ben, "begins so", approval.clone()).await).await;
+    told.says(&world, ben, "begins so", &approval).await;
     assert_eq!(world.runs("pay"), 0, "the code is somebody else's");
-    told(complete(ann(), "begins otherwise", approval.clone()).await).await;
+    // A program that has forgotten the beginning, and trims what it keeps.
+    let shorter = Telling::default().agent(question.trim());
+    shorter.says(&world, ann(), "begins otherwise", &approval).await;
     assert_eq!(world.runs("pay"), 1);
-    let last = world.model.last_asked().messages;
-    let Some(ChatMessage::Person { text }) = last.last() else { panic!("{last:?}") };
-    assert!(text.contains(r#"was done: {"did":"a cake"}"#), "{text}");
-    told(complete(ann(), "begins so", approval).await).await;
-    assert_eq!(world.runs("pay"), 1, "a code counts once");
+    assert!(last_told(&world).contains(r#"was done: {"did":"a cake"}"#), "{}", last_told(&world));
+}
+
+#[tokio::test]
+async fn a_code_answers_only_in_the_conversation_in_which_its_question_stands() {
+    // Two conversations of one client, which begin differently, or in the same words and therefore in one session.
+    for (cake_chat, boat_chat) in [("one", "two"), ("same", "same")] {
+        let world = World::new();
+        let (cake, cake_question, cake_code) = with_question(&world, cake_chat, "a cake").await;
+        let (boat, _, boat_code) = with_question(&world, boat_chat, "a boat").await;
+        assert_ne!(cake_code, boat_code);
+        let empty = Telling::default();
+        for (name, other) in [
+            ("the other question stands there", boat.clone()),
+            ("nothing stands there", empty.clone()),
+            ("the person quotes it", boat.clone().person(&cake_question)),
+            ("only the code was mentioned", boat.clone().agent(&format!("Reply `approve {cake_code}`."))),
+            (
+                "the model asks for it in other words",
+                empty.agent(&format!("Buy? To approve, reply `approve {cake_code}`")),
+            ),
+        ] {
+            for word in ["approve", "deny"] {
+                world.model.says("What do you mean?");
+                other.says(&world, ann(), boat_chat, &format!("{word} {cake_code}")).await;
+                assert_eq!((world.runs("pay"), name), (0, name));
+                assert!(
+                    last_told(&world).contains("answers no open question of this conversation"),
+                    "{name}"
+                );
+            }
+        }
+        world.model.says("Done.").says("Done.");
+        cake.says(&world, ann(), cake_chat, &format!("approve {cake_code}")).await;
+        assert!(last_told(&world).contains(r#"{"did":"a cake"}"#), "{}", last_told(&world));
+        assert_eq!(world.runs("pay"), 1, "the other one is still open");
+        boat.says(&world, ann(), boat_chat, &format!("approve {boat_code}")).await;
+        assert!(last_told(&world).contains(r#"{"did":"a boat"}"#), "{}", last_told(&world));
+        assert_eq!(world.runs("pay"), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_code_of_an_expired_question_is_refused_and_the_model_is_told() {
+    let world = World::new();
+    let (told, _, code) = with_question(&world, "v1", "a cake").await;
+    world.clock.advance(Duration::from_secs(301));
+    world.clock.set_back(Duration::from_secs(3_600));
+    world.model.says("Shall I ask again?");
+    told.says(&world, ann(), "v1", &format!("approve {code}")).await;
+    assert_eq!(world.runs("pay"), 0);
+    assert!(last_told(&world).contains("has expired. Nothing was done."), "{}", last_told(&world));
 }
 
 #[tokio::test]
@@ -298,19 +379,16 @@ async fn conversations_that_a_client_tells_itself_do_not_wait_for_each_other() {
 async fn a_code_does_not_help_whoever_is_blocked() {
     let world = World::new();
     let ann = ann();
-    let says = |text: &str| {
-        let (before, text, fingerprint) = (Vec::new(), text.to_owned(), text.to_owned());
-        world.agent.complete(
-            &ann,
-            Address::Chat("v1"),
-            Transcript { before, text, fingerprint, is_retry: false },
-        )
-    };
-    world.model.calls(vec![call("1", "pay", json!({ "what": "a cake" }))]).says("Please approve it.");
-    let token = token(&events(says("Buy a cake").await.unwrap()).await);
+    let (told, _, code) = with_question(&world, "v1", "a cake").await;
     world.model.calls(vec![call("2", "block", json!({ "what": "them" }))]);
-    told(says("…").await.unwrap()).await;
-    let refused = says(&format!("approve {}", code_of(&token))).await.unwrap_err();
+    told.says(&world, ann.clone(), "v1", "…").await;
+    let transcript = Transcript {
+        before: told.0.clone(),
+        text: format!("approve {code}"),
+        fingerprint: "f".into(),
+        is_retry: false,
+    };
+    let refused = world.agent.complete(&ann, Address::Chat("v1"), transcript).await.unwrap_err();
     assert!(refused.block().is_some(), "{refused}");
     assert_eq!(world.runs("pay"), 0);
 }

@@ -135,22 +135,34 @@ pub(crate) fn call(id: &str, name: &str, args: Value) -> ModelCall {
     ModelCall { id, name: name.into(), arguments: CallArguments::Json(args) }
 }
 
-/// A clock that stands still until a test moves it.
-pub(crate) struct HandClock(Mutex<SystemTime>);
+/// A clock that stands still until a test moves it: the time of day, and how much time has passed.
+pub(crate) struct HandClock(Mutex<(SystemTime, Duration)>);
 
 impl HandClock {
     pub(crate) fn at(time: SystemTime) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(time)))
+        Arc::new(Self(Mutex::new((time, Duration::ZERO))))
     }
 
+    /// Time passes.
     pub(crate) fn advance(&self, by: Duration) {
-        *self.0.lock().unwrap() += by;
+        let mut time = self.0.lock().unwrap();
+        time.0 += by;
+        time.1 += by;
+    }
+
+    /// Somebody sets the time of day back; no time passes.
+    pub(crate) fn set_back(&self, by: Duration) {
+        self.0.lock().unwrap().0 -= by;
     }
 }
 
 impl Clock for HandClock {
     fn now(&self) -> SystemTime {
-        *self.0.lock().unwrap()
+        self.0.lock().unwrap().0
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.lock().unwrap().1
     }
 }
 
