@@ -74,6 +74,7 @@ static FILES: &[File] = &files![
     "shared/theme.css",
     "shared/time.js",
     "shared/values.js",
+    "shared/visible.js",
 ];
 
 /// What changes when any file does.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use quarterdeck_agents::text::{Event, Failure, code_of};
+use quarterdeck_agents::text::{Event, Failure, question_in_words};
 use quarterdeck_agents::turn::Ending;
-use quarterdeck_contracts::{ConfirmationRequest, ErrorType, Usage};
+use quarterdeck_contracts::{ErrorType, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -74,7 +74,9 @@ impl Words for Chunks {
         match event {
             Event::Started { .. } => self.delta(json!({ "role": "assistant", "content": "" }), None, out),
             Event::Text(text) => self.delta(Content { content: text }, None, out),
-            Event::Asked { request, .. } => self.delta(json!({ "content": question(request) }), None, out),
+            Event::Asked { request, .. } => {
+                self.delta(json!({ "content": question_in_words(request) }), None, out)
+            }
             Event::LeftOut { bytes } => self.delta(json!({ "content": left_out(*bytes) }), None, out),
             Event::Failed(failure) => {
                 self.has_ended = true;
@@ -124,7 +126,7 @@ impl Whole {
         match event {
             Event::Text(text) if self.text.len() + text.len() > MAX_WHOLE_BYTES => self.is_cut = true,
             Event::Text(text) if !self.is_cut => self.text.push_str(text),
-            Event::Asked { request, .. } => self.text.push_str(&question(request)),
+            Event::Asked { request, .. } => self.text.push_str(&question_in_words(request)),
             Event::LeftOut { bytes } => self.text.push_str(&left_out(*bytes)),
             Event::Failed(failure) => self.failure = Some(failure.clone()),
             Event::Finished { ending, usage } => {
@@ -146,17 +148,7 @@ impl Whole {
     }
 }
 
-/// The protocol has no way to ask a person, so they are asked in words and answer in words.
-fn question(request: &ConfirmationRequest) -> String {
-    let Some(token) = &request.token else { return String::new() };
-    let code = code_of(token.expose());
-    format!(
-        "\n\n> {}\n> To approve, reply `approve {code}`; to refuse, reply `deny {code}`.\n\n",
-        request.preview
-    )
-}
-
-/// The protocol has no notes either.
+/// The protocol has no notes, so what is missing is told in words.
 fn left_out(bytes: u64) -> String {
     format!("\n\n[{bytes} bytes of this answer were not read in time and are left out here.]\n\n")
 }

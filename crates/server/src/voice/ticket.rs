@@ -71,7 +71,9 @@ impl Tickets {
         }
         let said = base64_simd::URL_SAFE_NO_PAD.decode_to_vec(said).ok()?;
         let ticket: Ticket = serde_json::from_slice(&said).ok()?;
-        if ticket.until_ms <= now_ms || !self.is_first(ticket.number, ticket.until_ms, now_ms) {
+        // A ticket that is good for longer than any is was issued by a clock that has been set back since.
+        let is_good = now_ms < ticket.until_ms && ticket.until_ms <= now_ms + LIFE.as_millis() as u64;
+        if !is_good || !self.is_first(ticket.number, ticket.until_ms, now_ms) {
             return None;
         }
         let client = Client { id: ticket.client, facts: Arc::new(ticket.facts) };
@@ -112,6 +114,16 @@ mod tests {
         let TicketHolder { client, is_proved } = tickets.redeem(&identity, &ticket, NOW + 59_999).unwrap();
         assert_eq!((client.id, client.facts, is_proved), (ann().client.id, ann().client.facts, true));
         assert!(tickets.redeem(&identity, &ticket, NOW + 59_999).is_none(), "it was used");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_no_ticket_good_for_longer() {
+        let (tickets, identity) = (Tickets::default(), identity());
+        let ticket = tickets.issue(&identity, &ann(), NOW).unwrap();
+        for back in [1, 60_000, 3_600_000] {
+            assert!(tickets.redeem(&identity, &ticket, NOW - back).is_none(), "{back}");
+        }
+        assert!(tickets.redeem(&identity, &ticket, NOW).is_some());
     }
 
     #[test]

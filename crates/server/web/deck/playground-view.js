@@ -2,7 +2,8 @@
 
 import { fill, h } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
-import { json } from '../shared/values.js';
+import { fields, json } from '../shared/values.js';
+import { visible } from '../shared/visible.js';
 import { get, send } from './api.js';
 import { sample } from './sample.js';
 import { View } from './view.js';
@@ -120,7 +121,7 @@ class PlaygroundView extends View {
   }
 
   /** @param {any} played */
-  #show({ response, gates, question, messages, sessionId }) {
+  #show({ response, gates, question, arguments: args, messages, sessionId }) {
     const outcome = response.ok ? 'Done' : `Not done: ${response.error.type.toLowerCase().replaceAll('_', ' ')}`;
     const isAsked = response.error?.type === 'CONFIRMATION_REQUIRED';
     fill(
@@ -132,7 +133,12 @@ class PlaygroundView extends View {
         h('a', { class: 'push', href: `#sessions/${sessionId}` }, 'Its session'),
       ),
       question &&
-        h('p', { class: 'question' }, `A person is asked: ${question}`, isAsked && ' Tick the box and run it again to approve.'),
+        h(
+          'div',
+          { class: 'question', 'data-testid': 'play-question' },
+          h('p', {}, 'A person is asked: ', h('bdi', {}, visible(question)), isAsked && ' Tick the box and run it again to approve.'),
+          fields(args),
+        ),
       h('h4', {}, 'Gates'),
       gates ? list(gates) : h('p', { class: 'quiet' }, 'No gate was asked.'),
       ...(messages.length > 0 ? [h('h4', {}, 'Said to the page'), json(messages)] : []),

@@ -4,6 +4,7 @@ import { h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
 import { clock, everySecond, inLocalTime, serverNow } from '../shared/time.js';
 import { fields } from '../shared/values.js';
+import { visible } from '../shared/visible.js';
 
 /** @typedef {import('./model.js').ToolPart} ToolPart */
 
@@ -61,12 +62,12 @@ export class ConfirmCard extends HTMLElement {
       'section',
       { class: 'confirm', 'data-testid': 'confirm-card', 'aria-labelledby': id, 'data-state': 'asked' },
       h('h3', { id }, icon('shield'), this.#title),
-      h('p', { class: 'confirm-preview' }, inLocalTime(question?.preview ?? tool.name)),
+      h('p', { class: 'confirm-preview' }, h('bdi', {}, visible(inLocalTime(question?.preview ?? tool.name)))),
       h(
         'details',
         { open: true },
         h('summary', {}, 'Exactly this, and nothing else'),
-        h('p', { class: 'quiet' }, h('code', {}, tool.name)),
+        h('p', { class: 'quiet' }, h('code', {}, visible(tool.name))),
         args,
       ),
       this.#buttons,

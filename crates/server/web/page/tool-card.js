@@ -5,6 +5,7 @@ import { fill, h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
 import { duration } from '../shared/time.js';
 import { fields, json } from '../shared/values.js';
+import { visible } from '../shared/visible.js';
 import { explainCall, verdict } from './explain.js';
 
 /** @typedef {import('./model.js').ToolPart} ToolPart */
@@ -72,7 +73,7 @@ function stateOf(tool) {
 function gist(tool) {
   if (typeof tool.input !== 'object' || tool.input === null) return '';
   const words = Object.values(tool.input).find((value) => typeof value === 'string' && value !== '');
-  return typeof words === 'string' ? words : '';
+  return typeof words === 'string' ? visible(words) : '';
 }
 
 /** @param {ToolPart} tool @returns {Node[]} */

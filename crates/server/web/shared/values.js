@@ -2,6 +2,7 @@
 
 import { h } from './dom.js';
 import { localTime } from './time.js';
+import { visible } from './visible.js';
 
 /** The longest piece of JSON that is shown. */
 const LONGEST = 20_000;
@@ -14,7 +15,10 @@ const LONGEST = 20_000;
  */
 export function fields(value) {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return json(value);
-  const rows = Object.entries(value).flatMap(([name, field]) => [h('dt', {}, name), h('dd', {}, ...shown(field))]);
+  const rows = Object.entries(value).flatMap(([name, field]) => [
+    h('dt', {}, h('bdi', {}, visible(name))),
+    h('dd', {}, ...shown(field)),
+  ]);
   return rows.length > 0 ? h('dl', { class: 'fields' }, ...rows) : h('p', { class: 'quiet' }, 'none');
 }
 
@@ -25,7 +29,7 @@ export function fields(value) {
  * @returns {HTMLElement}
  */
 export function json(value) {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing');
+  const text = visible(typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing'));
   const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… ${text.length - LONGEST} characters more` : text;
   return h('pre', { tabindex: 0 }, h('code', {}, cut));
 }
@@ -35,8 +39,9 @@ export function json(value) {
  * @returns {Node[]}
  */
 function shown(value) {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  const text = visible(typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? ''));
   const local = localTime(value);
-  const exact = h('code', {}, text === '' ? '""' : text);
+  // Isolated, so that a value which is read from right to left does not move what stands beside it.
+  const exact = h('bdi', {}, h('code', {}, text === '' ? '""' : text));
   return local ? [exact, h('span', { class: 'quiet' }, ` ${local}, your time`)] : [exact];
 }

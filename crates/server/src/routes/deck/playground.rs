@@ -81,7 +81,8 @@ async fn play(app: Arc<App>, operator: Operator, asked: Asked) -> Result<Value, 
     let shown = json!({
         "sessionId": session.id(), "response": *answer.response,
         "gates": answer.trace.as_ref().map(|trace| trace.explained()),
-        "question": question.map(|question| question.preview), "messages": messages,
+        "question": question.as_ref().map(|question| &question.preview),
+        "arguments": question.as_ref().map(|question| &question.args), "messages": messages,
     });
     answer.delivered();
     Ok(shown)
@@ -134,19 +135,24 @@ fn in_writing() -> Mode {
 
 pub(super) fn described() -> Operation {
     let schema = json!({
-        "type": "object", "required": ["sessionId", "response", "gates", "question", "messages"],
+        "type": "object", "required": ["sessionId", "response", "gates", "question", "arguments", "messages"],
         "additionalProperties": false,
         "properties": {
             "sessionId": { "type": "string" },
             "response": reference("schemas", "ToolResponse"),
             "gates": { "type": ["array", "null"], "items": reference("schemas", "Gate") },
             "question": { "type": ["string", "null"], "description": "What a person would be asked." },
+            "arguments": {
+                "type": ["object", "null"],
+                "description": "What they would approve: every argument of the stored call in full, defaults included.",
+            },
             "messages": { "type": "array", "description": "What the tool has said to the page." },
         },
     });
     let passed = json!({ "gate": "well_formed", "verdict": "passed" });
     let example = json!({
-        "sessionId": "deck_1", "response": envelope::example(), "gates": [passed], "question": null, "messages": [],
+        "sessionId": "deck_1", "response": envelope::example(), "gates": [passed], "question": null, "arguments": null,
+        "messages": [],
     });
     let call = json!({ "tool": "validate_email", "args": { "email": "nansen@fram.no" }, "mode": "text", "approve": true });
     operation("playCall", "Run one call through the gates")
