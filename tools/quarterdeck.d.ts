@@ -90,7 +90,7 @@ declare module 'quarterdeck' {
       delete(key: string): Promise<void>;
     };
     /** With the capability `moderation`. */
-    readonly client: { block(seconds: number, message?: string): Promise<void> };
+    readonly client: { block(seconds: number, message?: string): Promise<{ seconds: number; until: number }> };
     /** With the capability `tools`: another tool, through the same gates. */
     callTool(toolId: string, args: Record<string, unknown>): Promise<Answer>;
   }

@@ -15,20 +15,21 @@ export async function execute({ args, context }) {
       suggestion: 'Do nothing: nobody is there to be ignored.',
     });
   }
-  const until = new Date(Date.now() + seconds * 1000).toISOString();
+  const until = (/** @type {number} */ lasting) => new Date(Date.now() + lasting * 1000).toISOString();
 
   await context.messaging.send({
     type: 'timeout',
     durationSeconds: seconds,
-    timeoutUntil: until,
+    timeoutUntil: until(seconds),
     farewellMessage: farewell,
   });
-  await context.client.block(seconds, farewell);
-  context.audit.log('user_ignored', { durationSeconds: seconds, timeoutUntil: until });
+  // The site may allow less than was asked for; the message above is corrected by the server.
+  const { seconds: duration } = await context.client.block(seconds, farewell);
+  context.audit.log('user_ignored', { durationSeconds: duration, timeoutUntil: until(duration) });
 
   return {
     ok: true,
-    data: { duration_seconds: seconds, timeout_until: until, farewell_message: farewell },
+    data: { duration, timeout_until: until(duration), farewell_message: farewell },
     intents: [
       { type: IntentType.END_VOICE_SESSION, after: 'farewell_spoken' },
       { type: IntentType.SUPPRESS_AUDIO, value: true },

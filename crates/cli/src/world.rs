@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar, from_given};
 use quarterdeck_contracts::{
     Case, Commit, ConfirmationAnswer, ConfirmationRequest, KnowledgeRecord, Mode, Store, Table, ToolResponse,
+    shown_arguments, visible,
 };
 use quarterdeck_knowledge::{FromPath, KnowledgeBase, read_jsonl};
 use quarterdeck_runtime::audit::{Audit, Happening};
@@ -141,9 +142,12 @@ impl World {
         let mut asked = None;
         while let Some(event) = self.connection.try_event() {
             match event {
-                ClientEvent::Message(message) => self.say(&format!("message: {message}")),
+                ClientEvent::Message(message) => {
+                    self.say(&format!("message: {}", visible(&message.to_string())))
+                }
                 ClientEvent::Confirmation { request, .. } => {
-                    self.say(&format!("a person is asked: {}", request.preview));
+                    let arguments = shown_arguments(&request.args);
+                    self.say(&format!("a person is asked: {}\n{arguments}", request.preview));
                     asked = Some(request);
                 }
                 ClientEvent::Answer { answer, .. } => drop(taken(answer)),

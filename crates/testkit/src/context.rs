@@ -173,7 +173,11 @@ impl FakeContext {
                 ));
             }
             (Capability::Messaging, "send") => seen.messages.push(argument(0)),
-            (Capability::Moderation, "block") => seen.blocks.push((argument(0), argument(1))),
+            (Capability::Moderation, "block") => {
+                seen.blocks.push((argument(0), argument(1)));
+                let seconds = argument(0).as_u64().unwrap_or(0);
+                return Ok(serde_json::json!({ "until": seconds * 1_000, "seconds": seconds }));
+            }
             (Capability::Store, "get") => return Ok(seen.store.get(&key).cloned().unwrap_or(Value::Null)),
             (Capability::Store, "put") => drop(seen.store.insert(key, argument(1))),
             (Capability::Store, "delete") => drop(seen.store.remove(&key)),

@@ -1,4 +1,4 @@
-//! `[policy]`: the numbers of the orchestrator. Their defaults are the runtime's own.
+//! `[policy]` and `[moderation]`: the numbers of the orchestrator. Their defaults are the runtime's own.
 
 use quarterdeck_contracts::MAX_CALLS_PER_MESSAGE;
 use quarterdeck_runtime::{Budgets, Policy};
@@ -8,7 +8,7 @@ use super::reader::Reader;
 
 const DAY: u64 = 24 * 3_600;
 
-/// Reads `[policy]` and what is below it.
+/// Reads `[policy]`, what is below it, and `[moderation]`.
 pub(super) fn policy(from: &mut Reader) -> Policy {
     let usual = Policy::default();
     from.table("policy", "What sessions may do, and how long things are kept.");
@@ -61,6 +61,13 @@ pub(super) fn policy(from: &mut Reader) -> Policy {
     policy.text = budgets(from, "policy.text", policy.text);
     from.table("policy.voice", "Limits of sessions that are spoken.");
     policy.voice = budgets(from, "policy.voice", policy.voice);
+    from.table("moderation", "How far tools may shut a client out.");
+    policy.max_block = from.read(
+        "moderation.max_block",
+        seconds(30, 365 * DAY),
+        policy.max_block.as_secs(),
+        "How many seconds a block lasts at the most; a longer one is shortened to it",
+    );
     policy
 }
 

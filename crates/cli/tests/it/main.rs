@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod access;
+mod approving;
 mod audit;
 mod audit_tampering;
 mod calls;

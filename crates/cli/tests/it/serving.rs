@@ -151,12 +151,12 @@ fn without_chunks(body: &str) -> String {
 }
 
 /// The parts of an event stream.
-fn parts(body: &str) -> Vec<Value> {
+pub(crate) fn parts(body: &str) -> Vec<Value> {
     let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
     data.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
-fn words(parts: &[Value]) -> String {
+pub(crate) fn words(parts: &[Value]) -> String {
     parts
         .iter()
         .filter(|part| part["type"] == "text-delta")

@@ -39,7 +39,7 @@ async fn ignoring_someone_tells_them_blocks_them_and_ends_the_call() {
         json!(answer),
         json!({
             "ok": true,
-            "data": { "duration_seconds": 300, "timeout_until": until, "farewell_message": "Goodbye." },
+            "data": { "duration": 300, "timeout_until": until, "farewell_message": "Goodbye." },
             "intents": [
                 { "type": "END_VOICE_SESSION", "after": "farewell_spoken" },
                 { "type": "SUPPRESS_AUDIO", "value": true },

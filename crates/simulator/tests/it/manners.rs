@@ -94,9 +94,8 @@ fn notes_are_not_taken_for_the_persons_words() {
 
 #[test]
 fn abuse_is_warned_about_before_it_ends_the_conversation() {
-    let done = ok(
-        json!({ "duration_seconds": 300, "timeout_until": "2026-11-15T08:15:00.000Z", "farewell_message": "…" }),
-    );
+    let done =
+        ok(json!({ "duration": 300, "timeout_until": "2026-11-15T08:15:00.000Z", "farewell_message": "…" }));
     let mut talk = Talk::new();
     talk.person("You are stupid!").person("Shut up, you idiot").given(std::slice::from_ref(&done));
     // The block has been paid for; the next one is longer.
