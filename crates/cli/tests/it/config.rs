@@ -136,6 +136,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             policy.voice.turn_ms                1500                                       default
             policy.voice.retries                1                                          default
             policy.voice.backoff_ms             50                                         default
+            moderation.max_block                86400                                      default
             tools.folder                        tools                                      default
             tools.locked                        false                                      default
             tools.artifact_digest               -                                          default

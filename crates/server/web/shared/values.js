@@ -6,6 +6,8 @@ import { visible } from './visible.js';
 
 /** The longest piece of JSON that is shown. */
 const LONGEST = 20_000;
+/** How many characters of JSON stand on one line. */
+const ONE_LINE = 100;
 
 /**
  * Arguments, name by name, exactly as they are.
@@ -39,9 +41,15 @@ export function json(value) {
  * @returns {Node[]}
  */
 function shown(value) {
-  const text = visible(typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? ''));
+  const text = visible(typeof value === 'string' ? value : compact(value));
   const local = localTime(value);
   // Isolated, so that a value which is read from right to left does not move what stands beside it.
   const exact = h('bdi', {}, h('code', {}, text === '' ? '""' : text));
   return local ? [exact, h('span', { class: 'quiet' }, ` ${local}, your time`)] : [exact];
+}
+
+/** On one line where that can be read at a glance. @param {unknown} value */
+function compact(value) {
+  const line = JSON.stringify(value) ?? '';
+  return line.length > ONE_LINE ? JSON.stringify(value, null, 2) : line;
 }

@@ -4,9 +4,6 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
-use quarterdeck_contracts::{Scan, Store, Table};
-use quarterdeck_store::SqliteStore;
-use quarterdeck_testkit::block_on;
 use serde_json::{Value, json};
 
 use super::{Site, booking, code, complete};
@@ -61,13 +58,6 @@ impl Clocked {
             command.env("QUARTERDECK_POLICY__CONFIRMATION_SECONDS", LIFETIME_SECONDS.to_string());
         })
     }
-
-    /// What the store says of every question. The server must have ended.
-    fn questions(&self) -> Vec<Value> {
-        let store = SqliteStore::open(self.site.path("data/quarterdeck.db")).unwrap();
-        let rows = block_on(store.scan(Table::Confirmations, Scan::prefix("", 100))).unwrap();
-        rows.into_iter().map(|(_, row)| row.value["status"].clone()).collect()
-    }
 }
 
 /// Somebody is asked on the page: their cookie and the token.
@@ -97,12 +87,12 @@ fn an_expired_question_cannot_be_approved_by_its_token_after_the_clock_is_set_ba
     // Neither does another process open it again.
     server.signal("-TERM");
     assert_eq!(server.ended().0, Some(0));
-    assert_eq!(clocked.questions(), ["expired"]);
+    assert_eq!(clocked.site.questions(), ["expired"]);
     let server = clocked.serve();
     assert_eq!(approve(&server, &cookie, &token).0, 410);
     server.signal("-TERM");
     server.ended();
-    assert_eq!(clocked.questions(), ["expired"]);
+    assert_eq!(clocked.site.questions(), ["expired"]);
 }
 
 #[test]
@@ -121,14 +111,14 @@ fn an_expired_question_cannot_be_approved_by_its_code_after_the_clock_is_set_bac
     assert_eq!(complete(&server, "me", &told), "Too late.");
     server.signal("-TERM");
     server.ended();
-    assert_eq!(clocked.questions(), ["expired"]);
+    assert_eq!(clocked.site.questions(), ["expired"]);
     std::fs::write(clocked.site.path("script.json"), json!([{ "text": "Still too late." }]).to_string())
         .unwrap();
     let server = clocked.serve();
     assert_eq!(complete(&server, "me", &told), "Still too late.");
     server.signal("-TERM");
     server.ended();
-    assert_eq!(clocked.questions(), ["expired"]);
+    assert_eq!(clocked.site.questions(), ["expired"]);
     let done = super::trail(&clocked.site.path("data"), "tool_execution");
     assert!(!done.is_empty() && done.iter().all(|line| line["ok"] == false), "{done:?}");
 }
@@ -141,14 +131,14 @@ fn a_question_that_a_crash_left_open_gets_no_time_from_a_clock_that_was_set_back
     let (cookie, token) = ask(&server);
     server.signal("-KILL");
     server.ended();
-    assert_eq!(clocked.questions(), ["open"]);
+    assert_eq!(clocked.site.questions(), ["open"]);
     clocked.set(-3_600);
     let server = clocked.serve();
     assert_eq!(approve(&server, &cookie, &token), (410, json!("CONFIRMATION_EXPIRED")));
     clocked.set(0);
     server.signal("-TERM");
     server.ended();
-    assert_eq!(clocked.questions(), ["expired"]);
+    assert_eq!(clocked.site.questions(), ["expired"]);
 }
 
 #[test]

@@ -2,49 +2,57 @@
 
 use serde_json::{Value, json};
 
-use super::{Site, booking, code, complete, trail};
+use super::{Site, booking, code, complete};
+use crate::serving::Server;
 
-fn bookings(site: &Site) -> usize {
-    let lines = trail(&site.path("data"), "tool_execution");
-    lines.iter().filter(|line| line["ok"] == true && line["toolId"] == "calendar_create_event").count()
+/// How two conversations begin: in other words, or in the same, which makes them one session of the server.
+const BEGINNINGS: [[&str; 2]; 2] = [["Book tea", "Book dinner"], ["Book it", "Book it"]];
+
+/// Opens a conversation in which a question is asked: how its client tells it, and the code.
+fn ask(server: &Server, words: &str) -> (Vec<Value>, String) {
+    let mut told = vec![json!({ "role": "user", "content": words })];
+    let question = complete(server, "me", &json!(told));
+    told.push(json!({ "role": "assistant", "content": question }));
+    (told, code(&question))
+}
+
+fn reply(server: &Server, told: &[Value], words: &str) -> String {
+    let mut told = told.to_vec();
+    told.push(json!({ "role": "user", "content": words }));
+    complete(server, "me", &json!(told))
+}
+
+/// Asks in two conversations, replies in each with the code of one of them, and says what became of the questions.
+fn after(begins: [&str; 2], is_crossed: bool, word: &str) -> Vec<Value> {
+    let text = |text: &str| json!({ "text": text });
+    let site = Site::new(&json!([
+        booking(1),
+        text("Please."),
+        booking(2),
+        text("Please."),
+        text("Heard."),
+        text("Heard."),
+    ]));
+    let server = site.serve(|_| {});
+    let (first, first_code) = ask(&server, begins[0]);
+    let (second, second_code) = ask(&server, begins[1]);
+    assert_ne!(first_code, second_code);
+    let codes = if is_crossed { [second_code, first_code] } else { [first_code, second_code] };
+    for (told, code) in [first, second].iter().zip(codes) {
+        assert_eq!(reply(&server, told, &format!("{word} {code}")), "Heard.");
+    }
+    server.signal("-TERM");
+    assert_eq!(server.ended().0, Some(0));
+    site.questions()
 }
 
 #[test]
-fn a_code_approves_only_in_the_conversation_in_which_its_question_was_asked() {
-    let text = |text: &str| json!({ "text": text });
-    for begins in [["Book tea", "Book dinner"], ["Book it", "Book it"]] {
-        let script = json!([
-            booking(1),
-            text("Please."),
-            booking(2),
-            text("Please."),
-            text("Which?"),
-            text("Which?"),
-            text("Done."),
-            text("Done."),
-        ]);
-        let site = Site::new(&script);
-        let server = site.serve(|_| {});
-        let ask = |words: &str| {
-            let mut told = vec![json!({ "role": "user", "content": words })];
-            let question = complete(&server, "me", &json!(told));
-            told.push(json!({ "role": "assistant", "content": question }));
-            (told, code(&question))
-        };
-        let (first, first_code) = ask(begins[0]);
-        let (second, second_code) = ask(begins[1]);
-        assert_ne!(first_code, second_code);
-        let reply = |told: &[Value], code: &str| {
-            let mut told = told.to_vec();
-            told.push(json!({ "role": "user", "content": format!("approve {code}") }));
-            complete(&server, "me", &json!(told))
-        };
-        assert_eq!(reply(&second, &first_code), "Which?", "{begins:?}");
-        assert_eq!(reply(&first, &second_code), "Which?", "{begins:?}");
-        assert_eq!(bookings(&site), 0, "{begins:?}");
-        assert_eq!(reply(&first, &first_code), "Done.");
-        assert_eq!(bookings(&site), 1, "{begins:?}");
-        assert_eq!(reply(&second, &second_code), "Done.");
-        assert_eq!(bookings(&site), 2, "{begins:?}");
+fn a_code_counts_only_in_the_conversation_in_which_its_question_was_asked() {
+    for begins in BEGINNINGS {
+        for word in ["approve", "deny"] {
+            assert_eq!(after(begins, true, word), ["open", "open"], "{begins:?} {word}");
+        }
+        assert_eq!(after(begins, false, "approve"), ["approved", "approved"], "{begins:?}");
+        assert_eq!(after(begins, false, "deny"), ["denied", "denied"], "{begins:?}");
     }
 }

@@ -7,6 +7,9 @@ mod showing;
 
 use std::path::{Path, PathBuf};
 
+use quarterdeck_contracts::{Scan, Store, Table};
+use quarterdeck_store::SqliteStore;
+use quarterdeck_testkit::block_on;
 use serde_json::{Value, json};
 
 use crate::serving::{ANYWHERE, Server, command};
@@ -32,6 +35,13 @@ impl Site {
         command.arg("--rehearsal-script").arg(self.path("script.json"));
         more(&mut command);
         Server::begin(&mut command)
+    }
+
+    /// What the store says of every question. The server must have ended.
+    fn questions(&self) -> Vec<Value> {
+        let store = SqliteStore::open(self.path("data/quarterdeck.db")).unwrap();
+        let rows = block_on(store.scan(Table::Confirmations, Scan::prefix("", 100))).unwrap();
+        rows.into_iter().map(|(_, row)| row.value["status"].clone()).collect()
     }
 }
 
@@ -59,7 +69,7 @@ fn code(question: &str) -> String {
     rest.split('`').next().unwrap().to_owned()
 }
 
-/// The lines of the trail about an event.
+/// The lines of the trail about an event. The server must have ended.
 fn trail(data: &Path, event: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(data.join("audit.jsonl")).unwrap();
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -120,6 +120,8 @@ fn what_is_approved_is_shown_in_full_on_every_surface() {
         told.push(json!({ "role": "assistant", "content": answer }));
         told.push(json!({ "role": "user", "content": format!("approve {}", code(question)) }));
         assert_eq!(complete(&server, "me", &json!(told)), "Done.", "{name}");
+        server.signal("-TERM");
+        server.ended();
         let trail = super::trail(&site.path("data"), "tool_execution");
         assert_eq!(trail.iter().filter(|line| line["ok"] == true).count(), 1, "{name}: {trail:?}");
         for line in &trail {

@@ -27,7 +27,7 @@ export async function execute({ args, context }) {
 }
 "#;
 
-const NOTHING: &str = "export function execute() { return { ok: true, data: null }; }\n";
+pub(crate) const NOTHING: &str = "export function execute() { return { ok: true, data: null }; }\n";
 
 /// A folder of tools: `look`, `book`, `pay` (which a person approves) and `write_only` (which is for text).
 pub(crate) fn tools() -> Tree {

@@ -3,9 +3,12 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
+use proptest::prelude::{Just, Strategy, prop, prop_oneof};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use quarterdeck_contracts::{ConfirmationAnswer, Mode};
 use quarterdeck_runtime::{Call, ClientEvent, Reply};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::deck::{Deck, one, take};
 
@@ -26,16 +29,27 @@ impl Write for Log {
     }
 }
 
+impl Log {
+    /// Everything that is logged on this thread from now on.
+    fn kept() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn planted_secrets_appear_nowhere() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = Log::kept();
     let deck = Deck::new();
     let (session, connection) = deck.open("ann", Mode::Text).await;
     let with_secret = |what: serde_json::Value| json!({ "what": what, "secret": SECRET });
@@ -58,7 +72,7 @@ async fn planted_secrets_appear_nowhere() {
     let token = request.token.unwrap();
     assert!(take(session.answer_confirmation(token.expose(), ConfirmationAnswer::Approve).await).is_ok());
 
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = log.text();
     for message in [" handler failed ", " handler session="] {
         let line =
             log.lines().find(|line| line.contains(message)).unwrap_or_else(|| panic!("{message}: {log}"));
@@ -76,4 +90,64 @@ async fn planted_secrets_appear_nowhere() {
         assert!(!text.contains(token.expose()), "{place} holds a token");
     }
     assert!(deck.trail.count("tool_execution") > 10);
+}
+
+/// Arguments that hold the secret where it does not belong: under misspelt, unknown or misplaced names, in lists, in
+/// texts that hold JSON, as a name, or as all there is.
+fn misplaced() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(SECRET)),
+        Just(json!(format!("it is {SECRET}."))),
+        Just(json!(json!({ "secret": SECRET }).to_string())),
+        Just(json!(json!([SECRET]).to_string())),
+    ];
+    let name = || {
+        prop::sample::select(vec!["secret", "secrt", "Secret", "top_k", "password", "args", "x", SECRET])
+            .prop_map(str::to_owned)
+    };
+    let value = leaf.prop_recursive(3, 10, 3, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 1..3).prop_map(|items| json!(items)),
+            prop::collection::btree_map(name(), inner, 1..3).prop_map(|fields| json!(fields)),
+        ]
+    });
+    (value, name(), prop::sample::select(vec![json!("tea"), json!(["tea"]), Value::Null])).prop_map(
+        |(value, name, what)| {
+            if value.is_object() || name == "x" {
+                // As it is: an object of its own, a list, or a text.
+                return value;
+            }
+            let mut args = json!({ "what": what });
+            args[name] = value;
+            args
+        },
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn planted_secrets_in_wrong_places_appear_nowhere_and_what_is_declared_stays_readable() {
+    let (log, _guard) = Log::kept();
+    let deck = Deck::new();
+    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let mut runner = TestRunner::deterministic();
+    for number in 0..300 {
+        let args = misplaced().new_tree(&mut runner).unwrap().current();
+        session.begin_turn(None);
+        for tool in ["book", "look", "pay", "crash", "no_such_tool"] {
+            let call = Call::new(tool, args.clone()).with_id(format!("call_{number}_{tool}"));
+            for reply in connection.submit(vec![call]).all().await {
+                let Some(answer) = reply.answer() else { continue };
+                let told = json!(*take(answer)).to_string();
+                assert!(!told.contains(SECRET), "{tool} {args}: {told}");
+            }
+        }
+    }
+    for (place, text) in [("log", log.text()), ("trail", deck.trail.text())] {
+        let line = text.lines().find(|line| line.contains(SECRET));
+        assert_eq!(line, None, "{place}");
+    }
+    let trail = deck.trail.text();
+    assert!(trail.contains(r#""what":"tea""#), "what is declared stays readable");
+    assert!(trail.contains(r#""secrt":"[hidden]""#), "a misspelt name too, without its value");
+    assert!(deck.trail.count("tool_execution") >= 1_000);
 }

@@ -1,0 +1,163 @@
+// What a user approves, as they see it: nothing is hidden, and nothing is moved. Pictures are left under
+// target/browser/screenshots.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { visible } from '../../crates/server/web/shared/visible.js';
+import { startBrowser, visit } from './support/browser.mjs';
+import { startDeck } from './support/deck.mjs';
+import { says } from './support/soon.mjs';
+
+const pictures = fileURLToPath(new URL('../../target/browser/screenshots/', import.meta.url));
+const table = JSON.parse(
+  readFileSync(new URL('../../crates/contracts/tests/visible.json', import.meta.url), 'utf8'),
+);
+/** Everything that a reader would not see, but for joiners and selectors of emoji. */
+const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/u;
+
+/** Titles that pretend to be others, and what a reader is to see. */
+const spoofs = [
+  ['turned', 'Lunch \u202Ehcnul taerg\u202C today', 'Lunch ⟨U+202E⟩hcnul taerg⟨U+202C⟩ today'],
+  ['isolated', 'Pay \u2066001 \u2069EUR', 'Pay ⟨U+2066⟩001 ⟨U+2069⟩EUR'],
+  ['zero-width', 'Team\u200B\u2060 \uFEFFtea\u00AD', 'Team⟨U+200B⟩⟨U+2060⟩ ⟨U+FEFF⟩tea⟨U+00AD⟩'],
+  ['tags', 'Tea\u{E0070}\u{E0061}\u{E0079}', 'Tea⟨U+E0070⟩⟨U+E0061⟩⟨U+E0079⟩'],
+  ['readable', 'שלום 👨‍👩‍👧 ❤️ مرحبا', 'שלום 👨‍👩‍👧 ❤️ مرحبا'],
+];
+const description = `first line\nsecond line\n${'long '.repeat(300)}THE-END`;
+
+const booking = (title, day) => ({
+  title,
+  start_time: `2090-01-${String(day).padStart(2, '0')}T10:00:00Z`,
+  end_time: `2090-01-${String(day).padStart(2, '0')}T11:00:00Z`,
+  attendees: ['ann@example.com', 'ben@example.com'],
+  description,
+});
+
+let deck;
+let browser;
+let folder;
+
+before(async () => {
+  mkdirSync(pictures, { recursive: true });
+  folder = mkdtempSync(join(tmpdir(), 'quarterdeck-approval-'));
+  const script = spoofs.map(([, title], place) => ({
+    calls: [{ name: 'calendar_create_event', arguments: booking(title, place + 1) }],
+  }));
+  writeFileSync(join(folder, 'script.json'), JSON.stringify(script));
+  [deck, browser] = await Promise.all([
+    startDeck({ QUARTERDECK_TEXT__REHEARSAL__SCRIPT: join(folder, 'script.json') }),
+    startBrowser(),
+  ]);
+});
+
+after(async () => {
+  await browser?.close();
+  await deck?.remove();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+test('the page marks what cannot be seen as the server does', () => {
+  assert.ok(table.length > 15);
+  for (const { name, text, shown } of table) {
+    assert.equal(visible(text), shown, name);
+    assert.equal(visible(shown), shown, `${name}, a second time`);
+  }
+});
+
+for (const [name, title, shown] of spoofs) {
+  test(`the card shows every argument in full and in its order: ${name}`, async () => {
+    const { page, by, say, leave } = await visit(browser, deck);
+    await say('Book it');
+    await by('confirm-approve').waitFor();
+    const card = by('confirm-card');
+    await says(card.locator('.confirm-preview'), new RegExp(`“${escaped(shown)}”.*ann@example.com, ben@example.com`));
+
+    const values = await card.locator('dl').evaluate((list) => {
+      const names = [...list.querySelectorAll('dt')].map((term) => term.textContent);
+      const texts = [...list.querySelectorAll('dd')].map((value) => value.querySelector('code')?.textContent);
+      return Object.fromEntries(names.map((name, place) => [name, texts[place]]));
+    });
+    assert.deepEqual(Object.keys(values).sort(), [
+      'attendees', 'description', 'end_time', 'include_zoom_link', 'start_time', 'title',
+    ], 'defaults too');
+    assert.equal(values.title, shown);
+    assert.equal(values.description, description, 'all of it');
+    assert.deepEqual(JSON.parse(values.attendees), ['ann@example.com', 'ben@example.com']);
+    assert.doesNotMatch(await card.innerText(), hidden);
+
+    await page.screenshot({ path: `${pictures}approval-${name}.png` });
+
+    const ofTitle = card.locator('dt', { hasText: /^title$/ }).locator('xpath=following-sibling::dd[1]');
+    const where = await glyphs(ofTitle.locator('code'));
+    const isLatin = name !== 'readable';
+    for (const [left, right] of pairs(where)) {
+      const sameLine = Math.abs(left.top - right.top) < 2;
+      if (isLatin && sameLine) {
+        assert.ok(left.x <= right.x + 0.5, `${left.character} stands before ${right.character}`);
+      }
+    }
+    assert.ok(where.every(({ width, character }) => width > 0 || /\s/.test(character)), 'every glyph has a place');
+
+    // What stands beside a value is not moved by it: names stand left of their values.
+    const boxes = await card.locator('dl').evaluate((list) =>
+      [...list.children].map((child) => {
+        const { left, top } = child.getBoundingClientRect();
+        return { tag: child.tagName, left, top };
+      }),
+    );
+    for (const [term, value] of pairs(boxes).filter(([first]) => first.tag === 'DT')) {
+      assert.ok(term.left < value.left && Math.abs(term.top - value.top) < 6, 'each beside its name');
+    }
+    await leave();
+  });
+}
+
+test('operators who try a tool see every argument in full before they approve', async () => {
+  const [, title, shown] = spoofs[0];
+  const { page, by, leave } = await visit(browser, deck);
+  await page.goto(`${deck.url}/deck#playground/calendar_create_event`);
+  await by('play-tool').selectOption('calendar_create_event');
+  await by('play-args').fill(JSON.stringify(booking(title, 20)));
+  await by('play-run').click();
+  await says(by('play-outcome'), /Not done: confirmation required/);
+  const question = await by('play-question').innerText();
+  assert.ok(question.includes(shown), question);
+  for (const part of ['ann@example.com', 'THE-END', 'include_zoom_link', 'second line']) {
+    assert.ok(question.includes(part), part);
+  }
+  assert.doesNotMatch(question, hidden);
+  await page.screenshot({ path: `${pictures}approval-playground.png` });
+  await leave();
+});
+
+/** Where each character of an element's text is drawn. */
+function glyphs(element) {
+  return element.evaluate((node) => {
+    const found = [];
+    const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+    for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+      let place = 0;
+      for (const { segment } of new Intl.Segmenter().segment(text.data)) {
+        const range = document.createRange();
+        range.setStart(text, place);
+        range.setEnd(text, place + segment.length);
+        place += segment.length;
+        const [box] = range.getClientRects();
+        if (box) found.push({ character: segment, x: box.left, top: box.top, width: box.width });
+      }
+    }
+    return found;
+  });
+}
+
+function pairs(items) {
+  return items.slice(1).map((item, place) => [items[place], item]);
+}
+
+function escaped(text) {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
