@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quarterdeck_compiler::Style;
-use quarterdeck_contracts::DiskFault;
+use quarterdeck_contracts::{DiskFault, visible, visible_line};
 
 use crate::environment;
 
@@ -103,10 +103,9 @@ pub(crate) fn titled_table(columns: &[&str], rows: impl IntoIterator<Item = Vec<
     format!("{}\n{rest}", paint(header, "1", environment::style_of_stdout()))
 }
 
-/// Text of unknown origin, with nothing in it that a terminal would obey.
+/// Text of unknown origin on one line, with nothing in it that a terminal would obey or that could not be seen.
 pub(crate) fn plain(text: &str) -> String {
-    let obeyed = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
+    visible_line(text)
 }
 
 /// Whether somebody is there to be asked.
@@ -117,7 +116,7 @@ pub(crate) fn can_ask() -> bool {
 /// Asks somebody at a terminal. Only a clear yes is one.
 pub(crate) fn ask(question: &str) -> io::Result<bool> {
     let mut err = io::stderr().lock();
-    write!(err, "{question} [y/N] ")?;
+    write!(err, "{} [y/N] ", visible(question))?;
     err.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;

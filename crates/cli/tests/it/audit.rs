@@ -18,14 +18,14 @@ fn tail_shows_the_last_lines_and_nothing_that_a_terminal_would_obey() {
         with_trail().path(),
         &["audit", "tail", "-n", "4"],
         expect![[r#"
-        exit 0
-        --- stdout
-        2026-01-13T09:00:01.000Z  tool_execution      kb_search           ok                     14 ms  ses_1                 fridtjof
-        2026-01-13T09:00:02.000Z  tool_execution      send_mail           VALIDATION              3 ms  ses_1                 fridtjof
-        2026-01-13T09:00:03.000Z  confirmation        send_mail           approved                   -  ses_1                 fridtjof
-        2026-01-13T09:00:04.000Z  tool_execution      kb�[2Jsearch        NOT_FOUND               9 ms  ses_2                 hjalmar
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            2026-01-13T09:00:01.000Z  tool_execution      kb_search           ok                     14 ms  ses_1                 fridtjof
+            2026-01-13T09:00:02.000Z  tool_execution      send_mail           VALIDATION              3 ms  ses_1                 fridtjof
+            2026-01-13T09:00:03.000Z  confirmation        send_mail           approved                   -  ses_1                 fridtjof
+            2026-01-13T09:00:04.000Z  tool_execution      kb⟨U+001B⟩[2Jsearch  NOT_FOUND               9 ms  ses_2                 hjalmar
+            --- stderr
+        "#]],
     );
 }
 
@@ -141,7 +141,7 @@ fn a_damaged_line_is_told_and_passed() {
         expect![[r#"
             exit 0
             --- stdout
-            2026-01-13T09:00:04.000Z  tool_execution      kb�[2Jsearch        NOT_FOUND               9 ms  ses_2                 hjalmar
+            2026-01-13T09:00:04.000Z  tool_execution      kb⟨U+001B⟩[2Jsearch  NOT_FOUND               9 ms  ses_2                 hjalmar
             --- stderr
             warning: the line at byte 1605 is not whole: it is still being written, or was torn
         "#]],

@@ -92,6 +92,7 @@ impl Inner {
         // After a restart nobody has the token any more; the question is asked anew and the old one is void.
         let lost = question.hash.clone();
         desk.questions.retain(|question| question.hash != lost);
+        self.shared.deadlines.close(&lost);
         Known::Lost(lost)
     }
 

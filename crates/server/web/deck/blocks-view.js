@@ -1,6 +1,7 @@
 // <qd-deck-blocks>: who may not talk to the agent, and the end of that.
 
 import { fill, h } from '../shared/dom.js';
+import { visible } from '../shared/visible.js';
 import { get, send } from './api.js';
 import { short, when } from './words.js';
 
@@ -30,7 +31,7 @@ export class BlocksView extends HTMLElement {
         {},
         h('th', { scope: 'row', title: block.clientId }, short(block.clientId)),
         h('td', {}, when(block.untilMs)),
-        h('td', {}, block.message || '–'),
+        h('td', {}, h('bdi', {}, visible(block.message || '–'))),
         h(
           'td',
           {},
