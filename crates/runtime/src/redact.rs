@@ -30,12 +30,8 @@ impl<'a> Sensitive<'a> {
 
 /// The arguments as audit and logs may show them.
 pub(crate) fn redacted(sensitive: Option<Sensitive<'_>>, args: &Value) -> Value {
-    let Some(sensitive) = sensitive else {
-        // Of a tool that does not exist nobody has said what is sensitive.
-        let mut shown = args.clone();
-        hide(&mut shown);
-        return shown;
-    };
+    // Of a tool that does not exist nobody has said what is sensitive, and a name may be a secret too.
+    let Some(sensitive) = sensitive else { return HIDDEN.into() };
     let mut shown = hidden_in_place(sensitive, args);
     // A value that is hidden in one place may stand in another as well.
     Secrets::between(args, &shown).hide_in(&mut shown);
@@ -53,13 +49,6 @@ fn hidden_in_place(sensitive: Sensitive<'_>, args: &Value) -> Value {
         hide_at(&mut shown, &parts);
     }
     shown
-}
-
-fn hide(value: &mut Value) {
-    match value {
-        Value::Object(fields) => fields.values_mut().for_each(|field| *field = HIDDEN.into()),
-        other => *other = HIDDEN.into(),
-    }
 }
 
 fn hide_at(value: &mut Value, parts: &[String]) {

@@ -105,7 +105,7 @@ fn texts_that_were_made_of_a_call_hide_its_secrets() {
 
 #[test]
 fn of_an_unknown_tool_everything_is_hidden() {
-    assert_eq!(redacted(None, &json!({ "password": "x" })), json!({ "password": HIDDEN }));
+    assert_eq!(redacted(None, &json!({ "hunter2": "x" })), json!(HIDDEN));
 }
 
 const SECRET: &str = "hunter2-planted";

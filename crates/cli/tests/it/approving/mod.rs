@@ -3,6 +3,7 @@
 mod clock;
 mod codes;
 mod moderation;
+mod records;
 mod showing;
 
 use std::path::{Path, PathBuf};
