@@ -370,7 +370,7 @@ impl Orchestrator {
                 Session { inner }.end(PendingEnd::because("inactivity")).await;
             }
         }
-        self.shared.lapse_all().await?;
+        self.shared.expire_due().await?;
         self.shared.store.sweep(now_ms).await
     }
 

@@ -16,12 +16,12 @@ pub(crate) const HIDDEN: &str = "[hidden]";
 
 /// What a definition says about the arguments of a tool.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sensitive<'a> {
+pub(crate) struct SensitiveArguments<'a> {
     pointers: &'a [String],
     parameters: &'a Value,
 }
 
-impl<'a> Sensitive<'a> {
+impl<'a> SensitiveArguments<'a> {
     /// From a definition and the schema of its parameters.
     pub(crate) fn of(metadata: &'a Metadata, parameters: &'a Value) -> Self {
         Self { pointers: &metadata.sensitive, parameters }
@@ -29,7 +29,7 @@ impl<'a> Sensitive<'a> {
 }
 
 /// The arguments as audit and logs may show them.
-pub(crate) fn redacted(sensitive: Option<Sensitive<'_>>, args: &Value) -> Value {
+pub(crate) fn redacted(sensitive: Option<SensitiveArguments<'_>>, args: &Value) -> Value {
     // Of a tool that does not exist nobody has said what is sensitive, and a name may be a secret too.
     let Some(sensitive) = sensitive else { return HIDDEN.into() };
     let mut shown = hidden_in_place(sensitive, args);
@@ -38,7 +38,7 @@ pub(crate) fn redacted(sensitive: Option<Sensitive<'_>>, args: &Value) -> Value 
     shown
 }
 
-fn hidden_in_place(sensitive: Sensitive<'_>, args: &Value) -> Value {
+fn hidden_in_place(sensitive: SensitiveArguments<'_>, args: &Value) -> Value {
     if sensitive.pointers.is_empty() {
         return args.clone();
     }
@@ -88,7 +88,7 @@ const SHORTEST: usize = 4;
 
 impl Secrets {
     /// What a definition calls sensitive, as it stands in these arguments.
-    pub(crate) fn of(sensitive: Sensitive<'_>, args: &Value) -> Self {
+    pub(crate) fn of(sensitive: SensitiveArguments<'_>, args: &Value) -> Self {
         if sensitive.pointers.is_empty() {
             return Self::default();
         }

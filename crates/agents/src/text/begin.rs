@@ -7,7 +7,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{ChatMessage, ErrorType, Outcome, SideEffects, ToolResponse};
 use quarterdeck_runtime::{Asking, TurnStart, random_hex};
 
-use super::codes::Decides;
+use super::codes::CodeMatch;
 use super::conversation::{Conversation, Running, Seat};
 use super::drive::Drive;
 use super::event::Event;
@@ -95,11 +95,11 @@ impl TextAgent {
         let agent = &self.inner;
         let Transcript { before, text, fingerprint, is_retry } = transcript;
         let decides = agent.decided_in(&visitor.client.id, &before, &text);
-        let is_decision = matches!(decides, Decides::Question(_));
+        let is_decision = matches!(decides, CodeMatch::Question(_));
         let mut conversation = match &decides {
             // Also whoever decides must be somebody who may still talk to us.
-            Decides::Question(of) => agent.reach(visitor, Address::Session(of.session.id())).await?,
-            Decides::Nothing | Decides::Unknown => agent.reach(visitor, to).await?,
+            CodeMatch::Question(of) => agent.reach(visitor, Address::Session(of.session.id())).await?,
+            CodeMatch::NotACode | CodeMatch::Unknown => agent.reach(visitor, to).await?,
         };
         let seat = match conversation.sit_down(Some(&fingerprint), &agent.memory) {
             Ok(seat) => seat,
@@ -123,7 +123,7 @@ impl TextAgent {
             if let Some(note) = came_to_nothing(&decided.response) {
                 conversation.lock().notes.push(note);
             }
-        } else if matches!(decides, Decides::Unknown | Decides::Question(_)) {
+        } else if matches!(decides, CodeMatch::Unknown | CodeMatch::Question(_)) {
             conversation.lock().notes.push(UNKNOWN_CODE.into());
         }
         // Clients send a request again when its answer was lost on the way, and by then tools may have run.

@@ -47,10 +47,10 @@ fn longest_fence(text: &str) -> usize {
     text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// Where a person's code leads.
-pub(super) enum Decides {
+/// What a code that was typed stands for.
+pub(super) enum CodeMatch {
     /// It is no code.
-    Nothing,
+    NotACode,
     /// A question of this conversation.
     Question(Arc<Conversation>),
     /// It has the form of a code, and no question that stands in this conversation has it.
@@ -81,15 +81,15 @@ impl OpenQuestion {
 impl Inner {
     /// What a person's words decide in a conversation that its client tells. The client may begin to tell it differently
     /// the next time, so the question itself is what it is recognised by.
-    pub(super) fn decided_in(&self, client: &str, told: &[ChatMessage], text: &str) -> Decides {
+    pub(super) fn decided_in(&self, client: &str, told: &[ChatMessage], text: &str) -> CodeMatch {
         if word_and_code(text).is_none_or(|(_, code)| !is_code(code)) {
-            return Decides::Nothing;
+            return CodeMatch::NotACode;
         }
         let known = self.lock();
         let mut own = known.values().filter(|conversation| conversation.session.client() == client);
         match own.find(|conversation| conversation.decision_in(told, text).is_some()) {
-            Some(conversation) => Decides::Question(conversation.clone()),
-            None => Decides::Unknown,
+            Some(conversation) => CodeMatch::Question(conversation.clone()),
+            None => CodeMatch::Unknown,
         }
     }
 }

@@ -71,7 +71,7 @@ impl Default for Settings {
 
 /// What a text agent is made of.
 pub struct Parts {
-    /// Decides what the model may do.
+    /// CodeMatch what the model may do.
     pub orchestrator: Orchestrator,
     /// The tools.
     pub registry: Arc<Registry>,

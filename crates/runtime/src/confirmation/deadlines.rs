@@ -80,14 +80,14 @@ impl Shared {
 
     /// Makes the end of a question's time final, unless it was answered. What its row says afterwards; `None` when there
     /// is no row.
-    pub(crate) async fn lapse(&self, hashed: &str) -> Result<Option<Status>, StoreError> {
-        match tokio::time::timeout(STORE_TIMEOUT, self.lapse_in_store(hashed)).await {
+    pub(crate) async fn store_expiry(&self, hashed: &str) -> Result<Option<Status>, StoreError> {
+        match tokio::time::timeout(STORE_TIMEOUT, self.expire_in_store(hashed)).await {
             Ok(lapsed) => lapsed,
             Err(_) => Err(StoreError::Failed("the store does not answer".into())),
         }
     }
 
-    async fn lapse_in_store(&self, hashed: &str) -> Result<Option<Status>, StoreError> {
+    async fn expire_in_store(&self, hashed: &str) -> Result<Option<Status>, StoreError> {
         for _ in 0..MAX_ATTEMPTS {
             let Some(stored) = self.store.get(Table::Confirmations, hashed).await? else {
                 self.deadlines.close(hashed);
@@ -121,7 +121,7 @@ impl Shared {
     }
 
     /// Makes final what has lapsed without anybody waiting for it. Questions of an earlier process are known from here on.
-    pub(crate) async fn lapse_all(&self) -> Result<(), StoreError> {
+    pub(crate) async fn expire_due(&self) -> Result<(), StoreError> {
         let mut scan = quarterdeck_contracts::Scan::prefix("", PAGE);
         loop {
             let page = self.store.scan(Table::Confirmations, scan.clone()).await?;
@@ -130,7 +130,7 @@ impl Shared {
             for (hashed, stored) in page {
                 let Ok(row) = serde_json::from_value::<ConfirmationRow>(stored.value) else { continue };
                 if row.status == Status::Open && self.time_left(&hashed, &row).is_none() {
-                    self.lapse(&hashed).await?;
+                    self.store_expiry(&hashed).await?;
                 }
             }
         }

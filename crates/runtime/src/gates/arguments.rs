@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Decision, Facts, Gate, Subject};
 use crate::envelope::refused;
-use crate::redact::{Secrets, Sensitive};
+use crate::redact::{Secrets, SensitiveArguments};
 
 pub(super) struct Arguments;
 
@@ -24,7 +24,8 @@ impl Gate for Arguments {
             Ok(()) => Decision::Pass,
             Err(violations) => {
                 let mut refusal = refused(&violations);
-                Secrets::of(Sensitive::of(tool.metadata, tool.source), call.args).hide_in_error(&mut refusal);
+                Secrets::of(SensitiveArguments::of(tool.metadata, tool.source), call.args)
+                    .hide_in_error(&mut refusal);
                 Decision::Refuse(Box::new(refusal))
             }
         }

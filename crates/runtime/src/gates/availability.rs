@@ -24,7 +24,7 @@ impl Gate for Available {
         {
             return refuse(ErrorType::Unavailable, format!("{} is not available: {reason}.", call.name));
         }
-        if facts.has_read_foreign_text && judges_the_user(tool.metadata) {
+        if facts.has_read_foreign_text && can_block(tool.metadata) {
             return refuse_with(
                 ErrorType::Unavailable,
                 format!(
@@ -51,7 +51,7 @@ pub(crate) fn reads_foreign_text(metadata: &Metadata) -> bool {
 }
 
 /// Whether a tool may shut the user out, which only their own words may lead to.
-fn judges_the_user(metadata: &Metadata) -> bool {
+fn can_block(metadata: &Metadata) -> bool {
     metadata.effective_capabilities().contains(&Capability::Moderation)
 }
 

@@ -110,7 +110,7 @@ fn fifty_who_come_at_once_take_no_more_than_there_is() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_keeps_nobody_out_for_longer_than_two_windows() {
+fn a_clock_that_was_set_back_takes_no_slot_for_longer_than_two_windows() {
     for back in [1_000, 1_500, 3_600_000] {
         let (store, limit) = (MemoryStore::new(), limit(1, 1_000));
         assert_eq!(take(&store, &limit, 10_000_000), Ok(()));

@@ -10,13 +10,13 @@ use super::HIDDEN;
 /// How deep schemas and values are followed. What lies deeper is hidden.
 const MAX_DEPTH: usize = 32;
 /// How alike a misspelt name must be to a declared one to be shown, between 0 and 1. Any other may be a secret itself.
-const MISSPELT: f64 = 0.85;
+const MIN_NAME_SIMILARITY: f64 = 0.85;
 
 /// The arguments with everything hidden that the schema does not declare.
 pub(super) fn only_declared(parameters: &Value, args: &Value) -> Value {
     let mut names = BTreeSet::new();
     names_in(parameters, &mut names, 0);
-    let schema = Declared { root: parameters, names };
+    let schema = DeclaredSchema { root: parameters, names };
     if args.is_object() { schema.shown(args, &[parameters], 0) } else { HIDDEN.into() }
 }
 
@@ -28,13 +28,13 @@ pub(super) fn json_in(text: &str) -> Option<Value> {
     may_be.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
-struct Declared<'a> {
+struct DeclaredSchema<'a> {
     root: &'a Value,
     /// Every name that the schema declares anywhere.
     names: BTreeSet<&'a str>,
 }
 
-impl<'a> Declared<'a> {
+impl<'a> DeclaredSchema<'a> {
     /// A value as the schemas that it stands under declare it.
     fn shown(&self, value: &Value, under: &[&'a Value], depth: usize) -> Value {
         let mut schemas = Vec::new();
@@ -74,7 +74,7 @@ impl<'a> Declared<'a> {
     }
 
     fn may_be_misspelt(&self, name: &str) -> bool {
-        self.names.iter().any(|known| name == *known || jaro_winkler(name, known) >= MISSPELT)
+        self.names.iter().any(|known| name == *known || jaro_winkler(name, known) >= MIN_NAME_SIMILARITY)
     }
 
     /// A schema with all that it is put together from.

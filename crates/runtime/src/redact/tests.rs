@@ -37,7 +37,7 @@ fn metadata(sensitive: &[&str]) -> Metadata {
 }
 
 fn shown(args: Value) -> Value {
-    redacted(Some(Sensitive::of(&metadata(&SENSITIVE), &parameters())), &args)
+    redacted(Some(SensitiveArguments::of(&metadata(&SENSITIVE), &parameters())), &args)
 }
 
 #[test]
@@ -89,14 +89,14 @@ fn a_value_that_is_hidden_in_one_place_is_hidden_in_every_other() {
 #[test]
 fn without_sensitive_arguments_everything_stays_as_it_is() {
     let args = json!({ "anything": ["x"], "city": 3 });
-    assert_eq!(redacted(Some(Sensitive::of(&metadata(&[]), &parameters())), &args), args);
+    assert_eq!(redacted(Some(SensitiveArguments::of(&metadata(&[]), &parameters())), &args), args);
 }
 
 #[test]
 fn texts_that_were_made_of_a_call_hide_its_secrets() {
     let (metadata, parameters) = (metadata(&["/card", "/people/name"]), parameters());
     let args = json!({ "card": { "number": 41_112_222, "cvc": "12" }, "people": [{ "name": "Nansen" }], "city": "Oslo" });
-    let secrets = Secrets::of(Sensitive::of(&metadata, &parameters), &args);
+    let secrets = Secrets::of(SensitiveArguments::of(&metadata, &parameters), &args);
     assert_eq!(secrets.hide("41112222 of Nansen in Oslo, 12"), "[hidden] of [hidden] in Oslo, 12");
     let mut details = json!([{ "got": 41_112_222, "why": "no Nansen" }]);
     secrets.hide_in(&mut details);

@@ -6,7 +6,7 @@ use quarterdeck_contracts::handler::{Handler, ToolFacts};
 use quarterdeck_contracts::{Capability, CompiledTool, Metadata};
 use quarterdeck_schema::Schema;
 
-use crate::redact::Sensitive;
+use crate::redact::SensitiveArguments;
 
 /// A tool with everything that a call needs, made once.
 pub struct LoadedTool {
@@ -42,8 +42,8 @@ impl LoadedTool {
     }
 
     /// What may not be shown of its arguments.
-    pub(crate) fn sensitive(&self) -> Sensitive<'_> {
-        Sensitive::of(self.metadata(), &self.compiled.json_schema)
+    pub(crate) fn sensitive(&self) -> SensitiveArguments<'_> {
+        SensitiveArguments::of(self.metadata(), &self.compiled.json_schema)
     }
 
     /// One or two sentences for the model.

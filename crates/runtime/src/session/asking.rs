@@ -24,8 +24,8 @@ use crate::ledger::Entry;
 use crate::orchestrator::Shared;
 
 /// How long to wait for a store that could not be told that a question has lapsed, and how often.
-const LAPSE_RETRY_BACKOFF: Duration = Duration::from_secs(5);
-const MAX_LAPSE_ATTEMPTS: usize = 12;
+const EXPIRY_RETRY_BACKOFF: Duration = Duration::from_secs(5);
+const MAX_EXPIRY_ATTEMPTS: usize = 12;
 
 impl Inner {
     /// Asks a person about a call.
@@ -184,18 +184,18 @@ impl Inner {
                 return;
             }
             let Some(shared) = shared.upgrade() else { return };
-            let stored = shared.lapse(&hashed).await;
+            let stored = shared.store_expiry(&hashed).await;
             if let Some(session) = session.upgrade() {
-                session.tell_lapsed(&hashed, stored.as_ref().ok().copied().flatten()).await;
+                session.report_expired(&hashed, stored.as_ref().ok().copied().flatten()).await;
             }
             if let Err(error) = stored {
-                store_lapse(&shared, &hashed, error).await;
+                retry_store_expiry(&shared, &hashed, error).await;
             }
         });
     }
 
     /// A call does not wait any longer, also when the store could not be told: in this process the deadline stands.
-    async fn tell_lapsed(self: &Arc<Self>, hashed: &str, status: Option<Status>) {
+    async fn report_expired(self: &Arc<Self>, hashed: &str, status: Option<Status>) {
         match (status, self.waiting(hashed)) {
             (Some(status @ (Status::Approved | Status::Denied)), Some(entry)) => {
                 self.answer_as_elsewhere(hashed, &entry, status).await;
@@ -248,11 +248,11 @@ impl Inner {
 }
 
 /// Tells a store that has failed again for a while that a question has lapsed.
-async fn store_lapse(shared: &Shared, hashed: &str, mut error: StoreError) {
-    for _ in 0..MAX_LAPSE_ATTEMPTS {
+async fn retry_store_expiry(shared: &Shared, hashed: &str, mut error: StoreError) {
+    for _ in 0..MAX_EXPIRY_ATTEMPTS {
         tracing::error!(error = %error, "confirmation expiry was not stored, trying again");
-        tokio::time::sleep(LAPSE_RETRY_BACKOFF).await;
-        match shared.lapse(hashed).await {
+        tokio::time::sleep(EXPIRY_RETRY_BACKOFF).await;
+        match shared.store_expiry(hashed).await {
             Ok(_) => return,
             Err(again) => error = again,
         }

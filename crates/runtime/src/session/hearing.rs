@@ -128,7 +128,7 @@ impl Inner {
         if row.status != Status::Open || self.shared.time_left(hashed, row).is_some() {
             return Ok(row.status);
         }
-        Ok(self.shared.lapse(hashed).await?.unwrap_or(Status::Expired))
+        Ok(self.shared.store_expiry(hashed).await?.unwrap_or(Status::Expired))
     }
 
     /// Whether a question belongs to this session as it is now.

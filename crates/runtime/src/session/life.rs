@@ -168,7 +168,7 @@ impl Inner {
                     continue;
                 }
                 let Some(left) = self.shared.time_left(&hash, &row) else {
-                    self.shared.lapse(&hash).await?;
+                    self.shared.store_expiry(&hash).await?;
                     continue;
                 };
                 self.lock().questions.push(Question {

@@ -7,7 +7,7 @@ import { visible } from './visible.js';
 /** The longest piece of JSON that is shown. */
 const LONGEST = 20_000;
 /** How many characters of JSON stand on one line. */
-const ONE_LINE = 100;
+const MAX_LINE_CHARS = 100;
 
 /**
  * Arguments, name by name, exactly as they are.
@@ -51,5 +51,5 @@ function shown(value) {
 /** On one line where that can be read at a glance. @param {unknown} value */
 function compact(value) {
   const line = JSON.stringify(value) ?? '';
-  return line.length > ONE_LINE ? JSON.stringify(value, null, 2) : line;
+  return line.length > MAX_LINE_CHARS ? JSON.stringify(value, null, 2) : line;
 }

@@ -63,7 +63,7 @@ async fn what_is_only_for_text_is_refused_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_approves_on_the_page_is_shown_every_argument_in_full() {
+async fn a_user_who_approves_on_the_page_is_shown_every_argument_in_full() {
     let text = || json!({ "type": "string", "description": "A text." });
     let definition = json!({
         "requiresConfirmation": true, "sensitive": ["/to"], "preview": "Deliver {what} to {to.street}",

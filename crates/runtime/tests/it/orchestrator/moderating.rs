@@ -107,7 +107,7 @@ async fn what_was_read_late_counts_in_the_turn_in_which_it_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_restart_nobody_knows_what_the_turn_has_read() {
+async fn after_a_restart_the_turn_counts_as_having_read_foreign_text() {
     let deck = Deck::new();
     let (session, connection) = deck.open("ann", Mode::Text).await;
     assert!(one(&connection, look("poison")).await.is_ok());
