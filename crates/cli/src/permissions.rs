@@ -2,8 +2,8 @@
 //!
 //! A folder or a file that is wider than its owner is warned about, with what mends it, and served all the same:
 //! platforms hand out volumes with such modes (an `emptyDir` has 0777, a mounted secret 0644, a user's private group
-//! may write by default), and the process often has no right to change them. A secret that *everybody* may write is
-//! refused: no platform makes one, and whoever wrote it last can be any client, and an operator.
+//! may write by default), and the process often has no right to change them. A secret that *every user* may write is
+//! refused: no platform makes one, and the user who wrote it last can be any client, and an operator.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ mod unix {
     /// Files of others in the folder cannot be replaced.
     const STICKY: u32 = 0o1000;
 
-    /// Warns of what others may read or write, and refuses a secret that everybody may write.
+    /// Warns of what others may read or write, and refuses a secret that every user may write.
     pub(crate) fn check(data: &Path, secrets: &[SecretFile]) -> anyhow::Result<()> {
         let us = own_user(data);
         check_folder(data, us);
@@ -88,7 +88,7 @@ mod unix {
         let mode = mode(&found);
         if mode & OTHERS_WRITE != 0 {
             bail!(
-                "{shown}, which holds `{key}`, can be written by everybody (mode {mode:04o}): it cannot be known whose \
+                "{shown}, which holds `{key}`, can be written by every user (mode {mode:04o}): it cannot be known whose \
                  secret it is\n\
                  help: put a new secret into it, or remove it where it is made by us, and `chmod 600 {shown}`"
             );
@@ -102,7 +102,7 @@ mod unix {
         if *is_ours {
             if path.symlink_metadata().is_ok_and(|link| link.is_symlink()) {
                 warn(&format!(
-                    "{shown} is a symbolic link, which is not how it was made: whoever made the link knows `{key}`; \
+                    "{shown} is a symbolic link, which is not how it was made: the user who made the link knows `{key}`; \
                      remove it, and a new secret is made"
                 ));
             }

@@ -159,7 +159,7 @@ fn warn_of_signs(data: &Path) {
     }
 }
 
-/// Whether nothing stands in a file. What cannot be looked at is left to whoever opens it.
+/// Whether nothing stands in a file. What cannot be looked at is left to the code that opens it.
 fn is_missing_or_empty(file: &Path) -> bool {
     match fs::metadata(file) {
         Ok(found) => found.is_file() && found.len() == 0,

@@ -57,7 +57,7 @@ fn destination(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Whether a file begins as an artifact does, of whatever version and however damaged, or is empty. Somebody else's
+/// Whether a file begins as an artifact does, of whatever version and however damaged, or is empty. A foreign
 /// file is not replaced because it has our name, or because a name was mistyped.
 fn may_be_artifact(path: &Path) -> io::Result<bool> {
     const LOOKED_AT: u64 = 256;

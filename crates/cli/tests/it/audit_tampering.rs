@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::serving::Server;
 use crate::small_site::Site;
 
-/// What somebody does to the trail at a path, given its text, and where it is found.
+/// A change of the trail at a path, given its text.
 type Attack = fn(&Path, &str);
 
 const ATTACKS: [(&str, Attack); 11] = [
@@ -24,7 +24,7 @@ const ATTACKS: [(&str, Attack); 11] = [
     }),
     ("swap two lines", |path, text| overwrite(path, &swapped(text))),
     ("take out a line in the middle", |path, text| replace(path, &without_second(text))),
-    ("append a line that is none", |path, text| overwrite(path, &format!("{text}somebody was here\n"))),
+    ("append a line that is none", |path, text| overwrite(path, &format!("{text}a stray line\n"))),
     ("append a line that does not follow", |path, text| {
         overwrite(path, &format!("{text}{}\n", forged(text, 7)))
     }),
@@ -106,7 +106,7 @@ fn assert_told(verdict: &Value, what: &str) {
 }
 
 #[test]
-fn a_trail_that_is_changed_under_a_running_server_is_not_whole_for_anybody() {
+fn deck_and_terminal_agree_on_a_trail_that_is_changed_under_a_running_server() {
     for (what, attack) in ATTACKS {
         let site = Site::used();
         let server = site.start(&[]);
@@ -125,14 +125,14 @@ fn a_trail_that_is_changed_under_a_running_server_is_not_whole_for_anybody() {
 }
 
 #[test]
-fn a_trail_that_is_changed_between_two_starts_is_not_whole_for_anybody() {
+fn deck_and_terminal_agree_on_a_trail_that_is_changed_between_two_starts() {
     for (what, attack) in ATTACKS {
         let site = Site::used();
         let trail = site.data().join("audit.jsonl");
         attack(&trail, &fs::read_to_string(&trail).unwrap());
         let before = ask_terminal(&site);
         if what == "append a line that follows" {
-            // A crash leaves such lines as well; they are counted, and nobody vouches for them.
+            // A crash leaves such lines as well; they are counted, and not vouched for.
             assert_eq!((&before["whole"], &before["unconfirmed"]), (&true.into(), &1.into()));
             ask_both(&site, &site.start(&[]), what);
             continue;

@@ -57,7 +57,7 @@ fn has_namespaces() -> bool {
 #[test]
 fn a_full_and_a_read_only_file_system_are_named_and_nothing_is_damaged() {
     if !has_namespaces() {
-        return eprintln!("not checked: this system lets nobody mount anything in a user namespace");
+        return eprintln!("not checked: this system has no user namespaces to mount in");
     }
     let site = Site::used();
     let before = site.kept();
@@ -196,7 +196,7 @@ fn a_knowledge_base_on_a_disk_that_refuses_is_not_set_aside() {
     assert!(build("true").status.success());
     assert!(before.contains_key(&file) && file.exists());
 
-    // Somebody else's file stays as it is.
+    // A foreign file stays as it is.
     for foreign in [&b"a letter"[..], b"\x7fELF\x00\x01\x02", &[0; 4_096]] {
         fs::write(&file, foreign).unwrap();
         let output = build("true");

@@ -146,7 +146,7 @@ fn an_artifact_that_is_replaced_is_said_and_on_the_record() {
 }
 
 #[test]
-fn somebody_elses_file_in_the_place_of_the_artifact_keeps_every_byte() {
+fn a_foreign_file_in_the_place_of_the_artifact_keeps_every_byte() {
     let site = Site::new();
     let artifact = site.tools().join("tool_registry.json");
     for foreign in ["dear diary", "{\"registry\": \"of ships\"}\n", "\u{0}\u{1}\u{2}"] {

@@ -47,22 +47,22 @@ fn a_folder_or_a_file_that_is_wider_than_its_owner_is_warned_about() {
 }
 
 #[test]
-fn a_secret_that_everybody_may_write_is_refused() {
+fn a_secret_that_every_user_may_write_is_refused() {
     let site = Site::used();
     let secret = site.data().join("cookie_secret");
     for mode in [0o666, 0o602, 0o777] {
         set_mode(&secret, mode);
         let told = site.refused(&[]);
-        assert!(told.contains("can be written by everybody") && told.contains("chmod 600"), "{told}");
+        assert!(told.contains("can be written by every user") && told.contains("chmod 600"), "{told}");
     }
     set_mode(&secret, 0o600);
     let token = site.files.join("token");
-    fs::write(&token, "a token that nobody guesses").unwrap();
+    fs::write(&token, "a token that is hard to guess").unwrap();
     set_mode(&token, 0o646);
     let output = site.serve(&[]).env("QUARTERDECK_SERVER__ADMIN_TOKEN_FILE", &token).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("`server.admin_token`, can be written by everybody"), "{told}");
+    assert!(told.contains("`server.admin_token`, can be written by every user"), "{told}");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn every_secret_that_is_read_from_a_file_is_looked_at() {
     let site = Site::used();
     let files = ["token", "cookies", "partner"].map(|name| site.files.join(name));
     for file in &files {
-        fs::write(file, format!("a secret that nobody guesses: {}", "x".repeat(32))).unwrap();
+        fs::write(file, format!("a secret that is hard to guess: {}", "x".repeat(32))).unwrap();
         set_mode(file, 0o644);
     }
     let mut command = site.serve(&[]);
@@ -83,7 +83,7 @@ fn every_secret_that_is_read_from_a_file_is_looked_at() {
     for (file, key) in files.iter().zip(["server.admin_token", "server.cookie_secret", "auth.secret"]) {
         let line = format!("warning: {}, which holds `{key}`, can be used by others", file.display());
         assert!(told.contains(&line), "{line}: {told}");
-        assert!(!told.contains("a secret that nobody guesses"), "{told}");
+        assert!(!told.contains("a secret that is hard to guess"), "{told}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! A site with one small tool and no knowledge base, so that its server starts at once, and a data folder in which
-//! somebody has been.
+//! A site with one small tool and no knowledge base, so that its server starts at once, and a data folder that
+//! was used.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -104,7 +104,7 @@ impl AuditLog {
             );
         }
         if kept.as_ref() != Some(&writer.head) {
-            // Before the first line: whoever deletes the file later deletes one that the store knows.
+            // Before the first line: a file that is deleted later is one that the store knows.
             writer.store.commit(writer.head_row()).await.map_err(|error| match error {
                 CommitError::Store(error) => error,
                 CommitError::Changed { .. } => StoreError::Failed(error.to_string()),
@@ -191,7 +191,7 @@ impl<F: TrailFile> Writer<F> {
         }
     }
 
-    /// Whoever cuts, replaces or deletes the file while it is being written is found out here, and the trail says so.
+    /// A file that is cut, replaced or deleted while it is being written is noticed here, and the trail says so.
     /// The chain goes on, in the file that stands there now, so that what happens from now on is recorded.
     fn look_at_file(&mut self) {
         let is_as_left = self.disk.as_mut().map(|disk| disk.is_as_left(&self.path));

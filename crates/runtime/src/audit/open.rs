@@ -207,7 +207,7 @@ mod tests {
             b"\n".to_vec(),
             long.clone().into_bytes(),
             format!("{ours}{long}").into_bytes(),
-            format!("{ours}somebody's line\n{{\"seq\":5").into_bytes(),
+            format!("{ours}a stray line\n{{\"seq\":5").into_bytes(),
             b"{\"seq\":2,\"prev\":\"".to_vec(),
         ] {
             fs::write(&path, &foreign).unwrap();

@@ -19,7 +19,7 @@ pub struct Verification {
     /// How many lines are sound, from the first on.
     pub lines: u64,
     /// How many of them come after the last one that the store knows. A crash leaves a few, and a store that was put
-    /// back from a backup more; nothing protects them from being cut off, and anybody who can write the file could
+    /// back from a backup more; nothing protects them from being cut off, and any process that can write the file could
     /// have added them.
     pub unconfirmed: u64,
     /// What is wrong, and where.

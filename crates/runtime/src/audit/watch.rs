@@ -91,7 +91,7 @@ impl<F: TrailFile> Disk<F> {
         Ok(state.is_at_path && (state.length == self.length || self.is_torn))
     }
 
-    /// Goes on after somebody else has changed the file, in the one that stands at the path now. Nothing that stands
+    /// Goes on after another process has changed the file, in the one that stands at the path now. Nothing that stands
     /// there is taken off: it is evidence.
     pub(super) fn resume(disk: Option<Self>, path: &Path, head: &Head) -> Result<Self, AuditLogError> {
         let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };

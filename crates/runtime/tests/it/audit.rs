@@ -160,7 +160,7 @@ async fn what_was_cut_off_is_said_by_the_trail_itself() {
     assert_eq!(check(&path, &store).await, faulty(3, fault));
 }
 
-/// What somebody may do to a trail, given the path and its text.
+/// A change of a trail, given the path and its text.
 type Attack = fn(&Path, &str);
 
 /// Every way to change a trail that leaves it shorter, longer or elsewhere, and what is found afterwards.
@@ -192,7 +192,7 @@ const ATTACKS: [(&str, Attack, &str); 8] = [
     ),
     (
         "append a line that is none",
-        |path, text| fs::write(path, format!("{text}somebody was here\n")).unwrap(),
+        |path, text| fs::write(path, format!("{text}a stray line\n")).unwrap(),
         "line 4: it is not a line of the audit trail",
     ),
     (
@@ -218,7 +218,7 @@ fn replace(path: &Path, text: &str) {
     fs::rename(other, path).unwrap();
 }
 
-/// A line that follows the last one, as anybody can make it who can read the trail.
+/// A line that follows the last one, as any reader of the trail can make it.
 fn forged(text: &str) -> String {
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     let (seq, prev) = (last["seq"].as_u64().unwrap() + 1, last["hash"].as_str().unwrap());
@@ -236,7 +236,7 @@ async fn a_trail_that_is_changed_while_it_is_written_says_so_and_goes_on() {
         (0..3).for_each(|n| log.record(happening(&format!("event {n}"))));
         log.flush();
         attack(&path, &fs::read_to_string(&path).unwrap());
-        // Whoever verifies flushes first, and nothing else need happen.
+        // The deck flushes before it verifies, and nothing else need happen.
         log.flush();
         assert_eq!(check(&path, &store).await.fault.as_deref(), Some(expected), "{what}");
         log.record(happening("later"));

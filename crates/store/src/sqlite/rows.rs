@@ -44,7 +44,7 @@ impl StoredRow {
     }
 }
 
-/// A row as it stands in the file, of whatever table, for whoever only looks.
+/// A row as it stands in the file, of whatever table, for the check.
 pub(super) struct RawRow<'a> {
     table: &'a str,
     key: &'a str,

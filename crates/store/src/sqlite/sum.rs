@@ -2,7 +2,7 @@
 //!
 //! The engine checks that pages belong together, not what stands in them: a bit that flips inside a value would be
 //! served as if it had been written. FNV-1a (64 bits) notices every change of a single byte, and of several all but one
-//! in 2^64. It is no seal: whoever can write the file can write the sum.
+//! in 2^64. It is no seal: a process that can write the file can write the sum.
 
 /// The sum of everything that a row says.
 pub(super) fn sum_of(table: &str, key: &str, value: &str, version: i64, expires_ms: Option<i64>) -> i64 {

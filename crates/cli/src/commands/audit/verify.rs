@@ -40,7 +40,7 @@ fn as_text(path: &Path, found: &Verification) -> String {
     if found.fault.is_none() && found.unconfirmed > 0 {
         text.push_str(&format!(
             "the last {} came after the end that the store knows: a crash or a store from a backup leaves such lines,\n\
-             but so does anybody who can write the file\n",
+             but so does any process that can write the file\n",
             lines(found.unconfirmed)
         ));
     }

@@ -256,7 +256,7 @@ fn damage_that_is_found_while_it_is_used_stops_every_write() {
     let refused = loop {
         match block_on(store.commit(put("new", json!(1)))) {
             Err(CommitError::Store(StoreError::Failed(message))) => break message,
-            _ => assert!(began.elapsed() < Duration::from_secs(10), "nobody noticed"),
+            _ => assert!(began.elapsed() < Duration::from_secs(10), "it was not noticed"),
         }
     };
     assert!(refused.contains("is damaged") && refused.contains("go back to a backup"), "{refused}");
