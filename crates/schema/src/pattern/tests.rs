@@ -125,6 +125,18 @@ proptest! {
     }
 
     #[test]
+    fn any_text_that_is_a_pattern_agrees_with_another_matcher(
+        source in "[ab|()\\[\\]*+?^$.{}=!<:,012wsdbBPLu\\\\-]{0,10}",
+        text in "[ab1 -]{0,6}",
+    ) {
+        if let Ok(pattern) = Pattern::new(&source) {
+            let other = regress::Regex::with_flags(&source, "u").unwrap();
+            let ours = pattern.is_match(&text, &mut Budget::new(u64::MAX));
+            prop_assert_eq!(ours, Ok(other.find(&text).is_some()), "{} on {:?}", source, text);
+        }
+    }
+
+    #[test]
     fn any_text_may_be_asked_about_as_a_pattern(source in ".{0,20}", text in ".{0,20}") {
         if let Ok(pattern) = Pattern::new(&source) {
             prop_assert!(pattern.is_match(&text, &mut Budget::new(MAX_STEPS)).is_ok());
