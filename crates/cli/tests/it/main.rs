@@ -26,6 +26,7 @@ mod provider;
 mod quarantines;
 mod readme;
 mod scaffold;
+mod security_page;
 mod serving;
 mod simulating;
 mod site;
