@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     let appended = [&joined[..], b", ", SEEN].concat();
     assert_eq!(Source::find(PEER, std::iter::once(appended.as_slice()), &trusted).address, seen);
 
-    // A peer that is not trusted speaks for nobody.
+    // A peer that is not trusted speaks for no client.
     let stranger: IpAddr = "198.51.100.9".parse().expect("it is an address");
     assert_eq!(Source::find(stranger, lines.into_iter(), &trusted).address, stranger);
 });

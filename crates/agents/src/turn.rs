@@ -257,7 +257,7 @@ impl Turn {
         self.state = State::Over(ending);
     }
 
-    /// Forgets what was said, for whoever only has to know what was done. An answer without its words is none any more.
+    /// Forgets what was said, for a caller that only has to know what was done. An answer without its words is none any more.
     pub fn forget_words(&mut self) {
         for message in &mut self.messages {
             match message {

@@ -48,7 +48,7 @@ pub struct ConfirmationRequest {
 }
 
 /// How many characters the arguments of a call may have, shown in full, so that a user is asked about it. A call that
-/// nobody could read is refused instead.
+/// could not be read is refused instead.
 pub const MAX_SHOWN_CHARS: usize = 20_000;
 
 /// The arguments of a call in full, for the user who approves it: JSON in which every character can be seen, and in which

@@ -209,7 +209,7 @@ impl Driver<'_> {
         let resume = move || {
             if let Some(link) = engine.link() {
                 let control = engine.control();
-                // Nobody waits for it any more, and what it would do first may be what cannot be interrupted.
+                // No caller waits for it any more, and what it would do first may be what cannot be interrupted.
                 if control.is_over() {
                     let _ = link.events.send(Event::Ended(Ending::Stopped));
                     return;

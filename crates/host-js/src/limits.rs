@@ -12,7 +12,7 @@ const TEARDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Control {
     deadline: Instant,
     begun: AtomicBool,
-    /// Set when nobody waits for the answer any more.
+    /// Set when no caller waits for the answer any more.
     stopped: OnceLock<Instant>,
     /// Set when the handler has ended, and its engine is taken apart.
     ended: OnceLock<Instant>,

@@ -30,7 +30,7 @@ impl<'a> SensitiveArguments<'a> {
 
 /// The arguments as audit and logs may show them.
 pub(crate) fn redacted(sensitive: Option<SensitiveArguments<'_>>, args: &Value) -> Value {
-    // Of a tool that does not exist nobody has said what is sensitive, and a name may be a secret too.
+    // Of a tool that does not exist it is not known what is sensitive, and a name may be a secret too.
     let Some(sensitive) = sensitive else { return HIDDEN.into() };
     let mut shown = hidden_in_place(sensitive, args);
     // A value that is hidden in one place may stand in another as well.

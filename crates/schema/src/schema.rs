@@ -108,7 +108,7 @@ impl Schema {
         if violations.is_empty() { Ok(filled) } else { Err(violations) }
     }
 
-    /// The same, with the work that it took. It never takes more than [`MAX_STEPS`](crate::MAX_STEPS); arguments that
+    /// The same, with the work that it took. It never takes more than [`MAX_STEPS`]; arguments that
     /// would are refused.
     pub fn judge(&self, arguments: &mut Value) -> Judgement {
         let mut budget = Budget::new(MAX_STEPS);
@@ -120,7 +120,7 @@ impl Schema {
     }
 
     /// Whether judging the value is a matter of a millisecond, however it is made. Other values are judged within
-    /// [`MAX_STEPS`](crate::MAX_STEPS), which is long enough to keep them off a thread that others wait for.
+    /// [`MAX_STEPS`], which is long enough to keep them off a thread that others wait for.
     pub fn is_quick(&self, value: &Value) -> bool {
         steps(value, self.cost, MAX_INLINE_STEPS).is_some()
     }

@@ -244,7 +244,7 @@ impl App {
             Full::All => ApiError::transient("Too many answers are being written. Please try again.", 2),
             Full::Yours => ApiError::rate_limited("Too many answers are being written for you at once.", 2),
         })?;
-        // The connection of whoever comes by themselves was counted when it was accepted.
+        // A connection that came without a proxy was counted when it was accepted.
         if source.is_direct { Ok(place) } else { self.admit_address(source, place) }
     }
 

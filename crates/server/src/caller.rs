@@ -38,7 +38,7 @@ pub(crate) struct Caller {
 pub(crate) fn source(app: &App, peer: SocketAddr, headers: &HeaderMap) -> Source {
     let lines = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
     let source = Source::find(peer.ip(), lines, &app.proxies);
-    // A proxy that is not trusted to say who asks still says that somebody else does.
+    // A proxy that is not trusted to say who asks still says that another client does.
     let is_relayed = SIGNS_OF_A_PROXY.iter().any(|name| headers.contains_key(*name));
     Source { is_direct: source.is_direct && !is_relayed, ..source }
 }
@@ -73,7 +73,7 @@ impl Caller {
             Some(client) => (client, None),
             None => {
                 let Some((client, cookie)) = app.identity.newcomer() else {
-                    return Err(ApiError::internal("nobody can be told apart", &"no random numbers"));
+                    return Err(ApiError::internal("clients cannot be told apart", &"no random numbers"));
                 };
                 let is_encrypted = app.proxies.contains(peer.ip()) && came_encrypted(headers);
                 let cookie = set_cookie(&cookie, is_encrypted, settings);

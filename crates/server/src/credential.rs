@@ -1,6 +1,6 @@
 //! The credential of a request: a bearer token, none, or something that is refused.
 //!
-//! A credential that is given and cannot be read is never passed over: whoever sends one means to be known by it.
+//! A credential that is given and cannot be read is never passed over: a client that sends one means to be known by it.
 
 use axum::http::{HeaderMap, header};
 use quarterdeck_contracts::ErrorType;
@@ -23,7 +23,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     Ok(Some(token))
 }
 
-/// Whether a token is one that RFC 6750 lets be sent. Secrets that somebody has configured may be anything.
+/// Whether a token is one that RFC 6750 lets be sent. Secrets that were configured may be anything.
 pub(crate) fn is_token(token: &str) -> bool {
     let is_letter = |letter: u8| letter.is_ascii_alphanumeric() || b"-._~+/".contains(&letter);
     let end = token.trim_end_matches('=');

@@ -27,7 +27,7 @@ pub struct TrustedProxies {
 pub struct Source {
     /// The address, an IPv4 address never in the clothes of IPv6.
     pub address: IpAddr,
-    /// Whether it is the very peer of the connection, and nothing says that somebody else stands behind it.
+    /// Whether it is the very peer of the connection, and nothing says that another client stands behind it.
     pub is_direct: bool,
 }
 

@@ -97,7 +97,7 @@ fn suit(stream: &TcpStream) -> io::Result<()> {
     // On a slow network the system would hold megabytes, and a person who interrupts would hear them out.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     socket2::SockRef::from(stream).set_tcp_notsent_lowat(MOST_UNSENT)?;
-    // Whoever reads nothing at all does not hold its place, and what waits for it, for ever.
+    // A client that reads nothing at all does not hold its place, and what waits for it, for ever.
     #[cfg(target_os = "linux")]
     socket2::SockRef::from(stream).set_tcp_user_timeout(Some(UNREAD_TIMEOUT))?;
     Ok(())

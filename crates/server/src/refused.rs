@@ -44,7 +44,7 @@ impl Refusals {
             return;
         };
         tokio::spawn(async move {
-            // Whoever does not read has been told as well as can be.
+            // A client that does not read has been told as well as can be.
             let _ = tokio::time::timeout(REFUSAL_TIMEOUT, tell(stream)).await;
             drop((permit, room));
         });

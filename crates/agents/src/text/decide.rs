@@ -160,7 +160,7 @@ impl Inner {
                 }
             }
         };
-        // Whoever holds on to a conversation keeps it in memory.
+        // A handle to a conversation keeps it in memory.
         drop(conversation);
         Drive::new(self, seat, connection, record, prepared).run().await;
     }

@@ -2,7 +2,7 @@
 //!
 //! The turn writes, any number of readers follow, and one that comes late is told everything from the start, as far as
 //! it is still there. What waits for readers is bounded: beyond it the oldest words are dropped, and a reader who had
-//! not read them is told how much it has missed. When the last reader leaves, the turn is told, because nobody waits for
+//! not read them is told how much it has missed. When the last reader leaves, the turn is told, because no reader waits for
 //! it any more.
 
 use std::collections::VecDeque;

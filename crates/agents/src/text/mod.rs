@@ -50,7 +50,7 @@ pub struct Settings {
     pub conversations: usize,
     /// How many bytes of them, roughly.
     pub conversation_bytes: usize,
-    /// How long a turn that is far ahead of its fastest reader waits for it to read on. One that does not holds up nobody
+    /// How long a turn that is far ahead of its fastest reader waits for it to read on. One that does not holds up no other
     /// but itself, and then misses what it has not read.
     pub reader_timeout: Duration,
 }

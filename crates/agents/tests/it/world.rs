@@ -150,7 +150,7 @@ impl HandClock {
         time.1 += by;
     }
 
-    /// Somebody sets the time of day back; no time passes.
+    /// The time of day is set back; no time passes.
     pub(crate) fn set_back(&self, by: Duration) {
         self.0.lock().unwrap().0 -= by;
     }

@@ -64,5 +64,5 @@ fn beyond_loopback_the_hosts_are_those_that_are_listed_or_the_operator_is_warned
     assert_eq!(status(&server, "/healthz", ""), 200);
     drop(server);
     let server = Server::begin(&mut command(data.path(), "127.0.0.1:0"));
-    assert!(!is_warned(&server), "on loopback nobody has to say what it is called: {:?}", server.said);
+    assert!(!is_warned(&server), "on loopback no host has to be listed: {:?}", server.said);
 }

@@ -1,4 +1,4 @@
-//! Arguments that are meant to keep the server busy: each call is answered, and nobody else has to wait.
+//! Arguments that are meant to keep the server busy: each call is answered, and no other request has to wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

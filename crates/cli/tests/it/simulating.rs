@@ -80,7 +80,7 @@ async fn words_are_said_by_the_voice_that_is_installed() {
     assert_eq!(times * 3, SAMPLES, "and all of it");
 }
 
-/// What is said is nobody else's business, and so many who speak at once do not make as many processes.
+/// What is said stays out of the process list, and many calls at once do not make as many processes.
 #[tokio::test]
 async fn words_stay_out_of_the_process_list_and_voices_within_a_bound() {
     let files = with_a_voice();

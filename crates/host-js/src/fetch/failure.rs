@@ -35,7 +35,7 @@ impl From<CapabilityError> for FetchFailure {
     }
 }
 
-/// The reason of a refused dial lies deep in the chain; the chain's other words are for nobody.
+/// The reason of a refused dial lies deep in the chain; the chain's other words say nothing more.
 fn refusal_in(error: &reqwest::Error) -> Option<Refusal> {
     let mut source: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = source {

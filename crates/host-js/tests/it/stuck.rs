@@ -1,4 +1,4 @@
-//! Natives of the engine that no deadline interrupts: what they cost the handler that calls them, and nobody else.
+//! Natives of the engine that no deadline interrupts: what they cost the handler that calls them, and no other.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime};

@@ -1,6 +1,6 @@
 //! Until when a question can be answered.
 //!
-//! Within a process a question lapses by a clock that nobody can set; across a restart the state of its row counts, and
+//! Within a process a question lapses by a clock that cannot be set; across a restart the state of its row counts, and
 //! the time of day only within the time that it had been given. What has lapsed is written into the row, for good.
 
 use std::collections::HashMap;

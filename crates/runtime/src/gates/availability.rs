@@ -1,4 +1,4 @@
-//! The tool's own conditions hold, nobody else's words can have led to it where only the user's may, and it does not run
+//! The tool's own conditions hold, no other words than the user's can have led to it where only those may, and it does not run
 //! too often.
 
 use std::collections::BTreeSet;

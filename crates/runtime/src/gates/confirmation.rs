@@ -27,7 +27,7 @@ impl Gate for PersonsWord {
     }
 }
 
-/// Nobody approves what they could not read.
+/// What cannot be read is not approved.
 fn cannot_be_shown(name: &str, shown: usize) -> Decision {
     let message = format!(
         "The user has to approve {name}, and its arguments are too long to be shown: {shown} characters of at most \

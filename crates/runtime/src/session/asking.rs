@@ -200,7 +200,7 @@ impl Inner {
             (Some(status @ (Status::Approved | Status::Denied)), Some(entry)) => {
                 self.answer_as_elsewhere(hashed, &entry, status).await;
             }
-            // Dropped undelivered, it goes to whoever is connected, now or next.
+            // Dropped undelivered, it goes to the connection that there is, now or next.
             _ => drop(self.expire(hashed)),
         }
     }

@@ -31,8 +31,8 @@ pub(super) struct Redemption {
 }
 
 impl Session {
-    /// Which call a token is about, if we have issued it for this session and nobody has used it. One that has expired
-    /// is still about its call: whoever brings it is told so.
+    /// Which call a token is about, if we have issued it for this session and it was not used. One that has expired
+    /// is still about its call: the client that brings it is told so.
     pub async fn question_of(&self, token: &str) -> Result<Option<String>, StoreError> {
         let row = self.inner.shared.store.get(Table::Confirmations, &hash(token)).await?;
         let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
@@ -311,7 +311,7 @@ impl Inner {
         self.expire_later(hashed.to_owned(), self.shared.until_deadline(hashed));
     }
 
-    /// Whether somebody is answering a question at this moment.
+    /// Whether a question is being answered at this moment.
     pub(super) fn is_claimed(&self, hashed: &str) -> bool {
         let desk = self.lock();
         desk.questions.iter().any(|question| question.hash == hashed && question.is_claimed)

@@ -88,9 +88,8 @@ fn trusted_proxies_are_passed_over_and_nothing_else_is() {
 
 #[test]
 fn a_peer_that_is_not_trusted_speaks_for_nobody() {
-    let nobody = TrustedProxies::default();
-    let ask =
-        |peer: &str, lines: &[&[u8]]| Source::find(peer.parse().unwrap(), lines.iter().copied(), &nobody);
+    let none = TrustedProxies::default();
+    let ask = |peer: &str, lines: &[&[u8]]| Source::find(peer.parse().unwrap(), lines.iter().copied(), &none);
     let peer: IpAddr = "198.51.100.1".parse().unwrap();
     assert_eq!(ask("198.51.100.1", &[]), Source { address: peer, is_direct: true });
     assert_eq!(ask("::ffff:198.51.100.1", &[b"127.0.0.1"]), Source { address: peer, is_direct: false });
@@ -114,7 +113,7 @@ proptest! {
         prop_assert_eq!(source, Source { address: seen.into(), is_direct: false });
     }
 
-    /// No list makes the client of a proxy look like this machine's own, or like nobody.
+    /// No list makes the client of a proxy look like this machine's own, or like no client.
     #[test]
     fn who_comes_through_a_proxy_is_never_direct(
         lines in proptest::collection::vec("[0-9a-f:.,\\[\\] %_x]{0,60}", 0..5),

@@ -26,7 +26,7 @@ pub(crate) struct UiMessage {
     broken: HashSet<String>,
 }
 
-/// What somebody is told who did not read in time.
+/// What a reader is told that did not read in time.
 const LEFT_OUT: &str =
     "A part of this answer was not read in time and is left out here. Load the conversation to read it.";
 

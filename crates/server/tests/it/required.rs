@@ -136,11 +136,11 @@ async fn a_closed_line_opens_with_a_key_or_with_a_ticket_that_was_got_with_one()
     assert_eq!(status("/voice?ticket=eyJ9.00", &[("cookie", &cookie)]).await, 401);
     assert_eq!(status("/voice", &[("authorization", KEY)]).await, 101);
     let refused = world.post("/api/voice/ticket", &json!({})).with("cookie", &cookie).send().await;
-    assert_eq!(refused.refusal().0, 401, "there is no ticket for whoever could not call");
+    assert_eq!(refused.refusal().0, 401, "there is no ticket for a client that could not call");
     let ticket = world.post("/api/voice/ticket", &json!({})).with("authorization", KEY).send().await.json();
     let ticket = format!("/voice?ticket={}", ticket["ticket"].as_str().unwrap());
     assert_eq!(status(&ticket, &[]).await, 101);
-    // A ticket that was got by nobody in particular, where that was enough.
+    // A ticket of an anonymous client, where that was enough.
     let before = World::who(open(), with_keys()).await;
     let ticket = before.post("/api/voice/ticket", &json!({})).send().await.json();
     let ticket = format!("/voice?ticket={}", ticket["ticket"].as_str().unwrap());

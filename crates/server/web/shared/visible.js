@@ -1,4 +1,4 @@
-// Texts as they are, for whoever decides by what they read. Characters that cannot be seen, or that move what stands
+// Texts as they are, for users and operators who decide by what they read. Characters that cannot be seen, or that move what stands
 // around them, are shown as what they are: ⟨U+202E⟩. The server does the same in `contracts/src/visible.rs`, and
 // `contracts/tests/visible.json` holds the two to one table.
 

@@ -21,7 +21,7 @@ fn faketime() -> Option<PathBuf> {
     if library.is_none() {
         let required = std::env::var("QUARTERDECK_REQUIRE_CLIENTS").is_ok_and(|value| value == "1");
         assert!(!required, "libfaketime is required here; `scripts/faketime` installs it");
-        #[expect(clippy::print_stderr, reason = "whoever reads the result must know that nothing was tried")]
+        #[expect(clippy::print_stderr, reason = "the reader of the result must know that nothing was tried")]
         {
             eprintln!("SKIPPED: libfaketime is not installed; `scripts/faketime` installs it");
         }
@@ -60,7 +60,7 @@ impl Clocked {
     }
 }
 
-/// Somebody is asked on the page: their cookie and the token.
+/// A user is asked on the page: the cookie and the token.
 fn ask(server: &Server) -> (String, String) {
     let (cookie, answer) = say(server, "", json!({ "message": "Book it" }));
     let question = answer.iter().find(|part| part["type"] == "data-confirmation").expect("it must ask");

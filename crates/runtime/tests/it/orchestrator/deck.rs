@@ -71,7 +71,7 @@ impl HandClock {
         time.1 += by;
     }
 
-    /// Somebody sets the time of day; no time passes.
+    /// The time of day is set; no time passes.
     pub(crate) fn set(&self, to: SystemTime) {
         self.0.lock().unwrap().0 = to;
     }

@@ -47,7 +47,7 @@ async fn resumed(deck: &Deck, id: &str) -> Session {
 enum End {
     /// By the timer of its call.
     Timer,
-    /// Somebody answers too late.
+    /// The user answers too late.
     Look,
     /// The orchestrator tidies up.
     Sweep,

@@ -62,7 +62,7 @@ async fn planted_secrets_appear_nowhere() {
     let wrong = one(&connection, Call::new("look", with_secret(json!(3)))).await;
     assert!(!json!(*wrong).to_string().contains(SECRET));
 
-    // What is approved is shown: to the one who approves, and to nobody else.
+    // What is approved is shown: to the user who approves, and nowhere else.
     session.begin_turn(None);
     let replies = connection.submit(vec![Call::new("pay", with_secret(json!("rent")))]).all().await;
     assert!(matches!(&replies[0], Reply::Waits { .. }));
