@@ -42,7 +42,7 @@ impl JsonFault {
 
 /// Parses JSON. A key that stands twice in one object is a fault, at any depth; nesting is limited as serde_json limits it.
 pub fn parse_json(text: &str) -> Result<Value, JsonFault> {
-    read(text, Duplicates::Refused)
+    read(text, Refused)
 }
 
 /// Parses JSON in which keys may stand twice, and tells whether any did; the last one is in the value.
@@ -50,13 +50,13 @@ pub fn parse_json(text: &str) -> Result<Value, JsonFault> {
 /// For messages of which every part must be answered, the parts that cannot be trusted included.
 pub fn parse_json_noting_duplicates(text: &str) -> Result<(Value, bool), JsonFault> {
     let found = Cell::new(false);
-    let value = read(text, Duplicates::Noted(&found))?;
+    let value = read(text, Noted(&found))?;
     Ok((value, found.get()))
 }
 
-fn read(text: &str, duplicates: Duplicates<'_>) -> Result<Value, JsonFault> {
+fn read(text: &str, duplicates: impl Duplicates) -> Result<Value, JsonFault> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Strict { duplicates }.deserialize(&mut reader);
+    let value = Strict(duplicates).deserialize(&mut reader);
     let value = value.and_then(|value| reader.end().map(|()| value));
     value.map_err(|error| JsonFault {
         reason: error.to_string(),
@@ -66,26 +66,43 @@ fn read(text: &str, duplicates: Duplicates<'_>) -> Result<Value, JsonFault> {
     })
 }
 
-#[derive(Clone, Copy)]
-enum Duplicates<'a> {
-    Refused,
-    Noted(&'a Cell<bool>),
+/// What becomes of a key that stands twice. A type and not a value, so that the usual reader pays nothing for the other.
+trait Duplicates: Copy {
+    fn found<E: Error>(self, key: &str) -> Result<(), E>;
 }
 
 #[derive(Clone, Copy)]
-struct Strict<'a> {
-    duplicates: Duplicates<'a>,
+struct Refused;
+
+impl Duplicates for Refused {
+    fn found<E: Error>(self, key: &str) -> Result<(), E> {
+        let quoted = &key[..key.floor_char_boundary(MAX_QUOTED_KEY_BYTES)];
+        Err(E::custom(format_args!("the key {quoted:?} stands twice")))
+    }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
+#[derive(Clone, Copy)]
+struct Noted<'a>(&'a Cell<bool>);
+
+impl Duplicates for Noted<'_> {
+    fn found<E: Error>(self, _: &str) -> Result<(), E> {
+        self.0.set(true);
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Strict<D>(D);
+
+impl<'de, D: Duplicates> DeserializeSeed<'de> for Strict<D> {
     type Value = Value;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn deserialize<R: serde::Deserializer<'de>>(self, deserializer: R) -> Result<Value, R::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+impl<'de, D: Duplicates> Visitor<'de> for Strict<D> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,22 +151,14 @@ impl<'de> Visitor<'de> for Strict<'_> {
             let value = entries.next_value_seed(self)?;
             match object.entry(key) {
                 Entry::Vacant(place) => drop(place.insert(value)),
-                Entry::Occupied(mut taken) => match self.duplicates {
-                    Duplicates::Refused => return Err(stands_twice(taken.key())),
-                    Duplicates::Noted(found) => {
-                        found.set(true);
-                        taken.insert(value);
-                    }
-                },
+                Entry::Occupied(mut taken) => {
+                    self.0.found(taken.key())?;
+                    taken.insert(value);
+                }
             }
         }
         Ok(Value::Object(object))
     }
-}
-
-fn stands_twice<E: Error>(key: &str) -> E {
-    let quoted = &key[..key.floor_char_boundary(MAX_QUOTED_KEY_BYTES)];
-    E::custom(format_args!("the key {quoted:?} stands twice"))
 }
 
 #[cfg(test)]

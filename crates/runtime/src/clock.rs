@@ -1,5 +1,6 @@
 //! The time of day, and the time that passes. Sessions read both here, so that tests can hold them still.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -34,24 +35,44 @@ pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
 /// stands further back. What has expired in this process therefore stays expired, whatever is done to the clock.
 pub(crate) struct SteadyClock {
     clock: Arc<dyn Clock>,
-    /// The latest time of day that was seen, and when.
-    latest: Mutex<(u64, Duration)>,
+    /// The latest time that was told, in milliseconds since 1970. It never goes back.
+    told_ms: AtomicU64,
+    /// A time of day not long ago, and when that was by the clock that cannot be set.
+    anchor: Mutex<(u64, Duration)>,
+    /// The time of day of the anchor, to be read without the lock.
+    anchor_ms: AtomicU64,
 }
+
+/// How long an anchor is good for. Within it, one clock is read instead of two.
+const ANCHOR_LIFETIME_MS: u64 = 1_000;
 
 impl SteadyClock {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        let latest = Mutex::new((epoch_ms(clock.now()), clock.monotonic()));
-        Self { clock, latest }
+        let now_ms = epoch_ms(clock.now());
+        let anchor = Mutex::new((now_ms, clock.monotonic()));
+        Self { clock, told_ms: AtomicU64::new(now_ms), anchor, anchor_ms: AtomicU64::new(now_ms) }
     }
 
     /// Milliseconds since 1970.
     pub(crate) fn now_ms(&self) -> u64 {
-        let (wall, passed) = (epoch_ms(self.clock.now()), self.clock.monotonic());
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        let (seen, at) = *latest;
+        let wall = epoch_ms(self.clock.now());
+        let since = wall.checked_sub(self.anchor_ms.load(Ordering::Relaxed));
+        let steady = match since {
+            Some(since) if since < ANCHOR_LIFETIME_MS => wall,
+            _ => self.anchored(wall),
+        };
+        self.told_ms.fetch_max(steady, Ordering::Relaxed).max(steady)
+    }
+
+    /// The time by the anchor, which is moved when the time of day is past it.
+    fn anchored(&self, wall: u64) -> u64 {
+        let passed = self.clock.monotonic();
+        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        let (seen, at) = *anchor;
         let steady = seen + passed.saturating_sub(at).as_millis() as u64;
-        if wall > steady {
-            *latest = (wall, passed);
+        if wall >= steady {
+            *anchor = (wall, passed);
+            self.anchor_ms.store(wall, Ordering::Relaxed);
         }
         wall.max(steady)
     }
@@ -86,6 +107,10 @@ mod tests {
             ((5_000, 21), 5_000),
             ((1_022, 22), 5_001),
             ((1_122, 122), 5_101),
+            // Less than a second beyond what was told, and back again.
+            ((5_101, 122), 5_101),
+            ((5_102, 123), 5_102),
+            ((5_000, 123), 5_102),
         ] {
             *hand.0.lock().unwrap() = (wall, passed);
             assert_eq!(steady.now_ms(), expected * 1_000, "{wall} {passed}");

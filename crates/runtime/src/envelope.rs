@@ -84,13 +84,13 @@ pub(crate) async fn contract_fault(
         Outcome::Success(data) => data,
     };
     let Some(returns) = returns else { return (answer, None) };
-    if returns.is_quick(data) {
-        let fault = unfit(returns, data);
-        return (answer, fault);
+    if let Some(found) = returns.violations_if_quick(data) {
+        return (answer, unfit(found));
     }
     let returns = returns.clone();
     let checked = off_thread(move || {
-        let fault = if let Outcome::Success(data) = &answer.outcome { unfit(&returns, data) } else { None };
+        let fault =
+            if let Outcome::Success(data) = &answer.outcome { unfit(returns.violations(data)) } else { None };
         (answer, fault)
     });
     checked.await.unwrap_or_else(|| {
@@ -99,8 +99,8 @@ pub(crate) async fn contract_fault(
     })
 }
 
-fn unfit(returns: &Schema, data: &Value) -> Option<String> {
-    let found: Vec<_> = returns.violations(data).into_iter().take(NAMED).map(|found| found.message).collect();
+fn unfit(found: Vec<Violation>) -> Option<String> {
+    let found: Vec<_> = found.into_iter().take(NAMED).map(|found| found.message).collect();
     (!found.is_empty()).then(|| format!("the answer does not fit `returns`: {}", found.join("; ")))
 }
 

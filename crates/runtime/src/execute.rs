@@ -61,7 +61,16 @@ fn unknown(tool_id: &str) -> ToolError {
 impl LoadedTool {
     /// Judges arguments and fills in their defaults.
     pub fn validate(&self, args: &mut Value) -> Result<(), ToolError> {
-        match self.parameters.admit(args) {
+        let outcome = self.parameters.admit(args);
+        self.validated_as(outcome, args)
+    }
+
+    fn validated_as(
+        &self,
+        outcome: Result<Vec<String>, Vec<Violation>>,
+        args: &Value,
+    ) -> Result<(), ToolError> {
+        match outcome {
             Ok(filled) if filled.is_empty() => Ok(()),
             Ok(filled) => {
                 tracing::debug!(tool = %self.metadata().tool_id, ?filled, "defaults filled in");
@@ -80,8 +89,8 @@ impl LoadedTool {
 
     /// The same, where others are not kept waiting.
     async fn validated(&self, mut args: Value) -> Result<Value, ToolError> {
-        if self.parameters.is_quick(&args) {
-            return self.validate(&mut args).map(|()| args);
+        if let Some(outcome) = self.parameters.admit_if_quick(&mut args) {
+            return self.validated_as(outcome, &args).map(|()| args);
         }
         let JudgedArguments { given, outcome } = judge_arguments(&self.parameters, args).await;
         outcome.map_err(|violations| self.refusal(&violations, &given))

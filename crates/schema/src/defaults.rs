@@ -22,6 +22,7 @@ use crate::pointer;
 #[derive(Debug)]
 pub(crate) struct Defaults {
     useful: Vec<bool>,
+    growth: Option<u64>,
 }
 
 impl Defaults {
@@ -46,7 +47,13 @@ impl Defaults {
                 }
             }
         }
-        Self { useful }
+        let growth = growth(plan);
+        Self { useful, growth }
+    }
+
+    /// How many times as large a value becomes at the most, if that can be told from the schema alone.
+    pub(crate) fn growth(&self) -> Option<u64> {
+        self.growth
     }
 
     /// Whether there is nothing to fill in any value.
@@ -54,19 +61,52 @@ impl Defaults {
         !self.useful[0]
     }
 
-    /// Fills `value` and returns the pointers of what was inserted.
+    /// Fills `value` and returns the pointers of what was inserted. Visits are remembered where the same one may come
+    /// again and again; where the schema alone bounds them, remembering would cost more than it saves.
     pub(crate) fn fill(
         &self,
         plan: &Plan,
         value: &mut Value,
         budget: &mut Budget,
+        visits: Visits,
     ) -> Result<Vec<String>, Exhausted> {
         let (visited, useful) = (HashSet::new(), &self.useful);
-        let mut filling =
-            Filling { plan, useful, budget, visited, depth: 0, path: String::new(), filled: Vec::new() };
+        let (path, filled) = (String::new(), Vec::new());
+        let mut filling = Filling { plan, useful, budget, visits, visited, depth: 0, path, filled };
         filling.visit(0, value, Mode::Filling)?;
         Ok(filling.filled)
     }
+}
+
+/// Each default is inserted at most once for each part of the value. One that holds an object is a part into which more
+/// is inserted, and that is not followed here.
+fn growth(plan: &Plan) -> Option<u64> {
+    let mut growth: u64 = 1;
+    for node in &plan.nodes {
+        let Node::Rules(rules) = node else { continue };
+        for (name, default) in &rules.defaults {
+            if holds_object(default) {
+                return None;
+            }
+            growth = growth.saturating_add(size(default, u64::MAX)).saturating_add(name.len() as u64);
+        }
+    }
+    Some(growth)
+}
+
+fn holds_object(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => true,
+        Value::Array(items) => items.iter().any(holds_object),
+        _ => false,
+    }
+}
+
+/// Whether visits are remembered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Visits {
+    Remembered,
+    Forgotten,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,6 +120,7 @@ struct Filling<'f> {
     plan: &'f Plan,
     useful: &'f [bool],
     budget: &'f mut Budget,
+    visits: Visits,
     /// Visits that are over, since something was last inserted: the same visit again would find nothing to do. As long
     /// as nothing is inserted, every part of the value stays where it lies in memory.
     visited: HashSet<(NodeId, *const Value, Mode)>,
@@ -112,7 +153,7 @@ impl Filling<'_> {
             _ => {}
         }
         self.depth -= 1;
-        if self.filled.len() == filled {
+        if self.visits == Visits::Remembered && self.filled.len() == filled {
             self.visited.insert(key);
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::budget::{Budget, Exhausted, MAX_STEPS};
-use crate::defaults::Defaults;
+use crate::defaults::{Defaults, Visits};
 use crate::document::{self, Document};
 use crate::explain::{self, Violation};
 use crate::plan::{self, Cost, Plan};
@@ -119,10 +119,36 @@ impl Schema {
         Judgement { filled, violations, steps: budget.spent() }
     }
 
+    /// The same where it is a matter of a millisecond, as [`Schema::is_quick`] tells; nothing is done otherwise.
+    pub fn admit_if_quick(&self, arguments: &mut Value) -> Option<Result<Vec<String>, Vec<Violation>>> {
+        let size = size_within(arguments, self.cost, MAX_INLINE_STEPS)?;
+        let filled_size = self.defaults.growth().map(|growth| size.saturating_mul(growth));
+        let (Some(quick), Some(filled_size)) = (&self.quick, filled_size) else {
+            return Some(self.admit(arguments));
+        };
+        if quick.cost.steps(filled_size) > MAX_QUICK_STEPS {
+            return Some(self.admit(arguments));
+        }
+        let filled = self.fill_defaults(arguments);
+        if quick.validator.is_valid(arguments) {
+            Some(Ok(filled))
+        } else {
+            Some(Err(self.violations(arguments)))
+        }
+    }
+
+    /// Everything that is wrong with the value as it stands, where finding out is a matter of a millisecond.
+    pub fn violations_if_quick(&self, value: &Value) -> Option<Vec<Violation>> {
+        size_within(value, self.cost, MAX_INLINE_STEPS)?;
+        // What may be judged here at all is far within what the validator crate may be given.
+        let is_accepted = self.quick.as_ref().is_some_and(|quick| quick.validator.is_valid(value));
+        if is_accepted { Some(Vec::new()) } else { Some(self.violations(value)) }
+    }
+
     /// Whether judging the value is a matter of a millisecond, however it is made. Other values are judged within
     /// [`MAX_STEPS`], which is long enough to keep them off a thread that others wait for.
     pub fn is_quick(&self, value: &Value) -> bool {
-        steps(value, self.cost, MAX_INLINE_STEPS).is_some()
+        size_within(value, self.cost, MAX_INLINE_STEPS).is_some()
     }
 
     fn verdict(&self, value: &Value, budget: &mut Budget) -> Result<bool, Exhausted> {
@@ -138,8 +164,8 @@ impl Schema {
     /// The validator crate's verdict, if it can be had within its limit.
     fn quick(&self, value: &Value, budget: &mut Budget) -> Option<bool> {
         let quick = self.quick.as_ref()?;
-        let steps = steps(value, quick.cost, MAX_QUICK_STEPS)?;
-        budget.spend_spare(steps).then(|| quick.validator.is_valid(value))
+        let size = size_within(value, quick.cost, MAX_QUICK_STEPS)?;
+        budget.spend_spare(quick.cost.steps(size)).then(|| quick.validator.is_valid(value))
     }
 
     fn violations_within(&self, value: &Value, budget: &mut Budget) -> Vec<Violation> {
@@ -162,7 +188,8 @@ impl Schema {
         if self.defaults.is_empty() || !self.is_walkable(value) {
             return Ok(Vec::new());
         }
-        self.defaults.fill(&self.plan, value, budget)
+        let visits = if self.quick.is_some() { Visits::Forgotten } else { Visits::Remembered };
+        self.defaults.fill(&self.plan, value, budget, visits)
     }
 
     /// A recursive schema follows the value as deep as it goes, so the value must have a bottom within reach.
@@ -171,11 +198,11 @@ impl Schema {
     }
 }
 
-/// The steps that judging the value takes at most, if they are within the limit.
-fn steps(value: &Value, cost: Cost, limit: u64) -> Option<u64> {
-    let largest = cost.largest(limit)?;
+/// The size of the value, if judging it takes no more than so many steps.
+fn size_within(value: &Value, cost: Cost, max_steps: u64) -> Option<u64> {
+    let largest = cost.largest(max_steps)?;
     let size = plan::size(value, largest);
-    (size <= largest).then(|| cost.steps(size))
+    (size <= largest).then_some(size)
 }
 
 impl Uncompilable {

@@ -35,6 +35,8 @@ pub(super) struct Work {
     pub(super) entry: Arc<Entry>,
     /// As they will be run: clamped, checked and filled in.
     pub(super) args: Value,
+    /// Whether judging the arguments was left to another thread.
+    pub(super) took_long_to_judge: bool,
     pub(super) clamped: Vec<Clamped>,
     pub(super) rate_limit: Option<RateLimit>,
     pub(super) trace: Trace,
@@ -129,7 +131,9 @@ impl Inner {
             }
             (Verdict::Allow(allowed), Some(tool)) => {
                 let writes = tool.metadata().side_effects == SideEffects::Writes;
-                let work = self.work(desk, call, &call_id, asked, turn, writes, allowed, trace, ancestors);
+                let mut work =
+                    self.work(desk, call, &call_id, asked, turn, writes, allowed, trace, ancestors);
+                work.took_long_to_judge = judged.is_some();
                 self.enter(desk, &work.entry);
                 Plan::Run(work)
             }
@@ -282,6 +286,7 @@ impl Inner {
         Work {
             entry,
             args: call.args,
+            took_long_to_judge: false,
             clamped: allowed.clamped,
             rate_limit: allowed.rate_limit,
             trace,

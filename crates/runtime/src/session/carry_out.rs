@@ -158,7 +158,7 @@ impl Inner {
     /// should it be tried again, they are made anew from what the model wrote, as the gates made them.
     fn arguments(&self, tool: &LoadedTool, work: &mut Work, attempt: u32) -> Value {
         // To make arguments anew that took long to judge would take as long again.
-        if work.entry.writes || self.shared.audit.keeps() || !tool.parameters.is_quick(&work.args) {
+        if work.entry.writes || self.shared.audit.keeps() || work.took_long_to_judge {
             return work.args.clone();
         }
         if attempt == 0 {

@@ -187,6 +187,8 @@ impl Inner {
         Work {
             entry,
             args: row.args.clone(),
+            // That is not kept with the question; a copy of the arguments is right in either case.
+            took_long_to_judge: true,
             clamped: Vec::new(),
             rate_limit,
             trace,

@@ -112,24 +112,25 @@ pub(crate) fn size(value: &Value, most: u64) -> u64 {
 
 fn size_at(value: &Value, most: u64, levels: usize) -> u64 {
     let Some(levels) = levels.checked_sub(1) else { return u64::MAX };
-    let parts = |parts: &mut dyn Iterator<Item = (usize, &Value)>| {
-        let mut size: u64 = 1;
-        for (name, part) in parts {
-            if size > most {
-                break;
-            }
-            size = size.saturating_add((name / BYTES_PER_UNIT) as u64).saturating_add(size_at(
-                part,
-                most - size,
-                levels,
-            ));
-        }
-        size
-    };
     match value {
         Value::String(text) => 1 + (text.len() / BYTES_PER_UNIT) as u64,
-        Value::Array(items) => parts(&mut items.iter().map(|item| (0, item))),
-        Value::Object(members) => parts(&mut members.iter().map(|(name, member)| (name.len(), member))),
+        Value::Array(items) => size_of_parts(items.iter().map(|item| (0, item)), most, levels),
+        Value::Object(members) => {
+            size_of_parts(members.iter().map(|(name, member)| (name.len(), member)), most, levels)
+        }
         _ => 1,
     }
+}
+
+/// One more than the sizes of the parts, each with the length of its name.
+fn size_of_parts<'v>(parts: impl Iterator<Item = (usize, &'v Value)>, most: u64, levels: usize) -> u64 {
+    let mut size: u64 = 1;
+    for (name, part) in parts {
+        if size > most {
+            break;
+        }
+        let named = size.saturating_add((name / BYTES_PER_UNIT) as u64);
+        size = named.saturating_add(size_at(part, most - size, levels));
+    }
+    size
 }

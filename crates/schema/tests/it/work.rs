@@ -235,6 +235,17 @@ proptest! {
         prop_assert_eq!(compiled.accepts(&value), other, "{} {}", schema, value);
         prop_assert_eq!(compiled.violations(&value).is_empty(), other, "{} {}", schema, value);
     }
+
+    #[test]
+    fn what_is_judged_quickly_is_judged_alike(schema in schema(), value in value()) {
+        let Ok(compiled) = Schema::compile(&schema) else { return Ok(()) };
+        let (mut quickly, mut wholly) = (value.clone(), value.clone());
+        let outcome = compiled.admit_if_quick(&mut quickly);
+        prop_assert_eq!(outcome.is_some(), compiled.is_quick(&value));
+        let Some(outcome) = outcome else { return Ok(()) };
+        prop_assert_eq!(outcome, compiled.admit(&mut wholly), "{} {}", schema, value);
+        prop_assert_eq!(quickly, wholly);
+    }
 }
 
 fn judge(schema: &Value, value: &Value) -> Judgement {
