@@ -69,25 +69,36 @@ pub(crate) fn inside(metadata: &Metadata) -> ToolError {
     ToolError { partial_side_effects: Some(true), ..ToolError::new(ErrorType::Internal, message) }
 }
 
-/// The answer, and what is wrong with it although it has the right shape, for the log. Of an answer that takes too long
-/// to check, the data is gone.
-pub(crate) async fn contract_fault(
-    answer: HandlerAnswer,
-    returns: Option<&Arc<Schema>>,
-) -> (HandlerAnswer, Option<String>) {
+/// What checking an answer against the contract has found.
+pub(crate) enum ContractCheck {
+    /// What is wrong with it although it has the right shape, for the log.
+    Done(Option<String>),
+    /// It takes long, and is for [`check_slowly`].
+    TakesLong(Arc<Schema>),
+}
+
+/// Checks an answer, unless that would keep others waiting.
+pub(crate) fn check_contract(answer: &HandlerAnswer, returns: Option<&Arc<Schema>>) -> ContractCheck {
     let data = match &answer.outcome {
         Outcome::Failure(error) if error.kind.is_confirmation() || error.confirmation_request.is_some() => {
             let fault = format!("the handler raised {}, which only the orchestrator may", error.kind);
-            return (answer, Some(fault));
+            return ContractCheck::Done(Some(fault));
         }
-        Outcome::Failure(_) => return (answer, None),
+        Outcome::Failure(_) => return ContractCheck::Done(None),
         Outcome::Success(data) => data,
     };
-    let Some(returns) = returns else { return (answer, None) };
-    if let Some(found) = returns.violations_if_quick(data) {
-        return (answer, unfit(found));
+    let Some(returns) = returns else { return ContractCheck::Done(None) };
+    match returns.violations_if_quick(data) {
+        Some(found) => ContractCheck::Done(unfit(found)),
+        None => ContractCheck::TakesLong(returns.clone()),
     }
-    let returns = returns.clone();
+}
+
+/// Checks an answer where nothing waits for the thread. Of one that takes too long, the data is gone.
+pub(crate) async fn check_slowly(
+    answer: HandlerAnswer,
+    returns: Arc<Schema>,
+) -> (HandlerAnswer, Option<String>) {
     let checked = off_thread(move || {
         let fault =
             if let Outcome::Success(data) = &answer.outcome { unfit(returns.violations(data)) } else { None };

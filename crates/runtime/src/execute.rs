@@ -8,7 +8,9 @@ use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, ToolError, ToolRe
 use quarterdeck_schema::Violation;
 use serde_json::Value;
 
-use crate::envelope::{before_the_handler, contract_fault, failed, inside, meta, refused};
+use crate::envelope::{
+    ContractCheck, before_the_handler, check_contract, check_slowly, failed, inside, meta, refused,
+};
 use crate::guard::Guarded;
 use crate::judging::{JudgedArguments, judge_arguments};
 use crate::redact::Secrets;
@@ -92,7 +94,7 @@ impl LoadedTool {
         if let Some(outcome) = self.parameters.admit_if_quick(&mut args) {
             return self.validated_as(outcome, &args).map(|()| args);
         }
-        let JudgedArguments { given, outcome } = judge_arguments(&self.parameters, args).await;
+        let JudgedArguments { given, outcome } = Box::pin(judge_arguments(&self.parameters, args)).await;
         outcome.map_err(|violations| self.refusal(&violations, &given))
     }
 
@@ -109,10 +111,14 @@ impl LoadedTool {
         let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
         match self.handler.run(args, Guarded::around(context, facts, secrets.clone()), limits).await {
-            Ok(answer) => {
-                let (answer, fault) = contract_fault(answer, self.returns.as_ref()).await;
-                self.checked(answer, fault, &secrets, &of)
-            }
+            Ok(answer) => match check_contract(&answer, self.returns.as_ref()) {
+                ContractCheck::Done(fault) => self.checked(answer, fault, &secrets, &of),
+                ContractCheck::TakesLong(returns) => {
+                    // On the heap, so that the usual call does not carry the room for it.
+                    let (answer, fault) = Box::pin(check_slowly(answer, returns)).await;
+                    self.checked(answer, fault, &secrets, &of)
+                }
+            },
             Err(error) => {
                 let error_text = secrets.hide(&error.to_string());
                 let (session, turn, call) = of.fields();

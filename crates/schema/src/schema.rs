@@ -104,6 +104,10 @@ impl Schema {
     /// Fills defaults into a call's arguments and judges the result: the pointers that were filled, or everything that
     /// is wrong. What was filled stays in either case.
     pub fn admit(&self, arguments: &mut Value) -> Result<Vec<String>, Vec<Violation>> {
+        self.admit_if_quick(arguments).unwrap_or_else(|| self.admit_counted(arguments))
+    }
+
+    fn admit_counted(&self, arguments: &mut Value) -> Result<Vec<String>, Vec<Violation>> {
         let Judgement { filled, violations, .. } = self.judge(arguments);
         if violations.is_empty() { Ok(filled) } else { Err(violations) }
     }
@@ -124,10 +128,10 @@ impl Schema {
         let size = size_within(arguments, self.cost, MAX_INLINE_STEPS)?;
         let filled_size = self.defaults.growth().map(|growth| size.saturating_mul(growth));
         let (Some(quick), Some(filled_size)) = (&self.quick, filled_size) else {
-            return Some(self.admit(arguments));
+            return Some(self.admit_counted(arguments));
         };
         if quick.cost.steps(filled_size) > MAX_QUICK_STEPS {
-            return Some(self.admit(arguments));
+            return Some(self.admit_counted(arguments));
         }
         let filled = self.fill_defaults(arguments);
         if quick.validator.is_valid(arguments) {
