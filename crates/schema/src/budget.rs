@@ -3,8 +3,7 @@
 //! A step is one visit of a schema node, one comparison with an option, one state of a pattern's automaton at one
 //! character. Steps are counted and time is not, so that the same value gets the same verdict on every machine.
 
-/// Steps that one value may take before it is refused as too complex. In an optimised build a step takes 5 to 20 ns,
-/// which makes this a fifth of a second at the very worst.
+/// Steps that one value may take before it is refused as too complex.
 pub const MAX_STEPS: u64 = 10_000_000;
 
 /// Schemas within schemas that judge or fill a value at one time. Each takes room on the stack.

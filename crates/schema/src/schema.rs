@@ -14,7 +14,7 @@ use crate::{cycles, engine, prepare};
 /// Steps that the validator crate, which counts none, may take at its worst.
 const MAX_QUICK_STEPS: u64 = 2_000_000;
 
-/// Steps that may be taken on a thread that others wait for: a millisecond or two.
+/// Steps that may be taken on a thread that others wait for: a hundredth of what a value may take at all.
 const MAX_INLINE_STEPS: u64 = 100_000;
 
 /// A schema that is ready to judge values.
