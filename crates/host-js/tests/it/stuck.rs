@@ -1,5 +1,6 @@
 //! Natives of the engine that no deadline interrupts: what they cost the handler that calls them, and no other.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -124,7 +125,7 @@ async fn natives_that_never_return_cost_their_own_tools_and_no_other() {
     for (name, tool) in NATIVES.iter().zip(&tools) {
         if SURELY_STUCK.contains(&name.0) {
             let is_out = || host.health().quarantines.iter().any(|quarantine| quarantine.tool_id == name.0);
-            let _ = tool.run(json!({}), FakeContext::new(), within(150)).await;
+            let _ = tool.run(json!({}), FakeContext::new(), within(1_000)).await;
             soon(name.0, is_out).await;
             let refused = tool.run(json!({}), FakeContext::new(), SECOND).await.unwrap_err();
             assert!(
@@ -181,7 +182,7 @@ async fn the_alarm_names_the_tool_and_the_call() {
     host.observe(heard.clone());
     let tool = slow(&host, "sticky", "'a'.repeat(400_000).indexOf('a'.repeat(200_000) + 'b')");
     let context = FakeContext::new();
-    assert!(tool.run(json!({}), context.clone(), within(50)).await.is_err());
+    assert!(tool.run(json!({}), context.clone(), within(1_000)).await.is_err());
     soon("it is told", || !heard.quarantined().is_empty()).await;
     let heard = heard.0.lock().unwrap();
     let [HostEvent::Quarantined { quarantine, call: Some(call) }] = &heard[..] else { panic!("{heard:?}") };
@@ -237,11 +238,16 @@ async fn one_tool_does_not_fill_the_queue_for_the_others() {
 struct Gated {
     inner: Arc<FakeContext>,
     gate: (Mutex<bool>, Condvar),
+    is_reached: AtomicBool,
 }
 
 impl Gated {
     fn new() -> Arc<Self> {
-        Arc::new(Self { inner: FakeContext::new(), gate: (Mutex::new(false), Condvar::new()) })
+        Arc::new(Self {
+            inner: FakeContext::new(),
+            gate: (Mutex::new(false), Condvar::new()),
+            is_reached: AtomicBool::new(false),
+        })
     }
 
     fn open(&self) {
@@ -260,6 +266,7 @@ impl Context for Gated {
     }
 
     fn log(&self, _: LogLevel, _: &str) {
+        self.is_reached.store(true, Ordering::SeqCst);
         let mut is_open = self.gate.0.lock().unwrap();
         while !*is_open {
             is_open = self.gate.1.wait(is_open).unwrap();
@@ -279,6 +286,16 @@ impl Context for Gated {
     }
 }
 
+/// Calls the tool so that it gets stuck. The deadline is long enough for a busy machine to start the call: one that
+/// ran out before it reached the gate would strike nothing.
+async fn stuck_at_gate(tool: &Arc<dyn Handler>) -> Arc<Gated> {
+    let gate = Gated::new();
+    let ended = tool.run(json!({ "block": true }), gate.clone(), within(1_000)).await;
+    assert!(matches!(ended, Err(HostError::TimedOut { computing: true, .. })), "{ended:?}");
+    assert!(gate.is_reached.load(Ordering::SeqCst));
+    gate
+}
+
 #[tokio::test]
 async fn after_the_back_off_one_call_on_trial_decides_and_none_while_threads_are_stuck() {
     let backoff = Duration::from_millis(300);
@@ -293,9 +310,7 @@ async fn after_the_back_off_one_call_on_trial_decides_and_none_while_threads_are
     let tool = load_tool(&host, "sticky", source).unwrap();
     let plain = || tool.run(json!({}), FakeContext::new(), SECOND);
     let is_refused = |ended: Result<_, HostError>| matches!(ended, Err(HostError::Quarantined { .. }));
-    let gate = Gated::new();
-    let stuck = tool.run(json!({ "block": true }), gate.clone(), within(50)).await;
-    assert!(matches!(stuck, Err(HostError::TimedOut { computing: true, .. })), "{stuck:?}");
+    let gate = stuck_at_gate(&tool).await;
     soon("it is out of service", || !heard.quarantined().is_empty()).await;
     assert!(is_refused(plain().await));
     tokio::time::sleep(backoff * 2).await;
@@ -313,16 +328,14 @@ async fn after_the_back_off_one_call_on_trial_decides_and_none_while_threads_are
     }
 
     // The next time it takes twice as long.
-    let gate = Gated::new();
-    assert!(tool.run(json!({ "block": true }), gate.clone(), within(50)).await.is_err());
+    let gate = stuck_at_gate(&tool).await;
     soon("it is out of service again", || heard.quarantined().len() == 2).await;
     gate.open();
     assert_eq!(host.health().quarantines[0].strikes, 2);
     soon("the thread is back", || host.stats().stuck == 0).await;
     tokio::time::sleep(backoff * 2).await;
     // A trial that gets stuck is a strike of its own.
-    let gate = Gated::new();
-    assert!(!is_refused(tool.run(json!({ "block": true }), gate.clone(), within(50)).await));
+    let gate = stuck_at_gate(&tool).await;
     soon("it is out of service for good", || heard.quarantined().len() == 3).await;
     assert_eq!(host.health().quarantines[0].strikes, 3);
     gate.open();
