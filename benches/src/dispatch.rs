@@ -54,7 +54,7 @@ pub(crate) fn javascript(fixtures: &Fixtures, export: &str, calls: usize) -> Per
         for call in 0..calls {
             // Engines are ordered when one is taken; a few milliseconds are enough to make them.
             for _ in 0..20 {
-                if world.host.stats().stocked >= HostConfig::default().stock_per_handler {
+                if world.host.stats().pooled >= HostConfig::default().pooled_per_handler {
                     break;
                 }
                 tokio::time::sleep(Duration::from_micros(500)).await;

@@ -14,7 +14,7 @@ use quarterdeck_contracts::{
     RecordFilters,
 };
 use quarterdeck_knowledge::store::{KnowledgeFile, Sources};
-use quarterdeck_knowledge::{Floor, KnowledgeBase};
+use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds};
 use quarterdeck_testkit::block_on;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub(crate) fn measure(count: usize) -> Value {
     let text: usize = records.iter().map(|record| record.title.len() + record.text.len()).sum();
     let (wall, cpu) = (Instant::now(), ProcessTime::now());
     let mut file = KnowledgeFile::open(&path).expect("it opens").file;
-    file.build(records, Some(Noise::model()), Floor::default(), &Sources::default(), &mut |_| {})
+    file.build(records, Some(Noise::model()), ScoreThresholds::default(), &Sources::default(), &mut |_| {})
         .expect("it is built");
     drop(file);
     let built = json!({ "wall_s": wall.elapsed().as_secs_f64(), "cpu_s": cpu.elapsed().as_secs_f64() });
@@ -52,7 +52,7 @@ pub(crate) fn measure(count: usize) -> Value {
 pub(crate) fn measure_opened(path: &Path) -> Value {
     let before = resident();
     let (wall, cpu) = (Instant::now(), ProcessTime::now());
-    let loaded = KnowledgeFile::open(path).and_then(|opened| opened.file.load(Floor::default()));
+    let loaded = KnowledgeFile::open(path).and_then(|opened| opened.file.load(ScoreThresholds::default()));
     let base = loaded.expect("it loads").expect("it was built").base;
     let start = json!({ "wall_ms": ms(wall.elapsed()), "cpu_ms": ms(cpu.elapsed()) });
     let words = base.clone();

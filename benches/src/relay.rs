@@ -10,12 +10,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use quarterdeck_agents::text::{self, TextAgent, Visitor};
+use quarterdeck_agents::text::{self, TextAgent, User};
 use quarterdeck_agents::voice::{self, VoiceAgent};
 use quarterdeck_agents::{Prompts, Situation};
 use quarterdeck_contracts::Store;
-use quarterdeck_runtime::{Client, Orchestrator, Parts, Registry};
-use quarterdeck_server::{App, Deck, Identity, Operations, Settings, answer_call};
+use quarterdeck_runtime::{Client, Orchestrator, Registry, RuntimeParts};
+use quarterdeck_server::{App, Identity, Operations, ServerParts, Settings, answer_call};
 use quarterdeck_simulator::Rehearsal;
 use quarterdeck_store::MemoryStore;
 use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
@@ -71,14 +71,14 @@ async fn answer(app: Arc<App>, mut stream: TcpStream, number: u64) -> io::Result
     let mut first = vec![0x81, 0x80 | start.len() as u8, 0, 0, 0, 0];
     first.extend_from_slice(start);
     let visitor =
-        Visitor { client: Client::anonymous(format!("caller-{number}")), situation: Situation::default() };
+        User { client: Client::anonymous(format!("caller-{number}")), situation: Situation::default() };
     answer_call(app, visitor, Begun { first, stream }, &[]).await;
     Ok(())
 }
 
 fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let orchestrator = Orchestrator::new(Parts::new(store));
+    let orchestrator = Orchestrator::new(RuntimeParts::new(store));
     let config = GeminiLiveConfig {
         base_url: format!("ws://127.0.0.1:{upstream}"),
         ..GeminiLiveConfig::new("no key is needed here")
@@ -105,7 +105,7 @@ fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
     };
     let identity = Identity::new(b"nothing is signed that anybody keeps", None, Vec::new());
     let operations = Operations::default();
-    App::new(Deck { text, voice: Some(voice), orchestrator, registry, identity, operations, settings })
+    App::new(ServerParts { text, voice: Some(voice), orchestrator, registry, identity, operations, settings })
 }
 
 /// A stream with something in front of it.

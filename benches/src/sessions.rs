@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quarterdeck_contracts::{Mode, Store};
-use quarterdeck_runtime::{Call, Client, Connection, Orchestrator, Parts, Reply, Session};
+use quarterdeck_runtime::{Call, Client, Connection, Orchestrator, Reply, RuntimeParts, Session};
 use quarterdeck_store::{MemoryStore, SqliteStore};
 
 use crate::dispatch::World;
@@ -73,7 +73,7 @@ pub(crate) fn idle(fixtures: &Fixtures, count: usize) -> u64 {
     let (world, values) = (World::native(fixtures), fixtures.values());
     world.runtime.block_on(async {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        let orchestrator = Orchestrator::new(Parts::new(store));
+        let orchestrator = Orchestrator::new(RuntimeParts::new(store));
         let before = resident();
         let mut held = Vec::with_capacity(count);
         for number in 0..count {
@@ -94,7 +94,7 @@ pub(crate) fn idle(fixtures: &Fixtures, count: usize) -> u64 {
 }
 
 async fn open(world: &World, store: Arc<dyn Store>) -> (Session, Connection) {
-    let orchestrator = Orchestrator::new(Parts::new(store));
+    let orchestrator = Orchestrator::new(RuntimeParts::new(store));
     let client = Client::anonymous("bench");
     let session = orchestrator.open(client, Mode::Text, world.snapshot.clone()).await.expect("it opens");
     let connection = session.connect();
@@ -106,7 +106,7 @@ async fn look(connection: &Connection, args: serde_json::Value) {
     match batch.next().await {
         Some(Reply::Answer(answer)) => {
             assert!(answer.response.is_ok(), "{:?}", answer.response);
-            answer.delivered();
+            answer.mark_delivered();
         }
         other => panic!("{other:?}"),
     }

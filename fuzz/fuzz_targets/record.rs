@@ -4,10 +4,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use quarterdeck_contracts::KnowledgeRecord;
-use quarterdeck_knowledge::{FromPath, KnowledgeBase, parse_markdown, read_jsonl};
+use quarterdeck_knowledge::{PathDefaults, KnowledgeBase, parse_markdown, read_jsonl};
 
 fuzz_target!(|data: &str| {
-    let path = FromPath { slug: Some("any".to_owned()), ..FromPath::default() };
+    let path = PathDefaults { slug: Some("any".to_owned()), ..PathDefaults::default() };
     let mut records: Vec<KnowledgeRecord> = Vec::new();
     match parse_markdown(data, &path) {
         Ok(record) => records.push(record),

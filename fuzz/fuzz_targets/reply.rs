@@ -48,7 +48,7 @@ fn read<'a>(
 }
 
 fn send_back(reply: ModelReply) {
-    let messages = vec![ChatMessage::Person { text: "?".to_owned() }, ChatMessage::Model(reply.message)];
+    let messages = vec![ChatMessage::User { text: "?".to_owned() }, ChatMessage::Model(reply.message)];
     let request =
         ChatRequest { system: "".into(), messages, tools: Vec::new().into(), tool_use: ToolUse::Allowed };
     gemini::body(&GeminiConfig::new("k"), "gemini/m", &request);

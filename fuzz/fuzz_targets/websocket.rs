@@ -32,7 +32,7 @@ fn read(role: Role, bytes: &[u8], piece: usize) -> (Vec<String>, usize) {
             read.push(format!("{message:?}"));
         }
         if !matches!(socket.poll_fill(&mut context), Poll::Ready(Ok(()))) {
-            return (read, socket.waiting());
+            return (read, socket.queued_bytes());
         }
     }
 }

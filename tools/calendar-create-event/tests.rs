@@ -31,14 +31,14 @@ fn event(start: &str, end: &str, calendar: &str) -> Event {
 
 fn book(args: Args, events: Vec<Event>) -> Result<Booked, ToolError> {
     let context = FakeContext::new();
-    context.hold_events(events);
+    context.set_events(events);
     ready(execute(args, context))
 }
 
 #[test]
 fn a_free_time_is_booked_as_it_was_asked_for() {
     let context = FakeContext::new();
-    context.hold_events(vec![event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z", "primary")]);
+    context.set_events(vec![event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z", "primary")]);
     let asked = args("2026-01-13T11:00:00+01:00", "2026-01-13T11:30:00+01:00");
     let booked = ready(execute(asked, context.clone())).unwrap();
     assert_eq!(
@@ -66,7 +66,7 @@ fn no_link_is_made_when_none_is_wanted() {
 #[test]
 fn a_time_that_any_calendar_needs_is_a_conflict_with_the_nearest_free_ones() {
     let context = FakeContext::new();
-    context.hold_events(vec![
+    context.set_events(vec![
         event("2026-01-13T10:00:00Z", "2026-01-13T12:00:00Z", "personal"),
         event("2026-01-13T12:15:00Z", "2026-01-13T13:00:00Z", "team"),
     ]);

@@ -32,7 +32,7 @@ fn args(start: &str, end: &str) -> Args {
 
 fn look(args: Args, events: Vec<Event>) -> Result<Availability, ToolError> {
     let context = FakeContext::new();
-    context.hold_events(events);
+    context.set_events(events);
     ready(execute(args, context))
 }
 

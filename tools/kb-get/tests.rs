@@ -25,7 +25,7 @@ fn record(id: &str) -> KnowledgeRecord {
 #[test]
 fn records_come_in_the_order_of_their_ids_with_everything() {
     let context = FakeContext::new();
-    context.hold_records(vec![record("doc:a"), record("doc:b")]);
+    context.set_records(vec![record("doc:a"), record("doc:b")]);
     let ids = Some(vec!["doc:b".to_owned(), "doc:a".to_owned()]);
     let answer = block_on(execute(Args { ids, ..Args::default() }, context)).unwrap();
     let ids: Vec<_> = answer.records.iter().map(|record| &record["id"]).collect();
@@ -37,7 +37,7 @@ fn records_come_in_the_order_of_their_ids_with_everything() {
 #[test]
 fn only_the_fields_that_were_asked_for_are_told() {
     let context = FakeContext::new();
-    context.hold_records(vec![record("doc:a")]);
+    context.set_records(vec![record("doc:a")]);
     let args = Args { id: Some("doc:a".into()), return_fields: Some(vec![Field::Tags]), ..Args::default() };
     let answer = block_on(execute(args, context)).unwrap();
     assert_eq!(answer.records[0].get("full_text"), None);

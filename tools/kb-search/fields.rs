@@ -1,6 +1,6 @@
 //! What is told of a record.
 
-use quarterdeck_contracts::Evidence;
+use quarterdeck_contracts::SearchResult;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub enum Field {
 }
 
 /// One result. What a record does not have is null or empty, so that its shape depends on the question alone.
-pub(super) fn shown(evidence: &Evidence, fields: &[Field]) -> Value {
+pub(super) fn shown(evidence: &SearchResult, fields: &[Field]) -> Value {
     let record = &evidence.record;
     let mut shown = json!({
         "id": record.id, "type": record.kind, "title": record.title,

@@ -8,7 +8,7 @@ mod tests;
 use std::sync::Arc;
 
 use quarterdeck_contracts::handler::{Context, kb_find};
-use quarterdeck_contracts::{Emptiness, KnowledgeQuery, Mode, Namespace, RecordFilters, ToolError};
+use quarterdeck_contracts::{EmptyReason, KnowledgeQuery, Mode, Namespace, RecordFilters, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub struct Answer {
     /// Whether a gate lowered `top_k`.
     pub clamped: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub empty: Option<Emptiness>,
+    pub empty: Option<EmptyReason>,
     /// How many records match without the filters, when these are why there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_filters: Option<usize>,

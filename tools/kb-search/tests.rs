@@ -1,13 +1,13 @@
 //! What a search shows, of a base that a test gives.
 
 use quarterdeck_contracts::handler::CapabilityErrorCode;
-use quarterdeck_contracts::{ErrorType, Evidence, Found, KnowledgeRecord, RecordKind};
+use quarterdeck_contracts::{ErrorType, KnowledgeRecord, RecordKind, SearchResult, SearchResults};
 use quarterdeck_testkit::{FakeContext, block_on};
 use serde_json::json;
 
 use super::*;
 
-fn evidence() -> Evidence {
+fn evidence() -> SearchResult {
     let record = KnowledgeRecord {
         id: "doc:hull".into(),
         kind: RecordKind::Doc,
@@ -21,7 +21,7 @@ fn evidence() -> Evidence {
         metadata: serde_json::Map::new(),
         sources: vec!["a book".into()],
     };
-    Evidence { record, score: 0.712_34, snippet: Some("Round.".into()), matched: vec![] }
+    SearchResult { record, score: 0.712_34, snippet: Some("Round.".into()), matched: vec![] }
 }
 
 fn args(fields: &[Field]) -> Args {
@@ -38,7 +38,11 @@ fn args(fields: &[Field]) -> Args {
 #[test]
 fn a_result_has_the_fields_that_were_asked_for() {
     let context = FakeContext::new();
-    context.hold_knowledge(Found { results: vec![evidence()], took_ms: 2.6, ..Found::default() });
+    context.set_search_results(SearchResults {
+        results: vec![evidence()],
+        took_ms: 2.6,
+        ..SearchResults::default()
+    });
     let answer = block_on(execute(args(&[Field::Snippet, Field::Url, Field::Sources]), context)).unwrap();
     assert_eq!(
         json!(answer),
@@ -54,8 +58,8 @@ fn a_result_has_the_fields_that_were_asked_for() {
 
 #[test]
 fn someone_who_listens_gets_no_full_text_and_short_snippets() {
-    let context = FakeContext::speaking();
-    context.hold_knowledge(Found { results: vec![evidence()], ..Found::default() });
+    let context = FakeContext::in_voice();
+    context.set_search_results(SearchResults { results: vec![evidence()], ..SearchResults::default() });
     let answer = block_on(execute(args(&[Field::Snippet, Field::FullText]), context.clone())).unwrap();
     assert_eq!(answer.results[0].get("full_text"), None);
     assert_eq!(context.seen().questions[0]["snippetLength"], SPOKEN_SNIPPET);
@@ -64,8 +68,12 @@ fn someone_who_listens_gets_no_full_text_and_short_snippets() {
 #[test]
 fn nothing_is_an_answer_that_says_why() {
     let context = FakeContext::new();
-    let found = Found { empty: Some(Emptiness::Filtered), without_filters: Some(4), ..Found::default() };
-    context.hold_knowledge(found);
+    let found = SearchResults {
+        empty: Some(EmptyReason::Filtered),
+        without_filters: Some(4),
+        ..SearchResults::default()
+    };
+    context.set_search_results(found);
     let answer = block_on(execute(args(&[Field::Snippet]), context)).unwrap();
     assert_eq!(json!(answer)["empty"], "filtered");
     assert_eq!(json!(answer)["without_filters"], 4);

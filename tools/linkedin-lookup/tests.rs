@@ -1,6 +1,6 @@
 //! Whose profile is given, and whose is not.
 
-use quarterdeck_contracts::{Evidence, Found};
+use quarterdeck_contracts::{SearchResult, SearchResults};
 use quarterdeck_testkit::{FakeContext, block_on};
 use serde_json::json;
 
@@ -26,9 +26,9 @@ fn look_up(name: &str, people: Vec<KnowledgeRecord>) -> Result<Profile, ToolErro
     let context = FakeContext::new();
     let results = people
         .into_iter()
-        .map(|record| Evidence { record, score: 0.9, snippet: None, matched: vec![] })
+        .map(|record| SearchResult { record, score: 0.9, snippet: None, matched: vec![] })
         .collect();
-    context.hold_knowledge(Found { results, ..Found::default() });
+    context.set_search_results(SearchResults { results, ..SearchResults::default() });
     block_on(execute(Args { name: Some(name.into()), id: None }, context))
 }
 

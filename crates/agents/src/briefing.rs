@@ -50,7 +50,7 @@ impl Briefing {
         situation: &Situation,
     ) -> Brief {
         let told: Vec<&LoadedTool> = self.declare.tools(session).collect();
-        let budgets = orchestrator.policy().of(session.mode());
+        let budgets = orchestrator.policy().budgets(session.mode());
         let now = orchestrator.now();
         let system = self.prompts.system(session, &told, situation, budgets, self.guide_tokens, now);
         let describes = system.guides == Guides::Summaries;

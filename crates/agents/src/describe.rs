@@ -68,9 +68,9 @@ pub(crate) fn answer(
         return refuse(error.with_suggestion("Use what it says, or answer without the tool."));
     }
     before.push(id.to_owned());
-    let found = session.available().find(|tool| tool.metadata().tool_id.as_str() == id);
+    let found = session.available_tools().find(|tool| tool.metadata().tool_id.as_str() == id);
     let Some(tool) = found else {
-        let known: Vec<_> = session.available().map(|tool| tool.metadata().tool_id.as_str()).collect();
+        let known: Vec<_> = session.available_tools().map(|tool| tool.metadata().tool_id.as_str()).collect();
         let error = ToolError::new(ErrorType::NotFound, format!("There is no tool called {id} here."));
         return refuse(error.with_suggestion(format!("The tools are: {}.", known.join(", "))));
     };

@@ -53,7 +53,7 @@ impl Declare {
         let mode = session.mode();
         let is_told =
             move |tool: &&LoadedTool| self == Self::All || tool.metadata().allowed_modes.contains(&mode);
-        session.available().filter(is_told)
+        session.available_tools().filter(is_told)
     }
 }
 

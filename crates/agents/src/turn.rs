@@ -30,7 +30,7 @@ pub enum Step {
     /// Ask the model, with the conversation and this turn's messages.
     AskModel(ToolUse),
     /// Run these calls, which belong to one message. Each is answered by its place.
-    RunCalls(Vec<ShownCall>),
+    RunCalls(Vec<TurnCall>),
     /// Wait for a person's word. The turn is suspended until every question is decided.
     AskPerson,
     /// Nothing more.
@@ -39,7 +39,7 @@ pub enum Step {
 
 /// A call under an id that no other call of the turn has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShownCall {
+pub struct TurnCall {
     /// The provider's id where that will do, and ours where it will not.
     pub id: String,
     /// The call as the model made it.
@@ -77,7 +77,7 @@ enum State {
 /// The place of one call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Slot {
-    shown: ShownCall,
+    shown: TurnCall,
     outcome: Outcome,
 }
 
@@ -94,7 +94,7 @@ impl Turn {
     pub fn begin(text: String, prefix: String, most_rounds: u32) -> Self {
         Self {
             prefix,
-            messages: vec![ChatMessage::Person { text }],
+            messages: vec![ChatMessage::User { text }],
             state: State::Asking,
             rounds: 0,
             most_rounds: most_rounds.max(1),
@@ -156,8 +156,8 @@ impl Turn {
         let mut answers = Vec::new();
         for told in self.story() {
             match told {
-                Told::Round => answers.clear(),
-                Told::Answer(id, response) => answers.push((id, response.clone())),
+                TurnEvent::Round => answers.clear(),
+                TurnEvent::Answer(id, response) => answers.push((id, response.clone())),
                 _ => {}
             }
         }
@@ -165,7 +165,7 @@ impl Turn {
     }
 
     /// What the open calls have come to so far: `None` for those that have no answer.
-    fn outcomes(&self) -> impl Iterator<Item = (&ShownCall, Option<&Arc<ToolResponse>>)> {
+    fn outcomes(&self) -> impl Iterator<Item = (&TurnCall, Option<&Arc<ToolResponse>>)> {
         let slots = match &self.state {
             State::Calling(slots) => slots.as_slice(),
             _ => &[],
@@ -179,7 +179,7 @@ impl Turn {
     /// Puts a note in front of the next question to the model. Only where a model is asked next.
     pub fn note(&mut self, text: String) {
         if self.state == State::Asking {
-            self.messages.push(ChatMessage::Person { text });
+            self.messages.push(ChatMessage::User { text });
         }
     }
 
@@ -198,7 +198,8 @@ impl Turn {
             self.messages.push(ChatMessage::Model(message));
         }
         // Words that came before a call are an answer too.
-        let has_text = self.story().any(|told| matches!(told, Told::Text(text) if !text.trim().is_empty()));
+        let has_text =
+            self.story().any(|told| matches!(told, TurnEvent::Text(text) if !text.trim().is_empty()));
         self.state = match (slots.is_empty(), reply.finish) {
             (false, _) => State::Calling(slots),
             (true, Finish::Filtered) => State::Over(Ending::Filtered),
@@ -261,7 +262,7 @@ impl Turn {
     pub fn forget_words(&mut self) {
         for message in &mut self.messages {
             match message {
-                ChatMessage::Person { text } => *text = String::new(),
+                ChatMessage::User { text } => *text = String::new(),
                 ChatMessage::Model(message) => {
                     message.parts.retain(|part| matches!(part.content, PartContent::Call(_)));
                 }
@@ -298,59 +299,59 @@ impl Turn {
     }
 
     fn slots(&self, message: &ModelMessage) -> Vec<Slot> {
-        let mut taken: Vec<String> = self.story().filter_map(Told::into_id).collect();
+        let mut taken: Vec<String> = self.story().filter_map(TurnEvent::into_id).collect();
         let shown = shown_calls(&self.prefix, self.rounds, message, &mut taken);
         shown.into_iter().map(|shown| Slot { shown, outcome: Outcome::Open }).collect()
     }
 
     /// What has happened, in order, for someone who was not there.
-    pub fn story(&self) -> impl Iterator<Item = Told<'_>> {
+    pub fn story(&self) -> impl Iterator<Item = TurnEvent<'_>> {
         let mut told = Vec::new();
         let mut taken = Vec::new();
-        let mut calls: Vec<ShownCall> = Vec::new();
+        let mut calls: Vec<TurnCall> = Vec::new();
         let mut round = 0;
         for message in &self.messages {
             match message {
-                ChatMessage::Person { .. } => {}
+                ChatMessage::User { .. } => {}
                 ChatMessage::Model(message) => {
                     round += 1;
-                    told.push(Told::Round);
+                    told.push(TurnEvent::Round);
                     calls = shown_calls(&self.prefix, round, message, &mut taken);
                     let mut shown = calls.iter();
                     for part in &message.parts {
                         match &part.content {
-                            PartContent::Text(text) if !text.is_empty() => told.push(Told::Text(text)),
-                            PartContent::Call(_) => told.extend(shown.next().cloned().map(Told::Call)),
+                            PartContent::Text(text) if !text.is_empty() => told.push(TurnEvent::Text(text)),
+                            PartContent::Call(_) => told.extend(shown.next().cloned().map(TurnEvent::Call)),
                             _ => {}
                         }
                     }
                 }
                 ChatMessage::Tools { results } => {
                     let answers = calls.drain(..).zip(results);
-                    told.extend(answers.map(|(call, result)| Told::Answer(call.id, &result.response)));
+                    told.extend(answers.map(|(call, result)| TurnEvent::Answer(call.id, &result.response)));
                 }
             }
         }
         let open = self.outcomes().filter_map(|(call, response)| Some((call.id.clone(), response?)));
-        told.extend(open.map(|(id, response)| Told::Answer(id, response)));
+        told.extend(open.map(|(id, response)| TurnEvent::Answer(id, response)));
         told.into_iter()
     }
 }
 
 /// Something that happened in a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told<'a> {
+pub enum TurnEvent<'a> {
     /// The model was asked.
     Round,
     /// It said something.
     Text(&'a str),
     /// It called a tool.
-    Call(ShownCall),
+    Call(TurnCall),
     /// A call was answered.
     Answer(String, &'a Arc<ToolResponse>),
 }
 
-impl Told<'_> {
+impl TurnEvent<'_> {
     fn into_id(self) -> Option<String> {
         match self {
             Self::Call(call) => Some(call.id),
@@ -360,17 +361,17 @@ impl Told<'_> {
 }
 
 /// The calls of a message under ids that are not taken.
-fn shown_calls(prefix: &str, round: u32, message: &ModelMessage, taken: &mut Vec<String>) -> Vec<ShownCall> {
+fn shown_calls(prefix: &str, round: u32, message: &ModelMessage, taken: &mut Vec<String>) -> Vec<TurnCall> {
     let shown = message.calls().enumerate().map(|(place, call)| {
         let given = call.id.clone().filter(|id| !id.is_empty() && !taken.contains(id));
         let id = given.unwrap_or_else(|| format!("{prefix}_{round}_{place}"));
         taken.push(id.clone());
-        ShownCall { id, call: call.clone() }
+        TurnCall { id, call: call.clone() }
     });
     shown.collect()
 }
 
 /// A message that holds nothing but words.
-pub fn words(by: &str, text: impl Into<String>) -> ModelMessage {
+pub fn text_message(by: &str, text: impl Into<String>) -> ModelMessage {
     ModelMessage { by: by.to_owned(), parts: vec![ModelPart::new(PartContent::Text(text.into()))] }
 }

@@ -36,7 +36,7 @@ fn primary() -> String {
 /// `{start, end, summary?, description?, attendees?, calendar?, rrule?, status?, id?, own?}`; a time is RFC 3339, a whole
 /// day, or a clock time in a zone (`2026-01-13T09:00:00[Europe/Berlin]`), and an event of its `own` is one that `client` has
 /// booked.
-pub fn from_given(events: &[Value], client: &str) -> Result<Vec<(String, Value)>, String> {
+pub fn parse_given_events(events: &[Value], client: &str) -> Result<Vec<(String, Value)>, String> {
     let row = |(index, event): (usize, &Value)| {
         let row = read(index, event, client).map_err(|fault| format!("given.calendar[{index}] {fault}"))?;
         Ok((row.key(), row.to_value()))

@@ -14,8 +14,8 @@ mod row;
 mod rule;
 
 pub use config::{CalendarConfig, ConfigError, Owner};
-pub use given::from_given;
-pub use ics::{IcsError, Import, MOST_BYTES, MOST_EVENTS, export, import};
+pub use given::parse_given_events;
+pub use ics::{IcsError, Import, MAX_EVENTS, MAX_ICS_BYTES, export, import};
 pub use local::{LocalCalendar, REVISION};
 pub use moment::{BadMoment, Moment, Zone};
 pub use row::{BadRow, Details, EventRow, Override, Status};

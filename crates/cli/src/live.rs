@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveOpening, Provider};
+use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveSetup, Provider};
 use quarterdeck_simulator::Rehearsal;
 use quarterdeck_simulator::live::LiveSimulator;
-use quarterdeck_transports::live::{Dial, Dialling};
+use quarterdeck_transports::live::{DialFuture, Dialer};
 use quarterdeck_transports::{GeminiLive, GeminiLiveConfig, OpenAiRealtime, OpenAiRealtimeConfig, Secret};
 use url::Url;
 
@@ -45,7 +45,7 @@ fn spoken_key(endpoint: &Endpoint) -> Secret {
 struct Simulated(GeminiLive);
 
 async fn built_in() -> anyhow::Result<Simulated> {
-    let rehearsal = LiveSimulator::answering(Arc::new(Rehearsal::new()));
+    let rehearsal = LiveSimulator::from_chat_model(Arc::new(Rehearsal::new()));
     let (simulator, _) = with_speech(rehearsal, Speech::Auto).await?;
     let config = GeminiLiveConfig {
         base_url: "wss://simulator".into(),
@@ -64,15 +64,15 @@ impl LiveModel for Simulated {
         "simulator"
     }
 
-    fn connect(&self, opening: LiveOpening) -> LiveConnecting {
+    fn connect(&self, opening: LiveSetup) -> LiveConnecting {
         self.0.connect(opening)
     }
 }
 
 struct BuiltIn(LiveSimulator);
 
-impl Dial for BuiltIn {
-    fn dial(&self, _: &Url) -> Dialling {
+impl Dialer for BuiltIn {
+    fn dial(&self, _: &Url) -> DialFuture {
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let simulator = self.0.clone();
         tokio::spawn(async move { simulator.serve(theirs).await });

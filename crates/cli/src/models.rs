@@ -81,7 +81,7 @@ fn limits(text: &Text) -> Limits {
         first_byte: text.first_byte,
         idle: text.idle,
         retries: text.retries,
-        longest_pause: text.retry_after_cap,
+        max_retry_delay: text.retry_after_cap,
         ..Limits::default()
     }
 }

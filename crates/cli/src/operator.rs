@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use anyhow::bail;
 use quarterdeck_contracts::Store;
-use quarterdeck_runtime::audit::{Audit, AuditLog, Happening};
+use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditSink};
 use quarterdeck_store::SqliteStore;
 use serde_json::{Map, Value, json};
 
@@ -51,7 +51,7 @@ impl Operator {
         if let Value::Object(details) = details {
             fields.extend(details);
         }
-        self.trail.record(Happening { event: "operator".into(), time: SystemTime::now(), fields });
+        self.trail.record(AuditEvent { event: "operator".into(), time: SystemTime::now(), fields });
         self.trail.flush();
         if self.trail.lost() > 0 {
             bail!("it was done, but the audit trail could not be written; is the disk full?");

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quarterdeck_compiler::Style;
-use quarterdeck_contracts::{DiskFault, visible, visible_line};
+use quarterdeck_contracts::{DiskError, visible, visible_line};
 
 use crate::environment;
 
@@ -62,9 +62,9 @@ pub(crate) fn complain(error: &anyhow::Error) {
 
 /// What a disk has refused, whatever was being done. A missing permission may be about something else, an address to
 /// listen on, say.
-fn disk_fault(error: &anyhow::Error) -> Option<DiskFault> {
+fn disk_fault(error: &anyhow::Error) -> Option<DiskError> {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.find_map(DiskFault::of).filter(|fault| *fault != DiskFault::NotPermitted)
+    causes.find_map(DiskError::of).filter(|fault| *fault != DiskError::NotPermitted)
 }
 
 /// The text in a colour, where colours are wanted.

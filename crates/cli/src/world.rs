@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use quarterdeck_calendar::{CalendarConfig, LocalCalendar, from_given};
+use quarterdeck_calendar::{CalendarConfig, LocalCalendar, parse_given_events};
 use quarterdeck_contracts::{
     Case, Commit, ConfirmationAnswer, ConfirmationRequest, KnowledgeRecord, Mode, Store, Table, ToolResponse,
     shown_arguments, visible,
 };
-use quarterdeck_knowledge::{FromPath, KnowledgeBase, read_jsonl};
-use quarterdeck_runtime::audit::{Audit, Happening};
+use quarterdeck_knowledge::{KnowledgeBase, PathDefaults, read_jsonl};
+use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::{
-    Answer, Asking, Call, Client, ClientEvent, Clock, Connection, Orchestrator, Parts, Policy, Reply,
-    Session, Snapshot, SystemClock,
+    Answer, Call, Client, ClientEvent, Clock, ConfirmationMode, Connection, Orchestrator, Policy, Reply,
+    RuntimeParts, Session, Snapshot, SystemClock,
 };
 use quarterdeck_store::MemoryStore;
 use serde_json::Value;
@@ -29,7 +29,7 @@ const EXAMPLES: &str = "2026-01-01T00:00:00Z";
 const CLIENT: &str = "terminal";
 
 /// One client and one session.
-pub(crate) struct World {
+pub(crate) struct CaseFixtures {
     session: Session,
     connection: Connection,
     trail: Arc<LastCall>,
@@ -43,7 +43,7 @@ pub(crate) struct Came {
     pub(crate) gates: Value,
 }
 
-impl World {
+impl CaseFixtures {
     /// The world that a case describes.
     pub(crate) async fn of(case: &Case, snapshot: &Arc<Snapshot>) -> Result<Self, String> {
         let clock: Arc<dyn Clock> = match &case.now {
@@ -57,7 +57,7 @@ impl World {
         let store = Arc::new(MemoryStore::new());
         let mut kb = Vec::new();
         if let Some(given) = &case.given {
-            let commit = from_given(&given.calendar, CLIENT)?
+            let commit = parse_given_events(&given.calendar, CLIENT)?
                 .into_iter()
                 .fold(Commit::default(), |commit, (key, row)| commit.put(Table::Calendar, key, row));
             store.commit(commit).await.map_err(|error| error.to_string())?;
@@ -99,18 +99,18 @@ impl World {
             // Nobody waits for a test out of courtesy to a server.
             (policy.text.backoff_ms, policy.voice.backoff_ms) = (1, 1);
         }
-        let orchestrator = Orchestrator::new(Parts {
+        let orchestrator = Orchestrator::new(RuntimeParts {
             policy,
             clock,
             audit: trail.clone(),
             calendar: Some(Arc::new(books.calendar)),
             knowledge: books.kb.map(|kb| Arc::new(kb) as _),
             watch: speaks.then(|| Arc::new(|text: &str| say(text)) as _),
-            ..Parts::new(store)
+            ..RuntimeParts::new(store)
         });
         let session = orchestrator.open(Client::anonymous(CLIENT), mode, snapshot.clone()).await?;
         session.begin_turn(None);
-        let connection = session.connect_with(Asking::AnswersFirst);
+        let connection = session.connect_with(ConfirmationMode::AnswerFirst);
         Ok(Self { session, connection, trail, speaks })
     }
 
@@ -122,13 +122,13 @@ impl World {
     pub(crate) async fn call(&mut self, call: Call, answer: Option<ConfirmationAnswer>) -> Came {
         self.trail.forget();
         let replies = self.connection.submit(vec![call]).all().await;
-        let asked = replies.into_iter().next().and_then(Reply::answer);
+        let asked = replies.into_iter().next().and_then(Reply::into_answer);
         let gates = self.trail.gates();
         let question = self.read_events();
         let answered = match (question, answer) {
             (Some(question), Some(answer)) => {
                 let token = question.token.as_ref().map_or("", |token| token.expose());
-                Some(self.session.answer_confirmation(token, answer).await)
+                Some(self.session.resolve_confirmation(token, answer).await)
             }
             _ => asked,
         };
@@ -140,7 +140,7 @@ impl World {
     /// Tells the person what happened, and gives the question that they were asked.
     fn read_events(&self) -> Option<ConfirmationRequest> {
         let mut asked = None;
-        while let Some(event) = self.connection.try_event() {
+        while let Some(event) = self.connection.try_next_event() {
             match event {
                 ClientEvent::Message(message) => {
                     self.say(&format!("message: {}", visible(&message.to_string())))
@@ -168,7 +168,7 @@ impl World {
 fn records(given: &[Value]) -> Result<Vec<KnowledgeRecord>, String> {
     let lines: String = given.iter().map(|record| format!("{record}\n")).collect();
     let (records, faults) =
-        read_jsonl(lines.as_bytes(), &FromPath::default()).map_err(|error| error.to_string())?;
+        read_jsonl(lines.as_bytes(), &PathDefaults::default()).map_err(|error| error.to_string())?;
     match faults.first() {
         Some(fault) => Err(format!("record {} of `given.kb`: {}", fault.line, fault.message)),
         None => Ok(records.into_iter().map(|(record, _)| record).collect()),
@@ -193,7 +193,7 @@ impl Books {
 
 fn taken(answer: Answer) -> Arc<ToolResponse> {
     let response = answer.response.clone();
-    answer.delivered();
+    answer.mark_delivered();
     response
 }
 
@@ -229,8 +229,8 @@ impl LastCall {
     }
 }
 
-impl Audit for LastCall {
-    fn record(&self, happening: Happening) {
+impl AuditSink for LastCall {
+    fn record(&self, happening: AuditEvent) {
         if &*happening.event == "tool_execution" {
             let gates = happening.fields.get("gates").cloned().unwrap_or_default();
             self.lock().push_back(gates);

@@ -41,26 +41,26 @@ impl HandlerAnswer {
     }
 
     /// Turns what a handler returned into an answer, or says what is wrong with it.
-    pub fn parse(value: Value) -> Result<Self, AnswerFault> {
+    pub fn parse(value: Value) -> Result<Self, AnswerError> {
         let Value::Object(mut fields) = value else {
-            return Err(AnswerFault::NotAnObject);
+            return Err(AnswerError::NotAnObject);
         };
         let ok = match fields.get("ok") {
             Some(Value::Bool(ok)) => *ok,
-            _ => return Err(AnswerFault::NoOk),
+            _ => return Err(AnswerError::NoOk),
         };
         let intents = match fields.remove("intents") {
             None => Vec::new(),
             Some(Value::Array(intents)) => intents.into_iter().map(parse_intent).collect(),
-            Some(_) => return Err(AnswerFault::IntentsNotAList),
+            Some(_) => return Err(AnswerError::IntentsNotAList),
         };
         let outcome = match (ok, fields.remove("data"), fields.remove("error")) {
             (true, data, None) => Outcome::Success(data.unwrap_or(Value::Null)),
-            (true, _, Some(_)) => return Err(AnswerFault::ErrorOnSuccess),
-            (false, Some(_), _) => return Err(AnswerFault::DataOnFailure),
-            (false, None, None) => return Err(AnswerFault::NoError),
+            (true, _, Some(_)) => return Err(AnswerError::ErrorOnSuccess),
+            (false, Some(_), _) => return Err(AnswerError::DataOnFailure),
+            (false, None, None) => return Err(AnswerError::NoError),
             (false, None, Some(error)) => {
-                Outcome::Failure(serde_json::from_value(error).map_err(AnswerFault::BadError)?)
+                Outcome::Failure(serde_json::from_value(error).map_err(AnswerError::BadError)?)
             }
         };
         Ok(Self { outcome, intents })
@@ -118,7 +118,7 @@ impl<'de> Deserialize<'de> for HandlerAnswer {
 /// What is wrong with a value that should have been an envelope.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AnswerFault {
+pub enum AnswerError {
     /// `undefined`, a string, a list …
     #[error("the answer is not an object")]
     NotAnObject,

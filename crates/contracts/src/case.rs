@@ -39,7 +39,7 @@ pub struct Case {
     pub now: Option<String>,
     /// What exists before the first call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub given: Option<World>,
+    pub given: Option<CaseFixtures>,
     /// Several calls, one after another. A case has these or a call of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CaseCall>,
@@ -94,7 +94,7 @@ impl Expectation {
 /// What exists before the first call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct World {
+pub struct CaseFixtures {
     /// Records of the knowledge base.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kb: Vec<Value>,

@@ -65,8 +65,9 @@ pub enum ToolUse {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum ChatMessage {
-    /// What the person said, or what they should be taken to know.
-    Person {
+    /// What the user said, or what they should be taken to know. It is stored as `person`.
+    #[serde(rename = "person")]
+    User {
         /// The words.
         text: String,
     },

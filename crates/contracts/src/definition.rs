@@ -220,7 +220,7 @@ impl Capability {
     }
 
     /// Whether every handler has it without asking.
-    pub fn is_always_there(self) -> bool {
+    pub fn is_always_granted(self) -> bool {
         matches!(
             self,
             Self::Session

@@ -7,7 +7,7 @@ use std::io;
 /// reason to set a file aside or to go back to a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum DiskFault {
+pub enum DiskError {
     /// There is no room, or the user's quota is used up.
     Full,
     /// A file may not grow further: a limit of the process or of the file system.
@@ -22,7 +22,7 @@ pub enum DiskFault {
     Failing,
 }
 
-impl DiskFault {
+impl DiskError {
     /// What an error of the system comes to; `None` when it is about something else.
     pub fn of(error: &io::Error) -> Option<Self> {
         match error.kind() {
@@ -52,7 +52,7 @@ impl DiskFault {
     }
 }
 
-impl fmt::Display for DiskFault {
+impl fmt::Display for DiskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "the disk is full, and nothing is damaged: free some space, and try again",
@@ -84,18 +84,18 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn every_refusal_of_a_disk_is_told_apart() {
-        let of = |number| DiskFault::of(&io::Error::from_raw_os_error(number));
+        let of = |number| DiskError::of(&io::Error::from_raw_os_error(number));
         // ENOSPC, EFBIG, EROFS, EACCES, EPERM, EMFILE, ENFILE, EIO, and ENOENT, which is about something else.
-        assert_eq!(of(28), Some(DiskFault::Full));
-        assert_eq!(of(27), Some(DiskFault::FileTooLarge));
-        assert_eq!(of(30), Some(DiskFault::ReadOnly));
-        assert_eq!(of(13), Some(DiskFault::NotPermitted));
-        assert_eq!(of(1), Some(DiskFault::NotPermitted));
-        assert_eq!(of(24), Some(DiskFault::TooManyOpenFiles));
-        assert_eq!(of(23), Some(DiskFault::TooManyOpenFiles));
-        assert_eq!(of(5), Some(DiskFault::Failing));
+        assert_eq!(of(28), Some(DiskError::Full));
+        assert_eq!(of(27), Some(DiskError::FileTooLarge));
+        assert_eq!(of(30), Some(DiskError::ReadOnly));
+        assert_eq!(of(13), Some(DiskError::NotPermitted));
+        assert_eq!(of(1), Some(DiskError::NotPermitted));
+        assert_eq!(of(24), Some(DiskError::TooManyOpenFiles));
+        assert_eq!(of(23), Some(DiskError::TooManyOpenFiles));
+        assert_eq!(of(5), Some(DiskError::Failing));
         assert_eq!(of(2), None);
-        let text = DiskFault::explain(&io::Error::from_raw_os_error(30));
+        let text = DiskError::explain(&io::Error::from_raw_os_error(30));
         assert!(
             text.starts_with("Read-only file system (os error 30); ") && text.contains("make it writable")
         );

@@ -17,7 +17,7 @@ pub use methods::{KNOWLEDGE_METHODS, answer_knowledge};
 /// nothing in a record may change how it is treated.
 pub trait Knowledge: Send + Sync {
     /// The records that answer a question best, the best first.
-    fn search(&self, query: KnowledgeQuery) -> BoxFuture<Result<Found, CapabilityError>>;
+    fn search(&self, query: KnowledgeQuery) -> BoxFuture<Result<SearchResults, CapabilityError>>;
 
     /// Records by their ids, in the order of the ids. An unknown one is `NotFound`, with the nearest ids.
     fn get(
@@ -200,12 +200,12 @@ pub struct DateRange {
 /// What a search found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Found {
+pub struct SearchResults {
     /// The best first; one for each record.
-    pub results: Vec<Evidence>,
+    pub results: Vec<SearchResult>,
     /// Why there are none, when there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub empty: Option<Emptiness>,
+    pub empty: Option<EmptyReason>,
     /// How many would match without the filters, when they are why there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_filters: Option<usize>,
@@ -220,7 +220,7 @@ pub struct Found {
 /// One record that was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Evidence {
+pub struct SearchResult {
     /// The record, whole; whoever shows it picks the fields.
     pub record: KnowledgeRecord,
     /// How well it answers, between 0 and 1.
@@ -236,7 +236,7 @@ pub struct Evidence {
 /// Why a search found nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Emptiness {
+pub enum EmptyReason {
     /// Nothing about it exists.
     None,
     /// Something exists, but nothing that passes the filters.

@@ -30,7 +30,7 @@ mod visible;
 #[cfg(feature = "json-schema")]
 mod editor_schema;
 
-pub use answer::{AnswerFault, HandlerAnswer, Outcome};
+pub use answer::{AnswerError, HandlerAnswer, Outcome};
 pub use artifact::{
     ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, HandlerKind, HandlerRef, Loss, Provider,
     RESPONSE_SCHEMA_VERSION, RESPONSE_SCHEMA_VERSIONS,
@@ -39,7 +39,7 @@ pub use calendar::{
     CALENDAR_METHODS, Calendar, CalendarViewer, Event, EventQuery, NewEvent, answer_calendar,
 };
 pub use canonical::{canonical_json, write_canonical_json};
-pub use case::{Case, CaseCall, CaseFile, ConfirmationAnswer, Expectation, World};
+pub use case::{Case, CaseCall, CaseFile, CaseFixtures, ConfirmationAnswer, Expectation};
 pub use chat::{
     CallArguments, CallResult, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatModel, ChatRequest,
     ChatStream, Finish, MAX_CALLS_PER_MESSAGE, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent,
@@ -50,24 +50,24 @@ pub use definition::{
     Availability, Capability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope,
     SideEffects,
 };
-pub use disk::DiskFault;
+pub use disk::DiskError;
 pub use error::{ErrorType, ToolError};
 pub use hash::{artifact_hash, native_source_hash, sha256, tool_hash};
 pub use ids::{InvalidToolId, ToolId};
 pub use intent::{EndAfter, Intent, RequestedIntent};
 pub use knowledge::{
-    DateRange, EmbedError, Embedder, EmbeddingModel, Emptiness, Evidence, Found, KNOWLEDGE_METHODS,
-    Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordFilters, RecordKind,
-    answer_knowledge,
+    DateRange, EmbedError, Embedder, EmbeddingModel, EmptyReason, KNOWLEDGE_METHODS, Knowledge,
+    KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordFilters, RecordKind, SearchResult,
+    SearchResults, answer_knowledge,
 };
 pub use live::{
     Audio, LiveConnecting, LiveConnection, LiveError, LiveErrorKind, LiveEvent, LiveInput, LiveModel,
-    LiveOpening, LiveResult, LiveTurn, Speaker, Stage, Words,
+    LiveResult, LiveSetup, LiveTurn, Speaker, TranscriptPiece, TranscriptStage,
 };
 pub use overlay::Overlay;
 pub use response::{Meta, ToolResponse};
 pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};
-pub use strict_json::{JsonFault, parse_json, parse_json_noting_duplicates};
+pub use strict_json::{JsonError, parse_json, parse_json_noting_duplicates};
 pub use visible::{visible, visible_line, visible_value};
 
 #[cfg(feature = "json-schema")]

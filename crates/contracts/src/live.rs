@@ -33,7 +33,7 @@ pub trait LiveModel: Send + Sync {
     }
 
     /// Opens a conversation, or goes on with one. Ready once the provider is: it has a time limit of its own.
-    fn connect(&self, opening: LiveOpening) -> LiveConnecting;
+    fn connect(&self, opening: LiveSetup) -> LiveConnecting;
 }
 
 /// A connection that is being opened.
@@ -42,7 +42,7 @@ pub type LiveConnecting =
 
 /// What a conversation begins with.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LiveOpening {
+pub struct LiveSetup {
     /// Who the model is and what it should do.
     pub system: Arc<str>,
     /// The tools, in the form that [`LiveModel::declarations`] asks for.
@@ -68,8 +68,9 @@ pub struct LiveTurn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
-    /// The person.
-    Person,
+    /// The user, `person` in stored records.
+    #[serde(rename = "person")]
+    User,
     /// The model.
     Model,
 }
@@ -126,18 +127,18 @@ pub enum LiveEvent<'a> {
     /// It takes back calls, by their ids. It wants no answer to them.
     CallsCancelled(Vec<String>),
     /// What the person said, as far as it was understood. Pieces follow each other.
-    Heard(Words<'a>),
+    InputTranscript(TranscriptPiece<'a>),
     /// What the model says, in words. Pieces follow each other.
-    Said(Words<'a>),
+    OutputTranscript(TranscriptPiece<'a>),
     /// The person has begun to speak.
-    PersonSpeaks,
+    SpeechStarted,
     /// The person has barged in: what was not heard yet is not to be.
     Interrupted {
         /// Whether what was cut off will still be said to be over, by a [`LiveEvent::TurnComplete`].
         end_follows: bool,
     },
     /// What was asked will not be answered. The end of the turn follows.
-    Unanswered,
+    ResponseFailed,
     /// The model has said what it had to say.
     GenerationComplete,
     /// The turn is over.
@@ -151,11 +152,11 @@ pub enum LiveEvent<'a> {
         left: Option<Duration>,
     },
     /// From here on the conversation can be gone on with by this handle; without one it can not, for now.
-    Resumable(Option<String>),
+    ResumptionHandle(Option<String>),
     /// What it has taken.
     Usage(Usage),
     /// Something went wrong that does not end the conversation. For the operator.
-    Trouble(String),
+    Warning(String),
 }
 
 impl LiveEvent<'_> {
@@ -164,48 +165,48 @@ impl LiveEvent<'_> {
         match self {
             Self::Audio(Audio::Pcm(bytes)) => LiveEvent::Audio(Audio::Pcm(bytes.into_owned().into())),
             Self::Audio(Audio::Base64(text)) => LiveEvent::Audio(Audio::Base64(text.into_owned().into())),
-            Self::Heard(words) => LiveEvent::Heard(words.into_owned()),
-            Self::Said(words) => LiveEvent::Said(words.into_owned()),
+            Self::InputTranscript(words) => LiveEvent::InputTranscript(words.into_owned()),
+            Self::OutputTranscript(words) => LiveEvent::OutputTranscript(words.into_owned()),
             Self::Calls(calls) => LiveEvent::Calls(calls),
             Self::CallsCancelled(ids) => LiveEvent::CallsCancelled(ids),
-            Self::PersonSpeaks => LiveEvent::PersonSpeaks,
+            Self::SpeechStarted => LiveEvent::SpeechStarted,
             Self::Interrupted { end_follows } => LiveEvent::Interrupted { end_follows },
-            Self::Unanswered => LiveEvent::Unanswered,
+            Self::ResponseFailed => LiveEvent::ResponseFailed,
             Self::GenerationComplete => LiveEvent::GenerationComplete,
             Self::TurnComplete { more_follows } => LiveEvent::TurnComplete { more_follows },
             Self::GoingAway { left } => LiveEvent::GoingAway { left },
-            Self::Resumable(handle) => LiveEvent::Resumable(handle),
+            Self::ResumptionHandle(handle) => LiveEvent::ResumptionHandle(handle),
             Self::Usage(usage) => LiveEvent::Usage(usage),
-            Self::Trouble(what) => LiveEvent::Trouble(what),
+            Self::Warning(what) => LiveEvent::Warning(what),
         }
     }
 }
 
 /// A piece of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words<'a> {
+pub struct TranscriptPiece<'a> {
     /// The words.
     pub text: Cow<'a, str>,
     /// How sure they are.
-    pub stage: Stage,
+    pub stage: TranscriptStage,
 }
 
-impl Words<'_> {
+impl TranscriptPiece<'_> {
     /// The same, for keeps.
-    pub fn into_owned(self) -> Words<'static> {
-        Words { text: self.text.into_owned().into(), stage: self.stage }
+    pub fn into_owned(self) -> TranscriptPiece<'static> {
+        TranscriptPiece { text: self.text.into_owned().into(), stage: self.stage }
     }
 }
 
 /// How sure a piece of a transcript is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum TranscriptStage {
     /// A guess at everything since the last piece, replaced by what follows.
-    Guess,
+    Interim,
     /// It stands, and more may follow.
-    Piece,
+    Segment,
     /// It stands, and completes what was said. It may be empty.
-    Last,
+    Final,
 }
 
 /// What goes to the provider.
@@ -270,7 +271,7 @@ pub enum LiveErrorKind {
     /// Nobody is there, or the connection was lost. Trying again may help.
     Lost,
     /// Nothing came in time. Trying again may help.
-    Silent,
+    TimedOut,
     /// The provider has no room for us now. Trying again later may help.
     Busy,
     /// The key is missing or wrong.
@@ -283,7 +284,7 @@ pub enum LiveErrorKind {
 
 impl LiveErrorKind {
     /// Whether another attempt may go better.
-    pub fn may_pass(self) -> bool {
-        matches!(self, Self::Lost | Self::Silent | Self::Busy | Self::Malformed)
+    pub fn is_retryable(self) -> bool {
+        matches!(self, Self::Lost | Self::TimedOut | Self::Busy | Self::Malformed)
     }
 }

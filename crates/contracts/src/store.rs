@@ -208,7 +208,7 @@ impl Commit {
 pub enum CommitError {
     /// A row is not as it was seen. Nothing was written.
     #[error("{}/{key} has changed", table.as_str())]
-    Changed {
+    Conflict {
         /// Where.
         table: Table,
         /// Which row.
@@ -228,7 +228,7 @@ pub enum StoreError {
     Failed(String),
     /// Too many queued commits are waiting.
     #[error("the store is too far behind")]
-    Behind,
+    QueueFull,
     /// The store was shut.
     #[error("the store is closed")]
     Closed,

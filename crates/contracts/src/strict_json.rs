@@ -16,14 +16,14 @@ const MAX_QUOTED_KEY_BYTES: usize = 64;
 /// Why a text is not JSON as we take it: one clause with line and column, without any value of the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct JsonFault {
+pub struct JsonError {
     reason: String,
     line: usize,
     column: usize,
     ends_early: bool,
 }
 
-impl JsonFault {
+impl JsonError {
     /// The line of the text, counted from 1.
     pub fn line(&self) -> usize {
         self.line
@@ -41,24 +41,24 @@ impl JsonFault {
 }
 
 /// Parses JSON. A key that stands twice in one object is a fault, at any depth; nesting is limited as serde_json limits it.
-pub fn parse_json(text: &str) -> Result<Value, JsonFault> {
+pub fn parse_json(text: &str) -> Result<Value, JsonError> {
     read(text, Refused)
 }
 
 /// Parses JSON in which keys may stand twice, and tells whether any did; the last one is in the value.
 ///
 /// For messages of which every part must be answered, the parts that cannot be trusted included.
-pub fn parse_json_noting_duplicates(text: &str) -> Result<(Value, bool), JsonFault> {
+pub fn parse_json_noting_duplicates(text: &str) -> Result<(Value, bool), JsonError> {
     let found = Cell::new(false);
     let value = read(text, Noted(&found))?;
     Ok((value, found.get()))
 }
 
-fn read(text: &str, duplicates: impl Duplicates) -> Result<Value, JsonFault> {
+fn read(text: &str, duplicates: impl Duplicates) -> Result<Value, JsonError> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Strict(duplicates).deserialize(&mut reader);
     let value = value.and_then(|value| reader.end().map(|()| value));
-    value.map_err(|error| JsonFault {
+    value.map_err(|error| JsonError {
         reason: error.to_string(),
         line: error.line().max(1),
         column: error.column(),

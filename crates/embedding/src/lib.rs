@@ -15,5 +15,7 @@ mod tiles;
 mod vectors;
 mod widest;
 
-pub use install::{InstallError, KNOWN, KnownModel, Progress, Source, cache_directory, install, installed};
+pub use install::{
+    DEFAULT_MODEL, InstallError, KnownModel, Progress, Source, cache_directory, find_installed, install,
+};
 pub use model::{LoadError, MAX_WORD_PIECES, Model};

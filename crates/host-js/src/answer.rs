@@ -1,7 +1,7 @@
 //! What an ended execution means for its caller.
 
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode, HostError};
-use quarterdeck_contracts::{AnswerFault, HandlerAnswer, Outcome, ToolError};
+use quarterdeck_contracts::{AnswerError, HandlerAnswer, Outcome, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -48,13 +48,13 @@ impl Ending {
                 return Err(HostError::OverLimit("answer size"));
             }
             Self::Answer(text) => HandlerAnswer::parse(read(&text)?)?,
-            Self::Nothing => return Err(AnswerFault::NotAnObject.into()),
+            Self::Nothing => return Err(AnswerError::NotAnObject.into()),
             Self::Failure(text) => {
-                let error: ToolError = serde_json::from_value(read(&text)?).map_err(AnswerFault::BadError)?;
+                let error: ToolError = serde_json::from_value(read(&text)?).map_err(AnswerError::BadError)?;
                 HandlerAnswer::failure(error)
             }
             Self::Capability(text) => {
-                let reason: Reason = serde_json::from_value(read(&text)?).map_err(AnswerFault::BadError)?;
+                let reason: Reason = serde_json::from_value(read(&text)?).map_err(AnswerError::BadError)?;
                 HandlerAnswer::failure(CapabilityError::from(reason).into())
             }
             Self::Crashed(text) => return Err(HostError::Crashed(text)),

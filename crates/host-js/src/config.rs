@@ -26,7 +26,7 @@ pub struct HostConfig {
     /// Calls that may wait for a thread before they have started.
     pub max_queue: usize,
     /// Engines kept ready for a handler in use.
-    pub stock_per_handler: usize,
+    pub pooled_per_handler: usize,
     /// Engines kept ready in all.
     pub max_stock: usize,
     /// How long a handler goes unused before its engines are let go.
@@ -59,7 +59,7 @@ impl Default for HostConfig {
             quarantine: Duration::from_secs(30),
             max_calls: 1_024,
             max_queue: 512,
-            stock_per_handler: 4,
+            pooled_per_handler: 4,
             max_stock: 128,
             keep_stock_for: Duration::from_secs(60),
             memory: 64 << 20,

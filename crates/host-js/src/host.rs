@@ -61,7 +61,7 @@ pub struct HostStats {
     /// Engines that live: in calls, in stock, or being taken apart.
     pub engines: usize,
     /// Engines that lie ready or are being made.
-    pub stocked: usize,
+    pub pooled: usize,
     /// Threads that run handlers, but for stuck ones that were replaced.
     pub threads: usize,
     /// Threads that are stuck inside the engine.
@@ -91,7 +91,7 @@ impl JsHost {
         HostStats {
             calls: self.calls.load(Ordering::Relaxed),
             engines: self.shared.life.engines(),
-            stocked: self.shared.stocked.load(Ordering::Relaxed),
+            pooled: self.shared.pooled.load(Ordering::Relaxed),
             threads: self.pool.queue().threads(),
             stuck: self.shared.alarm.stuck(),
         }

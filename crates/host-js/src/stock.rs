@@ -20,7 +20,7 @@ pub(crate) struct Shared {
     pub(crate) life: Arc<Life>,
     pub(crate) alarm: Arc<Alarm>,
     /// Engines that lie ready, or are being made to.
-    pub(crate) stocked: AtomicUsize,
+    pub(crate) pooled: AtomicUsize,
     stocks: Mutex<Stocks>,
 }
 
@@ -51,7 +51,7 @@ impl Shared {
             queue,
             life: Arc::default(),
             alarm: Arc::default(),
-            stocked: AtomicUsize::new(0),
+            pooled: AtomicUsize::new(0),
             stocks,
         }
     }
@@ -77,7 +77,7 @@ impl Shared {
             let mut shelf = stock.shelf();
             if shelf.last_used.elapsed() >= keep {
                 let engines = std::mem::take(&mut shelf.engines);
-                self.stocked.fetch_sub(engines.len(), Ordering::Relaxed);
+                self.pooled.fetch_sub(engines.len(), Ordering::Relaxed);
                 self.queue.chore(stock.teardown(), Box::new(move || drop(engines)));
             }
         }
@@ -92,7 +92,7 @@ impl Stock {
         shared: Arc<Shared>,
         first: Engine,
     ) -> Arc<Self> {
-        shared.stocked.fetch_add(1, Ordering::Relaxed);
+        shared.pooled.fetch_add(1, Ordering::Relaxed);
         let shelf = Shelf { engines: vec![first], making: 0, last_used: Instant::now() };
         let stock = Arc::new(Self { program, account, shared: shared.clone(), shelf: Mutex::new(shelf) });
         let mut stocks = shared.stocks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ impl Stock {
         shelf.last_used = Instant::now();
         let engine = shelf.engines.pop();
         if engine.is_some() {
-            self.shared.stocked.fetch_sub(1, Ordering::Relaxed);
+            self.shared.pooled.fetch_sub(1, Ordering::Relaxed);
         }
         engine
     }
@@ -115,7 +115,7 @@ impl Stock {
     /// next engine would slow down the call that is waiting for this one.
     pub(crate) fn replenish(self: &Arc<Self>) {
         let mut shelf = self.shelf();
-        let wanted = self.shared.config.stock_per_handler.saturating_sub(shelf.engines.len() + shelf.making);
+        let wanted = self.shared.config.pooled_per_handler.saturating_sub(shelf.engines.len() + shelf.making);
         for _ in 0..wanted {
             if !self.reserve() {
                 break;
@@ -125,7 +125,7 @@ impl Stock {
             let shared = self.shared.clone();
             let restock = move || match stock.upgrade() {
                 Some(stock) => stock.restock(),
-                None => drop(shared.stocked.fetch_sub(1, Ordering::Relaxed)),
+                None => drop(shared.pooled.fetch_sub(1, Ordering::Relaxed)),
             };
             let limit = TimeLimit::Within(self.shared.config.prepare);
             let job = Job { account: self.account.clone(), limit, call: None };
@@ -138,8 +138,8 @@ impl Stock {
     /// Takes a place among the engines that may lie ready.
     fn reserve(&self) -> bool {
         let most = self.shared.config.max_stock;
-        let reserve = |stocked: usize| (stocked < most).then_some(stocked + 1);
-        self.shared.stocked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
+        let reserve = |pooled: usize| (pooled < most).then_some(pooled + 1);
+        self.shared.pooled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
     }
 
     /// The work of taking an engine apart.
@@ -155,7 +155,7 @@ impl Stock {
         match made {
             Ok(engine) => shelf.engines.push(engine),
             // The next call makes its own and is told what is wrong.
-            Err(_) => drop(self.shared.stocked.fetch_sub(1, Ordering::Relaxed)),
+            Err(_) => drop(self.shared.pooled.fetch_sub(1, Ordering::Relaxed)),
         }
     }
 
@@ -167,6 +167,6 @@ impl Stock {
 impl Drop for Stock {
     fn drop(&mut self) {
         let lying = self.shelf().engines.len();
-        self.shared.stocked.fetch_sub(lying, Ordering::Relaxed);
+        self.shared.pooled.fetch_sub(lying, Ordering::Relaxed);
     }
 }

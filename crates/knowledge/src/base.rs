@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use quarterdeck_contracts::handler::{BoxFuture, CapabilityError, CapabilityErrorCode};
 use quarterdeck_contracts::{
-    Embedder, EmbeddingModel, Found, Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces,
-    RecordKind,
+    Embedder, EmbeddingModel, Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordKind,
+    SearchResults,
 };
 
 use crate::cache::QueryCache;
 use crate::get::get;
 use crate::index::Doc;
-use crate::search::{Floor, Meaning, SearchError, search};
+use crate::search::{Meaning, ScoreThresholds, SearchError, search};
 use crate::snapshot::{BuildError, KnownVectors, Progress, Snapshot, Watch};
 use crate::vectors::unit;
 use crate::worker::Worker;
@@ -29,7 +29,7 @@ struct Shared {
     /// Held while the next base is built, so that the last one asked for is the last one in place.
     building: Mutex<()>,
     model: RwLock<Option<Arc<LoadedModel>>>,
-    floor: Floor,
+    floor: ScoreThresholds,
 }
 
 struct LoadedModel {
@@ -62,7 +62,7 @@ impl KnowledgeBase {
         embedder: Option<Arc<dyn Embedder>>,
         known: Option<&KnownVectors>,
     ) -> Result<Self, BuildError> {
-        Self::build(records, embedder, known, Floor::default(), &mut |_| {})
+        Self::build(records, embedder, known, ScoreThresholds::default(), &mut |_| {})
     }
 
     /// The same with a floor of one's own, and word of how far it has come.
@@ -70,7 +70,7 @@ impl KnowledgeBase {
         records: Vec<KnowledgeRecord>,
         embedder: Option<Arc<dyn Embedder>>,
         known: Option<&KnownVectors>,
-        floor: Floor,
+        floor: ScoreThresholds,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, BuildError> {
         let mut watch = Watch { progress, keep: &mut |_| Ok(()) };
@@ -81,7 +81,7 @@ impl KnowledgeBase {
         records: Vec<KnowledgeRecord>,
         embedder: Option<Arc<dyn Embedder>>,
         known: Option<&KnownVectors>,
-        floor: Floor,
+        floor: ScoreThresholds,
         watch: &mut Watch<'_>,
     ) -> Result<Self, BuildError> {
         let known = known.filter(|known| embedder.as_ref().is_some_and(|own| *own.model() == known.model));
@@ -94,7 +94,7 @@ impl KnowledgeBase {
     }
 
     /// A base that is finished already.
-    pub(crate) fn of(snapshot: Snapshot, floor: Floor) -> Self {
+    pub(crate) fn of(snapshot: Snapshot, floor: ScoreThresholds) -> Self {
         let shared = Shared {
             current: RwLock::new(Arc::new(snapshot)),
             building: Mutex::new(()),
@@ -191,7 +191,7 @@ impl Shared {
         self.model.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn search(&self, asked: KnowledgeQuery) -> Result<Found, CapabilityError> {
+    async fn search(&self, asked: KnowledgeQuery) -> Result<SearchResults, CapabilityError> {
         let started = Instant::now();
         let current = self.current();
         let question = self.meaning_of(&asked.query, &current).await;
@@ -230,7 +230,7 @@ impl Shared {
 }
 
 impl Knowledge for KnowledgeBase {
-    fn search(&self, query: KnowledgeQuery) -> BoxFuture<Result<Found, CapabilityError>> {
+    fn search(&self, query: KnowledgeQuery) -> BoxFuture<Result<SearchResults, CapabilityError>> {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move { shared.search(query).await })
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use quarterdeck_contracts::KnowledgeRecord;
 use serde_json::Value;
 
-use crate::record::{FromPath, read_jsonl};
+use crate::record::{PathDefaults, read_jsonl};
 
 /// Which records answer which question, and how well: by question, then by record.
 pub type Judgements = BTreeMap<String, HashMap<String, u32>>;
@@ -18,7 +18,7 @@ pub type Run = BTreeMap<String, Vec<(String, f64)>>;
 
 /// Means over the judged questions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Figures {
+pub struct EvalMetrics {
     /// How many questions were judged.
     pub questions: usize,
     /// Normalised discounted cumulative gain of the first ten.
@@ -29,7 +29,7 @@ pub struct Figures {
 
 /// Reads `corpus.jsonl`: one record a line, `_id`, `title`, `text`.
 pub fn load_corpus(path: &Path) -> io::Result<Vec<KnowledgeRecord>> {
-    let (records, faults) = read_jsonl(BufReader::new(File::open(path)?), &FromPath::default())?;
+    let (records, faults) = read_jsonl(BufReader::new(File::open(path)?), &PathDefaults::default())?;
     match faults.first() {
         Some(fault) => Err(invalid(path, fault.line, &fault.message)),
         None => Ok(records.into_iter().map(|(record, _)| record).collect()),
@@ -71,7 +71,7 @@ pub fn load_qrels(path: &Path) -> io::Result<Judgements> {
 }
 
 /// Judges a run. A question without an answer counts as zero; one that nobody judged does not count.
-pub fn judge(run: &Run, judgements: &Judgements) -> Figures {
+pub fn evaluate(run: &Run, judgements: &Judgements) -> EvalMetrics {
     let (mut questions, mut ndcg, mut recall) = (0, 0.0, 0.0);
     for (question, relevant) in judgements {
         let mut ideal: Vec<u32> = relevant.values().copied().filter(|score| *score > 0).collect();
@@ -87,7 +87,7 @@ pub fn judge(run: &Run, judgements: &Judgements) -> Figures {
         recall += gains.iter().filter(|gain| **gain > 0).count() as f64 / ideal.len() as f64;
     }
     let mean = |sum: f64| if questions == 0 { 0.0 } else { sum / questions as f64 };
-    Figures { questions, ndcg_at_10: mean(ndcg), recall_at_10: mean(recall) }
+    EvalMetrics { questions, ndcg_at_10: mean(ndcg), recall_at_10: mean(recall) }
 }
 
 /// Writes a run: question, record and score, separated by tabs, the best first.
@@ -120,7 +120,7 @@ mod tests {
         ]
         .into();
         let run: Run = [("a".to_owned(), vec![("n".to_owned(), 0.9), ("x".to_owned(), 0.5)])].into();
-        let figures = judge(&run, &judgements);
+        let figures = evaluate(&run, &judgements);
         let expected = (1.0 / 3_f64.log2()) / (1.0 + 1.0 / 3_f64.log2()) / 2.0;
         assert!((figures.ndcg_at_10 - expected).abs() < 1e-12, "{figures:?}");
         assert_eq!((figures.questions, figures.recall_at_10), (2, 0.25));

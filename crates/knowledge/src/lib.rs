@@ -27,8 +27,8 @@ mod worker;
 
 pub use base::{KnowledgeBase, Stats};
 pub use record::{
-    Fault, FromPath, LARGEST_FILE, Problem, Read, fingerprint, parse_markdown, read_folder, read_jsonl,
+    Fault, LARGEST_FILE, PathDefaults, Problem, Read, fingerprint, parse_markdown, read_folder, read_jsonl,
 };
-pub use search::Floor;
+pub use search::ScoreThresholds;
 pub use snapshot::{BuildError, KnownVectors, Progress};
 pub use vectors::VectorError;

@@ -1,6 +1,6 @@
 //! One question from words to ranked evidence.
 
-use quarterdeck_contracts::{Emptiness, Evidence, Found, KnowledgeQuery, RecordFilters};
+use quarterdeck_contracts::{EmptyReason, KnowledgeQuery, RecordFilters, SearchResult, SearchResults};
 
 use crate::best::Best;
 use crate::index::{BadFilter, Bits, Doc, Index, K1, Query};
@@ -18,7 +18,7 @@ const MOST_RESULTS: usize = 1_000;
 /// The defaults were set on the questions of the sample base, those with words and meaning on all-MiniLM-L6-v2. A model
 /// whose cosines lie elsewhere wants its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Floor {
+pub struct ScoreThresholds {
     /// What the best score must reach when only words are compared.
     pub words: f64,
     /// Enough in itself when only words are compared: so many rare words of the question, in a record that says little
@@ -30,14 +30,14 @@ pub struct Floor {
     pub meaning: f64,
 }
 
-impl Floor {
+impl ScoreThresholds {
     /// Everything that has a word of the question or any likeness to it.
     pub const NONE: Self = Self { words: 0.0, evidence: 0.0, both: 0.0, meaning: 0.0 };
     /// What the others must reach, as a share of the floor.
     const REST: f64 = 0.2;
 }
 
-impl Default for Floor {
+impl Default for ScoreThresholds {
     fn default() -> Self {
         Self { words: 0.45, evidence: 0.9, both: 0.4, meaning: 0.55 }
     }
@@ -74,20 +74,20 @@ pub(crate) enum SearchError {
 pub(crate) fn search(
     index: &Index,
     meaning: Option<Meaning<'_>>,
-    floor: Floor,
+    floor: ScoreThresholds,
     asked: &KnowledgeQuery,
-) -> Result<Found, SearchError> {
+) -> Result<SearchResults, SearchError> {
     let passing = index.filters.passing(asked.namespace, &asked.filters)?;
     let query = Query::new(index, &asked.query);
     let most = asked.top_k.min(MOST_RESULTS);
     let (hits, matching) = rank(index, meaning, floor, &query, &passing, most);
-    let mut found = Found { degraded: meaning.is_none(), ..Found::default() };
+    let mut found = SearchResults { degraded: meaning.is_none(), ..SearchResults::default() };
     if matching == 0 {
         let without = match asked.filters == RecordFilters::default() {
             true => 0,
             false => rank(index, meaning, floor, &query, &index.filters.namespace(asked.namespace), 0).1,
         };
-        found.empty = Some(if without > 0 { Emptiness::Filtered } else { Emptiness::None });
+        found.empty = Some(if without > 0 { EmptyReason::Filtered } else { EmptyReason::None });
         found.without_filters = (without > 0).then_some(without);
     }
     let limit = asked.include_snippets.then_some(asked.snippet_length);
@@ -96,7 +96,7 @@ pub(crate) fn search(
         let record = read.map_err(|_| SearchError::Record(index.records.id(hit.doc).to_owned()))?;
         let quotation = quote(index, &query, &record, hit.passage, limit);
         let (snippet, matched) = (quotation.snippet, quotation.matched);
-        found.results.push(Evidence { record, score: hit.score, snippet, matched });
+        found.results.push(SearchResult { record, score: hit.score, snippet, matched });
     }
     Ok(found)
 }
@@ -106,7 +106,7 @@ pub(crate) fn search(
 fn rank(
     index: &Index,
     meaning: Option<Meaning<'_>>,
-    floor: Floor,
+    floor: ScoreThresholds,
     query: &Query,
     passing: &Bits,
     most: usize,
@@ -116,14 +116,14 @@ fn rank(
     }
     let words = Words::new(index, query, passing);
     match meaning {
-        None if words.is_answer(floor) => words.hits(floor.words * Floor::REST, most),
+        None if words.is_answer(floor) => words.hits(floor.words * ScoreThresholds::REST, most),
         None => (Vec::new(), 0),
         Some(meaning) => {
             let hits = fuse(&words, meaning, passing, most);
             let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
             let nearest = hits.iter().map(|hit| hit.cosine).fold(0.0, f64::max);
             if best >= floor.both || nearest >= floor.meaning {
-                best_hits(hits, floor.both * Floor::REST, most)
+                best_hits(hits, floor.both * ScoreThresholds::REST, most)
             } else {
                 (Vec::new(), 0)
             }
@@ -160,7 +160,7 @@ impl Words {
     }
 
     /// Whether the best record answers the question, as far as words can tell.
-    fn is_answer(&self, floor: Floor) -> bool {
+    fn is_answer(&self, floor: ScoreThresholds) -> bool {
         self.scaled(self.best) >= floor.words || self.evidence >= floor.evidence
     }
 

@@ -29,7 +29,7 @@ pub struct Block {
 }
 
 /// The block that a client is under, if it has not run out.
-pub async fn block_of(store: &dyn Store, client: &str, now_ms: u64) -> Result<Option<Block>, StoreError> {
+pub async fn find_block(store: &dyn Store, client: &str, now_ms: u64) -> Result<Option<Block>, StoreError> {
     let row = store.get(Table::Blocks, client).await?;
     let block = row.and_then(|row| serde_json::from_value::<Block>(row.value).ok());
     Ok(block
@@ -57,7 +57,7 @@ pub async fn blocks(store: &dyn Store, now_ms: u64) -> Result<Vec<Block>, StoreE
 
 /// Lifts a block; `false` when there was none.
 pub async fn lift_block(store: &dyn Store, client: &str, now_ms: u64) -> Result<bool, CommitError> {
-    if block_of(store, client, now_ms).await?.is_none() {
+    if find_block(store, client, now_ms).await?.is_none() {
         return Ok(false);
     }
     store.commit(Commit::default().delete(Table::Blocks, client)).await?;
@@ -101,7 +101,7 @@ mod tests {
             made
         };
         assert_eq!((until(100), until(50), until(200)), (100, 100, 200));
-        assert_eq!(block_on(block_of(&*store, "ann", 199)).unwrap().unwrap().until_ms, 200);
-        assert_eq!(block_on(block_of(&*store, "ann", 200)).unwrap(), None);
+        assert_eq!(block_on(find_block(&*store, "ann", 199)).unwrap().unwrap().until_ms, 200);
+        assert_eq!(block_on(find_block(&*store, "ann", 200)).unwrap(), None);
     }
 }

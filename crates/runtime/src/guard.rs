@@ -47,7 +47,7 @@ impl Context for Guarded {
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {
-        if call.capability.is_always_there() || self.facts.capabilities.contains(&call.capability) {
+        if call.capability.is_always_granted() || self.facts.capabilities.contains(&call.capability) {
             return self.inner.request(call);
         }
         let line = format!("\"capabilities\": [\"{}\"]", call.capability.as_str());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quarterdeck_contracts::handler::{HostEvent, HostObserver};
 use serde_json::{Value, json};
 
-use crate::audit::Happening;
+use crate::audit::AuditEvent;
 use crate::orchestrator::{Orchestrator, Shared};
 
 impl Orchestrator {
@@ -54,6 +54,6 @@ impl HostObserver for HostAlarm {
 impl HostAlarm {
     fn record(&self, event: &str, fields: Value) {
         let Value::Object(fields) = fields else { return };
-        self.0.audit.record(Happening { event: event.into(), time: self.0.clock.now(), fields });
+        self.0.audit.record(AuditEvent { event: event.into(), time: self.0.clock.now(), fields });
     }
 }

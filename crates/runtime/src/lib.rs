@@ -28,21 +28,24 @@ mod session;
 mod state;
 mod voices;
 
-pub use blocks::{Block, block_of, blocks, lift_block};
+pub use blocks::{Block, blocks, find_block, lift_block};
 pub use call::Call;
 pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};
 pub use ledger::Phase;
-pub use metrics::{Figures, Metrics, Moment, Spread, ToolFigures, host_health_json, host_health_prometheus};
+pub use metrics::{
+    Counters, Metrics, MetricsSnapshot, Percentiles, ToolCounters, host_health_json, host_health_prometheus,
+};
 pub use native::NativeHost;
 pub use operate::{
-    ClientSummary, Recent, SessionSummary, clients, end_stored_session, erase_client, recent_sessions,
-    session, session_ids, sessions,
+    ClientSummary, RecentSessions, SessionSummary, clients, end_stored_session, erase_client,
+    list_recent_sessions, list_session_ids, session, sessions,
 };
-pub use orchestrator::{Client, Orchestrator, Parts, SessionError, Watch, is_id, random_hex};
+pub use orchestrator::{Client, LogSink, Orchestrator, RuntimeParts, SessionError, is_valid_id, random_hex};
 pub use policy::{Budgets, Policy};
 pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};
 pub use session::{
-    Answer, Asking, Batch, ClientEvent, Connection, Delivered, Reply, Session, TurnStart, Why,
+    Answer, Batch, ClientEvent, ConfirmationMode, Connection, DeliveryReason, DeliveryReceipt, Reply,
+    Session, TurnStart,
 };
 pub use state::{PendingEnd, SessionState};

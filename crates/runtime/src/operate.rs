@@ -62,7 +62,7 @@ pub async fn sessions(store: &dyn Store) -> Result<Vec<SessionSummary>, StoreErr
 
 /// The sessions that somebody was in last.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recent {
+pub struct RecentSessions {
     /// The latest first.
     pub sessions: Vec<SessionSummary>,
     /// How many were looked at.
@@ -75,13 +75,13 @@ pub struct Recent {
 
 /// The latest `most` sessions that are wanted, of at most `look_at` that are looked at: a store may hold very many, and
 /// they stand in it by their ids.
-pub async fn recent_sessions(
+pub async fn list_recent_sessions(
     store: &dyn Store,
     most: usize,
     look_at: usize,
     wanted: impl Fn(&SessionSummary) -> bool,
-) -> Result<Recent, StoreError> {
-    let mut recent = Recent { sessions: Vec::new(), seen: 0, wanted: 0, is_complete: false };
+) -> Result<RecentSessions, StoreError> {
+    let mut recent = RecentSessions { sessions: Vec::new(), seen: 0, wanted: 0, is_complete: false };
     let mut scan = Scan::prefix("s/", PORTION);
     while recent.seen < look_at {
         let page = store.scan(Table::Sessions, scan.clone()).await?;
@@ -154,7 +154,7 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
         let theirs = windows.iter().filter(|(key, _)| key.ends_with(suffix));
         doomed.extend(theirs.map(|(key, _)| (Table::Rates, key.clone())));
     };
-    for id in session_ids(store, client).await? {
+    for id in list_session_ids(store, client).await? {
         let calls = all_rows(store, Table::Calls, &format!("{id}/")).await?;
         doomed.extend(calls.into_iter().map(|(key, _)| (Table::Calls, key)));
         let said = all_rows(store, Table::History, &format!("s/{id}/")).await?;
@@ -205,7 +205,7 @@ impl SessionSummary {
 }
 
 /// Every session of a client. One that lives longer than the retention time outlives its place in the index.
-pub async fn session_ids(store: &dyn Store, client: &str) -> Result<BTreeSet<String>, StoreError> {
+pub async fn list_session_ids(store: &dyn Store, client: &str) -> Result<BTreeSet<String>, StoreError> {
     let index = index_key(client, "");
     let indexed = all_rows(store, Table::Sessions, &index).await?;
     let mut ids: BTreeSet<_> = indexed.iter().map(|(key, _)| key[index.len()..].to_owned()).collect();

@@ -14,8 +14,8 @@ use quarterdeck_contracts::{
 };
 use serde_json::{Value, json};
 
-use crate::audit::{Audit, NoAudit};
-use crate::blocks::{Block, block_of};
+use crate::audit::{AuditSink, NoAudit};
+use crate::blocks::{Block, find_block};
 use crate::claim::RequiredClaim;
 use crate::clock::{Clock, SteadyClock, SystemClock};
 use crate::confirmation::Deadlines;
@@ -28,10 +28,10 @@ use crate::state::{PendingEnd, SessionState};
 use crate::voices::Voices;
 
 /// Sees what handlers log, in passing: for someone at a terminal.
-pub type Watch = Arc<dyn Fn(&str) + Send + Sync>;
+pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What an orchestrator is made of.
-pub struct Parts {
+pub struct RuntimeParts {
     /// Where everything is kept that outlives a process.
     pub store: Arc<dyn Store>,
     /// The numbers.
@@ -39,7 +39,7 @@ pub struct Parts {
     /// The time of day.
     pub clock: Arc<dyn Clock>,
     /// The trail.
-    pub audit: Arc<dyn Audit>,
+    pub audit: Arc<dyn AuditSink>,
     /// The figures.
     pub metrics: Arc<Metrics>,
     /// The site's calendar, if it has one.
@@ -51,10 +51,10 @@ pub struct Parts {
     /// Configuration keys that tools may require.
     pub present: BTreeSet<String>,
     /// Sees what handlers log.
-    pub watch: Option<Watch>,
+    pub watch: Option<LogSink>,
 }
 
-impl Parts {
+impl RuntimeParts {
     /// The defaults around a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self {
@@ -80,13 +80,13 @@ pub(crate) struct Shared {
     /// The same clock for everything that expires.
     pub(crate) steady: SteadyClock,
     pub(crate) deadlines: Deadlines,
-    pub(crate) audit: Arc<dyn Audit>,
+    pub(crate) audit: Arc<dyn AuditSink>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) calendar: Option<Arc<dyn Calendar>>,
     pub(crate) calendar_details_claim: Option<RequiredClaim>,
     pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
     pub(crate) present: Arc<BTreeSet<String>>,
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<LogSink>,
     pub(crate) voices: Voices,
     pub(crate) no_tool: Arc<ToolFacts>,
     pub(crate) no_capabilities: Arc<[Capability]>,
@@ -124,13 +124,13 @@ pub enum SessionError {
     Blocked(Box<Block>),
     /// There is none of that id for this client.
     #[error("there is no such session")]
-    Unknown,
+    NotFound,
     /// It has ended, or was left for too long.
     #[error("the session has ended")]
     Ended,
     /// The id cannot be one.
     #[error("a session or client id has 1 to 128 letters, digits, `-`, `_`, `.`, `:` or `@`")]
-    BadId,
+    InvalidId,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -138,7 +138,7 @@ pub enum SessionError {
 
 impl Orchestrator {
     /// Puts the parts together.
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: RuntimeParts) -> Self {
         let mut present = parts.present;
         for always in ["store", "tools", "moderation"] {
             present.insert(always.into());
@@ -202,7 +202,7 @@ impl Orchestrator {
     }
 
     /// Whether a client has a voice session open.
-    pub fn is_speaking(&self, client: &str) -> bool {
+    pub fn has_voice_session(&self, client: &str) -> bool {
         self.shared.voices.speaks(client)
     }
 
@@ -225,11 +225,11 @@ impl Orchestrator {
         mode: Mode,
         snapshot: Arc<Snapshot>,
     ) -> Result<Session, SessionError> {
-        if !is_id(id) || !is_id(&client.id) {
-            return Err(SessionError::BadId);
+        if !is_valid_id(id) || !is_valid_id(&client.id) {
+            return Err(SessionError::InvalidId);
         }
         let now_ms = self.now_ms();
-        if let Some(block) = block_of(&*self.shared.store, &client.id, now_ms).await? {
+        if let Some(block) = find_block(&*self.shared.store, &client.id, now_ms).await? {
             return Err(SessionError::Blocked(Box::new(block)));
         }
         let row = SessionRow {
@@ -251,7 +251,7 @@ impl Orchestrator {
             .put_until(Table::Sessions, index_key(&client.id, id), json!({}), expires);
         match self.shared.store.commit(commit).await {
             Ok(()) => {}
-            Err(CommitError::Changed { .. }) => return Err(SessionError::BadId),
+            Err(CommitError::Conflict { .. }) => return Err(SessionError::InvalidId),
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
         let inner = Inner::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
@@ -267,34 +267,34 @@ impl Orchestrator {
         client: Client,
         snapshot: Arc<Snapshot>,
     ) -> Result<Session, SessionError> {
-        if !is_id(id) || !is_id(&client.id) {
-            return Err(SessionError::BadId);
+        if !is_valid_id(id) || !is_valid_id(&client.id) {
+            return Err(SessionError::InvalidId);
         }
         let now_ms = self.now_ms();
-        if let Some(block) = block_of(&*self.shared.store, &client.id, now_ms).await? {
+        if let Some(block) = find_block(&*self.shared.store, &client.id, now_ms).await? {
             return Err(SessionError::Blocked(Box::new(block)));
         }
         if let Some(inner) = self.shared.find(id) {
             let session = Session { inner };
             // Somebody else's session does not exist, as far as this client is told.
             if session.client() != client.id {
-                return Err(SessionError::Unknown);
+                return Err(SessionError::NotFound);
             }
             if self.shared.is_over(&session.inner, now_ms) {
-                session.end(PendingEnd::because("inactivity")).await;
+                session.end(PendingEnd::with_reason("inactivity")).await;
             }
             if !session.state().is_active {
                 return Err(SessionError::Ended);
             }
             session.inner.lock().who = client.facts;
-            session.compare_tools(&snapshot);
+            session.warn_if_tools_changed(&snapshot);
             return Ok(session);
         }
         let row = self.shared.store.get(Table::Sessions, &session_key(id)).await?;
         let row: SessionRow =
-            row.and_then(|row| serde_json::from_value(row.value).ok()).ok_or(SessionError::Unknown)?;
+            row.and_then(|row| serde_json::from_value(row.value).ok()).ok_or(SessionError::NotFound)?;
         if row.client_id != client.id {
-            return Err(SessionError::Unknown);
+            return Err(SessionError::NotFound);
         }
         if !row.state.is_active || now_ms > row.seen_ms + self.shared.patience_ms(row.mode) {
             return Err(SessionError::Ended);
@@ -334,7 +334,11 @@ impl Orchestrator {
     }
 
     /// The session in which a question was asked, by the token that answers it; only to the client who was asked.
-    pub async fn session_of(&self, token: &str, client: &str) -> Result<Option<String>, StoreError> {
+    pub async fn find_confirmation_session(
+        &self,
+        token: &str,
+        client: &str,
+    ) -> Result<Option<String>, StoreError> {
         let key = crate::confirmation::hash(token);
         let row = self.shared.store.get(Table::Confirmations, &key).await?;
         Ok(row
@@ -356,18 +360,18 @@ impl Orchestrator {
             .delete(Table::Sessions, key);
         match self.shared.store.commit(commit).await {
             Ok(()) => Ok(row.value["pendingRequest"].as_str().map(str::to_owned)),
-            Err(CommitError::Changed { .. }) => Ok(None),
+            Err(CommitError::Conflict { .. }) => Ok(None),
             Err(CommitError::Store(error)) => Err(error),
         }
     }
 
     /// Ends what has been idle for too long and forgets what has had its time. To be called every now and then.
-    pub async fn tidy(&self) -> Result<u64, StoreError> {
+    pub async fn sweep(&self) -> Result<u64, StoreError> {
         let now_ms = self.now_ms();
         let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
         for inner in live {
             if self.shared.is_over(&inner, now_ms) {
-                Session { inner }.end(PendingEnd::because("inactivity")).await;
+                Session { inner }.end(PendingEnd::with_reason("inactivity")).await;
             }
         }
         self.shared.expire_due().await?;
@@ -415,7 +419,7 @@ impl Shared {
     /// How long a session without a client is kept open.
     fn patience_ms(&self, mode: Mode) -> u64 {
         let patience = match mode {
-            Mode::Voice => self.policy.resumable_for,
+            Mode::Voice => self.policy.resume_timeout,
             Mode::Text => self.policy.idle_after,
         };
         patience.as_millis() as u64
@@ -438,7 +442,7 @@ pub(crate) fn value_prefix(client: &str, tool: &str) -> String {
 }
 
 /// Whether a text can be the id of a session or a client. Ids become parts of keys, so they hold nothing that parts keys.
-pub fn is_id(id: &str) -> bool {
+pub fn is_valid_id(id: &str) -> bool {
     (1..=128).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte))
 }

@@ -17,17 +17,17 @@ pub struct Policy {
     /// How long a tool may block a client at the most; a longer block is shortened to it.
     pub max_block: Duration,
     /// How long a session without a connection can be resumed.
-    pub resumable_for: Duration,
+    pub resume_timeout: Duration,
     /// After how long without a turn a session ends by itself.
     pub idle_after: Duration,
     /// How long history, records and values are kept.
     pub retention: Duration,
     /// How many recorded calls that do not write a session remembers.
-    pub remembered_calls: usize,
+    pub max_remembered_calls: usize,
     /// How many connections' worth of events wait for a client at the most.
-    pub waiting_events: usize,
+    pub max_queued_events: usize,
     /// How many calls one message may carry; those beyond are refused unread.
-    pub calls_per_message: usize,
+    pub max_calls_per_message: usize,
 }
 
 /// Limits of one mode.
@@ -54,7 +54,7 @@ pub struct Budgets {
 
 impl Policy {
     /// The limits of a mode.
-    pub fn of(&self, mode: Mode) -> &Budgets {
+    pub fn budgets(&self, mode: Mode) -> &Budgets {
         match mode {
             Mode::Text => &self.text,
             Mode::Voice => &self.voice,
@@ -87,12 +87,12 @@ impl Default for Policy {
             },
             confirmation_lifetime: Duration::from_secs(5 * 60),
             max_block: Duration::from_secs(24 * 3_600),
-            resumable_for: Duration::from_secs(5 * 60),
+            resume_timeout: Duration::from_secs(5 * 60),
             idle_after: Duration::from_secs(30 * 60),
             retention: Duration::from_secs(30 * 24 * 3_600),
-            remembered_calls: 100,
-            waiting_events: 256,
-            calls_per_message: 128,
+            max_remembered_calls: 100,
+            max_queued_events: 256,
+            max_calls_per_message: 128,
         }
     }
 }

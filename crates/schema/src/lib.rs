@@ -24,4 +24,4 @@ mod uri;
 pub use budget::MAX_STEPS;
 pub use explain::Violation;
 pub use lint::{Fault, Rule, Severity, lint};
-pub use schema::{Judgement, Schema, Uncompilable};
+pub use schema::{Judgement, Schema, SchemaError};

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::document::{self, Document, Place, Unresolved};
 use crate::pattern::{Pattern, PatternSet};
 use crate::pointer;
-use crate::schema::Uncompilable;
+use crate::schema::SchemaError;
 use crate::types::{self, Type};
 pub(crate) use cost::{Cost, remembered, unremembered};
 pub(crate) use leaf::{BYTES_PER_UNIT, Leaf, size};
@@ -114,7 +114,7 @@ pub(crate) enum Demand {
 
 impl Plan {
     /// Reads a document whose references are known not to be endless.
-    pub(crate) fn new(document: &Document<'_>) -> Result<Self, Uncompilable> {
+    pub(crate) fn new(document: &Document<'_>) -> Result<Self, SchemaError> {
         let mut builder = Builder {
             document,
             scopes: Scopes::new(document),
@@ -142,7 +142,7 @@ impl Plan {
         let plan = Self { nodes, is_recursive, tracks_evaluated, patterns };
         match cost::longest_way(&plan) <= MAX_WAY {
             true => Ok(plan),
-            false => Err(Uncompilable::at("", "too many schemas refer to each other for the same value")),
+            false => Err(SchemaError::at("", "too many schemas refer to each other for the same value")),
         }
     }
 }
@@ -208,7 +208,7 @@ struct Builder<'b, 'd> {
     standalone: HashMap<String, bool>,
     is_recursive: bool,
     /// The first thing that cannot be judged.
-    fault: Option<Uncompilable>,
+    fault: Option<SchemaError>,
 }
 
 impl<'d> Builder<'_, 'd> {
@@ -228,7 +228,7 @@ impl<'d> Builder<'_, 'd> {
     }
 
     fn fail(&mut self, pointer: &str, reason: impl ToString) {
-        self.fault.get_or_insert_with(|| Uncompilable::at(pointer, &reason.to_string()));
+        self.fault.get_or_insert_with(|| SchemaError::at(pointer, &reason.to_string()));
     }
 
     fn node(&mut self, place: &Place<'d>, scope: ScopeId) -> Node {

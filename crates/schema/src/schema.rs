@@ -49,7 +49,7 @@ pub struct Judgement {
 /// Why a schema cannot be compiled at all.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
-pub struct Uncompilable {
+pub struct SchemaError {
     /// Where in the schema, as a JSON pointer.
     pub pointer: String,
     /// One sentence.
@@ -60,14 +60,14 @@ impl Schema {
     /// Prepares `source` for judging. References never leave the document.
     ///
     /// What cannot be judged is refused; that a schema compiles does not mean that [`lint`](crate::lint()) approves.
-    pub fn compile(source: &Value) -> Result<Self, Uncompilable> {
+    pub fn compile(source: &Value) -> Result<Self, SchemaError> {
         if !document::is_shallow(source) {
-            return Err(Uncompilable::at("", "the schema is nested too deeply"));
+            return Err(SchemaError::at("", "the schema is nested too deeply"));
         }
         let source = prepare::prepared(source);
         let document = Document::new(&source);
         if let Some(pointer) = cycles::endless(&document).first() {
-            return Err(Uncompilable::at(pointer, "the reference leads back to itself for the same value"));
+            return Err(SchemaError::at(pointer, "the reference leads back to itself for the same value"));
         }
         let plan = Arc::new(Plan::new(&document)?);
         let defaults = Defaults::new(&plan);
@@ -209,15 +209,15 @@ fn size_within(value: &Value, cost: Cost, max_steps: u64) -> Option<u64> {
     (size <= largest).then_some(size)
 }
 
-impl Uncompilable {
+impl SchemaError {
     pub(crate) fn at(pointer: &str, reason: &str) -> Self {
         Self { pointer: pointer.to_owned(), reason: reason.to_owned() }
     }
 }
 
 /// An error of the meta-schema tells the place in the schema as that of the value it judged.
-fn unreadable(error: &jsonschema::ValidationError<'_>) -> Uncompilable {
-    Uncompilable { pointer: error.instance_path().to_string(), reason: error.to_string() }
+fn unreadable(error: &jsonschema::ValidationError<'_>) -> SchemaError {
+    SchemaError { pointer: error.instance_path().to_string(), reason: error.to_string() }
 }
 
 fn too_deep() -> Violation {

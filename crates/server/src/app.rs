@@ -18,7 +18,7 @@ use crate::identity::Identity;
 use crate::network::{AddressOwner, Network};
 use crate::places::{Full, Place, Places};
 use crate::rates::Rates;
-use crate::surface::Required;
+use crate::surface::RequiredCredentials;
 use crate::voice::Tickets;
 
 /// How many operators may follow what happens at the same time.
@@ -34,7 +34,7 @@ const MAX_LARGE_ANSWERS: usize = 64;
 const MAX_LARGE_ANSWERS_PER_CLIENT: usize = 2;
 
 /// What the server is made of.
-pub struct Deck {
+pub struct ServerParts {
     /// The agent that people write to.
     pub text: TextAgent,
     /// The agent that people speak to, if there is one.
@@ -65,7 +65,7 @@ pub struct Settings {
     /// The names and addresses that the server is known by. Without any, a server that others can reach takes every one.
     pub hosts: Vec<String>,
     /// Which surfaces need a credential.
-    pub required: Required,
+    pub required: RequiredCredentials,
     /// Whether it listens on this machine only, where a foreign host name means that somebody plays tricks with DNS.
     pub is_loopback: bool,
     /// The largest body.
@@ -103,7 +103,7 @@ impl Default for Settings {
             trust_proxy: false,
             trusted_proxies: Vec::new(),
             hosts: Vec::new(),
-            required: Required::default(),
+            required: RequiredCredentials::default(),
             is_loopback: true,
             max_body_bytes: 1 << 20,
             max_json_depth: 64,
@@ -165,8 +165,8 @@ pub struct App {
 
 impl App {
     /// Puts the parts together.
-    pub fn new(deck: Deck) -> Arc<Self> {
-        let Deck { text, voice, orchestrator, registry, identity, operations, settings } = deck;
+    pub fn new(deck: ServerParts) -> Arc<Self> {
+        let ServerParts { text, voice, orchestrator, registry, identity, operations, settings } = deck;
         Arc::new(Self {
             clients: Rates::per_minute(settings.messages_per_minute),
             addresses: Rates::per_minute(settings.requests_per_minute),
@@ -309,7 +309,7 @@ impl App {
     }
 
     pub(crate) fn take_figures(&self) {
-        self.series.take(self.orchestrator.now_ms(), &self.orchestrator.metrics().moment());
+        self.series.take(self.orchestrator.now_ms(), &self.orchestrator.metrics().snapshot());
     }
 
     fn admit_anything(&self) -> Result<(), ApiError> {
@@ -322,7 +322,7 @@ impl App {
     /// Whoever speaks does not write at the same time: two conversations would act past each other.
     pub(crate) fn admit_writing(&self, client: &str) -> Result<(), ApiError> {
         // A call whose line was lost does not keep its person from writing.
-        if self.voice.as_ref().is_some_and(|voice| voice.is_calling(client)) {
+        if self.voice.as_ref().is_some_and(|voice| voice.is_in_call(client)) {
             let message = "You are in a call, and the chat is paused until it ends. Hang up to write.";
             let error = ApiError::new(ErrorType::Conflict, message);
             return Err(ApiError { retryable: true, retry_after: Some(5), ..error });

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use quarterdeck_agents::Situation;
-use quarterdeck_agents::text::Visitor;
+use quarterdeck_agents::text::User;
 use quarterdeck_runtime::Client;
 
 use crate::app::{App, Settings};
@@ -84,8 +84,8 @@ impl Caller {
     }
 
     /// The caller as the agents know them.
-    pub(crate) fn visitor(&self, situation: Situation) -> Visitor {
-        Visitor { client: self.client.clone(), situation }
+    pub(crate) fn visitor(&self, situation: Situation) -> User {
+        User { client: self.client.clone(), situation }
     }
 }
 

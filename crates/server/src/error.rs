@@ -147,7 +147,7 @@ impl From<Refusal> for ApiError {
                     ..Self::new(ErrorType::Blocked, format!("You are blocked until {until}."))
                 }
             }
-            Refusal::Session(SessionError::Unknown) => Self::not_found("There is no such session of yours."),
+            Refusal::Session(SessionError::NotFound) => Self::not_found("There is no such session of yours."),
             Refusal::Session(SessionError::Ended) => Self {
                 status: StatusCode::GONE,
                 ..Self::new(
@@ -155,7 +155,7 @@ impl From<Refusal> for ApiError {
                     "This session has ended. Leave out `sessionId` to begin a new one.",
                 )
             },
-            Refusal::Session(SessionError::BadId) => Self::not_found("There is no session of that id."),
+            Refusal::Session(SessionError::InvalidId) => Self::not_found("There is no session of that id."),
             Refusal::Session(error) => Self::internal("a session could not be reached", &error),
             Refusal::Busy => Self {
                 retryable: true,

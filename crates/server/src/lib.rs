@@ -26,12 +26,12 @@ mod surface;
 mod voice;
 mod web;
 
-pub use app::{App, Deck, Settings};
-pub use deck::{Change, Feed, Operations, RegistryChange, Trail};
+pub use app::{App, ServerParts, Settings};
+pub use deck::{AuditFeed, AuditLogHandle, Change, Operations, RegistryChange};
 pub use forwarded::{MAX_HOP_BYTES, MAX_HOPS, Source, TrustedProxies};
 pub use identity::{ApiKey, Identity, TokenError, TokenKey, TokenRules};
 pub use listen::serve;
 pub use network::{Network, NetworkError};
 pub use routes::openapi::document as openapi_document;
-pub use surface::Required;
+pub use surface::RequiredCredentials;
 pub use voice::answer_call;

@@ -15,7 +15,7 @@ pub(crate) enum Surface {
 
 /// Which surfaces need a verified token or an API key. A cookie is none: the server gives one to every client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Required {
+pub struct RequiredCredentials {
     /// `/v1`; `None` needs one beyond loopback as soon as one can be verified.
     pub v1: Option<bool>,
     /// `/api`, but for `/api/deck`, which has the operators' own rule.

@@ -28,7 +28,7 @@ pub(crate) enum Beat {
 #[derive(Debug)]
 pub(crate) enum End {
     Done(ModelReply),
-    Broken(ChatError),
+    SocketError(ChatError),
 }
 
 /// Plays beats one after another and then the end. Needs a timer, and so a tokio runtime, only where there is a pause.
@@ -120,7 +120,7 @@ impl Stream for Play {
         }
         Poll::Ready(play.end.take().map(|end| match end {
             End::Done(reply) => Ok(ChatEvent::Done(reply)),
-            End::Broken(error) => Err(error),
+            End::SocketError(error) => Err(error),
         }))
     }
 }

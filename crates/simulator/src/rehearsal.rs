@@ -120,7 +120,7 @@ pub(crate) fn input_tokens(request: &ChatRequest) -> u64 {
 
 fn message_characters(message: &ChatMessage) -> usize {
     match message {
-        ChatMessage::Person { text } => characters(text),
+        ChatMessage::User { text } => characters(text),
         ChatMessage::Model(message) => model_characters(message),
         ChatMessage::Tools { results } => {
             let written =

@@ -137,7 +137,7 @@ impl ScriptedReply {
                 detail: detail.clone(),
                 retry_after: *retry_after,
             };
-            return (self.beats.clone(), End::Broken(error));
+            return (self.beats.clone(), End::SocketError(error));
         }
         let mut thought = String::new();
         let mut text = String::new();

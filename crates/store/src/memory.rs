@@ -64,7 +64,7 @@ impl Rows {
     fn apply(&mut self, commit: Commit) -> Result<(), CommitError> {
         for Check { table, key, version } in commit.checks {
             if self.table(table).get(&key).map(|kept| kept.version) != version {
-                return Err(CommitError::Changed { table, key });
+                return Err(CommitError::Conflict { table, key });
             }
         }
         self.version += 1;
@@ -125,7 +125,7 @@ impl Store for MemoryStore {
 
     fn queue(&self, commit: Commit) -> Result<(), StoreError> {
         match self.apply(commit) {
-            Ok(()) | Err(CommitError::Changed { .. }) => Ok(()),
+            Ok(()) | Err(CommitError::Conflict { .. }) => Ok(()),
             Err(CommitError::Store(error)) => Err(error),
         }
     }

@@ -9,7 +9,7 @@ use quarterdeck_contracts::handler::{
     BoxFuture, CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel,
     SessionFacts, ToolFacts,
 };
-use quarterdeck_contracts::{Capability, Event, EventQuery, Found, KnowledgeRecord, Mode, NewEvent};
+use quarterdeck_contracts::{Capability, Event, EventQuery, KnowledgeRecord, Mode, NewEvent, SearchResults};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub struct FakeContext {
     facts: CallFacts,
     now: SystemTime,
     held: Mutex<Held>,
-    seen: Mutex<Seen>,
+    seen: Mutex<RecordedEffects>,
 }
 
 /// What a handler finds.
@@ -27,14 +27,14 @@ struct Held {
     events: Vec<Event>,
     calendar_failure: Option<CapabilityError>,
     client_is_gone: bool,
-    found: Found,
+    found: SearchResults,
     records: Vec<KnowledgeRecord>,
     knowledge_failure: Option<CapabilityErrorCode>,
 }
 
 /// What a handler did.
 #[derive(Debug, Default, Clone)]
-pub struct Seen {
+pub struct RecordedEffects {
     /// Lines for the log, with their level.
     pub logs: Vec<(LogLevel, String)>,
     /// Entries for the audit trail.
@@ -65,12 +65,12 @@ impl FakeContext {
     }
 
     /// In a voice session that is open.
-    pub fn speaking() -> Arc<Self> {
+    pub fn in_voice() -> Arc<Self> {
         Self::with(Self::usual_time(), Mode::Voice, true)
     }
 
     /// In a session that has ended.
-    pub fn after_the_end() -> Arc<Self> {
+    pub fn in_ended_session() -> Arc<Self> {
         Self::with(Self::usual_time(), Mode::Text, false)
     }
 
@@ -99,7 +99,7 @@ impl FakeContext {
     }
 
     /// Puts events into the calendar. Those of every calendar are found whenever no calendar is named.
-    pub fn hold_events(&self, events: Vec<Event>) {
+    pub fn set_events(&self, events: Vec<Event>) {
         self.held().events = events;
     }
 
@@ -109,12 +109,12 @@ impl FakeContext {
     }
 
     /// What every search finds.
-    pub fn hold_knowledge(&self, found: Found) {
+    pub fn set_search_results(&self, found: SearchResults) {
         self.held().found = found;
     }
 
     /// The records that can be got by their ids.
-    pub fn hold_records(&self, records: Vec<KnowledgeRecord>) {
+    pub fn set_records(&self, records: Vec<KnowledgeRecord>) {
         self.held().records = records;
     }
 
@@ -129,7 +129,7 @@ impl FakeContext {
     }
 
     /// What the handler did so far.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> RecordedEffects {
         self.lock().clone()
     }
 
@@ -151,7 +151,7 @@ impl FakeContext {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, RecordedEffects> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

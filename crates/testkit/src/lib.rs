@@ -7,6 +7,6 @@ pub mod store_conformance;
 mod tree;
 
 pub use block_on::block_on;
-pub use context::{FakeContext, Seen};
+pub use context::{FakeContext, RecordedEffects};
 pub use fixtures::{corpus, jsonl};
 pub use tree::{Tree, tree};

@@ -22,7 +22,7 @@ pub struct Limits {
     /// The first pause before another try. It doubles each time, up to eight seconds.
     pub backoff: Duration,
     /// The longest pause that a provider may ask for. A longer one is reported at once instead of waited for.
-    pub longest_pause: Duration,
+    pub max_retry_delay: Duration,
 }
 
 impl Default for Limits {
@@ -36,7 +36,7 @@ impl Default for Limits {
             event: 4 << 20,
             retries: 2,
             backoff: Duration::from_millis(500),
-            longest_pause: Duration::from_secs(20),
+            max_retry_delay: Duration::from_secs(20),
         }
     }
 }

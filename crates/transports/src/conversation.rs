@@ -98,13 +98,13 @@ impl SentCall<'_> {
 
 /// Puts a conversation in order for the model of this name.
 pub(crate) fn turns<'a>(messages: &'a [ChatMessage], model: &str, rules: &Rules) -> Vec<Turn<'a>> {
-    let is_person = |message: &ChatMessage| matches!(message, ChatMessage::Person { .. });
+    let is_person = |message: &ChatMessage| matches!(message, ChatMessage::User { .. });
     let last_person = messages.iter().rposition(is_person).unwrap_or(0);
     let mut turns = Vec::new();
     let mut taken = HashSet::new();
     for (place, message) in messages.iter().enumerate() {
         match message {
-            ChatMessage::Person { text } => turns.push(Turn::Person(text)),
+            ChatMessage::User { text } => turns.push(Turn::Person(text)),
             ChatMessage::Model(message) => {
                 let mut results = results_after(&messages[place + 1..]);
                 let own = message.by == model;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use quarterdeck_contracts::{
-    CallArguments, ChatErrorKind, ChatEvent, JsonFault, MAX_CALLS_PER_MESSAGE, ModelCall, ModelReply,
+    CallArguments, ChatErrorKind, ChatEvent, JsonError, MAX_CALLS_PER_MESSAGE, ModelCall, ModelReply,
 };
 
 use crate::Fault;
@@ -135,7 +135,7 @@ pub(crate) fn too_many_parts() -> Fault {
 }
 
 /// An event whose data is no JSON. What it said stays out of the message: it may be people's words.
-pub(crate) fn not_json(fault: &JsonFault) -> Fault {
+pub(crate) fn not_json(fault: &JsonError) -> Fault {
     let what = if fault.ends_early() { "ends too early" } else { "is malformed" };
     Fault::garbled(format!("an event whose JSON {what} (column {})", fault.column()))
 }

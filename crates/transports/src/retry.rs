@@ -48,7 +48,7 @@ pub(crate) fn pause(fault: &Fault, tried: u32, limits: &Limits, chance: f64) -> 
         return None;
     }
     match fault.retry_after {
-        Some(wanted) => (wanted <= limits.longest_pause).then_some(wanted),
+        Some(wanted) => (wanted <= limits.max_retry_delay).then_some(wanted),
         None => {
             let doubled = limits.backoff.saturating_mul(1 << tried.saturating_sub(1).min(16));
             // Less a quarter at most, so that clients that failed together do not come back together.

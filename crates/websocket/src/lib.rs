@@ -15,4 +15,4 @@ pub use frame::{CloseCode, Opcode};
 pub use handshake::{Request, UpgradeError, Waiting, accept_key, knock, upgrade};
 pub use inbox::{Limits, Message, Violation};
 pub use outbox::Class;
-pub use socket::{Broken, LastWords, Role, WebSocket};
+pub use socket::{Role, SocketError, ViolationText, WebSocket};

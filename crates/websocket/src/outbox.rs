@@ -94,7 +94,7 @@ impl Outbox {
     }
 
     /// How much of it may not be thrown away.
-    pub(crate) fn waiting_control(&self) -> usize {
+    pub(crate) fn queued_control_bytes(&self) -> usize {
         let (mut control, mut start) = (0, self.sent);
         for (end, class) in &self.frames {
             control += if *class == Class::Control { end - start } else { 0 };

@@ -26,7 +26,7 @@ pub enum Role {
 
 /// Why nothing more comes.
 #[derive(Debug, thiserror::Error)]
-pub enum Broken {
+pub enum SocketError {
     /// The peer is gone without a word.
     #[error("the connection ended without a close frame")]
     Ended,
@@ -43,11 +43,11 @@ pub struct WebSocket<S> {
     inbox: Inbox,
     outbox: Outbox,
     is_closing: bool,
-    last_words: Option<LastWords>,
+    last_words: Option<ViolationText>,
 }
 
 /// What a peer that broke the protocol is told before the close frame, as a text.
-pub type LastWords = fn(&Violation) -> String;
+pub type ViolationText = fn(&Violation) -> String;
 
 impl<S> WebSocket<S> {
     /// A WebSocket on a stream on which the handshake is done. `arrived` are bytes that came after it.
@@ -57,7 +57,7 @@ impl<S> WebSocket<S> {
     }
 
     /// Tells a peer that broke the protocol more than a close frame holds.
-    pub fn with_last_words(self, last_words: LastWords) -> Self {
+    pub fn with_violation_text(self, last_words: ViolationText) -> Self {
         Self { last_words: Some(last_words), ..self }
     }
 
@@ -128,7 +128,7 @@ impl<S> WebSocket<S> {
     }
 
     /// Stops listening: what the peer still sends is not looked at.
-    pub fn stop_listening(&mut self) {
+    pub fn stop_reading(&mut self) {
         self.inbox.close();
     }
 
@@ -138,13 +138,13 @@ impl<S> WebSocket<S> {
     }
 
     /// How many bytes wait to be sent.
-    pub fn waiting(&self) -> usize {
+    pub fn queued_bytes(&self) -> usize {
         self.outbox.waiting()
     }
 
     /// How many of them may not be thrown away. It looks at every frame that waits.
-    pub fn waiting_control(&self) -> usize {
-        self.outbox.waiting_control()
+    pub fn queued_control_bytes(&self) -> usize {
+        self.outbox.queued_control_bytes()
     }
 
     /// Throws away audio that waits, the oldest first, until at most `keep` bytes of it are left. How many went.
@@ -155,42 +155,42 @@ impl<S> WebSocket<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     /// Waits until more has arrived.
-    pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SocketError>> {
         let mut room = ReadBuf::new(self.inbox.room());
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut room))?;
         let count = room.filled().len();
         if count == 0 {
-            return Poll::Ready(Err(Broken::Ended));
+            return Poll::Ready(Err(SocketError::Ended));
         }
         self.inbox.arrived(count);
         Poll::Ready(Ok(()))
     }
 
     /// Sends what waits, for as long as the peer takes it.
-    pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), SocketError>> {
         while self.outbox.waiting() > 0 {
             let count = ready!(Pin::new(&mut self.stream).poll_write(context, self.outbox.unsent()))?;
             if count == 0 {
-                return Poll::Ready(Err(Broken::Ended));
+                return Poll::Ready(Err(SocketError::Ended));
             }
             self.outbox.sent(count);
         }
-        Pin::new(&mut self.stream).poll_flush(context).map_err(Broken::Io)
+        Pin::new(&mut self.stream).poll_flush(context).map_err(SocketError::Io)
     }
 
     /// Waits until more has arrived.
-    pub async fn fill(&mut self) -> Result<(), Broken> {
+    pub async fn fill(&mut self) -> Result<(), SocketError> {
         std::future::poll_fn(|context| self.poll_fill(context)).await
     }
 
     /// Sends everything that waits.
-    pub async fn flush(&mut self) -> Result<(), Broken> {
+    pub async fn flush(&mut self) -> Result<(), SocketError> {
         std::future::poll_fn(|context| self.poll_flush(context)).await
     }
 
     /// Sends what waits, a close frame at the end of it, and reads until the peer has closed too. To be called within
     /// a time limit: a peer may never answer.
-    pub async fn finish(&mut self, code: CloseCode, reason: &str) -> Result<(), Broken> {
+    pub async fn finish(&mut self, code: CloseCode, reason: &str) -> Result<(), SocketError> {
         self.close(code, reason);
         self.flush().await?;
         let mut is_shut = false;
@@ -210,7 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
                 std::future::poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await?;
             }
             match self.fill().await {
-                Err(Broken::Ended) if is_shut => return Ok(()),
+                Err(SocketError::Ended) if is_shut => return Ok(()),
                 filled => filled?,
             }
         }

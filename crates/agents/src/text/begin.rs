@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{ChatMessage, ErrorType, Outcome, SideEffects, ToolResponse};
-use quarterdeck_runtime::{Asking, TurnStart, random_hex};
+use quarterdeck_runtime::{ConfirmationMode, TurnStart, random_hex};
 
 use super::codes::CodeMatch;
 use super::conversation::{Conversation, Running, Seat};
 use super::drive::Drive;
-use super::event::Event;
+use super::event::StreamEvent;
 use super::history::{self, TurnRecord};
 use super::live::{Live, Reader};
 use super::prepared::Prepared;
-use super::{Address, Inner, Message, Refusal, TextAgent, Transcript, Visitor};
+use super::{Address, Inner, Message, Refusal, TextAgent, Transcript, User};
 use crate::note::as_note;
 use crate::turn::{Ending, Turn};
 
@@ -29,7 +29,12 @@ const UNKNOWN_CODE: &str = "The user replied with an approval code that answers 
 
 impl TextAgent {
     /// A person says something. The reader follows the answer; dropping the last one aborts it.
-    pub async fn say(&self, visitor: &Visitor, to: Address<'_>, message: Message) -> Result<Reader, Refusal> {
+    pub async fn send_message(
+        &self,
+        visitor: &User,
+        to: Address<'_>,
+        message: Message,
+    ) -> Result<Reader, Refusal> {
         let agent = &self.inner;
         let conversation = agent.reach(visitor, to).await?;
         let Message { id, idempotency_key, text } = message;
@@ -58,11 +63,11 @@ impl TextAgent {
         let record = TurnRecord { key, ..agent.new_record(number, id, text, with_notes)? };
         // Before anything is done about it, so that a second delivery after a crash is known to be one.
         agent.keep(&conversation, &record).await;
-        Ok(agent.go(seat, record, prepared, Asking::Suspends))
+        Ok(agent.go(seat, record, prepared, ConfirmationMode::Suspend))
     }
 
     /// Answers the last message anew. What was done stays done.
-    pub async fn regenerate(&self, visitor: &Visitor, to: Address<'_>) -> Result<Reader, Refusal> {
+    pub async fn regenerate(&self, visitor: &User, to: Address<'_>) -> Result<Reader, Refusal> {
         let agent = &self.inner;
         let conversation = agent.find(visitor, to).await?.ok_or(Refusal::NothingToRegenerate)?;
         let seat = agent.take_seat(&conversation, None).await.map_err(|_| Refusal::Busy)?;
@@ -82,13 +87,13 @@ impl TextAgent {
         let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
         let text = with_notes(&conversation, notes, &replaced.said);
         let record = agent.new_record(number, replaced.person_id, replaced.said, text)?;
-        Ok(agent.go(seat, record, prepared, Asking::Suspends))
+        Ok(agent.go(seat, record, prepared, ConfirmationMode::Suspend))
     }
 
     /// A conversation in the client's own telling. Questions to the person are answered first and decided later.
     pub async fn complete(
         &self,
-        visitor: &Visitor,
+        visitor: &User,
         to: Address<'_>,
         transcript: Transcript,
     ) -> Result<Reader, Refusal> {
@@ -143,11 +148,11 @@ impl TextAgent {
         let with_notes = with_notes(&conversation, notes, &text);
         let key = Some(fingerprint);
         let record = TurnRecord { key, ..agent.new_record(number, None, text, with_notes)? };
-        Ok(agent.go(seat, record, prepared, Asking::AnswersFirst))
+        Ok(agent.go(seat, record, prepared, ConfirmationMode::AnswerFirst))
     }
 
     /// The turn that runs in a conversation, from its start.
-    pub async fn follow(&self, visitor: &Visitor, to: Address<'_>) -> Result<Option<Reader>, Refusal> {
+    pub async fn follow(&self, visitor: &User, to: Address<'_>) -> Result<Option<Reader>, Refusal> {
         let Some(conversation) = self.inner.find(visitor, to).await? else { return Ok(None) };
         let running = conversation.lock().running.clone();
         Ok(running.filter(|running| !running.live.is_over()).map(|running| running.live.follow()))
@@ -205,7 +210,13 @@ impl Inner {
     }
 
     /// Starts a turn that was just begun.
-    fn go(self: &Arc<Self>, seat: Seat, record: TurnRecord, prepared: Prepared, asking: Asking) -> Reader {
+    fn go(
+        self: &Arc<Self>,
+        seat: Seat,
+        record: TurnRecord,
+        prepared: Prepared,
+        asking: ConfirmationMode,
+    ) -> Reader {
         let reader = seat.live.follow();
         let session = &seat.conversation.session;
         if record.number == 1 {
@@ -218,7 +229,7 @@ impl Inner {
             if prepared.left_out > talk.told_left_out {
                 talk.told_left_out = prepared.left_out;
                 let value = serde_json::json!({ "turns": prepared.left_out });
-                let _ = seat.live.push(Event::Data { name: "history-trimmed".into(), value });
+                let _ = seat.live.push(StreamEvent::Data { name: "history-trimmed".into(), value });
             }
             if prepared.transcript.is_none() {
                 talk.keep(record.clone());
@@ -283,7 +294,7 @@ fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String>
 }
 
 /// The first thing that a reader is told.
-pub(super) fn started(seat: &Seat, message_id: &Arc<str>) -> Event {
+pub(super) fn started(seat: &Seat, message_id: &Arc<str>) -> StreamEvent {
     let session_id = seat.conversation.session.id().into();
-    Event::Started { message_id: message_id.clone(), session_id }
+    StreamEvent::Started { message_id: message_id.clone(), session_id }
 }

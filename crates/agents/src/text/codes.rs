@@ -11,10 +11,10 @@ use quarterdeck_contracts::{
 };
 
 use super::conversation::{Conversation, OpenQuestion};
-use super::{Decision, Inner};
+use super::{ConfirmationReply, Inner};
 
 /// The code of a question, from its token.
-pub fn code_of(token: &str) -> String {
+pub fn confirmation_code(token: &str) -> String {
     sha256(format!("code:{token}").as_bytes())[..6].to_uppercase()
 }
 
@@ -22,9 +22,9 @@ pub fn code_of(token: &str) -> String {
 ///
 /// The values stand in a block that no value can close: they are JSON, so that none begins a line, and the fence is longer
 /// than any in them. What the reader is to reply stands outside of it, where no value reaches.
-pub fn question_in_words(request: &ConfirmationRequest) -> String {
+pub fn format_confirmation(request: &ConfirmationRequest) -> String {
     let Some(token) = &request.token else { return String::new() };
-    let code = code_of(token.expose());
+    let code = confirmation_code(token.expose());
     let arguments = shown_arguments(&request.args);
     let fence = "`".repeat(longest_fence(&request.preview).max(longest_fence(&arguments)).max(2) + 1);
     let mut words = String::from("\n\n");
@@ -58,7 +58,7 @@ pub(super) enum CodeMatch {
 }
 
 impl OpenQuestion {
-    pub(super) fn is_answered_by(&self, decision: &Decision) -> bool {
+    pub(super) fn is_answered_by(&self, decision: &ConfirmationReply) -> bool {
         self.request.token.as_ref().is_some_and(|token| token.expose() == decision.token)
     }
 
@@ -67,7 +67,7 @@ impl OpenQuestion {
     fn stands_in(&self, told: &[ChatMessage]) -> bool {
         // Programs that keep a conversation may trim its lines.
         let lines = |text: &str| text.trim().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
-        let question = lines(&question_in_words(&self.request));
+        let question = lines(&format_confirmation(&self.request));
         let holds = |message: &ModelMessage| {
             message.parts.iter().any(|part| match &part.content {
                 PartContent::Text(text) => lines(text).contains(&question),
@@ -96,16 +96,16 @@ impl Inner {
 
 impl Conversation {
     /// The decision that a person's words are, if they are one about a question that stands in what the client tells.
-    pub(super) fn decision_in(&self, told: &[ChatMessage], text: &str) -> Option<Decision> {
+    pub(super) fn decision_in(&self, told: &[ChatMessage], text: &str) -> Option<ConfirmationReply> {
         let (is_approved, code) = word_and_code(text)?;
         let talk = self.lock();
         let has_code = |question: &&OpenQuestion| {
             let token = question.request.token.as_ref();
-            token.is_some_and(|token| code_of(token.expose()).eq_ignore_ascii_case(code))
+            token.is_some_and(|token| confirmation_code(token.expose()).eq_ignore_ascii_case(code))
         };
         let question = talk.questions.iter().filter(has_code).find(|question| question.stands_in(told))?;
         let token = question.request.token.as_ref()?.expose().to_owned();
-        Some(Decision { token, is_approved })
+        Some(ConfirmationReply { token, is_approved })
     }
 }
 

@@ -7,12 +7,12 @@ use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ErrorType, ToolRes
 use quarterdeck_runtime::Session;
 use quarterdeck_runtime::gates::Trace;
 
-use super::event::{Event, Failure};
+use super::event::{Failure, StreamEvent};
 use super::held::{HeldBytes, written_bytes};
 use super::history::TurnRecord;
 use super::live::Live;
 use super::memory::{AnswerMemory, MAX_CONVERSATION_BYTES, MAX_IDLE_BYTES};
-use crate::turn::{Ending, Told};
+use crate::turn::{Ending, TurnEvent};
 
 /// A session with its history and the turn that runs in it.
 pub(super) struct Conversation {
@@ -220,34 +220,40 @@ impl Talk {
     }
 
     /// A turn that a message has begun before, told again.
-    pub(super) fn retell(&self, key: &str, session_id: &Arc<str>) -> Option<Vec<Event>> {
+    pub(super) fn retell(&self, key: &str, session_id: &Arc<str>) -> Option<Vec<StreamEvent>> {
         let has_key = |record: &&TurnRecord| record.key.as_deref() == Some(key);
         let record = self.turns.iter().find(has_key).or(self.last_transcribed.as_ref().filter(has_key))?;
-        let mut events =
-            vec![Event::Started { message_id: record.message_id.clone(), session_id: session_id.clone() }];
+        let mut events = vec![StreamEvent::Started {
+            message_id: record.message_id.clone(),
+            session_id: session_id.clone(),
+        }];
         for told in record.turn.story() {
             events.push(match told {
-                Told::Round => Event::RoundStarted,
-                Told::Text(text) => Event::Text(text.into()),
-                Told::Call(call) => Event::Call(Arc::new(call)),
-                Told::Answer(id, response) => {
+                TurnEvent::Round => StreamEvent::RoundStarted,
+                TurnEvent::Text(text) => StreamEvent::Text(text.into()),
+                TurnEvent::Call(call) => StreamEvent::ToolCall(Arc::new(call)),
+                TurnEvent::Answer(id, response) => {
                     let gates = record.gates_of(&id);
-                    Event::Answered { id: id.into(), response: response.clone(), gates }
+                    StreamEvent::ToolResult { id: id.into(), response: response.clone(), gates }
                 }
             });
         }
         let undecided: Vec<&str> = record.turn.undecided().collect();
         let questions = self.questions.iter().filter(|question| undecided.contains(&&*question.call_id));
-        events.extend(questions.map(|question| Event::Asked {
+        events.extend(questions.map(|question| StreamEvent::ConfirmationRequest {
             id: question.call_id.clone(),
             request: question.request.clone(),
         }));
         let ending = record.turn.ending().cloned();
         if ending == Some(Ending::Failed) {
             let message = "The answer to this message broke off. Please ask again.".into();
-            events.push(Event::Failed(Failure { kind: ErrorType::Transient, message, retryable: true }));
+            events.push(StreamEvent::Failed(Failure {
+                kind: ErrorType::Transient,
+                message,
+                retryable: true,
+            }));
         }
-        events.push(Event::Finished { ending, usage: record.turn.usage() });
+        events.push(StreamEvent::Finished { ending, usage: record.turn.usage() });
         Some(events)
     }
 }

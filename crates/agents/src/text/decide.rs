@@ -3,31 +3,31 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Outcome, ToolError, ToolResponse, Usage};
-use quarterdeck_runtime::{Answer, Asking, Session, TurnStart, random_hex};
+use quarterdeck_runtime::{Answer, ConfirmationMode, Session, TurnStart, random_hex};
 
 use super::begin::{started, with_notes};
 use super::conversation::{Conversation, Decided, Seat};
 use super::drive::Drive;
-use super::event::{Event, Failure};
+use super::event::{Failure, StreamEvent};
 use super::history::TurnRecord;
 use super::live::Reader;
 use super::prepared::Prepared;
-use super::{Address, Decision, Inner, Refusal, TextAgent, Visitor};
+use super::{Address, ConfirmationReply, Inner, Refusal, TextAgent, User};
 use crate::turn::Ending;
 
 impl TextAgent {
     /// A person's word about calls that wait for it. The turn goes on where it was suspended.
-    pub async fn decide(
+    pub async fn resolve_confirmations(
         &self,
-        visitor: &Visitor,
+        visitor: &User,
         to: Address<'_>,
-        decisions: Vec<Decision>,
+        decisions: Vec<ConfirmationReply>,
     ) -> Result<Reader, Refusal> {
         let agent = &self.inner;
         let conversation = agent.find(visitor, to).await?.ok_or_else(not_valid)?;
         let mut valid = Vec::new();
         for decision in decisions {
-            if conversation.session.question_of(&decision.token).await?.is_some() {
+            if conversation.session.find_confirmation_call(&decision.token).await?.is_some() {
                 valid.push(decision);
             }
         }
@@ -44,15 +44,18 @@ impl TextAgent {
     }
 
     /// A person's word about one call, given apart from the conversation. The model learns of it in the next turn.
-    pub async fn confirm(
+    pub async fn resolve_confirmation(
         &self,
-        visitor: &Visitor,
-        decision: &Decision,
+        visitor: &User,
+        decision: &ConfirmationReply,
     ) -> Result<Arc<ToolResponse>, Refusal> {
         let agent = &self.inner;
         let orchestrator = &agent.orchestrator;
         let client = visitor.client.clone();
-        let id = orchestrator.session_of(&decision.token, &client.id).await?.ok_or_else(not_valid)?;
+        let id = orchestrator
+            .find_confirmation_session(&decision.token, &client.id)
+            .await?
+            .ok_or_else(not_valid)?;
         // The session may be spoken or written; the question is the same.
         let session = orchestrator.resume(&id, client, agent.registry.snapshot()).await?;
         let conversation = agent.find(visitor, Address::Session(&id)).await?;
@@ -66,14 +69,14 @@ impl Inner {
         &self,
         session: &Session,
         conversation: Option<&Conversation>,
-        decision: &Decision,
+        decision: &ConfirmationReply,
     ) -> Decided {
-        let answer = session.answer_confirmation(&decision.token, decision.answer()).await;
+        let answer = session.resolve_confirmation(&decision.token, decision.answer()).await;
         let decided = Decided::from(&answer);
         let response = &decided.response;
         // A question that is still open, or that somebody else is answering, has no outcome yet. One that nobody answered
         // in time has: without it the turn would wait for ever.
-        let is_open = session.question_of(&decision.token).await.is_ok_and(|open| open.is_some());
+        let is_open = session.find_confirmation_call(&decision.token).await.is_ok_and(|open| open.is_some());
         if let Some(conversation) = conversation
             && (!is_open || is_failure(response, ErrorType::ConfirmationExpired))
             && !is_invalid(response)
@@ -81,7 +84,7 @@ impl Inner {
         {
             self.keep(conversation, &record).await;
         }
-        answer.delivered();
+        answer.mark_delivered();
         decided
     }
 
@@ -94,7 +97,7 @@ impl Inner {
             };
             for answer in answers {
                 record.decided(Decided::from(&answer));
-                answer.delivered();
+                answer.mark_delivered();
             }
             let snapshot = conversation.session.snapshot();
             record.turn.stop(None, Ending::Answered, |tool| {
@@ -108,10 +111,10 @@ impl Inner {
     }
 
     /// Carries out a person's decisions and goes on with the turn that waited for them.
-    async fn go_on(self: Arc<Self>, seat: Seat, decisions: Vec<Decision>, prepared: Prepared) {
+    async fn go_on(self: Arc<Self>, seat: Seat, decisions: Vec<ConfirmationReply>, prepared: Prepared) {
         let conversation = seat.conversation.clone();
         let session = &conversation.session;
-        let connection = session.connect_with(Asking::Suspends);
+        let connection = session.connect_with(ConfirmationMode::Suspend);
         let waiting = conversation.unfinished();
         let message_id = match &waiting {
             Some(record) => record.message_id.clone(),
@@ -122,7 +125,7 @@ impl Inner {
         if let Some(record) = &waiting {
             for (id, response) in record.turn.last_answers() {
                 let gates = record.gates_of(&id);
-                let _ = seat.live.push(Event::Answered { id: id.into(), response, gates });
+                let _ = seat.live.push(StreamEvent::ToolResult { id: id.into(), response, gates });
             }
         }
         let mut is_news = waiting.is_some();
@@ -133,15 +136,15 @@ impl Inner {
             let is_late = waiting.is_none() && is_failure(&response, ErrorType::ConfirmationExpired);
             if !is_invalid(&response) && !is_late {
                 is_news = true;
-                let _ = seat.live.push(Event::Answered { id, response, gates });
+                let _ = seat.live.push(StreamEvent::ToolResult { id, response, gates });
             }
         }
         if !is_news {
             // Somebody else was faster, and the model has been told.
             let failure = Failure::invalid_confirmation();
-            let _ = seat.live.push(Event::Failed(failure));
+            let _ = seat.live.push(StreamEvent::Failed(failure));
             let ending = Some(Ending::Failed);
-            let _ = seat.live.push(Event::Finished { ending, usage: Usage::default() });
+            let _ = seat.live.push(StreamEvent::Finished { ending, usage: Usage::default() });
             return;
         }
         let unfinished = conversation.unfinished().map(|mut record| {
@@ -176,7 +179,7 @@ impl From<&Answer> for Decided {
     }
 }
 
-impl Decision {
+impl ConfirmationReply {
     fn answer(&self) -> ConfirmationAnswer {
         if self.is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny }
     }

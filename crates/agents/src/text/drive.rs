@@ -11,18 +11,18 @@ use quarterdeck_contracts::{
     ModelCall, ToolError, ToolResponse, ToolUse,
 };
 use quarterdeck_runtime::gates::Trace;
-use quarterdeck_runtime::{Call, ClientEvent, Connection, Reply, Why, block_of};
+use quarterdeck_runtime::{Call, ClientEvent, Connection, DeliveryReason, Reply, find_block};
 use serde_json::Value;
 
 use super::Inner;
 use super::conversation::{Conversation, OpenQuestion, Seat};
-use super::event::{Event, Failure};
+use super::event::{Failure, StreamEvent};
 use super::history::{self, TurnRecord};
 use super::live::{Live, MAX_ANSWER_BYTES};
 use super::prepared::Prepared;
 use crate::describe;
 use crate::note::{as_note, late};
-use crate::turn::{Ending, ShownCall, Step, words};
+use crate::turn::{Ending, Step, TurnCall, text_message};
 
 /// Everything that one turn needs while it runs.
 pub(super) struct Drive {
@@ -82,7 +82,7 @@ impl Drive {
 
     /// Asks the model and passes on what it says.
     async fn ask(&mut self, tool_use: ToolUse) -> Result<(), Stop> {
-        self.tell(Event::RoundStarted);
+        self.tell(StreamEvent::RoundStarted);
         if !self.notes.is_empty() {
             self.record.turn.note(as_note(&std::mem::take(&mut self.notes)));
         }
@@ -122,8 +122,10 @@ impl Drive {
                     () = &mut deadline => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Silent))),
                 };
                 match item {
-                    Some(Ok(ChatEvent::Text(text))) => untold.extend(Event::Text(text.into()).pieces()),
-                    Some(Ok(ChatEvent::Thought(text))) => untold.extend(Event::Thought(text.into()).pieces()),
+                    Some(Ok(ChatEvent::Text(text))) => untold.extend(StreamEvent::Text(text.into()).pieces()),
+                    Some(Ok(ChatEvent::Thought(text))) => {
+                        untold.extend(StreamEvent::Thought(text.into()).pieces())
+                    }
                     Some(Ok(ChatEvent::Done(reply))) => break reply,
                     Some(Err(error)) => return Err(Stop::Failed(said, error)),
                     None => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Cut))),
@@ -137,11 +139,11 @@ impl Drive {
     }
 
     /// Hands the calls of a message to the orchestrator and passes on what they come to.
-    async fn run_calls(&mut self, calls: Vec<ShownCall>) -> Result<(), Stop> {
+    async fn run_calls(&mut self, calls: Vec<TurnCall>) -> Result<(), Stop> {
         let mut places = Vec::new();
         let mut submitted = Vec::new();
         for (place, shown) in calls.iter().enumerate() {
-            self.tell(Event::Call(Arc::new(shown.clone())));
+            self.tell(StreamEvent::ToolCall(Arc::new(shown.clone())));
             if self.prepared.describes && shown.call.name == describe::NAME {
                 let now = self.agent.orchestrator.now();
                 let response =
@@ -173,9 +175,9 @@ impl Drive {
                 Reply::Answer(answer) => {
                     let (response, trace) = (answer.response.clone(), answer.trace.clone());
                     self.answered(place, &calls[place].id, response, trace);
-                    answer.delivered();
+                    answer.mark_delivered();
                 }
-                Reply::Waits { .. } => self.record.turn.asked(place),
+                Reply::AwaitingConfirmation { .. } => self.record.turn.asked(place),
             }
         }
         drop(batch);
@@ -185,15 +187,19 @@ impl Drive {
 
     fn answered(&mut self, place: usize, id: &str, response: Arc<ToolResponse>, trace: Option<Trace>) {
         let gates = trace.map(Arc::new);
-        self.tell(Event::Answered { id: id.into(), response: response.clone(), gates: gates.clone() });
+        self.tell(StreamEvent::ToolResult {
+            id: id.into(),
+            response: response.clone(),
+            gates: gates.clone(),
+        });
         self.record.turn.answered(place, response);
         self.record.went_through(id, gates);
     }
 
     /// Whether a tool has blocked the client, and what they were told. A blocked client does not reach a model.
-    async fn closed_by(&self, calls: &[ShownCall]) -> Option<String> {
+    async fn closed_by(&self, calls: &[TurnCall]) -> Option<String> {
         let session = &self.seat.conversation.session;
-        let can_block = |call: &ShownCall| {
+        let can_block = |call: &TurnCall| {
             let tool = session.snapshot().find(&call.call.name);
             tool.is_some_and(|tool| {
                 tool.metadata().effective_capabilities().contains(&Capability::Moderation)
@@ -203,7 +209,7 @@ impl Drive {
             return None;
         }
         let now_ms = self.agent.orchestrator.now_ms();
-        let block = block_of(&**self.agent.orchestrator.store(), session.client(), now_ms).await;
+        let block = find_block(&**self.agent.orchestrator.store(), session.client(), now_ms).await;
         block.ok().flatten().map(|block| block.message)
     }
 
@@ -243,31 +249,31 @@ impl Drive {
                 (said, Ending::Cut, None)
             }
             Stop::Closed(farewell) => {
-                self.tell(Event::RoundStarted);
-                self.tell(Event::Text(farewell.as_str().into()));
+                self.tell(StreamEvent::RoundStarted);
+                self.tell(StreamEvent::Text(farewell.as_str().into()));
                 (farewell, Ending::Closed, None)
             }
         };
         let session = &self.seat.conversation.session;
         let now = self.agent.orchestrator.now();
-        let said = (!said.is_empty()).then(|| words(self.agent.model.name(), said));
+        let said = (!said.is_empty()).then(|| text_message(self.agent.model.name(), said));
         self.record.turn.stop(said, ending, |tool| {
             let message = "The person left before this was answered. If it did something, that will be told.";
             Arc::new(session.snapshot().refuse(tool, ToolError::new(ErrorType::Cancelled, message), now))
         });
         if let Some(failure) = failure {
-            self.tell(Event::Failed(failure));
+            self.tell(StreamEvent::Failed(failure));
         }
     }
 
     /// Writes the turn down and says that it is over, or waits.
     async fn finish(mut self) {
         self.pass_on_waiting();
-        self.seat.conversation.session.turn_completed();
+        self.seat.conversation.session.complete_turn();
         self.seat.conversation.lock().settle(&mut self.record);
         let ending = self.record.turn.ending().cloned();
         if ending == Some(Ending::Empty) {
-            self.tell(Event::Failed(Failure {
+            self.tell(StreamEvent::Failed(Failure {
                 kind: ErrorType::Transient,
                 message: "The model gave no answer. Please ask again.".into(),
                 retryable: true,
@@ -294,7 +300,7 @@ impl Drive {
             talk.notes.append(&mut self.notes);
         }
         self.seat.conversation.touch(self.agent.orchestrator.now_ms());
-        self.tell(Event::Finished { ending, usage });
+        self.tell(StreamEvent::Finished { ending, usage });
         // The next turn may begin as soon as the seat is free, and must find the session without a connection.
         let Self { agent, seat, connection, .. } = self;
         let id = seat.conversation.session.id().to_owned();
@@ -315,12 +321,12 @@ impl Drive {
     }
 
     fn pass_on_waiting(&mut self) {
-        while let Some(event) = self.connection.try_event() {
+        while let Some(event) = self.connection.try_next_event() {
             pass_on(&self.seat.live, &self.seat.conversation, &mut self.notes, event);
         }
     }
 
-    fn tell(&self, event: Event) {
+    fn tell(&self, event: StreamEvent) {
         // Only words can be too much, and those are checked where they come in.
         let _ = self.seat.live.push(event);
     }
@@ -332,10 +338,10 @@ impl Drive {
 }
 
 /// Tells words until readers are behind or all is told, and adds them to what was said. Whether the answer may have them.
-fn tell_words(live: &Live, untold: &mut VecDeque<Event>, said: &mut String) -> bool {
+fn tell_words(live: &Live, untold: &mut VecDeque<StreamEvent>, said: &mut String) -> bool {
     while let Some(words) = untold.pop_front() {
         let before = said.len();
-        if let Event::Text(text) = &words {
+        if let StreamEvent::Text(text) = &words {
             said.push_str(text);
         }
         if live.push(words).is_err() {
@@ -365,27 +371,27 @@ fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, ev
             if let Value::Object(fields) = &mut value {
                 fields.remove("type");
             }
-            Event::Data { name: name.into(), value }
+            StreamEvent::Data { name: name.into(), value }
         }
-        ClientEvent::Progress { call_id, text } => Event::Progress { id: call_id, text: text.into() },
+        ClientEvent::Progress { call_id, text } => StreamEvent::Progress { id: call_id, text: text.into() },
         ClientEvent::Confirmation { call_id, request } => {
             let request = Arc::new(request);
             let mut talk = conversation.lock();
             talk.questions.retain(|question| question.call_id != call_id);
             talk.questions.push(OpenQuestion { call_id: call_id.clone(), request: request.clone() });
-            Event::Asked { id: call_id, request }
+            StreamEvent::ConfirmationRequest { id: call_id, request }
         }
         ClientEvent::Answer { why, answer } => {
             let (id, name, response) = (answer.call_id.clone(), answer.name.clone(), answer.response.clone());
             let gates = answer.trace.clone().map(Arc::new);
             // The orchestrator has notes of its own for what was decided or abandoned.
-            if why == Why::Late {
+            if why == DeliveryReason::Late {
                 notes.push(late(&name, &response));
             }
-            answer.delivered();
-            Event::LateAnswer { id, name, response, gates }
+            answer.mark_delivered();
+            StreamEvent::LateToolResult { id, name, response, gates }
         }
-        ClientEvent::End(end) => Event::Data {
+        ClientEvent::End(end) => StreamEvent::Data {
             name: "session-end".into(),
             value: serde_json::json!({ "reason": end.reason, "message": end.closing_message }),
         },
@@ -393,7 +399,7 @@ fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, ev
     let _ = live.push(told);
 }
 
-fn as_call(shown: &ShownCall) -> Call {
+fn as_call(shown: &TurnCall) -> Call {
     let ModelCall { name, arguments, .. } = &shown.call;
     let arguments = match arguments {
         CallArguments::Json(value) => value.clone(),
@@ -405,7 +411,7 @@ fn as_call(shown: &ShownCall) -> Call {
 
 /// A conversation begins with a person. When its beginning was left out, what comes first may be an answer to nobody.
 fn begins_with_a_person(mut messages: Vec<ChatMessage>) -> Vec<ChatMessage> {
-    let first = messages.iter().position(|message| matches!(message, ChatMessage::Person { .. }));
+    let first = messages.iter().position(|message| matches!(message, ChatMessage::User { .. }));
     messages.drain(..first.unwrap_or(0));
     messages
 }

@@ -7,11 +7,11 @@ use quarterdeck_runtime::gates::Trace;
 use serde_json::Value;
 
 use super::held::written_bytes;
-use crate::turn::{Ending, ShownCall};
+use crate::turn::{Ending, TurnCall};
 
 /// Something that happens in a turn, as it happens.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum StreamEvent {
     /// The turn has begun, or goes on after a person's word.
     Started {
         /// The id of the message that answers.
@@ -26,16 +26,16 @@ pub enum Event {
     /// More of what the model thinks.
     Thought(Box<str>),
     /// The model calls a tool.
-    Call(Arc<ShownCall>),
+    ToolCall(Arc<TurnCall>),
     /// A person is asked about a call.
-    Asked {
+    ConfirmationRequest {
         /// Which call.
         id: Arc<str>,
         /// What is asked, with the token that answers it.
         request: Arc<ConfirmationRequest>,
     },
     /// A call is answered.
-    Answered {
+    ToolResult {
         /// Which call.
         id: Arc<str>,
         /// The envelope.
@@ -51,7 +51,7 @@ pub enum Event {
         text: Box<str>,
     },
     /// The outcome of a call of an earlier turn.
-    LateAnswer {
+    LateToolResult {
         /// Which call.
         id: Arc<str>,
         /// The tool.
@@ -69,7 +69,7 @@ pub enum Event {
         value: Value,
     },
     /// Words that this reader did not read in time, and that are not kept for it any longer.
-    LeftOut {
+    Lagged {
         /// How many bytes they were.
         bytes: u64,
     },
@@ -98,7 +98,7 @@ pub struct Failure {
 /// The largest piece that words are told in.
 const MAX_PIECE_BYTES: usize = 16 << 10;
 
-impl Event {
+impl StreamEvent {
     /// Roughly, beyond the event itself. What the turn holds as well is not counted.
     pub(super) fn size(&self) -> usize {
         match self {

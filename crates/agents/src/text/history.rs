@@ -12,7 +12,7 @@ use super::conversation::Decided;
 use super::held::written_bytes;
 use super::memory::MAX_CONVERSATION_BYTES;
 use crate::prompt::tokens;
-use crate::turn::{Told, Turn};
+use crate::turn::{Turn, TurnEvent};
 
 /// How many turns a conversation keeps at hand. Older ones stay in the store.
 const KEPT: usize = 500;
@@ -67,8 +67,10 @@ impl TurnRecord {
 
     /// A person's word about a call of a turn that has gone on without it. Whether the call is one of its own.
     pub(super) fn decided_late(&mut self, decided: &Decided) -> bool {
-        let is_ours =
-            self.turn.story().any(|told| matches!(told, Told::Call(call) if *call.id == *decided.call_id));
+        let is_ours = self
+            .turn
+            .story()
+            .any(|told| matches!(told, TurnEvent::Call(call) if *call.id == *decided.call_id));
         if is_ours {
             self.late.insert(decided.call_id.clone(), decided.response.clone());
             self.went_through(&decided.call_id, decided.gates.clone());

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 
-use super::event::Event;
+use super::event::StreamEvent;
 use super::held::HeldBytes;
 
 /// How many bytes of words one turn may have. A model that writes more is cut. It is what a million tokens come to, which
@@ -58,7 +58,7 @@ struct ToldSoFar {
 struct Entry {
     /// The number of the event, or of the last of those that were dropped.
     number: u64,
-    event: Option<Event>,
+    event: Option<StreamEvent>,
     bytes: usize,
     /// How many bytes of what can be dropped there were up to here, and of all events.
     droppable_until: u64,
@@ -86,7 +86,7 @@ impl Live {
     }
 
     /// Events that happened elsewhere, for someone who asks again.
-    pub(super) fn over(events: Vec<Event>, held: HeldBytes) -> Arc<Self> {
+    pub(super) fn over(events: Vec<StreamEvent>, held: HeldBytes) -> Arc<Self> {
         let live = Self::counted(held);
         for event in events {
             for piece in event.pieces() {
@@ -98,7 +98,7 @@ impl Live {
         live
     }
 
-    pub(super) fn push(&self, event: Event) -> Result<(), Full> {
+    pub(super) fn push(&self, event: StreamEvent) -> Result<(), Full> {
         let waiting = {
             let mut told = self.lock();
             told.push(event)?;
@@ -174,8 +174,8 @@ impl Live {
 }
 
 impl ToldSoFar {
-    fn push(&mut self, event: Event) -> Result<(), Full> {
-        if let Event::Text(text) | Event::Thought(text) = &event {
+    fn push(&mut self, event: StreamEvent) -> Result<(), Full> {
+        if let StreamEvent::Text(text) | StreamEvent::Thought(text) = &event {
             if self.words + text.len() > MAX_ANSWER_BYTES {
                 return Err(Full);
             }
@@ -206,7 +206,7 @@ impl ToldSoFar {
         let mut kept: VecDeque<Entry> = VecDeque::new();
         for mut entry in std::mem::take(&mut self.entries) {
             let is_surplus = self.held.bytes() > BACKLOG_GOAL_BYTES
-                && entry.event.as_ref().is_none_or(Event::is_droppable);
+                && entry.event.as_ref().is_none_or(StreamEvent::is_droppable);
             if !is_surplus {
                 kept.push_back(entry);
                 continue;
@@ -239,7 +239,7 @@ impl ToldSoFar {
 impl Reader {
     /// Hands over what has happened since the last time, without copying it; when that is much, a part of it.
     /// `Ready(false)` says that nothing more will come.
-    pub fn poll_events(&mut self, context: &Context<'_>, mut each: impl FnMut(&Event)) -> Poll<bool> {
+    pub fn poll_events(&mut self, context: &Context<'_>, mut each: impl FnMut(&StreamEvent)) -> Poll<bool> {
         let mut told = self.live.lock();
         let first = told.entries.partition_point(|entry| entry.number < self.next);
         if first == told.entries.len() {
@@ -254,7 +254,7 @@ impl Reader {
         for entry in told.entries.range(first..) {
             match &entry.event {
                 Some(event) => each(event),
-                None => each(&Event::LeftOut { bytes: entry.droppable_until - self.seen }),
+                None => each(&StreamEvent::Lagged { bytes: entry.droppable_until - self.seen }),
             }
             bytes += entry.bytes;
             (self.next, self.seen, read) = (entry.number + 1, entry.droppable_until, entry.pushed_until);
@@ -273,7 +273,7 @@ impl Reader {
     }
 
     /// What has happened since the last time; `None` at the end.
-    pub async fn next(&mut self) -> Option<Vec<Event>> {
+    pub async fn next(&mut self) -> Option<Vec<StreamEvent>> {
         std::future::poll_fn(|context| {
             let mut events = Vec::new();
             self.poll_events(context, |event| events.push(event.clone())).map(|more| more.then_some(events))

@@ -24,8 +24,8 @@ use std::time::Duration;
 use quarterdeck_contracts::{ChatMessage, ChatModel, StoreError, ToolError};
 use quarterdeck_runtime::{Block, Client, Orchestrator, Registry, SessionError};
 
-pub use codes::{code_of, question_in_words};
-pub use event::{Event, Failure};
+pub use codes::{confirmation_code, format_confirmation};
+pub use event::{Failure, StreamEvent};
 pub use live::Reader;
 pub use memory::MemoryUse;
 pub use view::{Part, SessionView, TurnView};
@@ -101,7 +101,7 @@ pub(crate) struct Inner {
 
 /// Who writes.
 #[derive(Debug, Clone)]
-pub struct Visitor {
+pub struct User {
     /// Who they are, as the server has established it.
     pub client: Client,
     /// Where and when they are, as they say.
@@ -132,7 +132,7 @@ pub struct Message {
 
 /// A person's word about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct ConfirmationReply {
     /// The token that they were shown.
     pub token: String,
     /// Whether the call may run.
@@ -200,7 +200,7 @@ impl TextAgent {
     }
 
     /// What answers and conversations take in memory at the moment.
-    pub fn memory(&self) -> MemoryUse {
+    pub fn memory_use(&self) -> MemoryUse {
         self.inner.memory.used()
     }
 
@@ -210,7 +210,7 @@ impl TextAgent {
     }
 
     /// Lets go of conversations that nobody has used for a while. They wait in the store.
-    pub fn tidy(&self) {
+    pub fn evict_idle(&self) {
         let now_ms = self.inner.orchestrator.now_ms();
         let patience = self.inner.orchestrator.policy().confirmation_lifetime.as_millis() as u64;
         self.inner.lock().retain(|_, conversation| {
@@ -225,7 +225,7 @@ impl TextAgent {
     }
 
     /// How many turns run at the moment.
-    pub fn running(&self) -> usize {
+    pub fn running_turns(&self) -> usize {
         self.inner.lock().values().filter(|conversation| conversation.is_running()).count()
     }
 }

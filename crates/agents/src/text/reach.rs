@@ -8,7 +8,7 @@ use quarterdeck_runtime::{Session, SessionError};
 
 use super::conversation::Conversation;
 use super::history::{self, TurnRecord};
-use super::{Address, Inner, Refusal, Visitor};
+use super::{Address, Inner, Refusal, User};
 use crate::turn::Ending;
 
 /// How many turns of a session that has ended go on in the next one.
@@ -18,7 +18,7 @@ impl Inner {
     /// The conversation that a request means; one that does not exist yet is begun where that makes sense.
     pub(super) async fn reach(
         &self,
-        visitor: &Visitor,
+        visitor: &User,
         address: Address<'_>,
     ) -> Result<Arc<Conversation>, Refusal> {
         match address {
@@ -31,7 +31,7 @@ impl Inner {
     /// The conversation that a request means, if there is one.
     pub(super) async fn find(
         &self,
-        visitor: &Visitor,
+        visitor: &User,
         address: Address<'_>,
     ) -> Result<Option<Arc<Conversation>>, Refusal> {
         let id = match address {
@@ -48,36 +48,36 @@ impl Inner {
         };
         match self.resume(visitor, &id).await {
             Ok(conversation) => Ok(Some(conversation)),
-            Err(Refusal::Session(SessionError::Unknown | SessionError::Ended | SessionError::BadId)) => {
+            Err(Refusal::Session(SessionError::NotFound | SessionError::Ended | SessionError::InvalidId)) => {
                 Ok(None)
             }
             Err(refusal) => Err(refusal),
         }
     }
 
-    async fn open(&self, visitor: &Visitor) -> Result<Arc<Conversation>, Refusal> {
+    async fn open(&self, visitor: &User) -> Result<Arc<Conversation>, Refusal> {
         let snapshot = self.registry.snapshot();
         let session = self.orchestrator.open(visitor.client.clone(), Mode::Text, snapshot).await?;
         Ok(self.remember(session, Vec::new()))
     }
 
-    async fn resume(&self, visitor: &Visitor, id: &str) -> Result<Arc<Conversation>, Refusal> {
+    async fn resume(&self, visitor: &User, id: &str) -> Result<Arc<Conversation>, Refusal> {
         let snapshot = self.registry.snapshot();
         let session = self.orchestrator.resume(id, visitor.client.clone(), snapshot).await?;
         if session.mode() != Mode::Text {
-            return Err(SessionError::Unknown.into());
+            return Err(SessionError::NotFound.into());
         }
         if let Some(known) = self.lock().get(id) {
             return Ok(known.clone());
         }
         let turns = history::load(&**self.orchestrator.store(), id).await?;
         let turns = self.mend(&session, turns);
-        session.continue_after(turns.last().map_or(0, |record| record.number));
+        session.skip_to_turn(turns.last().map_or(0, |record| record.number));
         Ok(self.remember(session, turns))
     }
 
     /// A client's own name for a conversation. After a session has ended, the conversation goes on in a new one.
-    async fn reach_chat(&self, visitor: &Visitor, chat: &str) -> Result<Arc<Conversation>, Refusal> {
+    async fn reach_chat(&self, visitor: &User, chat: &str) -> Result<Arc<Conversation>, Refusal> {
         let store = self.orchestrator.store().clone();
         let client = &visitor.client.id;
         // Whoever loses a race against another first message finds the winner's session the second time.
@@ -86,7 +86,7 @@ impl Inner {
             let ended = match &known {
                 Some((id, _)) => match self.resume(visitor, id).await {
                     Ok(conversation) => return Ok(conversation),
-                    Err(Refusal::Session(SessionError::Ended | SessionError::Unknown)) => Some(id.clone()),
+                    Err(Refusal::Session(SessionError::Ended | SessionError::NotFound)) => Some(id.clone()),
                     Err(refusal) => return Err(refusal),
                 },
                 None => None,
@@ -97,7 +97,7 @@ impl Inner {
             let entered = history::enter_chat(client, chat, &id, seen, self.expiry_ms());
             match store.commit(entered).await {
                 Ok(()) => {}
-                Err(CommitError::Changed { .. }) => continue,
+                Err(CommitError::Conflict { .. }) => continue,
                 Err(CommitError::Store(error)) => return Err(error.into()),
             }
             if let Some(ended) = ended {

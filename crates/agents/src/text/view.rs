@@ -7,8 +7,8 @@ use quarterdeck_runtime::PendingEnd;
 use quarterdeck_runtime::gates::Trace;
 
 use super::conversation::{Conversation, OpenQuestion};
-use super::{Address, Refusal, TextAgent, Visitor};
-use crate::turn::{Ending, ShownCall, Told};
+use super::{Address, Refusal, TextAgent, User};
+use crate::turn::{Ending, TurnCall, TurnEvent};
 
 /// A conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,9 +27,9 @@ pub struct SessionView {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnView {
     /// What the person's page calls their message.
-    pub person_id: Option<String>,
+    pub user_message_id: Option<String>,
     /// What they said.
-    pub said: String,
+    pub user_text: String,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
     /// What the answer is called.
@@ -48,7 +48,7 @@ pub enum Part {
     /// A call.
     Call {
         /// The call.
-        call: ShownCall,
+        call: TurnCall,
         /// What it came to.
         answer: Option<Arc<ToolResponse>>,
         /// What the gates said about it.
@@ -60,7 +60,7 @@ pub enum Part {
 
 impl TextAgent {
     /// A conversation of this client.
-    pub async fn view(&self, visitor: &Visitor, of: Address<'_>) -> Result<Option<SessionView>, Refusal> {
+    pub async fn view(&self, visitor: &User, of: Address<'_>) -> Result<Option<SessionView>, Refusal> {
         let view = self.inner.find(visitor, of).await?.map(|conversation| conversation.view());
         // It may have been brought back only to be looked at.
         if let Some(view) = &view {
@@ -70,9 +70,9 @@ impl TextAgent {
     }
 
     /// Ends a conversation of this client; `false` when there is none.
-    pub async fn end(&self, visitor: &Visitor, which: Address<'_>) -> Result<bool, Refusal> {
+    pub async fn end(&self, visitor: &User, which: Address<'_>) -> Result<bool, Refusal> {
         let Some(conversation) = self.inner.find(visitor, which).await? else { return Ok(false) };
-        conversation.session.end(PendingEnd::because("user_requested")).await;
+        conversation.session.end(PendingEnd::with_reason("user_requested")).await;
         self.inner.lock().remove(conversation.session.id());
         Ok(true)
     }
@@ -81,8 +81,8 @@ impl TextAgent {
 impl Conversation {
     fn view(&self) -> SessionView {
         let talk = self.lock();
-        let question_of = |id: &str| {
-            let is_open = |question: &&OpenQuestion| self.session.is_answerable(&question.request);
+        let find_confirmation_call = |id: &str| {
+            let is_open = |question: &&OpenQuestion| self.session.is_confirmation_open(&question.request);
             let mut open = talk.questions.iter().filter(is_open);
             open.find(|question| &*question.call_id == id).map(|question| question.request.clone())
         };
@@ -90,13 +90,13 @@ impl Conversation {
             let mut parts: Vec<Part> = Vec::new();
             for told in record.turn.story() {
                 match told {
-                    Told::Round => {}
-                    Told::Text(text) => parts.push(Part::Text(text.to_owned())),
-                    Told::Call(call) => {
-                        let (gates, question) = (record.gates_of(&call.id), question_of(&call.id));
+                    TurnEvent::Round => {}
+                    TurnEvent::Text(text) => parts.push(Part::Text(text.to_owned())),
+                    TurnEvent::Call(call) => {
+                        let (gates, question) = (record.gates_of(&call.id), find_confirmation_call(&call.id));
                         parts.push(Part::Call { call, answer: None, gates, question });
                     }
-                    Told::Answer(id, response) => {
+                    TurnEvent::Answer(id, response) => {
                         let of = parts.iter_mut().find_map(|part| match part {
                             Part::Call { call, answer, .. } if call.id == id => Some(answer),
                             _ => None,
@@ -115,8 +115,8 @@ impl Conversation {
                 }
             }
             TurnView {
-                person_id: record.person_id.clone(),
-                said: record.said.clone(),
+                user_message_id: record.person_id.clone(),
+                user_text: record.said.clone(),
                 at_ms: record.at_ms,
                 message_id: record.message_id.clone(),
                 parts,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quarterdeck_contracts::ConfirmationRequest;
-use quarterdeck_runtime::{Answer, ClientEvent, Connection, Delivered, Session};
+use quarterdeck_runtime::{Answer, ClientEvent, Connection, DeliveryReceipt, Session};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -19,7 +19,7 @@ use super::ending::{Farewell, Over};
 use super::flights::{Flights, Landed};
 use super::from_person::Decided;
 use super::journal::{self, Journal};
-use super::line::{Gone, Line, Told};
+use super::line::{ClientLink, Disconnect, ServerMessage};
 use super::missed::Missed;
 use super::missed::Shown;
 use super::model_end::Retelling;
@@ -29,7 +29,7 @@ use super::seat::Seat;
 use super::speech::Speech;
 use super::upstream::{News, Upstream};
 use crate::briefing::Brief;
-use crate::text::Visitor;
+use crate::text::User;
 
 /// How many writes are kept in mind that a model may forget. No turn has so many.
 const MOST_FORGETTABLE: usize = 64;
@@ -42,8 +42,8 @@ pub(super) struct Call {
     pub(super) agent: Arc<Inner>,
     pub(super) session: Session,
     pub(super) connection: Connection,
-    pub(super) line: Option<Box<dyn Line>>,
-    pub(super) lines: mpsc::Receiver<Box<dyn Line>>,
+    pub(super) line: Option<Box<dyn ClientLink>>,
+    pub(super) lines: mpsc::Receiver<Box<dyn ClientLink>>,
     pub(super) seat: Seat,
     pub(super) upstream: Upstream,
     pub(super) brief: Brief,
@@ -53,7 +53,7 @@ pub(super) struct Call {
     /// Answers that were put in line and may not have been sent.
     pub(super) unsent: Vec<Answer>,
     /// Writes that the model was told of and would forget if it were resumed from its last handle.
-    pub(super) forgettable: Vec<Delivered>,
+    pub(super) forgettable: Vec<DeliveryReceipt>,
     pub(super) errands: FuturesUnordered<Errand>,
     pub(super) speech: Speech,
     /// What the model must be told as soon as it can listen.
@@ -78,12 +78,12 @@ pub(super) struct Call {
 
 /// What a call was woken by.
 enum Wake {
-    Line(Result<(), Gone>),
+    ClientLink(Result<(), Disconnect>),
     Model(News),
     Event(Option<ClientEvent>),
     Landed(Landed),
     Errand(Decided),
-    NewLine(Option<Box<dyn Line>>),
+    NewLine(Option<Box<dyn ClientLink>>),
     Leaving,
     Alarm,
 }
@@ -91,10 +91,10 @@ enum Wake {
 impl Call {
     pub(super) fn new(
         agent: Arc<Inner>,
-        visitor: &Visitor,
+        visitor: &User,
         opened: Opened,
-        line: Box<dyn Line>,
-        lines: mpsc::Receiver<Box<dyn Line>>,
+        line: Box<dyn ClientLink>,
+        lines: mpsc::Receiver<Box<dyn ClientLink>>,
         seat: Seat,
     ) -> Self {
         let Opened { session, journal, is_resumed, pending_request } = opened;
@@ -170,8 +170,8 @@ impl Call {
 
     fn wake(&mut self, wake: Wake) {
         match wake {
-            Wake::Line(Ok(())) => self.hear_person(),
-            Wake::Line(Err(gone)) => self.park(&gone),
+            Wake::ClientLink(Ok(())) => self.hear_person(),
+            Wake::ClientLink(Err(gone)) => self.park(&gone),
             Wake::Model(News::Arrived) => self.hear_model(),
             Wake::Model(News::Opened) => self.model_opened(),
             Wake::Model(News::Lost(error)) => self.model_lost(error),
@@ -188,7 +188,7 @@ impl Call {
     }
 
     /// Tells the page something, now or when it is back.
-    pub(super) fn tell(&mut self, told: Told<'_>) {
+    pub(super) fn tell(&mut self, told: ServerMessage<'_>) {
         match &mut self.line {
             Some(line) => line.send(told),
             None => self.missed.keep(&told),
@@ -216,8 +216,8 @@ impl Call {
         })
         .await;
         if self.upstream.is_flushed() {
-            let sent = self.unsent.drain(..).map(Answer::deliver);
-            self.forgettable.extend(sent.filter(Delivered::is_write));
+            let sent = self.unsent.drain(..).map(Answer::into_receipt);
+            self.forgettable.extend(sent.filter(DeliveryReceipt::is_write));
             let surplus = self.forgettable.len().saturating_sub(MOST_FORGETTABLE);
             self.forgettable.drain(..surplus);
         }
@@ -226,7 +226,7 @@ impl Call {
 
 /// Waits for both ends, each in its turn first.
 fn poll_ends(
-    line: &mut Option<Box<dyn Line>>,
+    line: &mut Option<Box<dyn ClientLink>>,
     upstream: &mut Upstream,
     may_read: bool,
     model_first: &mut bool,
@@ -238,13 +238,13 @@ fn poll_ends(
         return Poll::Ready(wake);
     }
     if let Some(line) = line {
-        if line.waiting() > 0
+        if line.queued_bytes() > 0
             && let Poll::Ready(Err(gone)) = line.poll_flush(context)
         {
-            return Poll::Ready(Wake::Line(Err(gone)));
+            return Poll::Ready(Wake::ClientLink(Err(gone)));
         }
         if let Poll::Ready(filled) = line.poll_fill(context) {
-            return Poll::Ready(Wake::Line(filled));
+            return Poll::Ready(Wake::ClientLink(filled));
         }
     }
     if !*model_first && let Poll::Ready(wake) = poll_model(context) {

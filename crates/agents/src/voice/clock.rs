@@ -9,7 +9,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::call::Call;
 use super::ending::Over;
-use super::line::{Gone, Told};
+use super::line::{Disconnect, ServerMessage};
 use super::unavailable;
 
 /// How often a call looks at the clock while something is under way, and while nothing is.
@@ -57,7 +57,7 @@ impl Call {
         let deadline = *self.leaving.borrow_and_update();
         if let Some(deadline) = deadline {
             let in_ms = deadline.saturating_duration_since(Instant::now()).as_millis() as u64;
-            self.tell(Told::GoingAway { in_ms });
+            self.tell(ServerMessage::GoingAway { in_ms });
             self.hurry();
         }
     }
@@ -66,7 +66,7 @@ impl Call {
         let now = Instant::now();
         for call in self.flights.slow(now) {
             let text = format!("{} is taking a moment.", call.name);
-            self.tell(Told::Progress { id: &call.shown, text: &text });
+            self.tell(ServerMessage::Progress { id: &call.shown, text: &text });
         }
         self.speech.cuts.look_at(now);
         self.look_at_the_line(now);
@@ -98,7 +98,7 @@ impl Call {
         }
         let Some(line) = &mut self.line else { return };
         if now - self.clock.line_seen >= self.agent.settings.line_silence {
-            return self.park(&Gone::Lost);
+            return self.park(&Disconnect::Lost);
         }
         if now - self.clock.line_seen.max(self.clock.pinged) >= PING_EVERY {
             line.ping();
@@ -126,8 +126,10 @@ impl Call {
             self.over = Some(Over::Stopping);
         }
         if now - self.clock.began >= self.agent.settings.longest {
-            self.tell(Told::Error(&unavailable("This call has become too long. Please call again.")));
-            self.over = Some(Over::Ended(PendingEnd::because("too_long")));
+            self.tell(ServerMessage::Error(&unavailable(
+                "This call has become too long. Please call again.",
+            )));
+            self.over = Some(Over::Ended(PendingEnd::with_reason("too_long")));
         }
         self.end_if_overdue(now);
     }

@@ -7,7 +7,7 @@ use quarterdeck_runtime::PendingEnd;
 use tokio::time::Instant;
 
 use super::call::Call;
-use super::line::{HangUp, Told};
+use super::line::{CloseReason, ServerMessage};
 use super::unavailable;
 
 /// How long the model's end may take to say goodbye.
@@ -88,13 +88,13 @@ impl Call {
         let is_done = self.speech.is_silent() && self.flights.is_empty();
         if now >= by && (now >= latest || is_done) {
             self.farewell = None;
-            self.session.turn_completed();
+            self.session.complete_turn();
             self.end_now_if_asked();
         }
     }
 
     fn end_now_if_asked(&mut self) {
-        if let Some(end) = self.session.heard() {
+        if let Some(end) = self.session.mark_heard() {
             self.over = Some(Over::Ended(end));
         }
         self.speech.follow(&self.session.state());
@@ -107,38 +107,38 @@ impl Call {
         self.seat.has_line(false);
         self.lines.close();
         while let Ok(mut line) = self.lines.try_recv() {
-            line.send(Told::Error(&unavailable("This call has just ended. Please call again.")));
-            line.hang_up(HangUp::Failed).await;
+            line.send(ServerMessage::Error(&unavailable("This call has just ended. Please call again.")));
+            line.close(CloseReason::Failed).await;
         }
         let why = match &over {
             Over::Ended(end) => {
                 self.session.end(end.clone()).await;
                 self.close_model().await;
-                self.tell(Told::End(end));
-                HangUp::Over
+                self.tell(ServerMessage::End(end));
+                CloseReason::Ended
             }
             Over::Replaced => {
-                let end = PendingEnd::because("another_call");
+                let end = PendingEnd::with_reason("another_call");
                 self.session.end(end.clone()).await;
                 self.close_model().await;
-                self.tell(Told::End(&end));
-                HangUp::TakenOver
+                self.tell(ServerMessage::End(&end));
+                CloseReason::TakenOver
             }
             Over::Failed(error) => {
                 tracing::error!(session = self.session.id(), error = %error, "a call ends: the model cannot be reached");
-                self.tell(Told::Error(&unavailable(
+                self.tell(ServerMessage::Error(&unavailable(
                     "The voice service cannot be reached. You can call again in a moment, or write.",
                 )));
-                HangUp::Failed
+                CloseReason::Failed
             }
             Over::Stopping => {
                 self.close_model().await;
-                HangUp::Stopping
+                CloseReason::Stopping
             }
             Over::Left => {
                 self.session.interrupt();
                 self.close_model().await;
-                HangUp::Idle
+                CloseReason::Idle
             }
         };
         if let Some(untold) = self.notes.untold() {
@@ -147,7 +147,7 @@ impl Call {
         self.keep_journal();
         tracing::info!(session = self.session.id(), why = ?why, "call ended");
         if let Some(line) = self.line.take() {
-            line.hang_up(why).await;
+            line.close(why).await;
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    CallArguments, ErrorType, LiveEvent, LiveInput, LiveResult, ModelCall, SideEffects, Speaker, Stage,
-    ToolError, ToolResponse, Words,
+    CallArguments, ErrorType, LiveEvent, LiveInput, LiveResult, ModelCall, SideEffects, Speaker, ToolError,
+    ToolResponse, TranscriptPiece, TranscriptStage,
 };
 use quarterdeck_runtime::Reply;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::call::Call;
 use super::cuts::Cut;
 use super::flights::{AskedCall, Landed};
-use super::line::Told;
+use super::line::ServerMessage;
 use super::speech::Owes;
 use super::unavailable;
 use crate::{describe, note};
@@ -41,7 +41,7 @@ impl Call {
                         && let Some(line) = &mut self.line
                     {
                         self.speech.sent(audio.samples_len());
-                        line.send(Told::Audio(audio));
+                        line.send(ServerMessage::Audio(audio));
                     }
                     continue;
                 }
@@ -58,9 +58,9 @@ impl Call {
                 self.flights.cancel(&ids);
                 self.session.cancel(&ids.iter().map(String::as_str).collect::<Vec<_>>());
             }
-            LiveEvent::Heard(words) => self.heard(&words),
-            LiveEvent::Said(words) => self.said(&words),
-            LiveEvent::PersonSpeaks => {
+            LiveEvent::InputTranscript(words) => self.heard(&words),
+            LiveEvent::OutputTranscript(words) => self.said(&words),
+            LiveEvent::SpeechStarted => {
                 self.speech.signalled();
                 self.sign_of_input();
             }
@@ -68,9 +68,9 @@ impl Call {
             LiveEvent::GenerationComplete => self.journal.answered(),
             LiveEvent::TurnComplete { more_follows: false } => self.turn_complete(),
             LiveEvent::TurnComplete { more_follows: true } => self.speech.pauses(),
-            LiveEvent::Unanswered => {
+            LiveEvent::ResponseFailed => {
                 let message = "The model could not answer that. Please say it again.";
-                self.tell(Told::Error(&ToolError { retryable: true, ..unavailable(message) }));
+                self.tell(ServerMessage::Error(&ToolError { retryable: true, ..unavailable(message) }));
             }
             LiveEvent::GoingAway { left } => {
                 let left = left.unwrap_or(USUALLY_LEFT).min(LONGEST_LEFT);
@@ -82,13 +82,13 @@ impl Call {
                 self.upstream.leaves(Instant::now() + left);
                 self.hurry();
             }
-            LiveEvent::Resumable(Some(handle)) => {
+            LiveEvent::ResumptionHandle(Some(handle)) => {
                 let by = self.upstream.name().to_owned();
                 self.journal.resumable(&by, handle);
                 self.forgettable.clear();
                 self.keep_journal();
             }
-            LiveEvent::Trouble(what) => {
+            LiveEvent::Warning(what) => {
                 tracing::warn!(
                     session = self.session.id(),
                     model = self.upstream.name(),
@@ -102,38 +102,38 @@ impl Call {
                 self.agent.orchestrator.metrics().context(system, tools, used, self.agent.model.window());
             }
             // Without a handle the older one stays as good as it was.
-            LiveEvent::Resumable(None) => {}
+            LiveEvent::ResumptionHandle(None) => {}
             // Audio is handed on where it comes in; what else there may be one day says nothing yet.
             _ => {}
         }
     }
 
     /// What the person said, as far as it was understood.
-    fn heard(&mut self, words: &Words<'_>) {
+    fn heard(&mut self, words: &TranscriptPiece<'_>) {
         if words.text.is_empty() {
             return;
         }
         if !self.speech.is_turn_open && self.speech.is_signalled {
             // Nobody has begun to speak since the turn was over, so these are words of that turn.
-            if words.stage != Stage::Guess {
+            if words.stage != TranscriptStage::Interim {
                 self.journal.heard_late(&words.text);
                 self.echo.clear();
             }
-            return self.show(Speaker::Person, words, true);
+            return self.show(Speaker::User, words, true);
         }
         self.sign_of_input();
         self.journal.heard(&words.text, words.stage);
         // The words stand for the audio now.
-        if words.stage != Stage::Guess {
+        if words.stage != TranscriptStage::Interim {
             self.echo.clear();
         }
-        self.show(Speaker::Person, words, false);
-        if words.stage == Stage::Last {
+        self.show(Speaker::User, words, false);
+        if words.stage == TranscriptStage::Final {
             self.keep_journal();
         }
     }
 
-    fn said(&mut self, words: &Words<'_>) {
+    fn said(&mut self, words: &TranscriptPiece<'_>) {
         if self.speech.cuts.swallows_words(self.speech.owes_words()) {
             return;
         }
@@ -142,12 +142,12 @@ impl Call {
         self.show(Speaker::Model, words, false);
     }
 
-    fn show(&mut self, by: Speaker, words: &Words<'_>, is_late: bool) {
+    fn show(&mut self, by: Speaker, words: &TranscriptPiece<'_>, is_late: bool) {
         if self.speech.hides_transcript || words.text.is_empty() {
             return;
         }
-        let is_final = words.stage != Stage::Guess;
-        self.tell(Told::Transcript { by, text: &words.text, is_final, is_late });
+        let is_final = words.stage != TranscriptStage::Interim;
+        self.tell(ServerMessage::Transcript { by, text: &words.text, is_final, is_late });
     }
 
     /// The person has barged in.
@@ -176,7 +176,7 @@ impl Call {
             return;
         }
         self.upstream.settled();
-        self.session.turn_completed();
+        self.session.complete_turn();
         if self.journal.is_answered() {
             // What was said of it is told again wherever the call goes on, so who asks for the same again means it.
             self.forgettable.clear();
@@ -184,7 +184,7 @@ impl Call {
         self.journal.turn_over();
         self.echo.clear();
         self.speech.turn_over();
-        self.tell(Told::TurnComplete);
+        self.tell(ServerMessage::TurnComplete);
         self.keep_journal();
         self.end_if_heard();
     }
@@ -209,13 +209,13 @@ impl Call {
                 // The first gate refuses what is no object and says so.
                 CallArguments::Broken(text) => Value::String(text.clone()),
             };
-            self.tell(Told::Call { id: &shown, name: &call.name, args: &args });
+            self.tell(ServerMessage::ToolCall { id: &shown, name: &call.name, args: &args });
             let id = Some(shown.clone());
             let of = Arc::new(AskedCall { id: given, name: call.name.clone(), shown });
             if self.brief.describes && call.name == describe::NAME {
                 let now = self.agent.orchestrator.now();
                 let response = describe::answer(&self.session, &call, &mut self.described, now);
-                self.tell(Told::Result { id: &of.shown, response: &response, gates: None });
+                self.tell(ServerMessage::ToolResult { id: &of.shown, response: &response, gates: None });
                 self.answer(&of, &response, false, place + 1 == count && submitted.is_empty());
             } else {
                 let made = quarterdeck_runtime::Call { id, name: call.name, args };
@@ -269,7 +269,7 @@ impl Call {
         if answer.is_wanted || !self.shown.has(&answer.call_id) {
             self.shown.add(&answer.call_id);
             let gates = answer.trace.as_ref();
-            self.tell(Told::Result { id: &call.shown, response: &answer.response, gates });
+            self.tell(ServerMessage::ToolResult { id: &call.shown, response: &answer.response, gates });
         }
         let is_asked_here = generation == self.upstream.generation() && self.upstream.is_connected();
         if !is_asked_here || self.flights.was_cancelled(&call) {

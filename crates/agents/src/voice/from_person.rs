@@ -9,7 +9,7 @@ use quarterdeck_runtime::{Answer, PendingEnd};
 
 use super::call::Call;
 use super::ending::Over;
-use super::line::{Asked, Told};
+use super::line::{ClientMessage, ServerMessage};
 use crate::note::as_note;
 
 /// How many of a person's words are carried out at a time.
@@ -34,22 +34,22 @@ impl Call {
             let Some(line) = &mut self.line else { return };
             let wish = match line.next() {
                 None => return,
-                Some(Asked::Audio(audio)) => {
+                Some(ClientMessage::Audio(audio)) => {
                     self.echo.push(&audio);
                     self.upstream.send(LiveInput::Audio(audio));
                     (self.speech.mic_moved, self.speech.mic_is_on) = (true, true);
                     continue;
                 }
-                Some(Asked::Text(text)) => Wish::Say(text.to_owned()),
-                Some(Asked::Confirm { token, is_approved }) => {
+                Some(ClientMessage::Text(text)) => Wish::Say(text.to_owned()),
+                Some(ClientMessage::Confirm { token, is_approved }) => {
                     let answer =
                         if is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny };
                     Wish::Confirm(token.to_owned(), answer)
                 }
-                Some(Asked::Drained) => Wish::Drained,
-                Some(Asked::Interrupt) => Wish::Hush,
-                Some(Asked::Stop) => Wish::Stop,
-                Some(Asked::Alive) => Wish::Nothing,
+                Some(ClientMessage::Drained) => Wish::Drained,
+                Some(ClientMessage::Interrupt) => Wish::Hush,
+                Some(ClientMessage::Stop) => Wish::Stop,
+                Some(ClientMessage::KeepAlive) => Wish::Nothing,
             };
             self.line_is_alive();
             self.grant(wish);
@@ -65,7 +65,7 @@ impl Call {
                 self.end_if_heard();
             }
             Wish::Hush => self.hush(),
-            Wish::Stop => self.over = Some(Over::Ended(PendingEnd::because("user_hung_up"))),
+            Wish::Stop => self.over = Some(Over::Ended(PendingEnd::with_reason("user_hung_up"))),
             Wish::Nothing => {}
         }
     }
@@ -84,7 +84,7 @@ impl Call {
         self.speech.cuts.written(was_speaking, was_awaited);
         self.sign_of_input();
         self.journal.written(text);
-        self.tell(Told::Transcript { by: Speaker::Person, text, is_final: true, is_late: false });
+        self.tell(ServerMessage::Transcript { by: Speaker::User, text, is_final: true, is_late: false });
         // Without a connection it is in the journal, which the next one is told.
         let is_sent = self.upstream.send(LiveInput::Text(text));
         self.speech.asked(is_sent);
@@ -123,7 +123,7 @@ impl Call {
         if let Some(line) = &mut self.line {
             line.drop_audio(0);
         }
-        self.tell(Told::Interrupted);
+        self.tell(ServerMessage::Interrupted);
         self.speech.drained();
     }
 
@@ -147,12 +147,12 @@ impl Call {
     fn confirm(&mut self, token: String, answer: ConfirmationAnswer) {
         if self.errands.len() >= MOST_ERRANDS {
             let error = ToolError::new(ErrorType::RateLimit, "One at a time, please. Try again in a moment.");
-            return self.tell(Told::Error(&error));
+            return self.tell(ServerMessage::Error(&error));
         }
         let session = self.session.clone();
         let asked = token.clone();
         // In a task of its own: the word was given, whatever becomes of the call.
-        let hearing = tokio::spawn(async move { session.answer_confirmation(&asked, answer).await });
+        let hearing = tokio::spawn(async move { session.resolve_confirmation(&asked, answer).await });
         self.errands.push(Box::pin(async move { Decided { token, answer: hearing.await.ok() } }));
     }
 
@@ -173,9 +173,9 @@ impl Call {
         // What came of a question is told by the session, to this page and any other. It says nothing of a word that was
         // worth nothing, or that could not be heard.
         if let Some(error) = failure.filter(|error| is_open || is_worthless(error.kind)) {
-            self.tell(Told::Error(&error));
+            self.tell(ServerMessage::Error(&error));
         }
-        answer.delivered();
+        answer.mark_delivered();
         self.follow_state();
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use quarterdeck_contracts::{Commit, LiveTurn, Speaker, Stage, Store, StoreError, Table};
+use quarterdeck_contracts::{Commit, LiveTurn, Speaker, Store, StoreError, Table, TranscriptStage};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -63,8 +63,8 @@ pub(super) struct Retold {
 
 impl Journal {
     /// A piece of what the person said.
-    pub(super) fn heard(&mut self, text: &str, stage: Stage) {
-        if stage != Stage::Guess && !text.is_empty() {
+    pub(super) fn heard(&mut self, text: &str, stage: TranscriptStage) {
+        if stage != TranscriptStage::Interim && !text.is_empty() {
             append(&mut self.heard, text);
             self.changed();
         }
@@ -74,7 +74,7 @@ impl Journal {
     pub(super) fn heard_late(&mut self, text: &str) {
         let is_model = |turn: &LiveTurn| turn.by == Speaker::Model;
         let answer = self.turns.pop_back_if(|turn| is_model(turn));
-        self.push(Speaker::Person, text.to_owned());
+        self.push(Speaker::User, text.to_owned());
         self.turns.extend(answer);
         self.revision += 1;
     }
@@ -135,11 +135,11 @@ impl Journal {
         let (heard, said) = (std::mem::take(&mut self.heard), std::mem::take(&mut self.said));
         let done = std::mem::take(&mut self.done);
         let after = self.handle.as_ref().map(|handle| handle.after);
-        self.push(Speaker::Person, heard);
+        self.push(Speaker::User, heard);
         self.push(Speaker::Model, said);
         // What the model has said to the end speaks of it.
         if !self.is_answered && !done.is_empty() {
-            self.push(Speaker::Person, crate::note::as_note(&done));
+            self.push(Speaker::User, crate::note::as_note(&done));
         }
         if let (true, Some(handle), Some(after)) = (self.is_covered, &mut self.handle, after) {
             handle.after = after;
@@ -149,7 +149,7 @@ impl Journal {
 
     /// Something that the model was told behind the person's back, which a new connection must hear too.
     pub(super) fn noted(&mut self, note: &str) {
-        self.push(Speaker::Person, note.to_owned());
+        self.push(Speaker::User, note.to_owned());
         self.revision += 1;
     }
 
@@ -199,7 +199,7 @@ impl Journal {
         let mut tell = |by, text: &str| history.push(LiveTurn { by, text: text.to_owned() });
         let is_known = handle.is_some() && self.is_covered;
         if !self.heard.trim().is_empty() && !is_known {
-            tell(Speaker::Person, &self.heard);
+            tell(Speaker::User, &self.heard);
         }
         if !self.said.trim().is_empty() && !is_known {
             tell(Speaker::Model, &self.said);
@@ -214,7 +214,7 @@ impl Journal {
         }
         let asks = self.is_open() || !notes.is_empty();
         if !notes.is_empty() {
-            tell(Speaker::Person, &crate::note::as_note(&notes));
+            tell(Speaker::User, &crate::note::as_note(&notes));
         }
         Retold { handle: handle.map(|handle| handle.value.clone()), history, asks }
     }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     fn turn(journal: &mut Journal, heard: &str, said: &str) {
-        journal.heard(heard, Stage::Last);
+        journal.heard(heard, TranscriptStage::Final);
         journal.said(said);
         journal.answered();
         journal.turn_over();
@@ -270,7 +270,7 @@ mod tests {
         turn(&mut journal, "When?", "In 1892.");
         let retold = journal.retell("sim", &[], false);
         assert_eq!(retold.handle.as_deref(), Some("h1"));
-        assert_eq!(told(&retold), [(Speaker::Person, "When?"), (Speaker::Model, "In 1892.")]);
+        assert_eq!(told(&retold), [(Speaker::User, "When?"), (Speaker::Model, "In 1892.")]);
         assert!(!retold.asks);
     }
 
@@ -289,13 +289,13 @@ mod tests {
     #[test]
     fn what_has_no_answer_asks_for_one() {
         let mut journal = Journal::default();
-        journal.heard("Who was ", Stage::Piece);
-        journal.heard("who w", Stage::Guess);
-        journal.heard("Nansen?", Stage::Last);
+        journal.heard("Who was ", TranscriptStage::Segment);
+        journal.heard("who w", TranscriptStage::Interim);
+        journal.heard("Nansen?", TranscriptStage::Final);
         let retold = journal.retell("sim", &[], false);
         assert_eq!(
             (told(&retold).as_slice(), retold.asks),
-            ([(Speaker::Person, "Who was Nansen?")].as_slice(), true)
+            ([(Speaker::User, "Who was Nansen?")].as_slice(), true)
         );
         journal.said("A scien");
         let retold = journal.retell("sim", &[], false);
@@ -321,13 +321,13 @@ mod tests {
         journal.turn_over();
         journal.heard_late("When was she built?");
         let retold = journal.retell("sim", &[], false);
-        assert_eq!(told(&retold), [(Speaker::Person, "When was she built?"), (Speaker::Model, "In 1892.")]);
+        assert_eq!(told(&retold), [(Speaker::User, "When was she built?"), (Speaker::Model, "In 1892.")]);
     }
 
     #[test]
     fn a_handle_given_before_the_turn_is_over_covers_it() {
         let mut journal = Journal::default();
-        journal.heard("One?", Stage::Last);
+        journal.heard("One?", TranscriptStage::Final);
         journal.said("Yes.");
         journal.answered();
         journal.resumable("sim", "h1".into());
@@ -340,15 +340,15 @@ mod tests {
     #[test]
     fn what_was_done_in_a_turn_that_was_cut_off_is_not_forgotten() {
         let mut journal = Journal::default();
-        journal.heard("Book the room.", Stage::Last);
+        journal.heard("Book the room.", TranscriptStage::Final);
         journal.done("book was done".into());
         journal.said("It i");
         journal.turn_over();
         let retold = journal.retell("sim", &[], false);
-        let (person, model) = (Speaker::Person, Speaker::Model);
+        let (person, model) = (Speaker::User, Speaker::Model);
         let expected = [(person, "Book the room."), (model, "It i"), (person, "[Note: book was done]")];
         assert_eq!(told(&retold), expected);
-        journal.heard("Book the hall.", Stage::Last);
+        journal.heard("Book the hall.", TranscriptStage::Final);
         journal.done("book was done".into());
         journal.said("It is booked.");
         journal.answered();
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn a_note_asks_too() {
         let retold = Journal::default().retell("sim", &["book was done".into()], false);
-        assert_eq!(told(&retold), [(Speaker::Person, "[Note: book was done]")]);
+        assert_eq!(told(&retold), [(Speaker::User, "[Note: book was done]")]);
         assert!(retold.asks);
     }
 

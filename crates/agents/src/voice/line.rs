@@ -12,24 +12,24 @@ use serde_json::Value;
 
 /// A line to a person.
 ///
-/// [`Line::poll_fill`] waits for bytes and [`Line::next`] gives what is in them, without waiting, until it gives `None`.
-/// [`Line::send`] puts something in line, without waiting, and [`Line::poll_flush`] sends it. The line knows its
+/// [`ClientLink::poll_fill`] waits for bytes and [`ClientLink::next`] gives what is in them, without waiting, until it gives `None`.
+/// [`ClientLink::send`] puts something in line, without waiting, and [`ClientLink::poll_flush`] sends it. The line knows its
 /// protocol and its limits: what it does not understand it answers itself, and who floods it is gone.
-pub trait Line: Send {
+pub trait ClientLink: Send {
     /// Waits until more has arrived. An error is final.
-    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>>;
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnect>>;
 
     /// The next thing that has arrived.
-    fn next(&mut self) -> Option<Asked<'_>>;
+    fn next(&mut self) -> Option<ClientMessage<'_>>;
 
     /// Puts something in line.
-    fn send(&mut self, told: Told<'_>);
+    fn send(&mut self, told: ServerMessage<'_>);
 
     /// Sends what is in line, for as long as the person's end takes it.
-    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>>;
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnect>>;
 
     /// How many bytes wait to be sent.
-    fn waiting(&self) -> usize;
+    fn queued_bytes(&self) -> usize;
 
     /// Throws away audio that waits, the oldest first, until at most `keep` bytes of it are left. How many went.
     fn drop_audio(&mut self, keep: usize) -> usize;
@@ -38,25 +38,25 @@ pub trait Line: Send {
     fn ping(&mut self);
 
     /// Sends what waits and hangs up, within a time limit of its own.
-    fn hang_up(self: Box<Self>, why: HangUp) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+    fn close(self: Box<Self>, why: CloseReason) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
 /// Nobody is there any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gone {
+pub enum Disconnect {
     /// The connection was lost. The person may come back.
     Lost,
     /// The page has closed it.
     Closed,
     /// It sent what it must not, and was told so.
-    Expelled(&'static str),
+    Rejected(&'static str),
 }
 
 /// Why a line is hung up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HangUp {
+pub enum CloseReason {
     /// The call is over.
-    Over,
+    Ended,
     /// The server is about to stop.
     Stopping,
     /// The person goes on elsewhere.
@@ -64,7 +64,7 @@ pub enum HangUp {
     /// The person may not call, or not like this.
     Refused,
     /// There is no room for another call.
-    Full,
+    AtCapacity,
     /// Nobody has said anything for too long.
     Idle,
     /// The model cannot be reached.
@@ -73,7 +73,7 @@ pub enum HangUp {
 
 /// What comes from the person's page.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked<'a> {
+pub enum ClientMessage<'a> {
     /// The person is heard: 16 kHz.
     Audio(Audio<'a>),
     /// They write something.
@@ -92,12 +92,12 @@ pub enum Asked<'a> {
     /// They hang up.
     Stop,
     /// Nothing, but somebody is there.
-    Alive,
+    KeepAlive,
 }
 
 /// What goes to the person's page.
 #[derive(Debug, Clone)]
-pub enum Told<'a> {
+pub enum ServerMessage<'a> {
     /// The call stands.
     Ready {
         /// Its session.
@@ -123,7 +123,7 @@ pub enum Told<'a> {
         is_late: bool,
     },
     /// The model calls a tool.
-    Call {
+    ToolCall {
         /// The call.
         id: &'a str,
         /// The tool.
@@ -132,7 +132,7 @@ pub enum Told<'a> {
         args: &'a Value,
     },
     /// A call has come to something.
-    Result {
+    ToolResult {
         /// The call.
         id: &'a str,
         /// To what.
@@ -141,7 +141,7 @@ pub enum Told<'a> {
         gates: Option<&'a Trace>,
     },
     /// The person is asked.
-    Confirmation {
+    ConfirmationRequest {
         /// The call.
         id: &'a str,
         /// What they are asked, with the token that answers it.
@@ -175,7 +175,7 @@ pub enum Told<'a> {
 
 /// What a person's page begins a call with, as far as the server believes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Opening {
+pub struct CallRequest {
     /// A session that was issued for the call, or that goes on.
     pub session_id: Option<Arc<str>>,
     /// Whether the page has proved that the session is its own to resume.

@@ -6,7 +6,7 @@ use quarterdeck_contracts::LiveInput;
 use tokio::time::Instant;
 
 use super::call::Call;
-use super::line::{Gone, HangUp, Line, Told};
+use super::line::{ClientLink, CloseReason, Disconnect, ServerMessage};
 
 /// Past this much that waits for the page, the model is not listened to: it would only wait here instead.
 const CONGESTED: usize = 16 << 10;
@@ -22,14 +22,14 @@ impl Call {
         let provider = self.upstream.name().to_owned();
         let is_resumed = self.is_resumed;
         let Some(line) = &mut self.line else { return };
-        line.send(Told::Ready {
+        line.send(ServerMessage::Ready {
             session_id: session.id(),
             is_resumed,
             tools_version: &version,
             provider: &provider,
         });
         for (id, request) in &self.questions {
-            line.send(Told::Confirmation { id, request });
+            line.send(ServerMessage::ConfirmationRequest { id, request });
         }
         self.missed.tell(&mut **line);
         // Whoever calls again is in the same session.
@@ -37,12 +37,12 @@ impl Call {
     }
 
     /// The line is gone. The call waits for another one.
-    pub(super) fn park(&mut self, gone: &Gone) {
+    pub(super) fn park(&mut self, gone: &Disconnect) {
         tracing::info!(session = self.session.id(), why = ?gone, "the line is gone");
         if let Some(line) = self.line.take()
-            && let Gone::Expelled(_) = gone
+            && let Disconnect::Rejected(_) = gone
         {
-            tokio::spawn(line.hang_up(HangUp::Refused));
+            tokio::spawn(line.close(CloseReason::Refused));
         }
         self.seat.has_line(false);
         self.clock.parked = Some(Instant::now());
@@ -56,9 +56,9 @@ impl Call {
     }
 
     /// A new line takes over.
-    pub(super) fn attach(&mut self, line: Box<dyn Line>) {
+    pub(super) fn attach(&mut self, line: Box<dyn ClientLink>) {
         if let Some(older) = self.line.replace(line) {
-            tokio::spawn(older.hang_up(HangUp::TakenOver));
+            tokio::spawn(older.close(CloseReason::TakenOver));
         }
         self.seat.has_line(true);
         let now = Instant::now();
@@ -67,7 +67,7 @@ impl Call {
         (self.clock.line_seen, self.clock.pinged) = (now, now);
         // What the older page had not played yet, this one has not got.
         self.speech.drained();
-        self.session.compare_tools(&self.agent.registry.snapshot());
+        self.session.warn_if_tools_changed(&self.agent.registry.snapshot());
         if self.is_ready {
             self.is_resumed = true;
             self.greet();
@@ -76,7 +76,7 @@ impl Call {
 
     /// Whether the model is listened to: not while the page cannot take what it says.
     pub(super) fn may_read_model(&mut self) -> bool {
-        let waiting = self.line.as_ref().map_or(0, |line| line.waiting());
+        let waiting = self.line.as_ref().map_or(0, |line| line.queued_bytes());
         if waiting < CONGESTED {
             self.clock.stalled = None;
             return true;

@@ -7,7 +7,7 @@ use quarterdeck_contracts::{Speaker, ToolResponse};
 use quarterdeck_runtime::gates::Trace;
 use serde_json::Value;
 
-use super::line::{Line, Told};
+use super::line::{ClientLink, ServerMessage};
 
 /// How many things are kept; the oldest go first.
 const MOST: usize = 50;
@@ -48,17 +48,17 @@ enum Kept {
 
 impl Missed {
     /// Keeps what is worth it.
-    pub(super) fn keep(&mut self, told: &Told<'_>) {
+    pub(super) fn keep(&mut self, told: &ServerMessage<'_>) {
         let kept = match told {
-            Told::Transcript { by, text, is_final: true, .. } => match self.kept.back_mut() {
+            ServerMessage::Transcript { by, text, is_final: true, .. } => match self.kept.back_mut() {
                 // A sentence comes in many pieces, which are one thing.
                 Some(Kept::Transcript(of, words)) if of == by => return append(words, text),
                 _ => Kept::Transcript(*by, clipped(text, LONGEST).to_owned()),
             },
-            Told::Result { id, response, gates } => {
+            ServerMessage::ToolResult { id, response, gates } => {
                 Kept::Result((*id).to_owned(), Arc::new((*response).clone()), gates.cloned())
             }
-            Told::Message(value) => Kept::Message((*value).clone()),
+            ServerMessage::Message(value) => Kept::Message((*value).clone()),
             _ => return,
         };
         if self.kept.len() == MOST {
@@ -68,16 +68,16 @@ impl Missed {
     }
 
     /// Tells it.
-    pub(super) fn tell(&mut self, line: &mut dyn Line) {
+    pub(super) fn tell(&mut self, line: &mut dyn ClientLink) {
         for kept in self.kept.drain(..) {
             match &kept {
                 Kept::Transcript(by, text) => {
-                    line.send(Told::Transcript { by: *by, text, is_final: true, is_late: false });
+                    line.send(ServerMessage::Transcript { by: *by, text, is_final: true, is_late: false });
                 }
                 Kept::Result(id, response, gates) => {
-                    line.send(Told::Result { id, response, gates: gates.as_ref() });
+                    line.send(ServerMessage::ToolResult { id, response, gates: gates.as_ref() });
                 }
-                Kept::Message(value) => line.send(Told::Message(value)),
+                Kept::Message(value) => line.send(ServerMessage::Message(value)),
             }
         }
     }

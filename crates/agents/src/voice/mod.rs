@@ -35,11 +35,11 @@ use quarterdeck_runtime::{Orchestrator, Registry, SessionError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-pub use line::{Asked, Gone, HangUp, Line, Opening, Told};
+pub use line::{CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
 
 use crate::briefing::Briefing;
 use crate::prompt::{Declare, Prompts};
-use crate::text::Visitor;
+use crate::text::User;
 use call::Call;
 use seat::Seat;
 
@@ -116,7 +116,7 @@ pub(crate) struct Inner {
 
 /// Whether a client can have a call.
 enum Room {
-    Free(mpsc::Receiver<Box<dyn Line>>, Seat),
+    Free(mpsc::Receiver<Box<dyn ClientLink>>, Seat),
     /// They have one.
     Taken,
     /// Too many others have.
@@ -128,7 +128,7 @@ struct Known {
     number: u64,
     session: Option<Arc<str>>,
     /// A new line takes over. Dropping it ends the call.
-    lines: mpsc::Sender<Box<dyn Line>>,
+    lines: mpsc::Sender<Box<dyn ClientLink>>,
     has_line: Arc<AtomicBool>,
 }
 
@@ -159,21 +159,21 @@ impl VoiceAgent {
     }
 
     /// Whether a client is on the line. A call that waits for its line to come back does not count.
-    pub fn is_calling(&self, client: &str) -> bool {
+    pub fn is_in_call(&self, client: &str) -> bool {
         self.inner.lock().get(client).is_some_and(|known| known.has_line.load(Ordering::Acquire))
     }
 
     /// How many calls are on.
-    pub fn calls(&self) -> usize {
+    pub fn active_calls(&self) -> usize {
         self.inner.lock().len()
     }
 
     /// Puts a person through. The call runs on by itself; this returns as soon as it stands or is refused.
-    pub async fn call(&self, visitor: &Visitor, opening: Opening, mut line: Box<dyn Line>) {
+    pub async fn start_call(&self, visitor: &User, opening: CallRequest, mut line: Box<dyn ClientLink>) {
         let agent = &self.inner;
         if agent.leaving.borrow().is_some() {
-            line.send(Told::Error(&unavailable("The server is about to stop. Please call again.")));
-            return line.hang_up(HangUp::Stopping).await;
+            line.send(ServerMessage::Error(&unavailable("The server is about to stop. Please call again.")));
+            return line.close(CloseReason::Stopping).await;
         }
         let line = match agent.take_over(visitor, &opening, line).await {
             Some(line) => line,
@@ -200,7 +200,7 @@ impl VoiceAgent {
     pub async fn drain(&self, within: Duration) {
         let deadline = Instant::now() + within;
         let _ = self.inner.leaving.send_replace(Some(deadline));
-        while self.calls() > 0 && Instant::now() < deadline {
+        while self.active_calls() > 0 && Instant::now() < deadline {
             tokio::time::sleep(GLANCE).await;
         }
     }
@@ -214,10 +214,10 @@ impl Inner {
     /// Hands the line to the call that it resumes, if that is still on.
     async fn take_over(
         &self,
-        visitor: &Visitor,
-        opening: &Opening,
-        line: Box<dyn Line>,
-    ) -> Option<Box<dyn Line>> {
+        visitor: &User,
+        opening: &CallRequest,
+        line: Box<dyn ClientLink>,
+    ) -> Option<Box<dyn ClientLink>> {
         let lines = {
             let calls = self.lock();
             let known = calls.get(&visitor.client.id);
@@ -231,22 +231,24 @@ impl Inner {
     /// Makes sure that the client has no other call. One that nobody is on any more makes room.
     async fn reserve(
         self: &Arc<Self>,
-        visitor: &Visitor,
-        mut line: Box<dyn Line>,
-    ) -> Option<(Box<dyn Line>, mpsc::Receiver<Box<dyn Line>>, Seat)> {
+        visitor: &User,
+        mut line: Box<dyn ClientLink>,
+    ) -> Option<(Box<dyn ClientLink>, mpsc::Receiver<Box<dyn ClientLink>>, Seat)> {
         let since = Instant::now();
         let refusal = loop {
             match self.room_for(&visitor.client.id) {
                 Room::Free(lines, seat) => return Some((line, lines, seat)),
-                Room::Full => break ("All lines are busy. Please call again in a moment.", HangUp::Full),
+                Room::Full => {
+                    break ("All lines are busy. Please call again in a moment.", CloseReason::AtCapacity);
+                }
                 Room::Taken if since.elapsed() > PATIENCE_WITH_OLDER => {
-                    break ("You are in a call already. End it first.", HangUp::Refused);
+                    break ("You are in a call already. End it first.", CloseReason::Refused);
                 }
                 Room::Taken => tokio::time::sleep(GLANCE).await,
             }
         };
-        line.send(Told::Error(&unavailable(refusal.0)));
-        line.hang_up(refusal.1).await;
+        line.send(ServerMessage::Error(&unavailable(refusal.0)));
+        line.close(refusal.1).await;
         None
     }
 
@@ -271,7 +273,7 @@ impl Inner {
     }
 }
 
-async fn refuse(mut line: Box<dyn Line>, error: &SessionError, now_ms: u64) {
+async fn refuse(mut line: Box<dyn ClientLink>, error: &SessionError, now_ms: u64) {
     let why = match error {
         SessionError::Blocked(block) => {
             tracing::info!(
@@ -279,8 +281,8 @@ async fn refuse(mut line: Box<dyn Line>, error: &SessionError, now_ms: u64) {
                 left_ms = block.until_ms.saturating_sub(now_ms),
                 "a blocked client called"
             );
-            line.send(Told::Blocked(block));
-            return line.hang_up(HangUp::Refused).await;
+            line.send(ServerMessage::Blocked(block));
+            return line.close(CloseReason::Refused).await;
         }
         SessionError::Store(error) => {
             tracing::error!(error = %error, "a call could not be opened");
@@ -288,8 +290,8 @@ async fn refuse(mut line: Box<dyn Line>, error: &SessionError, now_ms: u64) {
         }
         _ => "There is no such session. Call again without one.",
     };
-    line.send(Told::Error(&unavailable(why)));
-    line.hang_up(HangUp::Failed).await;
+    line.send(ServerMessage::Error(&unavailable(why)));
+    line.close(CloseReason::Failed).await;
 }
 
 fn unavailable(message: &str) -> ToolError {

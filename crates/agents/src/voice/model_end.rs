@@ -1,7 +1,7 @@
 //! The model's end of a call: opened, lost, and opened again.
 
-use quarterdeck_contracts::{LiveError, LiveInput, LiveOpening};
-use quarterdeck_runtime::Delivered;
+use quarterdeck_contracts::{LiveError, LiveInput, LiveSetup};
+use quarterdeck_runtime::DeliveryReceipt;
 use tokio::time::Instant;
 
 use super::call::Call;
@@ -34,7 +34,7 @@ impl Call {
             with_handle: retold.handle.is_some(),
             asks: retold.asks,
         };
-        self.upstream.connect(LiveOpening {
+        self.upstream.connect(LiveSetup {
             system: self.brief.system.clone(),
             tools: self.brief.tools.clone(),
             resume: retold.handle,
@@ -60,7 +60,7 @@ impl Call {
         self.unsent.clear();
         self.upstream.accept();
         // It goes on from before these, and may ask for them again.
-        self.forgettable.drain(..).for_each(Delivered::forgotten);
+        self.forgettable.drain(..).for_each(DeliveryReceipt::forget);
         if let Some(told) = self.notes.told(self.retelling.last_note) {
             self.journal.noted(&told);
         }

@@ -37,7 +37,7 @@ impl Note {
 
     fn told(self) {
         if let Self::Late(answer) = self {
-            answer.delivered();
+            answer.mark_delivered();
         }
     }
 }
@@ -54,7 +54,7 @@ impl Notes {
             *name == *answer.name && *outcome == answer.response.outcome
         };
         match self.answered.iter().any(is_same) {
-            true => answer.delivered(),
+            true => answer.mark_delivered(),
             false => self.push(Note::Late(answer)),
         }
     }

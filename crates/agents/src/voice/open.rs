@@ -4,8 +4,8 @@ use quarterdeck_contracts::Mode;
 use quarterdeck_runtime::{Session, SessionError};
 
 use super::journal::{self, Journal};
-use super::{Inner, Opening};
-use crate::text::Visitor;
+use super::{CallRequest, Inner};
+use crate::text::User;
 
 /// A session with what was said in it.
 pub(super) struct Opened {
@@ -17,7 +17,7 @@ pub(super) struct Opened {
 }
 
 impl Inner {
-    pub(super) async fn open(&self, visitor: &Visitor, opening: &Opening) -> Result<Opened, SessionError> {
+    pub(super) async fn open(&self, visitor: &User, opening: &CallRequest) -> Result<Opened, SessionError> {
         let id = opening.session_id.as_deref();
         if let Some(id) = id.filter(|_| opening.may_resume)
             && let Some(opened) = self.resume(visitor, id).await?
@@ -34,7 +34,7 @@ impl Inner {
             match session {
                 Ok(session) => opened = Some((session, Some(request))),
                 // It was issued for a call and taken by one already.
-                Err(SessionError::BadId) => {}
+                Err(SessionError::InvalidId) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -49,14 +49,14 @@ impl Inner {
     }
 
     /// Goes on with a session; `None` when it is over, or was never one that is spoken.
-    async fn resume(&self, visitor: &Visitor, id: &str) -> Result<Option<Opened>, SessionError> {
+    async fn resume(&self, visitor: &User, id: &str) -> Result<Option<Opened>, SessionError> {
         let resumed = self.orchestrator.resume(id, visitor.client.clone(), self.registry.snapshot()).await;
         match resumed {
             Ok(session) if session.mode() == Mode::Voice => {
                 let journal = journal::load(&**self.orchestrator.store(), id).await?;
                 Ok(Some(Opened { session, journal, is_resumed: true, pending_request: None }))
             }
-            Ok(_) | Err(SessionError::Unknown | SessionError::Ended | SessionError::BadId) => Ok(None),
+            Ok(_) | Err(SessionError::NotFound | SessionError::Ended | SessionError::InvalidId) => Ok(None),
             Err(error) => Err(error),
         }
     }

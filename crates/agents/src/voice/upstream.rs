@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    LiveConnecting, LiveConnection, LiveError, LiveErrorKind, LiveInput, LiveModel, LiveOpening,
+    LiveConnecting, LiveConnection, LiveError, LiveErrorKind, LiveInput, LiveModel, LiveSetup,
 };
 use tokio::time::Instant;
 
@@ -126,7 +126,7 @@ impl Upstream {
     }
 
     /// Begins to connect, beside a connection that still stands.
-    pub(super) fn connect(&mut self, opening: LiveOpening) {
+    pub(super) fn connect(&mut self, opening: LiveSetup) {
         self.retry_at = None;
         self.attempts += 1;
         self.connecting = Some(self.model.connect(opening));
@@ -197,7 +197,7 @@ impl Upstream {
         if error.kind == LiveErrorKind::Refused && with_handle {
             return Next::WithoutHandle;
         }
-        let next = if error.kind.may_pass() { self.later(now) } else { Next::GiveUp };
+        let next = if error.kind.is_retryable() { self.later(now) } else { Next::GiveUp };
         // A connection that still stands is better than none.
         if next == Next::GiveUp && self.live.is_some() {
             self.retry_at = Some(now + PAUSES[PAUSES.len() - 1]);

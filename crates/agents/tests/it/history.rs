@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_agents::text::{Address, Part, Refusal, Visitor};
+use quarterdeck_agents::text::{Address, Part, Refusal, User};
 use quarterdeck_contracts::{ChatMessage, Scan, Table};
 use quarterdeck_runtime::{Client, SessionError, erase_client};
 use serde_json::json;
@@ -44,7 +44,7 @@ async fn the_oldest_turns_are_left_out_whole_and_the_client_is_told() {
     }
     let messages = world.model.last_asked().messages;
     assert!(messages.len() < 40, "{}", messages.len());
-    assert!(matches!(messages[0], ChatMessage::Person { .. }), "a turn is left out whole");
+    assert!(matches!(messages[0], ChatMessage::User { .. }), "a turn is left out whole");
     let size: usize = messages.iter().map(|message| serde_json::to_string(message).unwrap().len()).sum();
     assert!(size / 4 < 4_000, "{size}");
 }
@@ -56,21 +56,23 @@ async fn a_conversation_is_shown_to_whoever_had_it_and_to_nobody_else() {
     world.tells("What is the Fram?").await;
     let view = world.agent.view(&ann(), Address::Chat("chat")).await.unwrap().unwrap();
     assert_eq!(view.turns.len(), 1);
-    assert_eq!(view.turns[0].said, "What is the Fram?");
+    assert_eq!(view.turns[0].user_text, "What is the Fram?");
     let Part::Call { call, answer: Some(_), gates: Some(gates), .. } = &view.turns[0].parts[0] else {
         panic!("a call, its answer and its gates: {:?}", view.turns[0].parts);
     };
     assert_eq!(call.call.name, "look");
-    assert_eq!(gates.explained().len(), 11);
+    assert_eq!(gates.explain().len(), 11);
     assert_eq!(view.turns[0].parts[1], Part::Text("A ship.".into()));
-    let ben = Visitor { client: Client::anonymous("ben"), ..ann() };
+    let ben = User { client: Client::anonymous("ben"), ..ann() };
     for address in [Address::Chat("chat"), Address::Session(&view.id)] {
         assert_eq!(world.agent.view(&ben, address).await.unwrap(), None);
     }
-    let stolen = world.agent.say(&ben, Address::Session(&view.id), crate::world::message("Hi")).await;
-    assert!(matches!(stolen, Err(Refusal::Session(SessionError::Unknown))));
+    let stolen =
+        world.agent.send_message(&ben, Address::Session(&view.id), crate::world::message("Hi")).await;
+    assert!(matches!(stolen, Err(Refusal::Session(SessionError::NotFound))));
     world.model.says("Who are you?");
-    let own = world.agent.say(&ben, Address::Chat("chat"), crate::world::message("Hi")).await.unwrap();
+    let own =
+        world.agent.send_message(&ben, Address::Chat("chat"), crate::world::message("Hi")).await.unwrap();
     told(own).await;
     assert_eq!(world.model.last_asked().messages.len(), 1, "the same name of another client is another chat");
 }
@@ -83,7 +85,7 @@ async fn an_ended_session_is_over_and_an_erased_client_leaves_nothing() {
     let id = world.agent.view(&ann(), Address::Chat("chat")).await.unwrap().unwrap().id;
     assert!(world.agent.end(&ann(), Address::Session(&id)).await.unwrap());
     assert!(!world.agent.end(&ann(), Address::Session(&id)).await.unwrap());
-    let ended = world.agent.say(&ann(), Address::Session(&id), crate::world::message("Hi")).await;
+    let ended = world.agent.send_message(&ann(), Address::Session(&id), crate::world::message("Hi")).await;
     assert!(matches!(ended, Err(Refusal::Session(SessionError::Ended))));
     erase_client(&*world.store, "ann").await.unwrap();
     let left = world.store.scan(Table::History, Scan::prefix("", 10)).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_agents::text::{Address, Event, Settings, Transcript};
+use quarterdeck_agents::text::{Address, Settings, StreamEvent, Transcript};
 use quarterdeck_contracts::ChatMessage;
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn long(bytes: usize) -> &'static str {
 
 /// A turn lets its conversation go a moment after its last event.
 async fn over(world: &World) {
-    while world.agent.running() > 0 {
+    while world.agent.running_turns() > 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -31,13 +31,13 @@ async fn the_oldest_conversations_are_left_to_the_store_when_all_take_too_much()
     for number in 0..8 {
         world.model.says(answer);
         let chat = format!("chat {number}");
-        let reader = world.agent.say(&ann(), Address::Chat(&chat), message("Go on.")).await.unwrap();
+        let reader = world.agent.send_message(&ann(), Address::Chat(&chat), message("Go on.")).await.unwrap();
         assert_eq!(events(reader).await.len(), 4 + answer.len().div_ceil(16 << 10) - 1);
-        let taken = world.agent.memory().conversations;
+        let taken = world.agent.memory_use().conversations;
         assert!(taken <= MAX_CONVERSATIONS + (1 << 20), "{taken}");
     }
     over(&world).await;
-    let memory = world.agent.memory();
+    let memory = world.agent.memory_use();
     assert!(
         memory.conversations > MAX_CONVERSATIONS / 2 && memory.conversations <= MAX_CONVERSATIONS,
         "{memory:?}"
@@ -45,7 +45,7 @@ async fn the_oldest_conversations_are_left_to_the_store_when_all_take_too_much()
     assert_eq!(memory.answers, 0);
     // The first of them goes on where it was.
     world.model.says("Well?");
-    let reader = world.agent.say(&ann(), Address::Chat("chat 0"), message("And?")).await.unwrap();
+    let reader = world.agent.send_message(&ann(), Address::Chat("chat 0"), message("And?")).await.unwrap();
     told(reader).await;
     let asked = world.model.last_asked().messages;
     assert!(matches!(&asked[1], ChatMessage::Model(said) if said.text() == answer), "{}", asked.len());
@@ -59,7 +59,7 @@ async fn a_large_conversation_is_let_go_after_its_turn_and_loses_nothing() {
     world.model.says(answer).says("Yes.");
     world.tells("Go on.").await;
     over(&world).await;
-    assert_eq!(world.agent.memory().conversations, 0);
+    assert_eq!(world.agent.memory_use().conversations, 0);
     assert!(world.tells("Do you remember?").await.contains("Yes."));
     let asked = world.model.last_asked().messages;
     assert!(matches!(&asked[1], ChatMessage::Model(said) if said.text() == answer));
@@ -73,9 +73,9 @@ async fn a_question_keeps_its_conversation_at_hand() {
         vec![call("1", "pay", json!({ "what": "a cake" }))],
     ));
     let told = events(world.say("Buy a cake").await.unwrap()).await;
-    assert!(told.iter().any(|event| matches!(event, Event::Asked { .. })));
+    assert!(told.iter().any(|event| matches!(event, StreamEvent::ConfirmationRequest { .. })));
     over(&world).await;
-    assert!(world.agent.memory().conversations > 2_000_000, "its token is nowhere else");
+    assert!(world.agent.memory_use().conversations > 2_000_000, "its token is nowhere else");
 }
 
 #[tokio::test]
@@ -90,12 +90,12 @@ async fn a_long_answer_that_is_asked_for_again_does_nothing_twice() {
     world.model.calls(vec![call("1", "book", json!({ "what": "a table" }))]).says(long(2_000_000));
     events(ask(false).await.unwrap()).await;
     over(&world).await;
-    let taken = world.agent.memory().conversations;
+    let taken = world.agent.memory_use().conversations;
     assert!(taken < 100_000, "what was said is not kept: {taken}");
     world.model.says("It was booked before.");
     told(ask(true).await.unwrap()).await;
     let asked = world.model.last_asked().messages;
-    let Some(ChatMessage::Person { text }) = asked.last() else { panic!("{asked:?}") };
+    let Some(ChatMessage::User { text }) = asked.last() else { panic!("{asked:?}") };
     assert!(text.contains("book was done already"), "{text}");
     assert_eq!(world.runs("book"), 1);
 }
@@ -106,11 +106,11 @@ async fn an_answer_that_is_too_long_is_cut_and_the_session_goes_on() {
     world.model.will(crate::world::Does::Says(vec![long(3 << 20), long(3 << 20)], Vec::new())).says("Hello.");
     let told = events(world.say("Go on.").await.unwrap()).await;
     let words: usize =
-        told.iter().map(|event| if let Event::Text(text) = event { text.len() } else { 0 }).sum();
+        told.iter().map(|event| if let StreamEvent::Text(text) = event { text.len() } else { 0 }).sum();
     assert_eq!(words, 4 << 20);
     let last = told.last().unwrap();
     assert!(
-        matches!(last, Event::Finished { ending: Some(quarterdeck_agents::turn::Ending::Cut), .. }),
+        matches!(last, StreamEvent::Finished { ending: Some(quarterdeck_agents::turn::Ending::Cut), .. }),
         "{last:?}"
     );
     assert!(world.tells("And?").await.contains("Hello."));

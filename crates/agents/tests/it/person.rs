@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use expect_test::expect;
 use quarterdeck_agents::text::{
-    Address, Decision, Event, Part, Refusal, Transcript, Visitor, code_of, question_in_words,
+    Address, ConfirmationReply, Part, Refusal, StreamEvent, Transcript, User, confirmation_code,
+    format_confirmation,
 };
-use quarterdeck_agents::turn::words;
+use quarterdeck_agents::turn::text_message;
 use quarterdeck_contracts::{ChatMessage, ErrorType};
 use quarterdeck_runtime::Client;
 use serde_json::json;
 
 use crate::world::{Does, World, ann, call, events, lines, token, told};
 
-fn decision(token: &str, is_approved: bool) -> Vec<Decision> {
-    vec![Decision { token: token.into(), is_approved }]
+fn decision(token: &str, is_approved: bool) -> Vec<ConfirmationReply> {
+    vec![ConfirmationReply { token: token.into(), is_approved }]
 }
 
 /// Somebody is asked about a payment. The token.
@@ -38,7 +39,11 @@ async fn an_approved_call_runs_once_and_the_turn_goes_on() {
     let token = asked(&world).await;
     assert_eq!(world.runs("pay"), 0);
     world.model.says("Paid.");
-    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    let reader = world
+        .agent
+        .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
+        .await
+        .unwrap();
     expect![[r#"
         started
         answer {"did":"a cake"}
@@ -47,7 +52,8 @@ async fn an_approved_call_runs_once_and_the_turn_goes_on() {
         finished Some(Answered)
     "#]]
     .assert_eq(&told(reader).await);
-    let again = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await;
+    let again =
+        world.agent.resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true)).await;
     assert!(
         matches!(again, Err(Refusal::Confirmation(error)) if error.kind == ErrorType::ConfirmationInvalid)
     );
@@ -59,7 +65,11 @@ async fn a_denied_call_does_not_run_and_the_model_is_told() {
     let world = World::new();
     let token = asked(&world).await;
     world.model.says("Then not.");
-    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, false)).await.unwrap();
+    let reader = world
+        .agent
+        .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, false))
+        .await
+        .unwrap();
     expect![[r#"
         started
         answer CONFIRMATION_DENIED: The person did not approve pay.
@@ -75,16 +85,21 @@ async fn a_denied_call_does_not_run_and_the_model_is_told() {
 async fn a_word_that_we_did_not_ask_for_counts_for_nothing() {
     let world = World::new();
     let token = asked(&world).await;
-    let forged = world.agent.decide(&ann(), Address::Chat("chat"), decision("qdc_made_up", true)).await;
+    let forged =
+        world.agent.resolve_confirmations(&ann(), Address::Chat("chat"), decision("qdc_made_up", true)).await;
     assert!(matches!(forged, Err(Refusal::Confirmation(_))));
-    let ben = Visitor { client: Client::anonymous("ben"), ..ann() };
-    let stolen = world.agent.decide(&ben, Address::Chat("chat"), decision(&token, true)).await;
+    let ben = User { client: Client::anonymous("ben"), ..ann() };
+    let stolen = world.agent.resolve_confirmations(&ben, Address::Chat("chat"), decision(&token, true)).await;
     assert!(matches!(stolen, Err(Refusal::Confirmation(_))));
-    let apart = world.agent.confirm(&ben, &decision(&token, true)[0]).await;
+    let apart = world.agent.resolve_confirmation(&ben, &decision(&token, true)[0]).await;
     assert!(matches!(apart, Err(Refusal::Confirmation(_))));
     assert_eq!(world.runs("pay"), 0);
     world.model.says("Paid.");
-    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    let reader = world
+        .agent
+        .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
+        .await
+        .unwrap();
     assert!(told(reader).await.contains("Paid."), "the question is still open for whoever was asked");
 }
 
@@ -92,7 +107,7 @@ async fn a_word_that_we_did_not_ask_for_counts_for_nothing() {
 async fn a_word_given_apart_is_known_to_the_model_in_the_next_turn() {
     let world = World::new();
     let token = asked(&world).await;
-    let response = world.agent.confirm(&ann(), &decision(&token, true)[0]).await.unwrap();
+    let response = world.agent.resolve_confirmation(&ann(), &decision(&token, true)[0]).await.unwrap();
     assert!(response.is_ok());
     assert_eq!(world.model.asked.lock().unwrap().len(), 1, "the model is not asked by it");
     world.model.says("You have bought a cake.");
@@ -115,7 +130,11 @@ async fn a_question_is_shown_while_it_is_open_and_its_outcome_for_good() {
     let (question, _) = shown_call(&world).await;
     assert_eq!(question.as_deref(), Some(&*token), "whoever went on talking is still asked");
     world.model.says("Your cake is paid for.");
-    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    let reader = world
+        .agent
+        .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
+        .await
+        .unwrap();
     told(reader).await;
     assert_eq!(
         shown_call(&world).await,
@@ -153,11 +172,15 @@ async fn whoever_says_something_else_instead_is_answered_and_can_still_decide() 
     let text = serde_json::to_string(&results[0].response).unwrap();
     assert!(text.contains("CONFIRMATION_REQUIRED") && !text.contains(&token), "{text}");
     world.model.says("Your cake is paid for.");
-    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    let reader = world
+        .agent
+        .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
+        .await
+        .unwrap();
     let told = told(reader).await;
     assert!(told.contains("answer {\"did\":\"a cake\"}") && told.contains("paid for"), "{told}");
     let last = world.model.last_asked().messages;
-    let Some(ChatMessage::Person { text }) = last.last() else { panic!("{last:?}") };
+    let Some(ChatMessage::User { text }) = last.last() else { panic!("{last:?}") };
     assert!(
         text.starts_with("[Note: pay (") && text.contains("approved by the person and was done"),
         "{text}"
@@ -171,7 +194,11 @@ async fn a_turn_that_waits_outlives_the_process() {
     let token = asked(&world).await;
     let restarted = world.restarted();
     restarted.model.says("Paid.");
-    let reader = restarted.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    let reader = restarted
+        .agent
+        .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
+        .await
+        .unwrap();
     let told = told(reader).await;
     assert!(told.contains("answer {\"did\":\"a cake\"}") && told.contains("Paid."), "{told}");
     assert_eq!(world.runs("pay"), 1);
@@ -191,7 +218,7 @@ async fn a_word_given_while_the_turn_still_runs_is_not_forgotten() {
         seen.extend(reader.next().await.unwrap());
     }
     let token = token(&seen);
-    assert!(world.agent.confirm(&ann(), &decision(&token, true)[0]).await.unwrap().is_ok());
+    assert!(world.agent.resolve_confirmation(&ann(), &decision(&token, true)[0]).await.unwrap().is_ok());
     told(reader).await;
     told(world.say("And?").await.unwrap()).await;
     let asked = serde_json::to_string(&world.model.last_asked().messages).unwrap();
@@ -205,7 +232,7 @@ async fn of_two_who_decide_at_once_one_is_heard() {
     let token = asked(&world).await;
     world.model.says("Paid.");
     let ann = ann();
-    let decide = || world.agent.decide(&ann, Address::Chat("chat"), decision(&token, true));
+    let decide = || world.agent.resolve_confirmations(&ann, Address::Chat("chat"), decision(&token, true));
     let (first, second) = tokio::join!(decide(), decide());
     let mut heard = Vec::new();
     for reader in [first, second].into_iter().flatten() {
@@ -222,7 +249,11 @@ async fn no_model_ever_sees_a_token() {
     let token = asked(&world).await;
     world.model.says("Fine.").says("Done.");
     world.tells("Something else").await;
-    let reader = world.agent.decide(&ann(), Address::Chat("chat"), decision(&token, true)).await.unwrap();
+    let reader = world
+        .agent
+        .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
+        .await
+        .unwrap();
     told(reader).await;
     for request in world.model.asked.lock().unwrap().iter() {
         let messages = serde_json::to_string(&request.messages).unwrap();
@@ -236,17 +267,17 @@ struct Telling(Vec<ChatMessage>);
 
 impl Telling {
     fn person(mut self, text: &str) -> Self {
-        self.0.push(ChatMessage::Person { text: text.into() });
+        self.0.push(ChatMessage::User { text: text.into() });
         self
     }
 
     fn agent(mut self, text: &str) -> Self {
-        self.0.push(ChatMessage::Model(words("", text)));
+        self.0.push(ChatMessage::Model(text_message("", text)));
         self
     }
 
     /// The person says something more.
-    async fn says(&self, world: &World, visitor: Visitor, chat: &str, text: &str) -> Vec<Event> {
+    async fn says(&self, world: &World, visitor: User, chat: &str, text: &str) -> Vec<StreamEvent> {
         let (before, text, fingerprint) = (self.0.clone(), text.to_owned(), text.to_owned());
         let transcript = Transcript { before, text, fingerprint, is_retry: false };
         events(world.agent.complete(&visitor, Address::Chat(chat), transcript).await.unwrap()).await
@@ -258,19 +289,19 @@ async fn with_question(world: &World, chat: &str, what: &str) -> (Telling, Strin
     world.model.calls(vec![call(what, "pay", json!({ "what": what }))]).says("Please approve it.");
     let events = Telling::default().says(world, ann(), chat, "Buy it").await;
     let request = events.iter().find_map(|event| match event {
-        Event::Asked { request, .. } => Some(request.clone()),
+        StreamEvent::ConfirmationRequest { request, .. } => Some(request.clone()),
         _ => None,
     });
     let request = request.unwrap_or_else(|| panic!("no question: {}", lines(&events)));
-    let question = question_in_words(&request);
+    let question = format_confirmation(&request);
     let told = Telling::default().person("Buy it").agent(&format!("{question}Please approve it."));
-    (told, question, code_of(request.token.as_ref().unwrap().expose()))
+    (told, question, confirmation_code(request.token.as_ref().unwrap().expose()))
 }
 
 /// What the model was told last.
 fn last_told(world: &World) -> String {
     let last = world.model.last_asked().messages;
-    let Some(ChatMessage::Person { text }) = last.last() else { panic!("{last:?}") };
+    let Some(ChatMessage::User { text }) = last.last() else { panic!("{last:?}") };
     text.clone()
 }
 
@@ -292,7 +323,7 @@ async fn where_a_protocol_cannot_ask_the_person_answers_with_a_code() {
 #[tokio::test]
 async fn a_code_finds_its_question_however_the_conversation_begins() {
     let world = World::new();
-    let ben = Visitor { client: Client::anonymous("ben"), ..ann() };
+    let ben = User { client: Client::anonymous("ben"), ..ann() };
     let (told, question, code) = with_question(&world, "begins so", "a cake").await;
     let approval = format!("approve {code}");
     world.model.says("What do you mean?").says("Done.").says("Which one?");

@@ -43,7 +43,7 @@ async fn the_conversation_is_ours_and_goes_on() {
 
 fn said(message: &ChatMessage) -> String {
     match message {
-        ChatMessage::Person { text } => format!("person {text}"),
+        ChatMessage::User { text } => format!("person {text}"),
         ChatMessage::Model(message) => format!("model {}", message.text()),
         ChatMessage::Tools { results } => format!("{} results", results.len()),
     }
@@ -107,14 +107,14 @@ async fn the_same_message_twice_is_one_turn() {
     world.model.calls(vec![call("1", "book", json!({ "what": "a table" }))]).says("Booked.");
     let twice = Message { id: Some("m1".into()), idempotency_key: None, text: "Book".into() };
     let ann = ann();
-    let say = || world.agent.say(&ann, Address::Chat("chat"), twice.clone());
+    let say = || world.agent.send_message(&ann, Address::Chat("chat"), twice.clone());
     let first = lines(&events(say().await.unwrap()).await);
     let again = told(say().await.unwrap()).await;
     assert_eq!(first, again, "told again, not done again");
     assert_eq!(world.runs("book"), 1);
     assert_eq!(world.model.asked.lock().unwrap().len(), 2);
     let restarted = world.restarted();
-    let after = told(restarted.agent.say(&ann, Address::Chat("chat"), twice).await.unwrap()).await;
+    let after = told(restarted.agent.send_message(&ann, Address::Chat("chat"), twice).await.unwrap()).await;
     assert_eq!(first, after, "also by another process");
 }
 
@@ -123,9 +123,9 @@ async fn the_same_message_while_it_is_answered_joins() {
     let world = World::new();
     world.model.calls(vec![call("1", "slow_book", json!({ "what": "a table" }))]).says("Booked.");
     let key = Message { id: None, idempotency_key: Some("k".into()), text: "Book".into() };
-    let first = world.agent.say(&ann(), Address::Chat("chat"), key.clone()).await.unwrap();
-    let second = world.agent.say(&ann(), Address::Chat("chat"), key).await.unwrap();
-    let other = world.agent.say(&ann(), Address::Chat("chat"), message("Something else")).await;
+    let first = world.agent.send_message(&ann(), Address::Chat("chat"), key.clone()).await.unwrap();
+    let second = world.agent.send_message(&ann(), Address::Chat("chat"), key).await.unwrap();
+    let other = world.agent.send_message(&ann(), Address::Chat("chat"), message("Something else")).await;
     assert!(matches!(other, Err(Refusal::Busy)), "one turn at a time");
     let followed = world.agent.follow(&ann(), Address::Chat("chat")).await.unwrap().unwrap();
     let (first, second, third) = tokio::join!(told(first), told(second), told(followed));
@@ -195,7 +195,7 @@ async fn a_request_that_is_sent_again_does_nothing_twice() {
         seen += &lines(&reader.next().await.unwrap());
     }
     drop(reader);
-    while world.agent.running() > 0 {
+    while world.agent.running_turns() > 0 {
         tokio::task::yield_now().await;
     }
     world.model.says("It was booked before.");

@@ -198,7 +198,7 @@ proptest! {
             }
         }
         let mut shown: Vec<_> = turn.story().filter_map(|told| match told {
-            quarterdeck_agents::turn::Told::Call(call) => Some(call.id),
+            quarterdeck_agents::turn::TurnEvent::Call(call) => Some(call.id),
             _ => None,
         }).collect();
         let all = shown.len();

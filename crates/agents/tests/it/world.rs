@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::stream::{self, StreamExt};
 use quarterdeck_agents::text::{
-    Address, Event, Message, Parts, Reader, Refusal, Settings, TextAgent, Visitor,
+    Address, Message, Parts, Reader, Refusal, Settings, StreamEvent, TextAgent, User,
 };
 use quarterdeck_agents::{Prompts, Situation};
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
@@ -200,9 +200,9 @@ impl World {
         settings: Settings,
     ) -> Self {
         let model = Arc::new(Puppet::default());
-        let parts = quarterdeck_runtime::Parts {
+        let parts = quarterdeck_runtime::RuntimeParts {
             clock: clock.clone(),
-            ..quarterdeck_runtime::Parts::new(store.clone())
+            ..quarterdeck_runtime::RuntimeParts::new(store.clone())
         };
         let agent = TextAgent::new(Parts {
             orchestrator: Orchestrator::new(parts),
@@ -219,7 +219,7 @@ impl World {
     }
 
     pub(crate) async fn say(&self, text: &str) -> Result<Reader, Refusal> {
-        self.agent.say(&ann(), Address::Chat("chat"), message(text)).await
+        self.agent.send_message(&ann(), Address::Chat("chat"), message(text)).await
     }
 
     /// Says something and tells what came of it.
@@ -232,12 +232,12 @@ pub(crate) fn message(text: &str) -> Message {
     Message { id: None, idempotency_key: None, text: text.into() }
 }
 
-pub(crate) fn ann() -> Visitor {
-    Visitor { client: Client::anonymous("ann"), situation: Situation::default() }
+pub(crate) fn ann() -> User {
+    User { client: Client::anonymous("ann"), situation: Situation::default() }
 }
 
 /// Everything that a reader is told.
-pub(crate) async fn events(mut reader: Reader) -> Vec<Event> {
+pub(crate) async fn events(mut reader: Reader) -> Vec<StreamEvent> {
     let mut all = Vec::new();
     while let Some(events) = reader.next().await {
         all.extend(events);
@@ -250,26 +250,28 @@ pub(crate) async fn told(reader: Reader) -> String {
     lines(&events(reader).await)
 }
 
-pub(crate) fn lines(events: &[Event]) -> String {
+pub(crate) fn lines(events: &[StreamEvent]) -> String {
     let mut out = String::new();
     for event in events {
         let line = match event {
-            Event::Started { .. } => "started".into(),
-            Event::RoundStarted => "round".into(),
-            Event::Text(text) => format!("text {text:?}"),
-            Event::Thought(text) => format!("thought {text:?}"),
-            Event::Call(shown) => match &shown.call.arguments {
+            StreamEvent::Started { .. } => "started".into(),
+            StreamEvent::RoundStarted => "round".into(),
+            StreamEvent::Text(text) => format!("text {text:?}"),
+            StreamEvent::Thought(text) => format!("thought {text:?}"),
+            StreamEvent::ToolCall(shown) => match &shown.call.arguments {
                 CallArguments::Json(args) => format!("call {} {args}", shown.call.name),
                 CallArguments::Broken(text) => format!("broken call {} {text:?}", shown.call.name),
             },
-            Event::Asked { request, .. } => format!("asked: {}", request.preview),
-            Event::Answered { response, .. } => format!("answer {}", outcome(&response.outcome)),
-            Event::Progress { text, .. } => format!("progress {text:?}"),
-            Event::LateAnswer { name, response, .. } => format!("late {name} {}", outcome(&response.outcome)),
-            Event::Data { name, value } => format!("data {name} {value}"),
-            Event::LeftOut { bytes } => format!("left out {bytes}"),
-            Event::Failed(failure) => format!("failed {} {:?}", failure.kind, failure.message),
-            Event::Finished { ending, .. } => format!("finished {ending:?}"),
+            StreamEvent::ConfirmationRequest { request, .. } => format!("asked: {}", request.preview),
+            StreamEvent::ToolResult { response, .. } => format!("answer {}", outcome(&response.outcome)),
+            StreamEvent::Progress { text, .. } => format!("progress {text:?}"),
+            StreamEvent::LateToolResult { name, response, .. } => {
+                format!("late {name} {}", outcome(&response.outcome))
+            }
+            StreamEvent::Data { name, value } => format!("data {name} {value}"),
+            StreamEvent::Lagged { bytes } => format!("left out {bytes}"),
+            StreamEvent::Failed(failure) => format!("failed {} {:?}", failure.kind, failure.message),
+            StreamEvent::Finished { ending, .. } => format!("finished {ending:?}"),
         };
         out.push_str(&line);
         out.push('\n');
@@ -285,9 +287,9 @@ fn outcome(outcome: &Outcome) -> String {
 }
 
 /// The token of the question among events.
-pub(crate) fn token(events: &[Event]) -> String {
+pub(crate) fn token(events: &[StreamEvent]) -> String {
     let asked = events.iter().find_map(|event| match event {
-        Event::Asked { request, .. } => request.token.as_ref(),
+        StreamEvent::ConfirmationRequest { request, .. } => request.token.as_ref(),
         _ => None,
     });
     asked.expect("nobody was asked").expose().to_owned()

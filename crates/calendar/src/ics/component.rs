@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::line::{Line, lines};
-use super::{IcsError, MOST_BYTES, MOST_EVENTS};
+use super::{IcsError, MAX_EVENTS, MAX_ICS_BYTES};
 
 /// How deeply components may nest. Files have four levels.
 const DEEPEST: usize = 16;
@@ -37,7 +37,7 @@ pub(super) struct Contents {
 
 /// Takes a file apart.
 pub(super) fn read(text: &str) -> Result<Contents, IcsError> {
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_ICS_BYTES {
         return Err(IcsError::TooLarge { bytes: text.len() });
     }
     let mut contents = Contents::default();
@@ -87,7 +87,7 @@ pub(super) fn read(text: &str) -> Result<Contents, IcsError> {
 
 fn keep(component: Component, contents: &mut Contents) -> Result<(), IcsError> {
     match component.name.as_str() {
-        "VEVENT" if contents.events.len() >= MOST_EVENTS => return Err(IcsError::TooManyEvents),
+        "VEVENT" if contents.events.len() >= MAX_EVENTS => return Err(IcsError::TooManyEvents),
         "VEVENT" => contents.events.push(component),
         "VTIMEZONE" => {
             if let (Some(name), Some(place)) = (component.find("TZID"), component.find("X-LIC-LOCATION")) {

@@ -20,9 +20,9 @@ pub use read::import;
 pub use write::export;
 
 /// How large a file may be.
-pub const MOST_BYTES: usize = 5 * 1024 * 1024;
+pub const MAX_ICS_BYTES: usize = 5 * 1024 * 1024;
 /// How many events it may hold.
-pub const MOST_EVENTS: usize = 20_000;
+pub const MAX_EVENTS: usize = 20_000;
 
 /// What a file holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,13 +54,13 @@ impl Import {
 #[non_exhaustive]
 pub enum IcsError {
     /// It is too large.
-    #[error("the file has {bytes} bytes; at most {MOST_BYTES} are read")]
+    #[error("the file has {bytes} bytes; at most {MAX_ICS_BYTES} are read")]
     TooLarge {
         /// How large.
         bytes: usize,
     },
     /// It holds too many events.
-    #[error("the file holds more than {MOST_EVENTS} events")]
+    #[error("the file holds more than {MAX_EVENTS} events")]
     TooManyEvents,
     /// It is not an iCalendar file, or a damaged one.
     #[error("line {line}: {message}")]

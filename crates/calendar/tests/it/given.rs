@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_calendar::from_given;
+use quarterdeck_calendar::parse_given_events;
 use quarterdeck_contracts::{Calendar, Overlay, Table};
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::world::{Memory, calendar_in, lines, query, ready};
 
 #[test]
 fn events_of_a_case_file_become_rows() {
-    let rows = from_given(
+    let rows = parse_given_events(
         &[
             json!({ "start": "2026-01-13T10:00:00Z", "end": "2026-01-13T11:00:00Z", "summary": "Review" }),
             json!({ "start": "2026-01-12T09:00:00Z", "end": "2026-01-12T09:15:00Z", "summary": "Stand-up",
@@ -34,7 +34,7 @@ fn events_of_a_case_file_become_rows() {
 
 #[test]
 fn slips_in_a_case_file_are_named() {
-    let refuse = |event| from_given(&[event], "terminal").unwrap_err();
+    let refuse = |event| parse_given_events(&[event], "terminal").unwrap_err();
     let times = json!({ "start": "2026-01-13T10:00:00Z", "end": "2026-01-13T11:00:00Z" });
     let with = |key: &str, value: &str| {
         let mut event = times.clone();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
-use quarterdeck_calendar::{EventRow, IcsError, MOST_BYTES, MOST_EVENTS, export, import};
+use quarterdeck_calendar::{EventRow, IcsError, MAX_EVENTS, MAX_ICS_BYTES, export, import};
 
 /// As Outlook writes it: CRLF, folded lines, a zone of its own name, escaped text, an alarm.
 const OUTLOOK: &str = "BEGIN:VCALENDAR\r\nPRODID:-//Microsoft Corporation//Outlook 16.0//EN\r\nVERSION:2.0\r\n\
@@ -103,8 +103,8 @@ fn a_damaged_file_is_refused_with_the_line() {
 
 #[test]
 fn a_file_may_have_so_many_bytes_and_events() {
-    let large = " ".repeat(MOST_BYTES + 1);
-    assert_eq!(import(&large, "primary"), Err(IcsError::TooLarge { bytes: MOST_BYTES + 1 }));
+    let large = " ".repeat(MAX_ICS_BYTES + 1);
+    assert_eq!(import(&large, "primary"), Err(IcsError::TooLarge { bytes: MAX_ICS_BYTES + 1 }));
 
     let file = |count: usize| {
         let mut file = String::from("BEGIN:VCALENDAR\n");
@@ -114,9 +114,9 @@ fn a_file_may_have_so_many_bytes_and_events() {
         file + "END:VCALENDAR\n"
     };
     let begin = Instant::now();
-    assert_eq!(import(&file(MOST_EVENTS), "primary").unwrap().rows.len(), MOST_EVENTS);
+    assert_eq!(import(&file(MAX_EVENTS), "primary").unwrap().rows.len(), MAX_EVENTS);
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
-    assert_eq!(import(&file(MOST_EVENTS + 1), "primary"), Err(IcsError::TooManyEvents));
+    assert_eq!(import(&file(MAX_EVENTS + 1), "primary"), Err(IcsError::TooManyEvents));
 }
 
 #[test]

@@ -38,7 +38,9 @@ impl Store for Memory {
             rows.get(&(check.table, check.key.clone())).map(|row| row.version) != check.version
         });
         if let Some(check) = changed {
-            return Box::pin(async move { Err(CommitError::Changed { table: check.table, key: check.key }) });
+            return Box::pin(
+                async move { Err(CommitError::Conflict { table: check.table, key: check.key }) },
+            );
         }
         *version += 1;
         for write in commit.writes {

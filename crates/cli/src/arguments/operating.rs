@@ -361,9 +361,9 @@ pub(crate) struct CalendarListOptions {
 
 /// Ids become parts of keys in the store, so nothing else may pass for one: `a/b` would reach into what `a` has.
 fn parse_id(text: &str) -> Result<String, String> {
-    let is_id = (1..=128).contains(&text.len())
+    let is_valid_id = (1..=128).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte));
-    match is_id {
+    match is_valid_id {
         true => Ok(text.to_owned()),
         false => Err("an id has 1 to 128 letters, digits, `-`, `_`, `.`, `:` or `@`".into()),
     }

@@ -12,7 +12,7 @@ use quarterdeck_runtime::{Call, LoadedTool, Snapshot};
 use serde_json::{Value, json};
 
 use super::matching::difference;
-use crate::world::World;
+use crate::world::CaseFixtures;
 
 /// What came of one case.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ fn read(file: &Path) -> Result<Vec<Case>, String> {
 async fn run_example(snapshot: &Arc<Snapshot>, tool: &LoadedTool, args: Value) -> Option<String> {
     let metadata = tool.metadata();
     let mode = if metadata.allowed_modes.contains(&Mode::Text) { Mode::Text } else { Mode::Voice };
-    let mut world = match World::of_examples(mode, snapshot).await {
+    let mut world = match CaseFixtures::of_examples(mode, snapshot).await {
         Ok(world) => world,
         Err(error) => return Some(error.to_string()),
     };
@@ -92,7 +92,7 @@ async fn run_example(snapshot: &Arc<Snapshot>, tool: &LoadedTool, args: Value) -
 }
 
 async fn run_case(snapshot: &Arc<Snapshot>, tool: &str, case: &Case) -> Option<String> {
-    let mut world = match World::of(case, snapshot).await {
+    let mut world = match CaseFixtures::of(case, snapshot).await {
         Ok(world) => world,
         Err(fault) => return Some(fault),
     };

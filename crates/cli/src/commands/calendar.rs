@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use jiff::{SignedDuration, Timestamp};
-use quarterdeck_calendar::{MOST_BYTES, export as to_ics, import as from_ics};
+use quarterdeck_calendar::{MAX_ICS_BYTES, export as to_ics, import as from_ics};
 use quarterdeck_contracts::{Calendar, CommitError, Event, EventQuery, Overlay};
 use serde_json::json;
 
@@ -59,7 +59,7 @@ async fn import(options: &CalendarImportOptions) -> anyhow::Result<Verdict> {
     let overlay = Overlay::new(store.clone());
     found.write_to(&overlay).await?;
     store.commit(overlay.take()).await.map_err(|error| match error {
-        CommitError::Changed { .. } => anyhow!("the calendar was changed in the meantime; run this again"),
+        CommitError::Conflict { .. } => anyhow!("the calendar was changed in the meantime; run this again"),
         CommitError::Store(error) => error.into(),
     })?;
     let file = options.file.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -78,10 +78,10 @@ fn named_or_first<'a>(named: &'a Option<String>, site: &'a Site) -> &'a String {
 fn read(path: &Path) -> anyhow::Result<String> {
     let cannot = || format!("cannot read {}", path.display());
     let mut text = Vec::new();
-    let most = MOST_BYTES as u64 + 1;
+    let most = MAX_ICS_BYTES as u64 + 1;
     File::open(path).with_context(cannot)?.take(most).read_to_end(&mut text).with_context(cannot)?;
-    if text.len() > MOST_BYTES {
-        bail!("{} has more than {MOST_BYTES} bytes; split it", path.display());
+    if text.len() > MAX_ICS_BYTES {
+        bail!("{} has more than {MAX_ICS_BYTES} bytes; split it", path.display());
     }
     String::from_utf8(text).map_err(|_| anyhow!("{} is not UTF-8 text, as .ics files are", path.display()))
 }

@@ -7,13 +7,13 @@ use quarterdeck_compiler::nearest;
 use quarterdeck_contracts::parse_json;
 use quarterdeck_contracts::{ConfirmationAnswer, Mode};
 use quarterdeck_runtime::Call;
-use quarterdeck_runtime::gates::{Explained, Trace};
+use quarterdeck_runtime::gates::{GateExplanation, Trace};
 use serde_json::{Value, json};
 
 use crate::arguments::{CallOptions, ModeChoice};
 use crate::config::Site;
 use crate::terminal::{print, say};
-use crate::world::{Books, Came, World};
+use crate::world::{Books, Came, CaseFixtures};
 use crate::{Verdict, wire};
 
 pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
@@ -37,7 +37,8 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
         let folder = options.kb.or(&site);
         let kb = folder.is_dir().then(|| wire::knowledge(folder, options.data.or(&site))).transpose()?;
         let mut world =
-            World::at_terminal(mode, &snapshot, Books { kb, calendar: wire::calendar(&site)? }).await?;
+            CaseFixtures::at_terminal(mode, &snapshot, Books { kb, calendar: wire::calendar(&site)? })
+                .await?;
         anyhow::Ok(world.call(Call::new(&id, args), answer).await)
     })??;
     if options.explain {
@@ -50,7 +51,7 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<Verdict> {
 /// What each gate said, in their order.
 fn explain(gates: &Value) {
     let trace: Trace = serde_json::from_value(gates.clone()).unwrap_or_default();
-    for (number, Explained { gate, verdict, note }) in trace.explained().into_iter().enumerate() {
+    for (number, GateExplanation { gate, verdict, note }) in trace.explain().into_iter().enumerate() {
         let note = note.map_or_else(String::new, |note| format!(": {note}"));
         say(&format!("{:>2}  {gate:<13}{verdict}{note}", number + 1));
     }

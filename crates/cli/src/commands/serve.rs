@@ -10,10 +10,11 @@ use quarterdeck_agents::{Declare, Prompts};
 use quarterdeck_calendar::LocalCalendar;
 use quarterdeck_contracts::ChatModel;
 use quarterdeck_knowledge::KnowledgeBase;
-use quarterdeck_runtime::audit::{Audit, Happening};
-use quarterdeck_runtime::{Orchestrator, Parts, Registry};
+use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
+use quarterdeck_runtime::{Orchestrator, Registry, RuntimeParts};
 use quarterdeck_server::{
-    ApiKey, App, Deck, Feed, Identity, Operations, Settings, TokenKey, TokenRules, Trail, serve,
+    ApiKey, App, AuditFeed, AuditLogHandle, Identity, Operations, ServerParts, Settings, TokenKey,
+    TokenRules, serve,
 };
 use quarterdeck_store::SqliteStore;
 use serde_json::Value;
@@ -88,9 +89,9 @@ async fn listen(config: Config, opened: registry::Opened, loss: Loss) -> anyhow:
     })?;
     let store = store_loss::open(&config.folders.data, loss).await?;
     let trail = Arc::new(wire::open_trail(&config.folders.data, store.clone()).await?);
-    let feed = Arc::new(Feed::new(trail.clone()));
+    let feed = Arc::new(AuditFeed::new(trail.clone()));
     if let Some(Value::Object(fields)) = replacement.map(|replacement| replacement.to_json()) {
-        feed.record(Happening { event: "registry_replaced".into(), time: SystemTime::now(), fields });
+        feed.record(AuditEvent { event: "registry_replaced".into(), time: SystemTime::now(), fields });
     }
     let knowledge = knowledge(&config.folders)?;
     calendars::warn_of_others(&registry.snapshot(), &config.calendar.calendars);
@@ -114,7 +115,7 @@ async fn listen(config: Config, opened: registry::Opened, loss: Loss) -> anyhow:
     });
     let settings = settings(&config);
     warn_of_any_host(&settings);
-    let app = App::new(Deck {
+    let app = App::new(ServerParts {
         text: text.clone(),
         voice: Some(voice.clone()),
         orchestrator: orchestrator.clone(),
@@ -144,24 +145,24 @@ async fn listen(config: Config, opened: registry::Opened, loss: Loss) -> anyhow:
 fn orchestrator(
     config: &Config,
     store: Arc<SqliteStore>,
-    feed: Arc<Feed>,
+    feed: Arc<AuditFeed>,
     knowledge: Option<KnowledgeBase>,
 ) -> anyhow::Result<Orchestrator> {
-    Ok(Orchestrator::new(Parts {
+    Ok(Orchestrator::new(RuntimeParts {
         policy: config.policy.clone(),
         audit: feed,
         calendar: Some(Arc::new(LocalCalendar::from_config(config.calendar.clone())?)),
         calendar_details_claim: config.calendar_details_claim.clone(),
         knowledge: knowledge.map(|base| Arc::new(base) as _),
         present: config.present.clone(),
-        ..Parts::new(store)
+        ..RuntimeParts::new(store)
     }))
 }
 
 /// What operators look at.
-fn operations(folders: &Folders, feed: Arc<Feed>, registry: &Registry) -> Operations {
-    let trail = Trail { feed, path: data::trail_file(&folders.data), node: data::NODE.to_owned() };
-    Operations { trail: Some(trail), change: previous::change(&folders.tools, &folders.data, registry) }
+fn operations(folders: &Folders, feed: Arc<AuditFeed>, registry: &Registry) -> Operations {
+    let trail = AuditLogHandle { feed, path: data::trail_file(&folders.data), node: data::NODE.to_owned() };
+    Operations { audit: Some(trail), change: previous::change(&folders.tools, &folders.data, registry) }
 }
 
 /// What was built last, searched by words for now.
@@ -338,8 +339,8 @@ async fn tidy(orchestrator: Orchestrator, text: TextAgent) {
     let mut ticks = tokio::time::interval(TIDY);
     loop {
         ticks.tick().await;
-        text.tidy();
-        if let Err(error) = orchestrator.tidy().await {
+        text.evict_idle();
+        if let Err(error) = orchestrator.sweep().await {
             tracing::error!(error = %error, "what has had its time was not forgotten");
         }
     }

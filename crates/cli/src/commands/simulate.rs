@@ -32,10 +32,10 @@ async fn live(options: &SimulateLiveOptions) -> anyhow::Result<Verdict> {
         Some(path) => {
             let scenario = read(path)?;
             let plays = format!("{} ({})", path.display(), count(scenario.turns(), "turn"));
-            (LiveSimulator::playing(scenario), plays)
+            (LiveSimulator::from_scenario(scenario), plays)
         }
         None => {
-            let rehearsal = LiveSimulator::answering(Arc::new(Rehearsal::new()));
+            let rehearsal = LiveSimulator::from_chat_model(Arc::new(Rehearsal::new()));
             (rehearsal, "no scenario: the rehearsal answers what is written".to_owned())
         }
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use quarterdeck_server::Required;
+use quarterdeck_server::RequiredCredentials;
 
 use super::choices::{choice, words};
 use super::given::API_KEY;
@@ -21,7 +21,7 @@ pub(crate) struct Auth {
     /// Keys for `/v1`, by name.
     pub(crate) api_keys: BTreeMap<String, Secret>,
     /// Which surfaces need one of them.
-    pub(crate) required: Required,
+    pub(crate) required: RequiredCredentials,
 }
 
 /// How a bearer token is verified.
@@ -115,7 +115,7 @@ pub(super) fn auth(from: &mut Reader) -> Auth {
     Auth { tokens, api_keys, required }
 }
 
-fn required(from: &mut Reader) -> Required {
+fn required(from: &mut Reader) -> RequiredCredentials {
     from.table(
         "auth.required",
         "Which parts of the API need a verified token or an API key. A cookie is not enough.",
@@ -130,11 +130,11 @@ fn required(from: &mut Reader) -> Required {
     let api = from.read("auth.required.api", YesNo, false, about);
     let about = "/voice; browsers open it with a ticket that they got with a token or a key";
     let voice = from.read("auth.required.voice", YesNo, false, about);
-    Required { v1, api, voice }
+    RequiredCredentials { v1, api, voice }
 }
 
 /// Who closes a surface and names nothing that opens it has forgotten something.
-fn closed_to_all(from: &mut Reader, required: Required) {
+fn closed_to_all(from: &mut Reader, required: RequiredCredentials) {
     let closed = [("v1", required.v1 == Some(true)), ("api", required.api), ("voice", required.voice)];
     for (name, _) in closed.into_iter().filter(|(_, is_closed)| *is_closed) {
         let key = format!("auth.required.{name}");

@@ -19,10 +19,10 @@ pub(super) fn policy(from: &mut Reader) -> Policy {
             usual.confirmation_lifetime.as_secs(),
             "How long a person has to answer a request for confirmation",
         ),
-        resumable_for: from.read(
+        resume_timeout: from.read(
             "policy.resumable_seconds",
             seconds(0, DAY),
-            usual.resumable_for.as_secs(),
+            usual.resume_timeout.as_secs(),
             "How long a session without a connection can be resumed",
         ),
         idle_after: from.read(
@@ -37,22 +37,22 @@ pub(super) fn policy(from: &mut Reader) -> Policy {
             usual.retention.as_secs() / DAY,
             "How long sessions and the records of their calls are kept",
         ),
-        remembered_calls: from.read(
+        max_remembered_calls: from.read(
             "policy.remembered_calls",
             whole(1, 10_000),
-            usual.remembered_calls,
+            usual.max_remembered_calls,
             "Recorded calls that do not write which a session remembers",
         ),
-        waiting_events: from.read(
+        max_queued_events: from.read(
             "policy.waiting_events",
             whole(1, 100_000),
-            usual.waiting_events,
+            usual.max_queued_events,
             "Events that wait for a client at the most",
         ),
-        calls_per_message: from.read(
+        max_calls_per_message: from.read(
             "policy.calls_per_message",
             whole(1, MAX_CALLS_PER_MESSAGE as u64),
-            usual.calls_per_message,
+            usual.max_calls_per_message,
             "Calls that one message may carry; those beyond are refused unread",
         ),
         ..usual

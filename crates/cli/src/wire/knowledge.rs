@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use quarterdeck_contracts::{Embedder, KnowledgeRecord};
-use quarterdeck_embedding::{KNOWN, Model};
+use quarterdeck_embedding::{DEFAULT_MODEL, Model};
 use quarterdeck_knowledge::store::{FileError, KnowledgeFile, Sources, set_aside};
-use quarterdeck_knowledge::{Floor, KnowledgeBase, Progress, fingerprint, read_folder};
+use quarterdeck_knowledge::{KnowledgeBase, Progress, ScoreThresholds, fingerprint, read_folder};
 
 use crate::terminal::{are_words_logged, count, say};
 use crate::{data, environment};
@@ -123,7 +123,7 @@ pub(crate) fn open_file(path: &Path) -> Result<KnowledgeFile, FileError> {
 
 fn load(path: &Path, folder: &Path) -> anyhow::Result<Option<KnowledgeBase>> {
     let mut file = open_file(path)?;
-    match file.load(Floor::default()) {
+    match file.load(ScoreThresholds::default()) {
         Ok(None) => Ok(None),
         Ok(Some(loaded)) => {
             if let Some(sources) = file.sources()?.filter(|sources| sources.left_out > 0) {
@@ -137,7 +137,7 @@ fn load(path: &Path, folder: &Path) -> anyhow::Result<Option<KnowledgeBase>> {
             tell_damage(path, &set_aside(path)?);
             file = open_file(path)?;
             let (records, sources) = sources(folder)?;
-            let (base, _) = file.build(records, None, Floor::default(), &sources, &mut |_| {})?;
+            let (base, _) = file.build(records, None, ScoreThresholds::default(), &sources, &mut |_| {})?;
             say("it is searched by words until `quarterdeck kb build` has made the vectors again");
             Ok(Some(base))
         }
@@ -172,7 +172,7 @@ pub(crate) fn progress() -> impl FnMut(Progress) {
 
 /// The embedding model of this user, if one is installed. One that cannot be used is told, and done without.
 pub(crate) fn embedder() -> Option<Arc<dyn Embedder>> {
-    let folder = quarterdeck_embedding::installed(&environment::models_folder()?, KNOWN.name)?;
+    let folder = quarterdeck_embedding::find_installed(&environment::models_folder()?, DEFAULT_MODEL.name)?;
     match Model::load(&folder) {
         Ok(model) => Some(Arc::new(model)),
         Err(error) => {

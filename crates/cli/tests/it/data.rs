@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quarterdeck_contracts::{Commit, Mode, Store, Table};
 use quarterdeck_host_js::{HostConfig, JsHost};
-use quarterdeck_runtime::audit::{Audit, AuditLog, Happening};
-use quarterdeck_runtime::{Block, Client, Clock, Hosts, NativeHost, Orchestrator, Parts, Registry};
+use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditSink};
+use quarterdeck_runtime::{Block, Client, Clock, Hosts, NativeHost, Orchestrator, Registry, RuntimeParts};
 use quarterdeck_store::SqliteStore;
 use quarterdeck_testkit::{Tree, tree};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(crate) fn record(files: &Tree, lines: &[(u64, &str, Value)]) {
     for (seconds, event, fields) in lines {
         let time = UNIX_EPOCH + Duration::from_millis(NINE) + Duration::from_secs(*seconds);
         let fields = fields.as_object().unwrap().clone();
-        log.record(Happening { event: (*event).into(), time, fields });
+        log.record(AuditEvent { event: (*event).into(), time, fields });
     }
     drop(log);
     run(store.close()).unwrap();
@@ -99,7 +99,7 @@ pub(crate) fn with_sessions() -> Tree {
             (60, "ses_2", "hjalmar", Mode::Voice),
             (120, "ses_3", "fridtjof", Mode::Text),
         ] {
-            let parts = Parts { clock: Arc::new(Still(seconds)), ..Parts::new(store.clone()) };
+            let parts = RuntimeParts { clock: Arc::new(Still(seconds)), ..RuntimeParts::new(store.clone()) };
             let orchestrator = Orchestrator::new(parts);
             let client = Client::anonymous(client);
             orchestrator.open_as(id, client, mode, registry.snapshot()).await.unwrap();

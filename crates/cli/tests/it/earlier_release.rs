@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
 use quarterdeck_contracts::{ConfirmationAnswer, Outcome};
-use quarterdeck_runtime::{Client, Clock, Orchestrator, Parts, Registry, SessionError};
+use quarterdeck_runtime::{Client, Clock, Orchestrator, Registry, RuntimeParts, SessionError};
 use quarterdeck_store::SqliteStore;
 use quarterdeck_testkit::{Tree, tree};
 use serde_json::Value;
@@ -69,7 +69,7 @@ impl Earlier {
     fn orchestrator(&self, store: Arc<SqliteStore>) -> (Orchestrator, Registry) {
         let clock = Arc::new(MinuteAfter(self.facts["madeAtMs"].as_u64().unwrap()));
         let calendar = Arc::new(LocalCalendar::from_config(CalendarConfig::default()).unwrap());
-        let parts = Parts { clock, calendar: Some(calendar), ..Parts::new(store) };
+        let parts = RuntimeParts { clock, calendar: Some(calendar), ..RuntimeParts::new(store) };
         (Orchestrator::new(parts), registry(&self.files.join("site/tools")))
     }
 
@@ -130,7 +130,7 @@ fn open_question_of_the_first_release_is_approved_as_it_was_asked() {
         let id = earlier.fact("/client/sessionId");
         let session = orchestrator.resume(id, earlier.client("client"), registry.snapshot()).await.unwrap();
         let token = earlier.fact("/question/token");
-        let answer = session.answer_confirmation(token, ConfirmationAnswer::Approve).await;
+        let answer = session.resolve_confirmation(token, ConfirmationAnswer::Approve).await;
         assert!(matches!(answer.response.outcome, Outcome::Success(_)), "{:?}", answer.response);
 
         store.close().await.unwrap();

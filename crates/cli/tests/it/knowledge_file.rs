@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quarterdeck_knowledge::Floor;
+use quarterdeck_knowledge::ScoreThresholds;
 use quarterdeck_knowledge::store::KnowledgeFile;
 use quarterdeck_testkit::{Tree, tree};
 
@@ -116,7 +116,7 @@ fn write_generation(files: &Tree, number: usize) {
 fn held(path: &Path) -> String {
     let loaded = KnowledgeFile::open(path).unwrap();
     assert_eq!(loaded.set_aside, None, "a build that was killed is no damage");
-    let loaded = loaded.file.load(Floor::NONE).unwrap().unwrap();
+    let loaded = loaded.file.load(ScoreThresholds::NONE).unwrap().unwrap();
     assert!(!loaded.is_rebuilt, "index and records belong together");
     let records = loaded.base.records();
     assert_eq!(records.len(), MANY);

@@ -392,7 +392,7 @@ const ICS: &str = "
     UID:ice@fram.no
     DTSTART:20260113T090000Z
     DTEND:20260113T100000Z
-    SUMMARY:Watch the ice
+    SUMMARY:LogSink the ice
     ATTENDEE:mailto:nansen@fram.no
     RRULE:FREQ=DAILY;COUNT=2
     END:VEVENT
@@ -436,8 +436,8 @@ fn a_calendar_comes_in_is_listed_and_goes_out_again() {
         exit 0
         --- stdout
         start                 end                   calendar  summary        attendees
-        2026-01-13T09:00:00Z  2026-01-13T10:00:00Z  team      Watch the ice  nansen@fram.no
-        2026-01-14T09:00:00Z  2026-01-14T10:00:00Z  team      Watch the ice  nansen@fram.no
+        2026-01-13T09:00:00Z  2026-01-13T10:00:00Z  team      LogSink the ice  nansen@fram.no
+        2026-01-14T09:00:00Z  2026-01-14T10:00:00Z  team      LogSink the ice  nansen@fram.no
         --- stderr
     "#]],
     );

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
 use quarterdeck_contracts::Mode;
 use quarterdeck_runtime::gates::ClientFacts;
-use quarterdeck_runtime::{Call, Client, Orchestrator, Parts, Reply};
+use quarterdeck_runtime::{Call, Client, Orchestrator, Reply, RuntimeParts};
 use quarterdeck_testkit::tree;
 use serde_json::{Value, json};
 
@@ -110,10 +110,10 @@ fn seen_by(claims: &Value, calendars: &[&str]) -> Value {
     let registry = registry(&files.join("tools"));
     run(async {
         let store = store(&files);
-        let orchestrator = Orchestrator::new(Parts {
+        let orchestrator = Orchestrator::new(RuntimeParts {
             calendar: Some(Arc::new(LocalCalendar::from_config(CalendarConfig::default()).unwrap())),
             calendar_details_claim: Some("role=staff".parse().unwrap()),
-            ..Parts::new(store.clone())
+            ..RuntimeParts::new(store.clone())
         });
         let claims = claims.as_object().unwrap().clone().into_iter().collect();
         let facts = Arc::new(ClientFacts { authenticated: true, claims });

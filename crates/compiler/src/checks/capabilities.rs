@@ -9,7 +9,7 @@ use crate::{Diagnostic, rules};
 pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
     for (index, name) in subject.strings("capabilities") {
         let capability = serde_json::from_value::<Capability>(Value::from(name));
-        if capability.is_ok_and(Capability::is_always_there) {
+        if capability.is_ok_and(Capability::is_always_granted) {
             problems.push(
                 Diagnostic::new(
                     &rules::ALWAYS_THERE,

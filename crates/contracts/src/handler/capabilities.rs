@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{CapabilityCall, CapabilityError, CapabilityErrorCode, Context};
-use crate::{Capability, Event, EventQuery, Found, KnowledgeQuery, KnowledgeRecord, NewEvent};
+use crate::{Capability, Event, EventQuery, KnowledgeQuery, KnowledgeRecord, NewEvent, SearchResults};
 
 /// The events that touch a window: `context.calendar.getEvents`.
 pub async fn calendar_events(
@@ -21,7 +21,7 @@ pub async fn calendar_create(context: &dyn Context, event: NewEvent) -> Result<E
 }
 
 /// What answers a question, with whole records: `context.kb.query`.
-pub async fn kb_find(context: &dyn Context, query: KnowledgeQuery) -> Result<Found, CapabilityError> {
+pub async fn kb_find(context: &dyn Context, query: KnowledgeQuery) -> Result<SearchResults, CapabilityError> {
     request(context, Capability::Kb, "find", &query).await
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{BoxFuture, Context, HostHealth, HostObserver};
-use crate::{AnswerFault, HandlerAnswer, Metadata};
+use crate::{AnswerError, HandlerAnswer, Metadata};
 
 /// Runs handlers of one kind. The registry does not know which host it is calling.
 ///
@@ -86,7 +86,7 @@ pub enum HostError {
     Crashed(String),
     /// What it returned is not an answer.
     #[error("the handler's answer is malformed: {0}")]
-    BadAnswer(#[from] AnswerFault),
+    BadAnswer(#[from] AnswerError),
     /// Its earlier calls did not end, so it is out of service for a while; nothing was run.
     #[error("the handler is out of service: earlier calls of it did not end at their deadline")]
     Quarantined {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Evidence, Found, Knowledge, KnowledgeQuery, KnowledgeRecord, Namespaces};
+use super::{Knowledge, KnowledgeQuery, KnowledgeRecord, Namespaces, SearchResult, SearchResults};
 use crate::handler::{CapabilityError, CapabilityErrorCode};
 
 /// What `context.kb` can do, by the names that handlers use. `find` is `query` with whole records, for handlers in Rust.
@@ -47,7 +47,7 @@ async fn search(
     knowledge: &dyn Knowledge,
     readable: &Namespaces,
     query: KnowledgeQuery,
-) -> Result<Found, CapabilityError> {
+) -> Result<SearchResults, CapabilityError> {
     if !readable.contains(&query.namespace) {
         let message = format!("the namespace {} may not be read by this client", query.namespace.as_str());
         return Err(CapabilityError::new(CapabilityErrorCode::InvalidNamespace, message));
@@ -90,7 +90,7 @@ fn question(args: &[Value]) -> Result<(KnowledgeQuery, Vec<String>), CapabilityE
 }
 
 /// A result, as handlers in JavaScript see it.
-fn shown(evidence: &Evidence, fields: &[String]) -> Value {
+fn shown(evidence: &SearchResult, fields: &[String]) -> Value {
     let KnowledgeRecord { id, kind, title, text, url, source_type, last_updated, metadata, sources, .. } =
         &evidence.record;
     let mut shown = json!({

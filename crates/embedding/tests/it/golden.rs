@@ -3,7 +3,7 @@
 use std::env;
 
 use quarterdeck_contracts::Embedder;
-use quarterdeck_embedding::{KNOWN, Model, cache_directory, installed};
+use quarterdeck_embedding::{DEFAULT_MODEL, Model, cache_directory, find_installed};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -16,12 +16,12 @@ struct Known {
 #[expect(clippy::print_stderr, reason = "a test that could not look at anything says so")]
 fn the_installed_model_gives_the_vectors_of_the_reference() {
     let cache = cache_directory(env::var_os("XDG_CACHE_HOME").as_deref(), env::var_os("HOME").as_deref());
-    let Some(folder) = cache.and_then(|cache| installed(&cache, KNOWN.name)) else {
-        eprintln!("not checked: {} is not installed", KNOWN.name);
+    let Some(folder) = cache.and_then(|cache| find_installed(&cache, DEFAULT_MODEL.name)) else {
+        eprintln!("not checked: {} is not installed", DEFAULT_MODEL.name);
         return;
     };
     let model = Model::load(&folder).unwrap();
-    assert_eq!((model.model().digest.as_str(), model.model().dimension), (KNOWN.digest, 384));
+    assert_eq!((model.model().digest.as_str(), model.model().dimension), (DEFAULT_MODEL.digest, 384));
     let known: Vec<Known> = serde_json::from_str(include_str!("all-MiniLM-L6-v2.json")).unwrap();
     for Known { text, begins } in known {
         let vector = &model.embed(&[&text]).unwrap()[0];

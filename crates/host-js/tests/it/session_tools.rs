@@ -64,7 +64,7 @@ async fn someone_who_is_gone_is_not_blocked() {
 
 #[tokio::test]
 async fn nobody_is_ignored_after_the_end() {
-    let context = FakeContext::after_the_end();
+    let context = FakeContext::in_ended_session();
     let error = failure(run("ignore-user", goodbye(), context.clone()).await);
     assert_eq!(error.kind.as_str(), "SESSION_INACTIVE");
     assert_eq!(context.seen().messages, Vec::<Value>::new());
@@ -86,7 +86,7 @@ async fn a_voice_session_is_issued_under_an_id_that_the_client_gets_too() {
 #[tokio::test]
 async fn a_second_voice_session_is_refused_and_one_without_a_client_is_not_issued() {
     let args = json!({ "pending_request": "" });
-    let error = failure(run("start-voice-session", args.clone(), FakeContext::speaking()).await);
+    let error = failure(run("start-voice-session", args.clone(), FakeContext::in_voice()).await);
     assert_eq!(error.kind.as_str(), "SESSION_ACTIVE");
 
     let context = FakeContext::new();

@@ -9,7 +9,7 @@ use crate::day::Day;
 
 /// What the path says about the records of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FromPath {
+pub struct PathDefaults {
     /// The first folder, when it is a namespace.
     pub namespace: Option<Namespace>,
     /// The second folder, when it is a type.
@@ -63,7 +63,7 @@ impl Fields {
     }
 
     /// The record, with what its path says where nothing else does.
-    pub(super) fn record(self, path: &FromPath, line: usize) -> Result<KnowledgeRecord, Fault> {
+    pub(super) fn record(self, path: &PathDefaults, line: usize) -> Result<KnowledgeRecord, Fault> {
         let fail = |message: String| Fault::new(line, message);
         let of_id =
             self.id.as_deref().and_then(|id| id.split_once(':')).and_then(|(kind, _)| find_kind(kind));

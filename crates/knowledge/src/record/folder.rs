@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use quarterdeck_contracts::KnowledgeRecord;
 
-use super::fields::{FromPath, find_kind, find_namespace};
+use super::fields::{PathDefaults, find_kind, find_namespace};
 use super::jsonl::Read;
 use super::links::internal_links;
 use super::{Fault, Problem, parse_markdown, read_jsonl};
@@ -119,7 +119,7 @@ pub(super) fn is_record_file(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "md" || ending == "jsonl")
 }
 
-fn read_markdown(path: &Path, from: &FromPath) -> io::Result<Read> {
+fn read_markdown(path: &Path, from: &PathDefaults) -> io::Result<Read> {
     if fs::metadata(path)?.len() > LARGEST_FILE {
         return Ok((
             Vec::new(),
@@ -144,12 +144,12 @@ fn read_markdown(path: &Path, from: &FromPath) -> io::Result<Read> {
     })
 }
 
-fn from_path(path: &Path) -> FromPath {
+fn from_path(path: &Path) -> PathDefaults {
     let mut folders = path.iter().filter_map(OsStr::to_str);
     let namespace = folders.next().and_then(find_namespace);
     let kind = folders.next().and_then(find_kind);
     let slug = path.file_stem().and_then(OsStr::to_str).map(|name| name.replace(char::is_whitespace, "-"));
-    FromPath { namespace, kind, slug }
+    PathDefaults { namespace, kind, slug }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io::{BufRead, Read as _};
 use quarterdeck_contracts::{KnowledgeRecord, parse_json};
 use serde_json::Value;
 
-use super::fields::{Fields, FromPath};
+use super::fields::{Fields, PathDefaults};
 use super::{Fault, LARGEST_FILE};
 
 /// What a file gave: records with their lines, and faults.
@@ -14,7 +14,7 @@ pub type Read = (Vec<(KnowledgeRecord, usize)>, Vec<Fault>);
 
 /// Reads one record from each line that is not empty; `_id` is another name for `id`. Lines that are not records are
 /// faults.
-pub fn read_jsonl(mut input: impl BufRead, path: &FromPath) -> std::io::Result<Read> {
+pub fn read_jsonl(mut input: impl BufRead, path: &PathDefaults) -> std::io::Result<Read> {
     let mut records = Vec::new();
     let mut faults = Vec::new();
     let mut line = Vec::new();
@@ -39,7 +39,7 @@ pub fn read_jsonl(mut input: impl BufRead, path: &FromPath) -> std::io::Result<R
     Ok((records, faults))
 }
 
-fn record(line: &[u8], path: &FromPath, number: usize) -> Result<KnowledgeRecord, Fault> {
+fn record(line: &[u8], path: &PathDefaults, number: usize) -> Result<KnowledgeRecord, Fault> {
     let refused =
         |reason: &dyn fmt::Display| Fault::new(number, format!("the line is not a JSON object: {reason}"));
     let line = std::str::from_utf8(line).map_err(|error| refused(&error))?;
@@ -50,7 +50,7 @@ fn record(line: &[u8], path: &FromPath, number: usize) -> Result<KnowledgeRecord
     for (name, value) in given {
         fields.set(&name, value).map_err(|message| Fault::new(number, message))?;
     }
-    fields.record(&FromPath { slug: None, ..path.clone() }, number)
+    fields.record(&PathDefaults { slug: None, ..path.clone() }, number)
 }
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
             "{\"id\": \"person:x\", \"title\": \"X\", \"type\": \"doc\"}\n",
             "{\"id\": \"person:y\", \"title\": \"Y\"}\n",
         );
-        let (records, faults) = read_jsonl(lines.as_bytes(), &FromPath::default()).unwrap();
+        let (records, faults) = read_jsonl(lines.as_bytes(), &PathDefaults::default()).unwrap();
         let ids: Vec<_> = records.iter().map(|(record, line)| (record.id.as_str(), *line)).collect();
         assert_eq!(ids, [("4983", 1), ("person:y", 5)]);
         let lines: Vec<_> = faults.iter().map(|fault| fault.line).collect();
@@ -79,7 +79,7 @@ mod tests {
             (br#"{ "id": "doc:a", "title": "A", "title": "B" }"#, "the key \"title\" stands twice"),
             (b"{ \"title\": \"\xff\" }", "invalid utf-8"),
         ] {
-            let fault = record(line, &FromPath::default(), 1).unwrap_err();
+            let fault = record(line, &PathDefaults::default(), 1).unwrap_err();
             assert!(fault.message.contains(reason), "{fault:?}");
         }
     }

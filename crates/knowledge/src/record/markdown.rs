@@ -3,13 +3,13 @@
 use quarterdeck_contracts::KnowledgeRecord;
 
 use super::clean::clean_line;
-use super::fields::{Fields, FromPath};
+use super::fields::{Fields, PathDefaults};
 
 use super::Fault;
 use super::yaml::read_fields;
 
 /// Reads a record from Markdown, with front matter or without, and says every fault that it finds.
-pub fn parse_markdown(source: &str, path: &FromPath) -> Result<KnowledgeRecord, Vec<Fault>> {
+pub fn parse_markdown(source: &str, path: &PathDefaults) -> Result<KnowledgeRecord, Vec<Fault>> {
     let (front, body, body_line) = split(source).map_err(|fault| vec![fault])?;
     let mut fields = Fields::default();
     let mut faults = Vec::new();
@@ -71,8 +71,8 @@ mod tests {
 
     use super::*;
 
-    fn at() -> FromPath {
-        FromPath {
+    fn at() -> PathDefaults {
+        PathDefaults {
             namespace: Some(Namespace::Public),
             kind: Some(RecordKind::Person),
             slug: Some("ekman".into()),

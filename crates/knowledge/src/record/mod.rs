@@ -13,7 +13,7 @@ mod yaml;
 use std::fmt;
 use std::path::PathBuf;
 
-pub use fields::FromPath;
+pub use fields::PathDefaults;
 pub use fingerprint::fingerprint;
 pub use folder::{LARGEST_FILE, read_folder};
 pub use jsonl::{Read, read_jsonl};

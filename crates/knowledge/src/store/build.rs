@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::{Changes, FileError, KnowledgeFile, Sources, vectors};
 use crate::base::KnowledgeBase;
-use crate::search::Floor;
+use crate::search::ScoreThresholds;
 use crate::snapshot::{BuildError, Fresh, Progress, Watch};
 use crate::vectors::Key;
 
@@ -22,7 +22,7 @@ impl KnowledgeFile {
         &mut self,
         records: Vec<KnowledgeRecord>,
         embedder: Option<Arc<dyn Embedder>>,
-        floor: Floor,
+        floor: ScoreThresholds,
         sources: &Sources,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(KnowledgeBase, Changes), FileError> {

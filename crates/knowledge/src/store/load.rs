@@ -10,11 +10,11 @@ use super::derived::Derived;
 use super::{FileError, KnowledgeFile, Sources, Stamp};
 use crate::base::KnowledgeBase;
 use crate::index::{Index, Records};
-use crate::search::Floor;
+use crate::search::ScoreThresholds;
 use crate::snapshot::Snapshot;
 
 /// A base as it was saved.
-pub struct Loaded {
+pub struct LoadedBase {
     /// The base. It has no model yet: [`KnowledgeBase::use_model`] gives it one.
     pub base: KnowledgeBase,
     /// Whether the index had to be built again, because another version wrote it or it was damaged.
@@ -24,7 +24,7 @@ pub struct Loaded {
 impl KnowledgeFile {
     /// The base that was saved last; `None` when nothing ever was. A record whose content is not what its hash says is
     /// damage.
-    pub fn load(&self, floor: Floor) -> Result<Option<Loaded>, FileError> {
+    pub fn load(&self, floor: ScoreThresholds) -> Result<Option<LoadedBase>, FileError> {
         if self.sources()?.is_none() {
             return Ok(None);
         }
@@ -45,7 +45,7 @@ impl KnowledgeFile {
             Err(records) => (self.rebuilt(&records)?, true),
         };
         let vectors = vectors.filter(|vectors| vectors.starts.len() == count + 1);
-        Ok(Some(Loaded { base: KnowledgeBase::of(Snapshot { index, vectors }, floor), is_rebuilt }))
+        Ok(Some(LoadedBase { base: KnowledgeBase::of(Snapshot { index, vectors }, floor), is_rebuilt }))
     }
 
     /// The records on this thread, and what was derived from them on another: each is half of the time.

@@ -15,11 +15,11 @@ mod vectors;
 
 use std::path::PathBuf;
 
-use quarterdeck_contracts::DiskFault;
+use quarterdeck_contracts::DiskError;
 use rusqlite::{Connection, ErrorCode};
 use sha2::{Digest, Sha256};
 
-pub use load::Loaded;
+pub use load::LoadedBase;
 pub use open::set_aside;
 pub use save::{Changes, Sources};
 
@@ -75,10 +75,10 @@ impl FileError {
 /// What to do about what the engine says. Only a file that was read wrong is damaged.
 fn engine_advice(error: &rusqlite::Error) -> String {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => DiskFault::Full.to_string(),
-        Some(ErrorCode::ReadOnly) => DiskFault::ReadOnly.to_string(),
-        Some(ErrorCode::PermissionDenied) => DiskFault::NotPermitted.to_string(),
-        Some(ErrorCode::SystemIoFailure) => DiskFault::Failing.to_string(),
+        Some(ErrorCode::DiskFull) => DiskError::Full.to_string(),
+        Some(ErrorCode::ReadOnly) => DiskError::ReadOnly.to_string(),
+        Some(ErrorCode::PermissionDenied) => DiskError::NotPermitted.to_string(),
+        Some(ErrorCode::SystemIoFailure) => DiskError::Failing.to_string(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "another process is at work on it: wait for that one, or stop it".into()
         }
@@ -90,7 +90,7 @@ fn engine_advice(error: &rusqlite::Error) -> String {
 }
 
 fn disk_advice(error: &std::io::Error) -> String {
-    DiskFault::of(error).map_or_else(String::new, |fault| format!("; {fault}"))
+    DiskError::of(error).map_or_else(String::new, |fault| format!("; {fault}"))
 }
 
 /// The file of a base.
@@ -100,7 +100,7 @@ pub struct KnowledgeFile {
 }
 
 /// A file, and what had to be done to have it.
-pub struct Opened {
+pub struct OpenedFile {
     /// The file.
     pub file: KnowledgeFile,
     /// Where a damaged file was put, if there was one. The base is empty then, and is built again from its sources.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::{FileError, KnowledgeFile, Opened};
+use super::{FileError, KnowledgeFile, OpenedFile};
 
 /// `QDKB`, in the header of our files.
 const APPLICATION: i32 = 0x5144_4b42;
@@ -25,16 +25,16 @@ const OLDER: &str = "DROP TABLE IF EXISTS records; DROP TABLE IF EXISTS vectors;
 impl KnowledgeFile {
     /// Opens a file, or makes it. One of ours that is damaged is set aside under another name and begun anew; damage that
     /// does not show here shows when it is read.
-    pub fn open(path: &Path) -> Result<Opened, FileError> {
+    pub fn open(path: &Path) -> Result<OpenedFile, FileError> {
         let is_ours = header(path)?.is_some_and(|header| is_ours(&header));
         match connect(path) {
             Ok(connection) => {
-                Ok(Opened { file: Self { path: path.to_owned(), connection }, set_aside: None })
+                Ok(OpenedFile { file: Self { path: path.to_owned(), connection }, set_aside: None })
             }
             Err(error) if is_ours && error.is_damage() => {
                 let aside = set_aside(path)?;
                 let file = Self { path: path.to_owned(), connection: connect(path)? };
-                Ok(Opened { file, set_aside: Some(aside) })
+                Ok(OpenedFile { file, set_aside: Some(aside) })
             }
             Err(FileError::Sqlite(error)) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
                 Err(FileError::NotOurs(path.to_owned()))

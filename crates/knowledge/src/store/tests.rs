@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quarterdeck_contracts::{EmbedError, Embedder, EmbeddingModel, KnowledgeRecord};
 
 use super::*;
-use crate::Floor;
+use crate::ScoreThresholds;
 
 struct Letters(EmbeddingModel);
 
@@ -48,7 +48,7 @@ fn build(
     records: &[KnowledgeRecord],
     embedder: Option<Arc<dyn Embedder>>,
 ) -> Result<Changes, FileError> {
-    Ok(file.build(records.to_vec(), embedder, Floor::NONE, &sources("f"), &mut |_| {})?.1)
+    Ok(file.build(records.to_vec(), embedder, ScoreThresholds::NONE, &sources("f"), &mut |_| {})?.1)
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn what_is_saved_is_there_again_and_only_changes_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kb.db");
     let mut file = open(&path);
-    assert!(file.load(Floor::NONE).unwrap().is_none());
+    assert!(file.load(ScoreThresholds::NONE).unwrap().is_none());
     assert_eq!(file.sources().unwrap(), None);
     let first = [record("doc:a", "one"), record("doc:b", "two")];
     let changes = build(&mut file, &first, Some(Letters::embedder("1"))).unwrap();
@@ -67,7 +67,7 @@ fn what_is_saved_is_there_again_and_only_changes_are_written() {
     drop(file);
 
     let file = open(&path);
-    let loaded = file.load(Floor::NONE).unwrap().unwrap();
+    let loaded = file.load(ScoreThresholds::NONE).unwrap().unwrap();
     assert!(!loaded.is_rebuilt);
     assert_eq!(loaded.base.records(), second);
     assert_eq!(file.sources().unwrap(), Some(sources("f")));
@@ -89,11 +89,11 @@ fn vectors_of_another_model_go_when_new_ones_come_and_stay_when_none_do() {
     let records = [record("doc:a", "one")];
     build(&mut file, &records, Some(Letters::embedder("1"))).unwrap();
     build(&mut file, &records, None).unwrap();
-    assert_eq!(file.load(Floor::NONE).unwrap().unwrap().base.stats().model, None);
+    assert_eq!(file.load(ScoreThresholds::NONE).unwrap().unwrap().base.stats().model, None);
     assert_eq!(file.vectors(Letters::embedder("1").model()).unwrap().len(), 1);
     build(&mut file, &records, Some(Letters::embedder("2"))).unwrap();
     assert!(file.vectors(Letters::embedder("1").model()).unwrap().is_empty());
-    assert_eq!(file.load(Floor::NONE).unwrap().unwrap().base.stats().model.unwrap().digest, "2");
+    assert_eq!(file.load(ScoreThresholds::NONE).unwrap().unwrap().base.stats().model.unwrap().digest, "2");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_build_that_fails_keeps_the_old_base_and_the_vectors_it_made() {
     let mut many: Vec<_> = (0..200).map(|at| record(&format!("doc:{at:03}"), "words")).collect();
     many.push(record("doc:z", "unspeakable"));
     assert!(matches!(build(&mut file, &many, Some(Letters::embedder("1"))), Err(FileError::Build(_))));
-    let old = file.load(Floor::NONE).unwrap().unwrap().base;
+    let old = file.load(ScoreThresholds::NONE).unwrap().unwrap().base;
     assert_eq!(old.records(), [record("doc:a", "one")]);
     assert!(file.vectors(Letters::embedder("1").model()).unwrap().len() > 100, "they need not be made again");
 }
@@ -114,11 +114,12 @@ fn a_base_is_replaced_in_its_file_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kb.db");
     let mut file = open(&path);
-    let (base, _) =
-        file.build(vec![record("doc:a", "one")], None, Floor::NONE, &sources("1"), &mut |_| {}).unwrap();
+    let (base, _) = file
+        .build(vec![record("doc:a", "one")], None, ScoreThresholds::NONE, &sources("1"), &mut |_| {})
+        .unwrap();
     base.use_model(Letters::embedder("1"));
     file.replace(&base, vec![record("doc:b", "two")], &sources("2"), &mut |_| {}).unwrap();
-    let loaded = open(&path).load(Floor::NONE).unwrap().unwrap().base;
+    let loaded = open(&path).load(ScoreThresholds::NONE).unwrap().unwrap().base;
     assert_eq!(loaded.records(), base.records());
     assert_eq!(loaded.stats(), base.stats());
     assert_eq!(loaded.stats().model.unwrap().digest, "1");
@@ -134,13 +135,13 @@ fn damage_anywhere_is_noticed_or_does_no_harm() {
         (0..300).map(|at| record(&format!("doc:{at:03}"), &format!("words {at} ").repeat(40))).collect();
     build(&mut open(&path), &many, Some(Letters::embedder("1"))).unwrap();
     let whole = fs::read(&path).unwrap();
-    let expected = open(&path).load(Floor::NONE).unwrap().unwrap().base;
+    let expected = open(&path).load(ScoreThresholds::NONE).unwrap().unwrap().base;
     let (mut told, mut rebuilt) = (0, 0);
     for at in (100..whole.len()).step_by(whole.len() / 150) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x5a;
         fs::write(&path, &bytes).unwrap();
-        let loaded = KnowledgeFile::open(&path).and_then(|opened| opened.file.load(Floor::NONE));
+        let loaded = KnowledgeFile::open(&path).and_then(|opened| opened.file.load(ScoreThresholds::NONE));
         match loaded {
             Ok(Some(loaded)) => {
                 rebuilt += usize::from(loaded.is_rebuilt);
@@ -169,9 +170,14 @@ fn a_file_that_was_cut_is_noticed_and_set_aside() {
     for length in [whole.len() - 20_000, whole.len() / 2, 20_000, 200] {
         fs::write(&path, &whole[..length]).unwrap();
         match KnowledgeFile::open(&path) {
-            Ok(Opened { set_aside: Some(_), file }) => assert!(file.load(Floor::NONE).unwrap().is_none()),
+            Ok(OpenedFile { set_aside: Some(_), file }) => {
+                assert!(file.load(ScoreThresholds::NONE).unwrap().is_none())
+            }
             Ok(opened) => {
-                assert!(opened.file.load(Floor::NONE).is_err_and(|error| error.is_damage()), "{length}")
+                assert!(
+                    opened.file.load(ScoreThresholds::NONE).is_err_and(|error| error.is_damage()),
+                    "{length}"
+                )
             }
             Err(error) => panic!("{length}: {error}"),
         }
@@ -181,7 +187,7 @@ fn a_file_that_was_cut_is_noticed_and_set_aside() {
     let aside = set_aside(&path).unwrap();
     assert_eq!(fs::read(&aside).unwrap(), whole[..whole.len() / 2]);
     assert!(!path.exists() && !folder.path().join("kb.db-journal").exists());
-    assert!(open(&path).load(Floor::NONE).unwrap().is_none());
+    assert!(open(&path).load(ScoreThresholds::NONE).unwrap().is_none());
 }
 
 #[test]
@@ -203,7 +209,7 @@ fn a_foreign_file_and_a_newer_one_are_left_and_an_older_one_is_begun_anew() {
     assert!(matches!(KnowledgeFile::open(&path), Err(FileError::Newer(_))));
     Connection::open(&path).unwrap().execute_batch("DROP TABLE parts; DROP TABLE sources").unwrap();
     version(1);
-    assert!(open(&path).load(Floor::NONE).unwrap().is_none());
+    assert!(open(&path).load(ScoreThresholds::NONE).unwrap().is_none());
 }
 
 #[test]
@@ -213,9 +219,9 @@ fn a_record_or_an_index_that_was_altered_is_noticed() {
     let records = [record("doc:a", "one"), record("doc:b", "two")];
     build(&mut file, &records, None).unwrap();
     file.connection.execute("DELETE FROM records WHERE id = 'doc:b'", []).unwrap();
-    let loaded = file.load(Floor::NONE).unwrap().unwrap();
+    let loaded = file.load(ScoreThresholds::NONE).unwrap().unwrap();
     assert!(loaded.is_rebuilt, "an index of other records is not used");
     assert_eq!(loaded.base.records(), records[..1]);
     file.connection.execute("UPDATE records SET body = replace(body, 'one', 'two')", []).unwrap();
-    assert!(matches!(file.load(Floor::NONE), Err(FileError::Damaged { .. })));
+    assert!(matches!(file.load(ScoreThresholds::NONE), Err(FileError::Damaged { .. })));
 }

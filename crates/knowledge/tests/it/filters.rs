@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use quarterdeck_contracts::{
-    DateRange, Emptiness, KnowledgeQuery, KnowledgeRecord, Namespace, RecordFilters, RecordKind,
+    DateRange, EmptyReason, KnowledgeQuery, KnowledgeRecord, Namespace, RecordFilters, RecordKind,
 };
-use quarterdeck_knowledge::{Floor, KnowledgeBase};
+use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds};
 
 use crate::world::{ask, ids, record, search};
 
@@ -37,7 +37,7 @@ fn records(count: usize, seed: u64) -> Vec<KnowledgeRecord> {
 }
 
 fn base_of(records: Vec<KnowledgeRecord>) -> KnowledgeBase {
-    KnowledgeBase::build(records, None, None, Floor::NONE, &mut |_| {}).unwrap()
+    KnowledgeBase::build(records, None, None, ScoreThresholds::NONE, &mut |_| {}).unwrap()
 }
 
 static LARGE_BASE: LazyLock<KnowledgeBase> = LazyLock::new(|| base_of(records(LARGE, 7)));
@@ -123,7 +123,7 @@ fn filters_that_keep_half_a_hundredth_one_and_none_lose_nothing() {
         } else {
             assert_eq!(found.results.len(), 1_000, "{tag}");
         }
-        assert_eq!(found.empty, found.results.is_empty().then_some(Emptiness::Filtered), "{tag}");
+        assert_eq!(found.empty, found.results.is_empty().then_some(EmptyReason::Filtered), "{tag}");
     }
 }
 
@@ -133,8 +133,8 @@ fn an_answer_that_filters_made_empty_says_how_much_there_is() {
     let mut query = ask("ice", 5);
     query.filters.kind = Some(RecordKind::Person);
     let found = search(&base, query.clone());
-    assert_eq!((found.empty, found.without_filters), (Some(Emptiness::Filtered), Some(2)));
+    assert_eq!((found.empty, found.without_filters), (Some(EmptyReason::Filtered), Some(2)));
     query.query = "volcano".to_owned();
     let found = search(&base, query);
-    assert_eq!((found.empty, found.without_filters), (Some(Emptiness::None), None));
+    assert_eq!((found.empty, found.without_filters), (Some(EmptyReason::None), None));
 }

@@ -1,8 +1,8 @@
 //! Questions that nobody should ask, and records that give orders.
 
 use proptest::prelude::*;
-use quarterdeck_contracts::{Emptiness, Found};
-use quarterdeck_knowledge::{Floor, KnowledgeBase};
+use quarterdeck_contracts::{EmptyReason, SearchResults};
+use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds};
 
 use crate::world::{ask, by_words, ids, record, search};
 
@@ -13,10 +13,10 @@ fn base() -> KnowledgeBase {
         record("doc:tower", "東京タワー", "A tower in Tokyo."),
         record("doc:x", "X", "The letter x."),
     ];
-    KnowledgeBase::build(records, None, None, Floor::NONE, &mut |_| {}).unwrap()
+    KnowledgeBase::build(records, None, None, ScoreThresholds::NONE, &mut |_| {}).unwrap()
 }
 
-fn assert_sound(found: &Found) {
+fn assert_sound(found: &SearchResults) {
     assert!(found.results.iter().all(|hit| hit.score.is_finite() && (0.0..=1.0).contains(&hit.score)));
     assert!(found.results.is_sorted_by(|a, b| a.score >= b.score));
     assert_eq!(found.empty.is_some(), found.results.is_empty());
@@ -27,7 +27,7 @@ fn odd_questions_have_sound_answers() {
     let base = base();
     for question in ["", "  \n", "🙂🙃", "…!?", "\u{0}\u{202e}", "\u{301}"] {
         let found = search(&base, ask(question, 5));
-        assert_eq!((ids(&found), found.empty), (vec![], Some(Emptiness::None)), "{question:?}");
+        assert_eq!((ids(&found), found.empty), (vec![], Some(EmptyReason::None)), "{question:?}");
     }
     for (question, id) in [
         ("the who", "doc:band"),
@@ -108,7 +108,7 @@ fn odd_questions_have_sound_answers_by_meaning_too() {
     let records =
         vec![record("doc:hound", "A hound", "It barks."), record("doc:ship", "The ship", "She sails.")];
     let model = crate::meaning::Subjects::new("1");
-    let base = KnowledgeBase::build(records, Some(model), None, Floor::NONE, &mut |_| {}).unwrap();
+    let base = KnowledgeBase::build(records, Some(model), None, ScoreThresholds::NONE, &mut |_| {}).unwrap();
     let long = "ship ".repeat(2_000);
     for question in [
         "",

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use quarterdeck_contracts::Knowledge;
-use quarterdeck_knowledge::eval::{Figures, Run, judge, load_corpus, load_qrels, load_queries};
-use quarterdeck_knowledge::{Floor, KnowledgeBase};
+use quarterdeck_knowledge::eval::{EvalMetrics, Run, evaluate, load_corpus, load_qrels, load_queries};
+use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds};
 use quarterdeck_testkit::block_on;
 
 use crate::world::ask;
 
 /// The folder of a set, or `None` with a word on standard error. `QUARTERDECK_IR` names the folder of sets.
-#[expect(clippy::print_stderr, reason = "a test that had nothing to judge must say so")]
+#[expect(clippy::print_stderr, reason = "a test that had nothing to evaluate must say so")]
 fn set(name: &str) -> Option<PathBuf> {
     let sets = match std::env::var_os("QUARTERDECK_IR") {
         Some(folder) => folder.into(),
@@ -24,7 +24,7 @@ fn set(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-fn figures(folder: &Path, floor: Floor) -> Figures {
+fn figures(folder: &Path, floor: ScoreThresholds) -> EvalMetrics {
     let records = load_corpus(&folder.join("corpus.jsonl")).unwrap();
     let base = KnowledgeBase::build(records, None, None, floor, &mut |_| {}).unwrap();
     let mut run = Run::new();
@@ -32,16 +32,16 @@ fn figures(folder: &Path, floor: Floor) -> Figures {
         let found = block_on(base.search(ask(&question, 10))).unwrap();
         run.insert(id, found.results.into_iter().map(|hit| (hit.record.id, hit.score)).collect());
     }
-    judge(&run, &load_qrels(&folder.join("qrels.tsv")).unwrap())
+    evaluate(&run, &load_qrels(&folder.join("qrels.tsv")).unwrap())
 }
 
 #[test]
 fn scifact_by_words_reaches_what_was_measured() {
     let Some(folder) = set("scifact") else { return };
-    let ranked = figures(&folder, Floor::NONE);
+    let ranked = figures(&folder, ScoreThresholds::NONE);
     assert_eq!(ranked.questions, 300);
     assert!(ranked.ndcg_at_10 >= 0.69 && ranked.recall_at_10 >= 0.82, "{ranked:?}");
     // A few questions come back empty: the floor was set for other questions, and this is its price here.
-    let answered = figures(&folder, Floor::default());
+    let answered = figures(&folder, ScoreThresholds::default());
     assert!(answered.ndcg_at_10 >= 0.68 && answered.recall_at_10 >= 0.81, "{answered:?}");
 }

@@ -5,7 +5,7 @@ use std::thread;
 
 use quarterdeck_contracts::{Knowledge, KnowledgeRecord, Namespace, Namespaces};
 use quarterdeck_knowledge::store::{KnowledgeFile, Sources};
-use quarterdeck_knowledge::{Floor, KnowledgeBase};
+use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds};
 use quarterdeck_testkit::block_on;
 
 use crate::meaning::Subjects;
@@ -71,7 +71,7 @@ fn renewed_under_load(base: &KnowledgeBase, mut renew: impl FnMut(usize)) {
 
 #[test]
 fn answers_by_words_are_of_one_base_each() {
-    let base = KnowledgeBase::build(generation(0), None, None, Floor::NONE, &mut |_| {}).unwrap();
+    let base = KnowledgeBase::build(generation(0), None, None, ScoreThresholds::NONE, &mut |_| {}).unwrap();
     renewed_under_load(&base, |number| base.replace(generation(number), &mut |_| {}).unwrap());
 }
 
@@ -81,12 +81,13 @@ fn answers_by_meaning_are_of_one_base_each_while_it_is_saved() {
     let path = folder.path().join("kb.db");
     let mut file = KnowledgeFile::open(&path).unwrap().file;
     let sources = Sources::default();
-    let (base, _) =
-        file.build(generation(0), Some(Subjects::new("1")), Floor::NONE, &sources, &mut |_| {}).unwrap();
+    let (base, _) = file
+        .build(generation(0), Some(Subjects::new("1")), ScoreThresholds::NONE, &sources, &mut |_| {})
+        .unwrap();
     renewed_under_load(&base, |number| {
         file.replace(&base, generation(number), &sources, &mut |_| {}).unwrap();
     });
-    let loaded = KnowledgeFile::open(&path).unwrap().file.load(Floor::NONE).unwrap().unwrap().base;
+    let loaded = KnowledgeFile::open(&path).unwrap().file.load(ScoreThresholds::NONE).unwrap().unwrap().base;
     loaded.use_model(Subjects::new("1"));
     look(&loaded);
     assert!(!search(&loaded, ask("vessel", 5)).degraded);
@@ -96,9 +97,15 @@ fn answers_by_meaning_are_of_one_base_each_while_it_is_saved() {
 fn a_base_is_searched_by_words_until_its_model_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = KnowledgeFile::open(&folder.path().join("kb.db")).unwrap().file;
-    file.build(generation(0), Some(Subjects::new("1")), Floor::NONE, &Sources::default(), &mut |_| {})
-        .unwrap();
-    let loaded = file.load(Floor::NONE).unwrap().unwrap().base;
+    file.build(
+        generation(0),
+        Some(Subjects::new("1")),
+        ScoreThresholds::NONE,
+        &Sources::default(),
+        &mut |_| {},
+    )
+    .unwrap();
+    let loaded = file.load(ScoreThresholds::NONE).unwrap().unwrap().base;
     assert!(search(&loaded, ask("ship", 5)).degraded);
     loaded.use_model(Subjects::new("2"));
     assert!(search(&loaded, ask("ship", 5)).degraded, "vectors of another model are never compared");

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use quarterdeck_contracts::{
     EmbedError, Embedder, EmbeddingModel, KnowledgeQuery, KnowledgeRecord, RecordFilters,
 };
-use quarterdeck_knowledge::{Floor, KnowledgeBase};
+use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds};
 
 use crate::world::{ask, record, search};
 
@@ -144,8 +144,9 @@ fn records(count: usize, seed: u64) -> Vec<KnowledgeRecord> {
 }
 
 fn bases(records: &[KnowledgeRecord]) -> [(KnowledgeBase, bool); 2] {
-    let build =
-        |embedder| KnowledgeBase::build(records.to_vec(), embedder, None, Floor::NONE, &mut |_| {}).unwrap();
+    let build = |embedder| {
+        KnowledgeBase::build(records.to_vec(), embedder, None, ScoreThresholds::NONE, &mut |_| {}).unwrap()
+    };
     [(build(None), false), (build(Some(Hashes::embedder())), true)]
 }
 

@@ -1,6 +1,8 @@
 //! Small bases and questions.
 
-use quarterdeck_contracts::{Found, Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, RecordKind};
+use quarterdeck_contracts::{
+    Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, RecordKind, SearchResults,
+};
 use quarterdeck_knowledge::KnowledgeBase;
 use quarterdeck_testkit::block_on;
 
@@ -39,11 +41,11 @@ pub(crate) fn by_words(records: Vec<KnowledgeRecord>) -> KnowledgeBase {
 }
 
 /// The answer.
-pub(crate) fn search(base: &KnowledgeBase, query: KnowledgeQuery) -> Found {
+pub(crate) fn search(base: &KnowledgeBase, query: KnowledgeQuery) -> SearchResults {
     block_on(base.search(query)).unwrap()
 }
 
 /// The ids of what was found.
-pub(crate) fn ids(found: &Found) -> Vec<&str> {
+pub(crate) fn ids(found: &SearchResults) -> Vec<&str> {
     found.results.iter().map(|hit| hit.record.id.as_str()).collect()
 }

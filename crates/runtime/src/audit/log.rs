@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use quarterdeck_contracts::{Commit, CommitError, DiskFault, Store, StoreError, Table};
+use quarterdeck_contracts::{Commit, CommitError, DiskError, Store, StoreError, Table};
 use serde_json::{Map, Value, json};
 
 use super::chain::Head;
@@ -16,7 +16,7 @@ use super::gap::Gap;
 use super::lines::MAX_LINE_BYTES;
 use super::open::{Opened, open};
 use super::watch::{Disk, TrailFile};
-use super::{Audit, Happening};
+use super::{AuditEvent, AuditSink};
 use crate::envelope::timestamp;
 
 /// How many happenings may wait for the disk. Beyond that they are counted, not kept.
@@ -34,7 +34,7 @@ pub struct AuditLog {
 }
 
 enum Message {
-    Happened(Happening),
+    Happened(AuditEvent),
     Flush(SyncSender<()>),
 }
 
@@ -42,7 +42,7 @@ enum Message {
 #[derive(Debug, thiserror::Error)]
 pub enum AuditLogError {
     /// The file cannot be opened or read.
-    #[error("cannot open the audit trail {path}: {}", DiskFault::explain(reason))]
+    #[error("cannot open the audit trail {path}: {}", DiskError::explain(reason))]
     Unreadable {
         /// Which one.
         path: PathBuf,
@@ -107,7 +107,7 @@ impl AuditLog {
             // Before the first line: a file that is deleted later is one that the store knows.
             writer.store.commit(writer.head_row()).await.map_err(|error| match error {
                 CommitError::Store(error) => error,
-                CommitError::Changed { .. } => StoreError::Failed(error.to_string()),
+                CommitError::Conflict { .. } => StoreError::Failed(error.to_string()),
             })?;
         }
         let thread = std::thread::Builder::new()
@@ -137,8 +137,8 @@ impl AuditLog {
     }
 }
 
-impl Audit for AuditLog {
-    fn record(&self, happening: Happening) {
+impl AuditSink for AuditLog {
+    fn record(&self, happening: AuditEvent) {
         let sender = self.lock();
         let Some(sender) = sender.as_ref() else { return };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
@@ -252,7 +252,7 @@ impl<F: TrailFile> Writer<F> {
             Ok(()) => self.head = next,
             Err(error) => {
                 self.lost.fetch_add(lost + 1, Ordering::Relaxed);
-                let error = DiskFault::explain(&error);
+                let error = DiskError::explain(&error);
                 tracing::error!(error, path = %self.path.display(), "cannot write the audit trail");
             }
         }

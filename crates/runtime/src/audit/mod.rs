@@ -22,12 +22,12 @@ pub use chain::GENESIS;
 pub use lines::MAX_LINE_BYTES;
 pub use log::{AuditLog, AuditLogError};
 pub use query::{Filter, matches_filter};
-pub use search::{Found, Search, search};
+pub use search::{AuditMatches, Search, search};
 pub use verify::{Verification, verify};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Happening {
+pub struct AuditEvent {
     /// What kind: `tool_execution`, `state_transition`, `confirmation`, `session_start`, or a handler's own name.
     pub event: Arc<str>,
     /// When.
@@ -37,12 +37,12 @@ pub struct Happening {
 }
 
 /// Takes what happened. An implementation must return at once: a full disk or a slow writer never holds up a call.
-pub trait Audit: Send + Sync {
+pub trait AuditSink: Send + Sync {
     /// Takes one happening.
-    fn record(&self, happening: Happening);
+    fn record(&self, happening: AuditEvent);
 
     /// Whether anybody keeps what is recorded, so that nobody prepares it for nothing.
-    fn keeps(&self) -> bool {
+    fn is_enabled(&self) -> bool {
         true
     }
 }
@@ -51,10 +51,10 @@ pub trait Audit: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoAudit;
 
-impl Audit for NoAudit {
-    fn record(&self, _: Happening) {}
+impl AuditSink for NoAudit {
+    fn record(&self, _: AuditEvent) {}
 
-    fn keeps(&self) -> bool {
+    fn is_enabled(&self) -> bool {
         false
     }
 }

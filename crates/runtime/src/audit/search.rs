@@ -27,38 +27,38 @@ pub struct Search {
     /// Where to begin: where an earlier search ended, or at the end of the trail.
     pub before: Option<u64>,
     /// How many lines to find.
-    pub most: usize,
+    pub max_lines: usize,
     /// How many bytes to look at.
-    pub most_bytes: u64,
+    pub max_bytes: u64,
 }
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
+pub struct AuditMatches {
     /// The lines, the newest first.
     pub lines: Vec<Value>,
     /// Where to go on; `None` when there is nothing older.
     pub next: Option<u64>,
     /// How many bytes were looked at.
-    pub looked_at: u64,
+    pub scanned_bytes: u64,
 }
 
 /// Searches a trail from its end. It blocks.
-pub fn search(path: &Path, wanted: &Search) -> io::Result<Found> {
+pub fn search(path: &Path, wanted: &Search) -> io::Result<AuditMatches> {
     let mut file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(AuditMatches::default()),
         Err(error) => return Err(error),
     };
     let length = file.seek(SeekFrom::End(0))?;
     let begin = wanted.before.unwrap_or(length).min(length);
     let mut lines =
         Backwards { file, position: begin, pending: Vec::new(), is_too_long: false, has_end: false };
-    let mut found = Found::default();
+    let mut found = AuditMatches::default();
     let needle = wanted.text.as_deref().map(str::to_lowercase);
     let (mut bytes, mut too_old) = (0, 0);
     while let Some((start, line)) = lines.previous()? {
-        found.looked_at = begin - start;
+        found.scanned_bytes = begin - start;
         if may_match(&line, &wanted.filter, needle.as_deref())
             && let Ok(value) = serde_json::from_str::<Value>(&line)
             && value.is_object()
@@ -71,8 +71,8 @@ pub fn search(path: &Path, wanted: &Search) -> io::Result<Found> {
         if too_old >= TOO_OLD {
             return Ok(found);
         }
-        let is_enough = found.lines.len() >= wanted.most || bytes >= MOST_FOUND;
-        if is_enough || found.looked_at >= wanted.most_bytes {
+        let is_enough = found.lines.len() >= wanted.max_lines || bytes >= MOST_FOUND;
+        if is_enough || found.scanned_bytes >= wanted.max_bytes {
             found.next = (start > 0).then_some(start);
             return Ok(found);
         }
@@ -174,12 +174,12 @@ mod tests {
         format!("{}\n", json!({ "seq": number, "event": "e", "time": time, "sessionId": session }))
     }
 
-    fn numbers(found: &Found) -> Vec<u64> {
+    fn numbers(found: &AuditMatches) -> Vec<u64> {
         found.lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect()
     }
 
     fn wanted() -> Search {
-        Search { most: 100, most_bytes: u64::MAX, ..Search::default() }
+        Search { max_lines: 100, max_bytes: u64::MAX, ..Search::default() }
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         let file = trail(&text);
         let (mut seen, mut before) = (Vec::new(), None);
         loop {
-            let found = search(file.path(), &Search { before, most: 7, ..wanted() }).unwrap();
+            let found = search(file.path(), &Search { before, max_lines: 7, ..wanted() }).unwrap();
             seen.extend(numbers(&found));
             before = found.next;
             if before.is_none() {
@@ -220,14 +220,14 @@ mod tests {
         let text: String = (1..=1_000).map(|number| line(number, "ann")).collect();
         let file = trail(&text);
         let filter = Filter { session: Some("nobody".into()), ..Filter::default() };
-        let found = search(file.path(), &Search { filter, most_bytes: 10_000, ..wanted() }).unwrap();
-        assert!((10_000..10_200).contains(&found.looked_at), "{}", found.looked_at);
-        assert_eq!(found.next, Some(text.len() as u64 - found.looked_at));
+        let found = search(file.path(), &Search { filter, max_bytes: 10_000, ..wanted() }).unwrap();
+        assert!((10_000..10_200).contains(&found.scanned_bytes), "{}", found.scanned_bytes);
+        assert_eq!(found.next, Some(text.len() as u64 - found.scanned_bytes));
         let since = Some("2026-01-01T00:16:39".to_owned());
         let filter = Filter { since, ..Filter::default() };
         let found = search(file.path(), &Search { filter, ..wanted() }).unwrap();
         assert_eq!((numbers(&found), found.next), (vec![1_000, 999], None));
-        assert!(found.looked_at < text.len() as u64 / 2, "what is too old is not looked at");
+        assert!(found.scanned_bytes < text.len() as u64 / 2, "what is too old is not looked at");
     }
 
     #[test]
@@ -236,6 +236,6 @@ mod tests {
             format!("{}{{\"seq\":7,\"x\":\"{}\"}}\n{}", line(1, "a"), "x".repeat(3 << 20), line(2, "a"));
         let found = search(trail(&text).path(), &wanted()).unwrap();
         assert_eq!(numbers(&found), [2, 1]);
-        assert_eq!(search(Path::new("/nowhere/at/all"), &wanted()).unwrap(), Found::default());
+        assert_eq!(search(Path::new("/nowhere/at/all"), &wanted()).unwrap(), AuditMatches::default());
     }
 }

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
-use quarterdeck_contracts::{DiskFault, Store, Table};
+use quarterdeck_contracts::{DiskError, Store, Table};
 use serde::Serialize;
 
 use super::chain::Head;
@@ -52,7 +52,7 @@ async fn look(path: &Path, node: &str, store: &dyn Store) -> Result<(Verificatio
             .map_err(|_| format!("the store's head of the trail of {node} cannot be read"))?,
         None => None,
     };
-    let unreadable = |error| format!("cannot read {}: {}", path.display(), DiskFault::explain(&error));
+    let unreadable = |error| format!("cannot read {}: {}", path.display(), DiskError::explain(&error));
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

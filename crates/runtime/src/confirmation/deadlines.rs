@@ -66,7 +66,7 @@ impl Shared {
     }
 
     /// Whether a question that was asked in this process can still be answered.
-    pub(crate) fn is_answerable(&self, hashed: &str, expires_ms: u64) -> bool {
+    pub(crate) fn is_confirmation_open(&self, hashed: &str, expires_ms: u64) -> bool {
         let deadline = self.deadlines.lock().get(hashed).copied();
         deadline.is_some_and(|deadline| deadline > self.clock.monotonic())
             && expires_ms > epoch_ms(self.clock.now())
@@ -113,7 +113,7 @@ impl Shared {
                     self.deadlines.close(hashed);
                     return Ok(Some(Status::Expired));
                 }
-                Err(CommitError::Changed { .. }) => {}
+                Err(CommitError::Conflict { .. }) => {}
                 Err(CommitError::Store(error)) => return Err(error),
             }
         }

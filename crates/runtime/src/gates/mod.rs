@@ -23,7 +23,7 @@ use serde_json::Value;
 
 pub(crate) use availability::{missing as missing_condition, reads_foreign_text};
 pub use facts::{ClientFacts, Duplicate, Facts, Redelivery};
-pub use trace::{Decided, Explained, Step, Trace};
+pub use trace::{GateExplanation, GateOutcome, Step, Trace};
 
 pub use crate::judging::JudgedArguments;
 pub(crate) use clamp::clamp;

@@ -47,7 +47,7 @@ pub(super) fn facts(mode: Mode) -> Facts {
         duplicate: Duplicate::No,
         calls: 0,
         retrieval: 0,
-        budgets: *Policy::default().of(mode),
+        budgets: *Policy::default().budgets(mode),
         client: Default::default(),
         present: Default::default(),
         is_nested: false,

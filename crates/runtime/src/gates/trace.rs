@@ -21,7 +21,7 @@ pub struct Step {
     /// The gate.
     pub gate: String,
     /// What it did.
-    pub decision: Decided,
+    pub decision: GateOutcome,
     /// What exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Value>,
@@ -31,7 +31,7 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Decided {
+pub enum GateOutcome {
     Changed,
     Reserved,
     Replayed,
@@ -47,11 +47,11 @@ pub enum Decided {
 /// What one gate had to say about a call, be it nothing. It holds no argument of the call but those that a gate has
 /// lowered, so that anybody may be shown it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Explained<'a> {
+pub struct GateExplanation<'a> {
     /// The gate.
     pub gate: &'static str,
     /// What it said.
-    pub verdict: Decided,
+    pub verdict: GateOutcome,
     /// What exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'a Value>,
@@ -62,33 +62,33 @@ impl Trace {
         let (decision, detail) = match decision {
             Decision::Pass => return,
             Decision::Change(clamped) => (
-                Decided::Changed,
+                GateOutcome::Changed,
                 Some(json!({ clamped.parameter: { "asked": clamped.asked, "given": clamped.given } })),
             ),
-            Decision::Reserve(limit) => (Decided::Reserved, Some(json!(limit))),
-            Decision::Replay(which) => (Decided::Replayed, Some(json!(which.as_str()))),
-            Decision::Refuse(error) => (Decided::Refused, Some(json!(error.kind))),
-            Decision::Ask => (Decided::Asked, None),
+            Decision::Reserve(limit) => (GateOutcome::Reserved, Some(json!(limit))),
+            Decision::Replay(which) => (GateOutcome::Replayed, Some(json!(which.as_str()))),
+            Decision::Refuse(error) => (GateOutcome::Refused, Some(json!(error.kind))),
+            Decision::Ask => (GateOutcome::Asked, None),
         };
         self.steps.push(Step { gate: gate.to_owned(), decision, detail });
     }
 
     /// Notes a refusal of the store, which has the last word on a reservation.
     pub(crate) fn refused_by_store(&mut self, gate: &str, detail: Value) {
-        let decision = Decided::Refused;
+        let decision = GateOutcome::Refused;
         self.steps.push(Step { gate: gate.to_owned(), decision, detail: Some(detail) });
     }
 
     /// The trace of the same call after a person has approved it.
     pub(crate) fn approved(mut self) -> Self {
-        self.steps.retain(|step| step.decision != Decided::Asked);
+        self.steps.retain(|step| step.decision != GateOutcome::Asked);
         let gate = super::Gate::name(&super::confirmation::PersonsWord).to_owned();
-        self.steps.push(Step { gate, decision: Decided::Approved, detail: None });
+        self.steps.push(Step { gate, decision: GateOutcome::Approved, detail: None });
         self
     }
 
     /// Every gate in its order, those that said nothing included.
-    pub fn explained(&self) -> Vec<Explained<'_>> {
+    pub fn explain(&self) -> Vec<GateExplanation<'_>> {
         let answered_by = self.answered_by();
         let mut is_over = false;
         let each = names().map(|gate| {
@@ -96,11 +96,11 @@ impl Trace {
             let step = self.steps.iter().rev().find(|step| step.gate == gate);
             let verdict = match step {
                 Some(step) => step.decision,
-                None if is_over => Decided::NotReached,
-                None => Decided::Passed,
+                None if is_over => GateOutcome::NotReached,
+                None => GateOutcome::Passed,
             };
             is_over |= answered_by == Some(gate);
-            Explained { gate, verdict, note: step.and_then(|step| step.detail.as_ref()) }
+            GateExplanation { gate, verdict, note: step.and_then(|step| step.detail.as_ref()) }
         });
         each.to_vec()
     }
@@ -108,7 +108,7 @@ impl Trace {
     /// The gate that answered instead of the handler.
     pub fn answered_by(&self) -> Option<&str> {
         let last = self.steps.last()?;
-        matches!(last.decision, Decided::Replayed | Decided::Refused | Decided::Asked)
+        matches!(last.decision, GateOutcome::Replayed | GateOutcome::Refused | GateOutcome::Asked)
             .then_some(last.gate.as_str())
     }
 }
@@ -123,7 +123,7 @@ impl Recorded {
     }
 }
 
-impl fmt::Display for Decided {
+impl fmt::Display for GateOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Changed => "changed",
@@ -142,22 +142,22 @@ impl fmt::Display for Decided {
 mod tests {
     use super::*;
 
-    fn step(gate: &str, decision: Decided, detail: Option<Value>) -> Step {
+    fn step(gate: &str, decision: GateOutcome, detail: Option<Value>) -> Step {
         Step { gate: gate.into(), decision, detail }
     }
 
     fn words(trace: &Trace) -> String {
-        let each = trace.explained();
+        let each = trace.explain();
         each.iter().map(|said| format!("{}: {}\n", said.gate, said.verdict)).collect()
     }
 
     #[test]
     fn every_gate_is_explained_those_that_passed_and_those_that_were_not_asked() {
-        let refused = step("budget", Decided::Refused, Some(json!("BUDGET_EXCEEDED")));
+        let refused = step("budget", GateOutcome::Refused, Some(json!("BUDGET_EXCEEDED")));
         let trace = Trace { steps: vec![refused] };
         let said = words(&trace);
         assert!(said.contains("duplicate: passed\nbudget: refused\nclamp: not reached\n"), "{said}");
-        let shown = json!(trace.explained());
+        let shown = json!(trace.explain());
         assert_eq!(shown[0], json!({ "gate": "well_formed", "verdict": "passed" }));
         assert_eq!(shown[6], json!({ "gate": "budget", "verdict": "refused", "note": "BUDGET_EXCEEDED" }));
         assert_eq!(shown[10], json!({ "gate": "confirmation", "verdict": "not_reached" }));
@@ -165,16 +165,16 @@ mod tests {
 
     #[test]
     fn what_a_person_approved_was_asked_before() {
-        let asked = Trace { steps: vec![step("confirmation", Decided::Asked, None)] };
+        let asked = Trace { steps: vec![step("confirmation", GateOutcome::Asked, None)] };
         assert_eq!(asked.answered_by(), Some("confirmation"));
         let approved = asked.approved();
-        assert_eq!(approved.steps, [step("confirmation", Decided::Approved, None)]);
+        assert_eq!(approved.steps, [step("confirmation", GateOutcome::Approved, None)]);
         assert_eq!(approved.answered_by(), None);
     }
 
     #[test]
     fn the_store_has_the_last_word() {
-        let mut trace = Trace { steps: vec![step("availability", Decided::Reserved, None)] };
+        let mut trace = Trace { steps: vec![step("availability", GateOutcome::Reserved, None)] };
         trace.refused_by_store("availability", json!("RATE_LIMIT"));
         assert!(words(&trace).contains("availability: refused\n"));
     }

@@ -20,7 +20,7 @@ pub enum Phase {
     /// It has its answer.
     Done,
     /// The answer was sent.
-    Delivered,
+    DeliveryReceipt,
     /// The answer was heard (voice).
     Heard,
 }
@@ -120,7 +120,7 @@ impl Entry {
             0 => Phase::Admitted,
             1 => Phase::Running,
             2 => Phase::Done,
-            3 => Phase::Delivered,
+            3 => Phase::DeliveryReceipt,
             _ => Phase::Heard,
         }
     }
@@ -180,7 +180,7 @@ impl Entry {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Suspends the call until a person has answered.
+    /// Suspend the call until a person has answered.
     pub(crate) fn ask(&self, question: Arc<ConfirmationRequest>) {
         if self.question.set(question).is_ok() {
             self.news.notify_waiters();

@@ -39,7 +39,7 @@ pub(crate) struct Ledger {
     /// Calls that do not write, the least recently used first.
     forgettable: VecDeque<Arc<Entry>>,
     refusals: VecDeque<Arc<str>>,
-    remembered_calls: usize,
+    max_remembered_calls: usize,
     /// Whether the next turn begins with what others wrote.
     tells_foreign_text: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) enum Seen {
 }
 
 impl Ledger {
-    pub(crate) fn new(turn: u64, remembered_calls: usize) -> Self {
+    pub(crate) fn new(turn: u64, max_remembered_calls: usize) -> Self {
         Self {
             turns: VecDeque::from([Turn::new(turn)]),
             by_content: Map::default(),
@@ -69,7 +69,7 @@ impl Ledger {
             undelivered_writes: Map::default(),
             forgettable: VecDeque::new(),
             refusals: VecDeque::new(),
-            remembered_calls,
+            max_remembered_calls,
             tells_foreign_text: false,
         }
     }
@@ -171,7 +171,7 @@ impl Ledger {
         self.forgettable.retain(|other| !Arc::ptr_eq(other, &entry));
         self.forgettable.push_back(entry);
         let oldest =
-            (self.forgettable.len() > self.remembered_calls).then(|| self.forgettable.pop_front())??;
+            (self.forgettable.len() > self.max_remembered_calls).then(|| self.forgettable.pop_front())??;
         self.unlink(&oldest);
         Some(oldest)
     }
@@ -204,7 +204,7 @@ impl Ledger {
 
     /// The answer of a call has reached someone.
     pub(crate) fn delivered(&mut self, entry: &Arc<Entry>) {
-        entry.advance(Phase::Delivered);
+        entry.advance(Phase::DeliveryReceipt);
         if self.undelivered_writes.get(&entry.content).is_some_and(|other| Arc::ptr_eq(other, entry)) {
             self.undelivered_writes.remove(&entry.content);
         }
@@ -221,7 +221,7 @@ impl Ledger {
     pub(crate) fn heard(&mut self) {
         for seen in self.by_provider.values() {
             if let Seen::Call(entry) = seen
-                && entry.phase() == Phase::Delivered
+                && entry.phase() == Phase::DeliveryReceipt
             {
                 entry.advance(Phase::Heard);
             }

@@ -10,7 +10,7 @@ use super::window::Window;
 
 /// What has been counted so far.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Figures {
+pub struct Counters {
     /// Sessions that are written in.
     pub text: u64,
     /// Sessions that are spoken in.
@@ -22,13 +22,13 @@ pub struct Figures {
     /// Audit lines that could not be kept.
     pub audit_lost: u64,
     /// The tools that were called, by their ids.
-    pub tools: Vec<(Arc<str>, ToolFigures)>,
+    pub tools: Vec<(Arc<str>, ToolCounters)>,
 }
 
 /// One tool's figures. Counts are since the start; times and sizes are of the last thousand answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolFigures {
+pub struct ToolCounters {
     /// How often its handler has answered.
     pub calls: u64,
     /// How many of those were failures.
@@ -55,7 +55,7 @@ pub struct ToolFigures {
 
 /// What some answers of a tool took: milliseconds and tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Spread {
+pub struct Percentiles {
     /// Milliseconds.
     pub p50: f64,
     /// Milliseconds.
@@ -68,28 +68,28 @@ pub struct Spread {
 
 /// The figures of a moment, with the answers behind them.
 #[derive(Debug)]
-pub struct Moment {
+pub struct MetricsSnapshot {
     /// What had been counted by then.
-    pub figures: Figures,
+    pub counters: Counters,
     answers: Vec<Copied>,
 }
 
-impl Moment {
+impl MetricsSnapshot {
     /// What the last answers of a tool took; of more than a thousand, the last thousand count. Nothing for none.
-    pub fn last(&self, tool: &str, answers: u64) -> Option<Spread> {
-        let place = self.figures.tools.binary_search_by(|(known, _)| (**known).cmp(tool)).ok()?;
+    pub fn last(&self, tool: &str, answers: u64) -> Option<Percentiles> {
+        let place = self.counters.tools.binary_search_by(|(known, _)| (**known).cmp(tool)).ok()?;
         (answers > 0).then(|| self.answers[place].last(answers))
     }
 }
 
 impl Metrics {
     /// What has been counted so far.
-    pub fn figures(&self) -> Figures {
-        self.moment().figures
+    pub fn counters(&self) -> Counters {
+        self.snapshot().counters
     }
 
     /// What has been counted so far, for whoever wants to know what has come since the last time.
-    pub fn moment(&self) -> Moment {
+    pub fn snapshot(&self) -> MetricsSnapshot {
         let counts = self.lock();
         // Sorting thousands of samples takes its time, and every call that ends wants the lock.
         let (names, answers): (Vec<_>, Vec<_>) =
@@ -97,38 +97,38 @@ impl Metrics {
         let (text, voice, total) = (counts.text, counts.voice, counts.total);
         let (turns, audit_lost) = (counts.turns, counts.audit_lost);
         drop(counts);
-        let tools = names.into_iter().zip(answers.iter().map(Copied::figures)).collect();
-        Moment { figures: Figures { text, voice, total, turns, audit_lost, tools }, answers }
+        let tools = names.into_iter().zip(answers.iter().map(Copied::counters)).collect();
+        MetricsSnapshot { counters: Counters { text, voice, total, turns, audit_lost, tools }, answers }
     }
 }
 
 /// A tool's counts, and samples that are not sorted yet.
 #[derive(Debug)]
 struct Copied {
-    counted: ToolFigures,
+    counted: ToolCounters,
     took_ms: Window,
     size: Window,
 }
 
 impl ToolMetrics {
     fn copy(&self) -> Copied {
-        let counted = ToolFigures {
+        let counted = ToolCounters {
             calls: self.calls,
             errors: self.errors.values().sum(),
             refused: self.refused.values().sum(),
             cache_hits: self.cache_hits,
             over_budget: self.slow,
-            ..ToolFigures::default()
+            ..ToolCounters::default()
         };
         Copied { counted, took_ms: self.took_ms.clone(), size: self.size.clone() }
     }
 }
 
 impl Copied {
-    fn last(&self, answers: u64) -> Spread {
+    fn last(&self, answers: u64) -> Percentiles {
         let last = usize::try_from(answers).unwrap_or(usize::MAX);
         let (took, size) = (self.took_ms.summary_of(last), self.size.summary_of(last));
-        Spread {
+        Percentiles {
             p50: ms(took.p50),
             p95: ms(took.p95),
             tokens_average: tokens(size.average),
@@ -136,9 +136,9 @@ impl Copied {
         }
     }
 
-    fn figures(&self) -> ToolFigures {
+    fn counters(&self) -> ToolCounters {
         let (took, size) = (self.took_ms.summary(), self.size.summary());
-        ToolFigures {
+        ToolCounters {
             average: ms(took.average),
             p50: ms(took.p50),
             p95: ms(took.p95),

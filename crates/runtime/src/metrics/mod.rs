@@ -13,7 +13,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{ErrorType, Mode};
 use serde_json::{Map, Value, json};
 
-pub use figures::{Figures, Moment, Spread, ToolFigures};
+pub use figures::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
 pub use hosts::{host_health_json, host_health_prometheus};
 use tool::ToolMetrics;
 

@@ -116,9 +116,9 @@ fn figures_are_the_same_for_programs() {
     metrics.refused(&tool, "budget");
     metrics.replayed(&tool);
     metrics.session_began(Mode::Voice);
-    let figures = metrics.figures();
+    let figures = metrics.counters();
     assert_eq!((figures.text, figures.voice, figures.total), (0, 1, 1));
-    let expected = ToolFigures {
+    let expected = ToolCounters {
         calls: 100,
         errors: 10,
         refused: 1,
@@ -142,9 +142,9 @@ fn what_has_come_since_the_last_time_is_told_apart() {
         let took = Duration::from_millis(ms);
         metrics.executed(&tool, Sample { size: 4 * ms as usize, took, error: None, slow: false });
     }
-    let moment = metrics.moment();
-    assert_eq!(moment.figures, metrics.figures());
-    let last = Spread { p50: 10.0, p95: 30.0, tokens_average: 20, tokens_p95: 30 };
+    let moment = metrics.snapshot();
+    assert_eq!(moment.counters, metrics.counters());
+    let last = Percentiles { p50: 10.0, p95: 30.0, tokens_average: 20, tokens_p95: 30 };
     assert_eq!(moment.last("kb_search", 2), Some(last));
     assert_eq!(moment.last("kb_search", 9).unwrap().p50, 500.0, "all that there are");
     assert_eq!((moment.last("kb_search", 0), moment.last("unheard_of", 1)), (None, None));

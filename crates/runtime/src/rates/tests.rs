@@ -97,7 +97,7 @@ fn fifty_who_come_at_once_take_no_more_than_there_is() {
                         Slot::Taken { .. } => return false,
                         Slot::Free(commit) => match block_on(store.commit(commit)) {
                             Ok(()) => return true,
-                            Err(CommitError::Changed { table: Table::Rates, .. }) => {}
+                            Err(CommitError::Conflict { table: Table::Rates, .. }) => {}
                             Err(error) => panic!("{error}"),
                         },
                     }

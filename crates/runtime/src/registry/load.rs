@@ -9,7 +9,7 @@ use quarterdeck_contracts::handler::{HandlerToLoad, HostError};
 use quarterdeck_contracts::{
     ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, artifact_hash, parse_json, sha256, tool_hash,
 };
-use quarterdeck_schema::{Schema, Uncompilable};
+use quarterdeck_schema::{Schema, SchemaError};
 use serde_json::Value;
 
 use super::snapshot::Header;
@@ -57,7 +57,7 @@ pub enum LoadProblem {
     HandlerChanged { file: String, state: &'static str },
     /// A schema cannot be compiled by this version.
     #[error("the {which} of {tool} cannot be compiled: {source}; run `quarterdeck check`")]
-    Schema { tool: String, which: &'static str, source: Uncompilable },
+    Schema { tool: String, which: &'static str, source: SchemaError },
     /// A host cannot get a handler ready.
     #[error("{tool}: {source}")]
     Handler { tool: String, source: HostError },

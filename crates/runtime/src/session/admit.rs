@@ -154,7 +154,7 @@ impl Inner {
             duplicate,
             calls: turn.calls,
             retrieval: turn.retrieval,
-            budgets: *self.shared.policy.of(self.mode),
+            budgets: *self.shared.policy.budgets(self.mode),
             client: who,
             present: self.shared.present.clone(),
             is_nested,

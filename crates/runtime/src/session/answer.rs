@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use quarterdeck_contracts::{ConfirmationRequest, ErrorType, Outcome, ToolResponse};
 
 use super::Inner;
-use super::events::{ClientEvent, Why};
+use super::events::{ClientEvent, DeliveryReason};
 use crate::gates::{Trace, reads_foreign_text};
 use crate::ledger::Entry;
 
@@ -18,7 +18,7 @@ pub enum Reply {
     /// Its answer.
     Answer(Answer),
     /// It waits for a person, who has been asked. The request holds no token.
-    Waits {
+    AwaitingConfirmation {
         /// The call that waits.
         call_id: Arc<str>,
         /// Its tool.
@@ -30,10 +30,10 @@ pub enum Reply {
 
 impl Reply {
     /// The answer, if there is one yet.
-    pub fn answer(self) -> Option<Answer> {
+    pub fn into_answer(self) -> Option<Answer> {
         match self {
             Self::Answer(answer) => Some(answer),
-            Self::Waits { .. } => None,
+            Self::AwaitingConfirmation { .. } => None,
         }
     }
 }
@@ -76,24 +76,24 @@ impl Answer {
     }
 
     /// The answer has been sent.
-    pub fn delivered(self) {
-        drop(self.deliver());
+    pub fn mark_delivered(self) {
+        drop(self.into_receipt());
     }
 
     /// The answer has been sent to somebody who may forget it.
-    pub fn deliver(mut self) -> Delivered {
-        Delivered { of: self.receipt.give() }
+    pub fn into_receipt(mut self) -> DeliveryReceipt {
+        DeliveryReceipt { of: self.receipt.give() }
     }
 }
 
 /// An answer that has been sent.
 #[derive(Debug)]
 #[must_use = "it is only good for being forgotten"]
-pub struct Delivered {
+pub struct DeliveryReceipt {
     of: Option<(Weak<Inner>, Arc<Entry>)>,
 }
 
-impl Delivered {
+impl DeliveryReceipt {
     /// Whether anything was done that must not be done again.
     pub fn is_write(&self) -> bool {
         self.of.as_ref().is_some_and(|(_, entry)| entry.writes)
@@ -101,7 +101,7 @@ impl Delivered {
 
     /// Whoever received it has gone back to a time before it, as a model does that is resumed from an older handle. A
     /// write that is then asked for again is not done again, but answered from the record.
-    pub fn forgotten(self) {
+    pub fn forget(self) {
         if let Some((inner, entry)) = self.of
             && let Some(inner) = inner.upgrade()
         {
@@ -180,7 +180,7 @@ impl Inner {
             let is_known = desk.orphans.iter().any(|other| other.is_of(entry));
             // What was cancelled is wanted by nobody, or was told as abandoned; what was delivered under another id is
             // known.
-            if is_known || entry.phase() >= crate::ledger::Phase::Delivered || entry.is_unwanted() {
+            if is_known || entry.phase() >= crate::ledger::Phase::DeliveryReceipt || entry.is_unwanted() {
                 return;
             }
         }
@@ -220,7 +220,7 @@ impl Inner {
                         is_wanted: true,
                         receipt: Receipt::new(self, orphan),
                     };
-                    desk.events.push_back(ClientEvent::Answer { why: Why::Late, answer });
+                    desk.events.push_back(ClientEvent::Answer { why: DeliveryReason::Late, answer });
                 }
                 None => desk.orphans.push(orphan),
             }
@@ -237,7 +237,7 @@ impl Inner {
         desk.orphans.retain(|orphan| !orphan.is_of(entry));
         // A question or a failure that may pass is no outcome: on record, it would stand in the way of the real one.
         if entry.writes && entry.is_kept() {
-            desk.unsaved.add(entry, self.shared.policy.remembered_calls);
+            desk.unsaved.add(entry, self.shared.policy.max_remembered_calls);
             self.save_soon(&mut desk);
         }
     }

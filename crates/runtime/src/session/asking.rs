@@ -16,7 +16,7 @@ use super::answer::Answer;
 use super::begin::stamp;
 use super::desk::Question;
 use super::events::ClientEvent;
-use super::{Asking, Desk, Inner};
+use super::{ConfirmationMode, Desk, Inner};
 use crate::clock::epoch_ms;
 use crate::confirmation::{ConfirmationRow, REMEMBERED_MS, Status, hash, new_token, preview};
 use crate::envelope::before_the_handler;
@@ -44,7 +44,7 @@ impl Inner {
                     request: request.clone(),
                 };
                 self.tell(&mut desk, shown);
-                if desk.asking == Asking::Suspends {
+                if desk.asking == ConfirmationMode::Suspend {
                     work.entry.ask(Arc::new(ConfirmationRequest { token: None, ..request }));
                     None
                 } else {
@@ -76,11 +76,11 @@ impl Inner {
     /// An equal call that a person has not answered yet.
     fn same_question(&self, entry: &Arc<Entry>) -> Known {
         let mut desk = self.lock();
-        let suspends = desk.asking == Asking::Suspends;
+        let suspends = desk.asking == ConfirmationMode::Suspend;
         let open = desk.questions.iter_mut().find(|question| {
             question.content == entry.content
                 && !question.is_claimed
-                && self.shared.is_answerable(&question.hash, question.expires_ms)
+                && self.shared.is_confirmation_open(&question.hash, question.expires_ms)
         });
         let Some(question) = open else { return Known::No };
         if let Some(request) = &question.request {
@@ -139,7 +139,7 @@ impl Inner {
         // The desk knows of it before the store does, so that an equal call at the same time asks nothing of its own.
         {
             let mut desk = self.lock();
-            let suspended = (desk.asking == Asking::Suspends).then(|| entry.clone());
+            let suspended = (desk.asking == ConfirmationMode::Suspend).then(|| entry.clone());
             desk.questions.push(Question {
                 content: entry.content.clone(),
                 suspended,
@@ -163,7 +163,7 @@ impl Inner {
             self.shared.deadlines.close(&hashed);
             let error = match error {
                 CommitError::Store(error) => error,
-                CommitError::Changed { .. } => StoreError::Failed(error.to_string()),
+                CommitError::Conflict { .. } => StoreError::Failed(error.to_string()),
             };
             return Err(self.store_is_down(&error));
         }

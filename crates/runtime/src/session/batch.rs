@@ -56,7 +56,7 @@ impl Inner {
         let mut slots = VecDeque::with_capacity(calls.len());
         let mut desk = self.lock();
         for (index, Submitted { call, judged, is_cancelled }) in calls.enumerate() {
-            if index >= self.shared.policy.calls_per_message {
+            if index >= self.shared.policy.max_calls_per_message {
                 slots.push_back(self.too_many(&mut desk, call));
                 continue;
             }
@@ -118,7 +118,7 @@ impl Inner {
     }
 
     fn too_many(&self, desk: &mut Desk, call: Call) -> Slot {
-        let most = self.shared.policy.calls_per_message;
+        let most = self.shared.policy.max_calls_per_message;
         self.unadmitted(desk, call, |_| {
             before_the_handler(ErrorType::BudgetExceeded, format!("A message may hold {most} calls."))
         })
@@ -162,7 +162,9 @@ impl Batch {
         // Taken out only now: a future that is dropped while it waits loses nothing.
         let slot = self.slots.pop_front()?;
         Some(match news {
-            News::Asked(request) => Reply::Waits { call_id: slot.call_id, name: slot.name, request },
+            News::Asked(request) => {
+                Reply::AwaitingConfirmation { call_id: slot.call_id, name: slot.name, request }
+            }
             News::Answered(response) => Reply::Answer(self.answer(slot, response)),
         })
     }

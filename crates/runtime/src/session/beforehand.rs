@@ -49,7 +49,7 @@ pub(super) struct Submitted {
 impl Inner {
     /// Admits the calls of one message and starts them, at once if judging them is quick.
     pub(super) fn submit(self: &Arc<Self>, calls: Vec<Call>) -> Batch {
-        let judged = calls.iter().take(self.shared.policy.calls_per_message);
+        let judged = calls.iter().take(self.shared.policy.max_calls_per_message);
         if judged.clone().all(|call| self.is_quick(call)) {
             let plain = |call| Submitted { call, judged: None, is_cancelled: false };
             return self.admit_message(calls.into_iter().map(plain));
@@ -67,7 +67,7 @@ impl Inner {
         message: Arc<Unadmitted>,
         sender: oneshot::Sender<Batch>,
     ) {
-        let most = self.shared.policy.calls_per_message;
+        let most = self.shared.policy.max_calls_per_message;
         let mut submitted = Vec::with_capacity(calls.len());
         for (index, call) in calls.into_iter().enumerate() {
             let judged = if index < most { self.judge_beforehand(&call).await } else { None };
@@ -88,7 +88,7 @@ impl Inner {
         }
         let tool = self.snapshot.find(&call.name)?;
         let mut args = call.args.clone();
-        clamp(view(tool), self.shared.policy.of(self.mode), &mut args);
+        clamp(view(tool), self.shared.policy.budgets(self.mode), &mut args);
         Some(judging::judge_arguments(&tool.parameters, args).await)
     }
 

@@ -50,11 +50,11 @@ impl Inner {
             };
             match self.commit(self.mark_begun(work, commit)).await {
                 Ok(()) => return Begun::Yes,
-                Err(CommitError::Changed { table: Table::Rates, .. }) => {}
-                Err(CommitError::Changed { table: Table::Confirmations, .. }) => {
+                Err(CommitError::Conflict { table: Table::Rates, .. }) => {}
+                Err(CommitError::Conflict { table: Table::Confirmations, .. }) => {
                     return Begun::No(Box::new(super::hearing::invalid()));
                 }
-                Err(CommitError::Changed { .. }) => return self.begun_before(&work.entry).await,
+                Err(CommitError::Conflict { .. }) => return self.begun_before(&work.entry).await,
                 Err(CommitError::Store(error)) => return Begun::No(Box::new(self.store_is_down(&error))),
             }
         }

@@ -16,7 +16,7 @@ use super::admit::Work;
 use super::answer::Answer;
 use super::begin::{Begun, outcome_unknown, stamp};
 use super::context::{CallContext, Effects};
-use super::events::{ClientEvent, Why};
+use super::events::{ClientEvent, DeliveryReason};
 use super::note::Told;
 use super::records::CallRow;
 use super::{Desk, Inner};
@@ -93,7 +93,7 @@ impl Inner {
             match self.write_down(work, &response, effects).await {
                 Ok(blocks) => return Finished { response: Arc::new(response), ran: true, blocks },
                 // Nothing of this run is real, so it may be run again on what is there now.
-                Err(CommitError::Changed { .. }) if is_contained => {}
+                Err(CommitError::Conflict { .. }) if is_contained => {}
                 Err(error) => {
                     tracing::error!(session = %self.id, call = %work.entry.call_id, error = %error, "a write could not be recorded");
                     return self.did_not_run(work, outcome_unknown(&work.entry.tool));
@@ -158,7 +158,7 @@ impl Inner {
     /// should it be tried again, they are made anew from what the model wrote, as the gates made them.
     fn arguments(&self, tool: &LoadedTool, work: &mut Work, attempt: u32) -> Value {
         // To make arguments anew that took long to judge would take as long again.
-        if work.entry.writes || self.shared.audit.keeps() || work.took_long_to_judge {
+        if work.entry.writes || self.shared.audit.is_enabled() || work.took_long_to_judge {
             return work.args.clone();
         }
         if attempt == 0 {
@@ -184,7 +184,7 @@ impl Inner {
     ) -> Option<Duration> {
         let Outcome::Failure(error) = &response.outcome else { return None };
         let metadata = self.snapshot.find(&work.entry.tool)?.metadata();
-        let budgets = self.shared.policy.of(self.mode);
+        let budgets = self.shared.policy.budgets(self.mode);
         let most = budgets.retries.min(error.max_retries.unwrap_or(u32::MAX));
         if retries >= most || !may_be_retried(metadata, error) || work.entry.is_cancelled() {
             return None;
@@ -257,7 +257,7 @@ impl Inner {
         if is_recorded(&response) {
             entry.keep();
             if !entry.writes {
-                desk.unsaved.add(entry, self.shared.policy.remembered_calls);
+                desk.unsaved.add(entry, self.shared.policy.max_remembered_calls);
             }
         } else {
             desk.ledger.forget(entry);
@@ -348,7 +348,7 @@ impl Inner {
             trace: entry.trace(),
             ..Answer::unowed(entry.call_id.clone(), entry.tool.clone(), response.clone())
         };
-        self.tell(desk, ClientEvent::Answer { why: Why::Abandoned, answer });
+        self.tell(desk, ClientEvent::Answer { why: DeliveryReason::Abandoned, answer });
     }
 
     fn did_not_run(&self, work: &Work, error: ToolError) -> Finished {

@@ -9,7 +9,7 @@ use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 
 use super::answer::Orphan;
 use super::beforehand::Unadmitted;
-use super::{Asking, ClientEvent, SessionRow};
+use super::{ClientEvent, ConfirmationMode, SessionRow};
 use crate::gates::ClientFacts;
 use crate::ledger::{Entry, Ledger};
 use crate::state::StateController;
@@ -23,7 +23,7 @@ pub(crate) struct Desk {
     /// Which connection is the present one, if any.
     pub(crate) connection: Option<u64>,
     pub(crate) connections: u64,
-    pub(crate) asking: Asking,
+    pub(crate) asking: ConfirmationMode,
     pub(crate) events: VecDeque<ClientEvent>,
     /// Answers that nobody has received.
     pub(crate) orphans: Vec<Orphan>,
@@ -73,8 +73,8 @@ pub(crate) struct Unsaved {
 impl Unsaved {
     /// The store will hear of a call. Those that the ledger has forgotten in the meantime are let go, so that a model
     /// that is quicker than the store does not fill the memory.
-    pub(crate) fn add(&mut self, entry: &Arc<Entry>, remembered_calls: usize) {
-        if self.entries.len() > 2 * remembered_calls {
+    pub(crate) fn add(&mut self, entry: &Arc<Entry>, max_remembered_calls: usize) {
+        if self.entries.len() > 2 * max_remembered_calls {
             self.entries.retain(|entry| !entry.is_forgotten.load(Ordering::Relaxed));
         }
         self.entries.push(entry.clone());
@@ -86,16 +86,16 @@ impl Unsaved {
 }
 
 impl Desk {
-    pub(crate) fn new(row: &SessionRow, remembered_calls: usize, who: Arc<ClientFacts>) -> Self {
+    pub(crate) fn new(row: &SessionRow, max_remembered_calls: usize, who: Arc<ClientFacts>) -> Self {
         Self {
             who,
-            ledger: Ledger::new(row.turn, remembered_calls),
+            ledger: Ledger::new(row.turn, max_remembered_calls),
             controller: StateController::new(row.state.clone()),
             connection: None,
             connections: 0,
             asking: match row.mode {
-                quarterdeck_contracts::Mode::Text => Asking::Suspends,
-                quarterdeck_contracts::Mode::Voice => Asking::AnswersFirst,
+                quarterdeck_contracts::Mode::Text => ConfirmationMode::Suspend,
+                quarterdeck_contracts::Mode::Voice => ConfirmationMode::AnswerFirst,
             },
             events: VecDeque::new(),
             orphans: Vec::new(),

@@ -6,7 +6,7 @@ use quarterdeck_contracts::ConfirmationRequest;
 use serde_json::Value;
 
 use super::answer::Answer;
-use super::{Asking, Batch, Desk, Inner, Session};
+use super::{Batch, ConfirmationMode, Desk, Inner, Session};
 use crate::call::Call;
 use crate::state::PendingEnd;
 
@@ -32,7 +32,7 @@ pub enum ClientEvent {
     /// The outcome of a call that could not be told where it was asked.
     Answer {
         /// Why it comes this way.
-        why: Why,
+        why: DeliveryReason,
         /// The answer.
         answer: Answer,
     },
@@ -42,7 +42,7 @@ pub enum ClientEvent {
 
 /// Why an answer comes as an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum DeliveryReason {
     /// The connection that asked is gone.
     Late,
     /// A person approved or refused it after the call had been answered.
@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// Connects a client with a way of asking that is not the mode's own.
-    pub fn connect_with(&self, asking: Asking) -> Connection {
+    pub fn connect_with(&self, asking: ConfirmationMode) -> Connection {
         let inner = self.inner.clone();
         let mut desk = inner.lock();
         desk.connections += 1;
@@ -116,7 +116,7 @@ impl Connection {
     }
 
     /// The next event, if there is one.
-    pub fn try_event(&self) -> Option<ClientEvent> {
+    pub fn try_next_event(&self) -> Option<ClientEvent> {
         let mut desk = self.inner.lock();
         if desk.connection != Some(self.number) {
             return None;
@@ -150,7 +150,10 @@ impl ClientEvent {
     /// Whether the next connection must still hear of it.
     fn outlives_connection(&self) -> bool {
         // Late answers go back to where undelivered ones wait; an abandoned one has no other place than this.
-        matches!(self, Self::Confirmation { .. } | Self::End(_) | Self::Answer { why: Why::Abandoned, .. })
+        matches!(
+            self,
+            Self::Confirmation { .. } | Self::End(_) | Self::Answer { why: DeliveryReason::Abandoned, .. }
+        )
     }
 
     fn may_be_dropped(&self) -> bool {
@@ -161,7 +164,7 @@ impl ClientEvent {
 impl Inner {
     /// Queues an event. When too many wait, the oldest that nobody depends on goes.
     pub(super) fn tell(&self, desk: &mut Desk, event: ClientEvent) {
-        if desk.events.len() >= self.shared.policy.waiting_events
+        if desk.events.len() >= self.shared.policy.max_queued_events
             && let Some(oldest) = desk.events.iter().position(ClientEvent::may_be_dropped)
         {
             desk.events.remove(oldest);

@@ -18,7 +18,7 @@ use super::asking::expired;
 use super::batch::start;
 use super::begin::{Begun, outcome_unknown, stamp};
 use super::desk::Question;
-use super::events::{ClientEvent, Why};
+use super::events::{ClientEvent, DeliveryReason};
 use super::{Inner, Session};
 use crate::confirmation::{ConfirmationRow, REMEMBERED_MS, Status, hash};
 use crate::envelope::before_the_handler;
@@ -33,7 +33,7 @@ pub(super) struct Redemption {
 impl Session {
     /// Which call a token is about, if we have issued it for this session and it was not used. One that has expired
     /// is still about its call: the client that brings it is told so.
-    pub async fn question_of(&self, token: &str) -> Result<Option<String>, StoreError> {
+    pub async fn find_confirmation_call(&self, token: &str) -> Result<Option<String>, StoreError> {
         let row = self.inner.shared.store.get(Table::Confirmations, &hash(token)).await?;
         let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
         let is_unused = |row: &ConfirmationRow| matches!(row.status, Status::Open | Status::Expired);
@@ -42,13 +42,15 @@ impl Session {
     }
 
     /// Whether a question of this session that was asked by this process can still be answered.
-    pub fn is_answerable(&self, request: &ConfirmationRequest) -> bool {
+    pub fn is_confirmation_open(&self, request: &ConfirmationRequest) -> bool {
         let token = request.token.as_ref();
-        token.is_some_and(|token| self.inner.shared.is_answerable(&hash(token.expose()), request.expires))
+        token.is_some_and(|token| {
+            self.inner.shared.is_confirmation_open(&hash(token.expose()), request.expires)
+        })
     }
 
     /// The person's answer. Approved, the stored call runs; whatever happens, this tells it.
-    pub async fn answer_confirmation(&self, token: &str, answer: ConfirmationAnswer) -> Answer {
+    pub async fn resolve_confirmation(&self, token: &str, answer: ConfirmationAnswer) -> Answer {
         let inner = &self.inner;
         let hashed = hash(token);
         let row = match inner.shared.store.get(Table::Confirmations, &hashed).await {
@@ -231,7 +233,7 @@ impl Inner {
     async fn deny(self: Arc<Self>, hashed: &str, entry: &Arc<Entry>, commit: Commit) -> Answer {
         if let Err(error) = self.commit(commit).await {
             return match error {
-                CommitError::Changed { .. } => self.answered_elsewhere(hashed, entry).await,
+                CommitError::Conflict { .. } => self.answered_elsewhere(hashed, entry).await,
                 CommitError::Store(error) => {
                     self.unclaim(hashed);
                     self.bare_of(entry, self.store_is_down(&error))
@@ -351,7 +353,7 @@ impl Inner {
             trace: answer.trace.clone(),
             ..Answer::unowed(answer.call_id.clone(), answer.name.clone(), answer.response.clone())
         };
-        self.tell(&mut desk, ClientEvent::Answer { why: Why::Confirmed, answer: told });
+        self.tell(&mut desk, ClientEvent::Answer { why: DeliveryReason::Confirmed, answer: told });
         drop(desk);
         answer
     }

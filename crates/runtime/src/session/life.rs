@@ -93,10 +93,10 @@ impl Inner {
             // The session's own row may be older than its last write.
             let last = rows.iter().map(|row| row.turn).max().unwrap_or(0);
             let last = last.max(desk.ledger.turn_number());
-            desk.ledger = Ledger::new(last, self.shared.policy.remembered_calls);
+            desk.ledger = Ledger::new(last, self.shared.policy.max_remembered_calls);
             // Nobody knows which look-ups of the turn were not stored in time, and a budget is never exceeded: what
             // the turn has recorded is answered from the record, and the next turn is free again.
-            let budgets = *self.shared.policy.of(self.mode);
+            let budgets = *self.shared.policy.budgets(self.mode);
             let turn = desk.ledger.turn();
             (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
             turn.has_read_foreign_text = true;

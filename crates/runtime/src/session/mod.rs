@@ -27,9 +27,9 @@ use std::time::SystemTime;
 use quarterdeck_contracts::Mode;
 use tokio::sync::Notify;
 
-pub use answer::{Answer, Delivered, Reply};
+pub use answer::{Answer, DeliveryReceipt, Reply};
 pub use batch::Batch;
-pub use events::{ClientEvent, Connection, Why};
+pub use events::{ClientEvent, Connection, DeliveryReason};
 pub use turns::TurnStart;
 
 pub(crate) use desk::Desk;
@@ -48,11 +48,11 @@ pub struct Session {
 
 /// What happens when a call needs a person's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
+pub enum ConfirmationMode {
     /// The call waits for the person (text): its one result is the outcome.
-    Suspends,
+    Suspend,
     /// The call is answered CONFIRMATION_REQUIRED at once (voice): the outcome comes later, as a note and an event.
-    AnswersFirst,
+    AnswerFirst,
 }
 
 pub(crate) struct Inner {
@@ -77,7 +77,7 @@ impl Inner {
         shared: Arc<Shared>,
         who: Arc<ClientFacts>,
     ) -> Arc<Self> {
-        let desk = Desk::new(row, shared.policy.remembered_calls, who);
+        let desk = Desk::new(row, shared.policy.max_remembered_calls, who);
         Arc::new(Self {
             id,
             client: row.client_id.as_str().into(),
@@ -128,7 +128,7 @@ impl Session {
     }
 
     /// Tells whoever runs this when the session goes on with other tools than a new one would get.
-    pub fn compare_tools(&self, current: &Snapshot) {
+    pub fn warn_if_tools_changed(&self, current: &Snapshot) {
         let (pinned, current) = (self.inner.snapshot.version(), current.version());
         if pinned != current {
             tracing::error!(
@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// The tools that are available to this client as things are, those of the other mode included.
-    pub fn available(&self) -> impl Iterator<Item = &LoadedTool> {
+    pub fn available_tools(&self) -> impl Iterator<Item = &LoadedTool> {
         let who = self.inner.lock().who.clone();
         let present = &self.inner.shared.present;
         self.inner.snapshot.tools().filter(move |tool| {

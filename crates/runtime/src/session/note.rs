@@ -7,7 +7,7 @@ use quarterdeck_contracts::{Category, Metadata, Outcome, ToolResponse};
 use serde_json::{Map, Value, json};
 
 use super::Inner;
-use crate::audit::Happening;
+use crate::audit::AuditEvent;
 use crate::gates::Trace;
 use crate::ledger::Entry;
 use crate::metrics::Sample;
@@ -31,7 +31,7 @@ pub(super) struct Told<'a> {
 impl Inner {
     /// One line for a call.
     pub(super) fn audit_call(&self, told: &Told<'_>) {
-        if !self.shared.audit.keeps() {
+        if !self.shared.audit.is_enabled() {
             return;
         }
         let tool = self.snapshot.find(told.tool);
@@ -99,8 +99,8 @@ impl Inner {
     }
 
     pub(super) fn record(&self, event: &str, fields: Map<String, Value>) {
-        if self.shared.audit.keeps() {
-            self.shared.audit.record(Happening { event: event.into(), time: self.now(), fields });
+        if self.shared.audit.is_enabled() {
+            self.shared.audit.record(AuditEvent { event: event.into(), time: self.now(), fields });
         }
     }
 
@@ -120,7 +120,7 @@ impl Inner {
         response: &ToolResponse,
         took: Duration,
     ) {
-        let budgets = self.shared.policy.of(self.mode);
+        let budgets = self.shared.policy.budgets(self.mode);
         let for_retrieval = budgets.retrieval_ms.filter(|_| metadata.category == Category::Retrieval);
         let limits = [Some(metadata.latency_budget_ms), budgets.call_ms, for_retrieval];
         let limit_ms = limits.into_iter().flatten().min();

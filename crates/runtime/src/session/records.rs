@@ -87,7 +87,7 @@ impl CallRow {
 
     /// A call with its answer.
     pub(super) fn done(entry: &Entry, response: &ToolResponse, at_ms: u64) -> Self {
-        let is_delivered = entry.phase() >= Phase::Delivered;
+        let is_delivered = entry.phase() >= Phase::DeliveryReceipt;
         Self { envelope: Some(response.clone()), is_delivered, ..Self::begun(entry, at_ms) }
     }
 

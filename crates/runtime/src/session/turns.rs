@@ -54,11 +54,11 @@ impl Session {
 
     /// Whoever keeps the conversation knows that this turn has begun. A crash may have lost the session's own count,
     /// and a number is never given twice. What the turn may have used is not known, so it has no budget left.
-    pub fn continue_after(&self, turn: u64) {
+    pub fn skip_to_turn(&self, turn: u64) {
         let mut desk = self.inner.lock();
         if turn > desk.ledger.turn_number() {
             desk.ledger.skip_to(turn);
-            let budgets = *self.inner.shared.policy.of(self.inner.mode);
+            let budgets = *self.inner.shared.policy.budgets(self.inner.mode);
             let turn = desk.ledger.turn();
             (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
             turn.has_read_foreign_text = true;
@@ -104,14 +104,14 @@ impl Session {
     }
 
     /// The model has finished what it had to say.
-    pub fn turn_completed(&self) {
+    pub fn complete_turn(&self) {
         let mut desk = self.inner.lock();
-        desk.controller.turn_completed();
+        desk.controller.complete_turn();
     }
 
     /// Everything that was sent has been heard. The end that waited for it, if there is one: whoever asked ends the
     /// session.
-    pub fn heard(&self) -> Option<PendingEnd> {
+    pub fn mark_heard(&self) -> Option<PendingEnd> {
         let mut desk = self.inner.lock();
         desk.ledger.heard();
         let end = desk.controller.heard();
@@ -130,7 +130,7 @@ impl Inner {
                 session = %self.id, turn = turn.number, calls = turn.calls, retrieval = turn.retrieval, tool_ms,
                 "turn ended"
             );
-            if self.shared.policy.of(self.mode).turn_ms.is_some_and(|limit| tool_ms > limit) {
+            if self.shared.policy.budgets(self.mode).turn_ms.is_some_and(|limit| tool_ms > limit) {
                 tracing::warn!(session = %self.id, turn = turn.number, tool_ms, "the tools of a turn were slow");
             }
         }

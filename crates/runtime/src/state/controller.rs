@@ -141,7 +141,7 @@ impl StateController {
     }
 
     /// The model has finished its turn.
-    pub(crate) fn turn_completed(&mut self) {
+    pub(crate) fn complete_turn(&mut self) {
         self.end_may_follow = self.state.pending_end_voice_session.is_some();
     }
 

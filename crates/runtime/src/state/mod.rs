@@ -44,7 +44,7 @@ pub struct PendingEnd {
 
 impl PendingEnd {
     /// An end for a reason, after the present turn and without a word.
-    pub fn because(reason: &str) -> Self {
+    pub fn with_reason(reason: &str) -> Self {
         Self {
             after: EndAfter::CurrentTurn,
             reason: reason.to_owned(),

@@ -26,7 +26,7 @@ fn an_end_waits_for_the_turn_and_for_the_ear() {
     let data = json!({ "reason": "task_complete", "finalMessage": "Bye.", "textResponse": "Notes" });
     assert_eq!(apply(&mut controller, END, Some(&data)), None);
     assert_eq!(controller.heard(), None, "the turn is not complete");
-    controller.turn_completed();
+    controller.complete_turn();
     let end = controller.heard().unwrap();
     assert_eq!(end.reason, "task_complete");
     assert_eq!((end.closing_message.as_deref(), end.text_response.as_deref()), (Some("Bye."), Some("Notes")));
@@ -41,7 +41,7 @@ fn an_end_whose_generation_was_cut_is_void() {
     apply(&mut controller, END, Some(&json!({})));
     assert_eq!(reason(controller.state()), Some("user_requested"));
     assert!(controller.interrupted().is_some());
-    controller.turn_completed();
+    controller.complete_turn();
     assert_eq!(controller.heard(), None);
 }
 
@@ -54,7 +54,7 @@ fn barging_in_does_not_undo_a_block() {
     assert!(controller.apply(&intents, cause).iter().all(|transition| transition.applied));
     assert!(!controller.state().should_suppress_audio, "the farewell must be heard");
     assert!(controller.interrupted().is_none());
-    controller.turn_completed();
+    controller.complete_turn();
     assert_eq!(controller.heard().unwrap().reason, "blocked");
     assert!(controller.state().should_suppress_audio);
 }

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use quarterdeck_contracts::handler::BoxFuture;
 use quarterdeck_contracts::{Commit, CommitError, Row, Scan, Store, StoreError, Table};
-use quarterdeck_runtime::audit::{Audit, AuditLog, AuditLogError, Happening, Verification, verify};
+use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditLogError, AuditSink, Verification, verify};
 use quarterdeck_store::{MemoryStore, SqliteStore};
 use quarterdeck_testkit::{Tree, tree};
 use serde_json::{Map, Value, json};
 
-fn happening(event: &str) -> Happening {
+fn happening(event: &str) -> AuditEvent {
     let fields = Map::from_iter([("args".to_owned(), json!({ "text": "one\ntwo é" }))]);
-    Happening { event: event.into(), time: SystemTime::UNIX_EPOCH, fields }
+    AuditEvent { event: event.into(), time: SystemTime::UNIX_EPOCH, fields }
 }
 
 async fn open(path: &Path, store: &Arc<dyn Store>) -> AuditLog {

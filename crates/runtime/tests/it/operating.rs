@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use quarterdeck_contracts::{Commit, ConfirmationAnswer, Mode, Scan, Store, Table};
 use quarterdeck_runtime::{
-    Call, Client, ClientEvent, SessionError, block_of, blocks, clients, end_stored_session, erase_client,
-    lift_block, recent_sessions, sessions,
+    Call, Client, ClientEvent, SessionError, blocks, clients, end_stored_session, erase_client, find_block,
+    lift_block, list_recent_sessions, sessions,
 };
 use serde_json::{Value, json};
 
@@ -36,8 +36,11 @@ async fn leave_traces(deck: &Deck, client: &str) {
     one(&connection, call("count", "n")).await;
     one(&connection, call("typed_only", "x")).await;
     connection.submit(vec![call("pay", "rent")]).all().await;
-    let Some(ClientEvent::Confirmation { request, .. }) = connection.try_event() else { panic!() };
-    session.answer_confirmation(request.token.unwrap().expose(), ConfirmationAnswer::Deny).await.delivered();
+    let Some(ClientEvent::Confirmation { request, .. }) = connection.try_next_event() else { panic!() };
+    session
+        .resolve_confirmation(request.token.unwrap().expose(), ConfirmationAnswer::Deny)
+        .await
+        .mark_delivered();
     session.begin_turn(None);
     connection.submit(vec![call("pay", "more")]).all().await;
     let (_voice, _) = deck.open(client, Mode::Voice).await;
@@ -69,7 +72,7 @@ async fn erasing_a_client_takes_every_trace_of_them_and_nothing_of_anybody_else(
     assert_eq!(erased, (with_ann.len() - before.len()) as u64);
     let now_ms = 1_768_294_800_000;
     assert!(
-        block_of(&*deck.store, "ann", now_ms).await.unwrap().is_some(),
+        find_block(&*deck.store, "ann", now_ms).await.unwrap().is_some(),
         "erasing is no way out of a block"
     );
     assert_eq!(erase_client(&*deck.store, "ann").await.unwrap(), 0);
@@ -116,7 +119,7 @@ async fn sessions_that_are_left_out_are_counted() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let recent = async |most| {
         let wanted = |session: &quarterdeck_runtime::SessionSummary| session.client_id.starts_with("ann");
-        let recent = recent_sessions(&*deck.store, most, 1_000, wanted).await.unwrap();
+        let recent = list_recent_sessions(&*deck.store, most, 1_000, wanted).await.unwrap();
         let clients: Vec<_> = recent.sessions.into_iter().map(|session| session.client_id).collect();
         (clients.join(" "), recent.wanted, recent.seen, recent.is_complete)
     };
@@ -149,7 +152,7 @@ async fn blocks_are_listed_run_out_and_can_be_lifted() {
         let (_, connection) = deck.open(client, Mode::Text).await;
         assert!(one(&connection, call("block", "x")).await.is_ok());
     }
-    let found = block_of(store, "ann", now_ms).await.unwrap().unwrap();
+    let found = find_block(store, "ann", now_ms).await.unwrap().unwrap();
     assert_eq!(
         (found.client_id.as_str(), found.until_ms, found.message.as_str()),
         ("ann", now_ms + 60_000, "Bye.")
@@ -157,8 +160,8 @@ async fn blocks_are_listed_run_out_and_can_be_lifted() {
     let listed =
         |rows: Vec<quarterdeck_runtime::Block>| rows.into_iter().map(|it| it.client_id).collect::<Vec<_>>();
     assert_eq!(listed(blocks(store, now_ms).await.unwrap()), ["ann", "anna"]);
-    assert!(block_of(store, "ann", now_ms + 59_999).await.unwrap().is_some());
-    assert!(block_of(store, "ann", now_ms + 60_000).await.unwrap().is_none(), "it has run out");
+    assert!(find_block(store, "ann", now_ms + 59_999).await.unwrap().is_some());
+    assert!(find_block(store, "ann", now_ms + 60_000).await.unwrap().is_none(), "it has run out");
     assert!(blocks(store, now_ms + 60_000).await.unwrap().is_empty());
     assert!(!lift_block(store, "an", now_ms).await.unwrap());
     assert!(lift_block(store, "ann", now_ms).await.unwrap());

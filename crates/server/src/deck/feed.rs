@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use quarterdeck_runtime::audit::{Audit, AuditLog, Happening};
+use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditSink};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
@@ -15,9 +15,9 @@ const BEHIND: usize = 256;
 
 /// The audit trail of a server.
 #[derive(Clone)]
-pub struct Trail {
+pub struct AuditLogHandle {
     /// What writes it.
-    pub feed: Arc<Feed>,
+    pub feed: Arc<AuditFeed>,
     /// The file.
     pub path: PathBuf,
     /// The name of its chain in the store.
@@ -25,7 +25,7 @@ pub struct Trail {
 }
 
 /// Writes the trail, and shows it to whoever is looking.
-pub struct Feed {
+pub struct AuditFeed {
     log: Arc<AuditLog>,
     sender: Sender<Arc<Value>>,
 }
@@ -39,7 +39,7 @@ pub(crate) enum Heard {
     Lost(u64),
 }
 
-impl Feed {
+impl AuditFeed {
     /// In front of a trail.
     pub fn new(log: Arc<AuditLog>) -> Self {
         Self { log, sender: Sender::new(BEHIND) }
@@ -55,7 +55,7 @@ impl Feed {
         if let Value::Object(details) = details {
             fields.extend(details);
         }
-        self.record(Happening { event: "operator".into(), time: now, fields });
+        self.record(AuditEvent { event: "operator".into(), time: now, fields });
     }
 
     /// Waits until everything that was recorded is in the file. It blocks.
@@ -64,8 +64,8 @@ impl Feed {
     }
 }
 
-impl Audit for Feed {
-    fn record(&self, happening: Happening) {
+impl AuditSink for AuditFeed {
+    fn record(&self, happening: AuditEvent) {
         // Nobody is shown what nobody looks at.
         if self.sender.receiver_count() > 0 {
             let time = Timestamp::try_from(happening.time).unwrap_or(Timestamp::UNIX_EPOCH);

@@ -5,7 +5,7 @@ mod feed;
 mod series;
 
 pub use change::{Change, RegistryChange};
-pub use feed::{Feed, Trail};
+pub use feed::{AuditFeed, AuditLogHandle};
 
 pub(crate) use feed::{Heard, next};
 pub(crate) use series::{EVERY, Lately, Range, Series};
@@ -14,7 +14,7 @@ pub(crate) use series::{EVERY, Lately, Range, Series};
 #[derive(Default)]
 pub struct Operations {
     /// The audit trail, if one is kept.
-    pub trail: Option<Trail>,
+    pub audit: Option<AuditLogHandle>,
     /// How the tools differ from those of the registry before, if there was one.
     pub change: Option<RegistryChange>,
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use quarterdeck_runtime::{Figures, Moment, Spread, ToolFigures};
+use quarterdeck_runtime::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ struct Point {
     errors: u64,
     refused: u64,
     /// What the answers since the sample before took, if there were any.
-    spread: Option<Spread>,
+    spread: Option<Percentiles>,
 }
 
 /// What a tool has done lately.
@@ -72,13 +72,13 @@ pub(crate) struct Lately {
 
 impl Series {
     /// Keeps the figures of a moment.
-    pub(crate) fn take(&self, at_ms: u64, moment: &Moment) {
-        self.keep(at_ms, &moment.figures, |tool, answers| moment.last(tool, answers));
+    pub(crate) fn take(&self, at_ms: u64, moment: &MetricsSnapshot) {
+        self.keep(at_ms, &moment.counters, |tool, answers| moment.last(tool, answers));
     }
 
     /// Keeps figures, with what the last answers of a tool took.
-    fn keep(&self, at_ms: u64, figures: &Figures, last: impl Fn(&str, u64) -> Option<Spread>) {
-        let mut tools: Vec<&(Arc<str>, ToolFigures)> = figures.tools.iter().collect();
+    fn keep(&self, at_ms: u64, figures: &Counters, last: impl Fn(&str, u64) -> Option<Percentiles>) {
+        let mut tools: Vec<&(Arc<str>, ToolCounters)> = figures.tools.iter().collect();
         if tools.len() > TOOLS {
             tools.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.calls));
             tools.truncate(TOOLS);
@@ -86,7 +86,7 @@ impl Series {
         }
         let sample = |before: Option<&Sample>| {
             let points = tools.iter().map(|(tool, figures)| {
-                let ToolFigures { calls, errors, refused, .. } = *figures;
+                let ToolCounters { calls, errors, refused, .. } = *figures;
                 // Nobody knows what came before the first sample of all.
                 let new = before.map_or(0, |before| calls.saturating_sub(before.of(tool).calls));
                 (tool.clone(), Point { calls, errors, refused, spread: last(tool, new) })
@@ -104,7 +104,7 @@ impl Series {
     }
 
     /// What every tool has done within the last hour, or since the start.
-    pub(crate) fn lately(&self, now: &Figures) -> BTreeMap<Arc<str>, Lately> {
+    pub(crate) fn lately(&self, now: &Counters) -> BTreeMap<Arc<str>, Lately> {
         let rings = self.lock();
         // Before a server was started nothing had been called; a full ring begins in the middle.
         let first = rings.hour.front().filter(|_| rings.hour.len() == HOUR);
@@ -169,7 +169,7 @@ fn of_tool(tool: &str, wanted: &[(&Sample, Option<&Sample>)]) -> Value {
             .map(|(now, before)| before.map_or(0, |before| of(now).saturating_sub(of(&before))))
             .collect()
     };
-    let took = |of: fn(Spread) -> f64| -> Vec<Option<f64>> {
+    let took = |of: fn(Percentiles) -> f64| -> Vec<Option<f64>> {
         pairs.iter().map(|(now, _)| now.spread.map(of)).collect()
     };
     json!({
@@ -194,20 +194,20 @@ fn push(ring: &mut VecDeque<Sample>, sample: Sample, most: usize) {
 mod tests {
     use super::*;
 
-    fn figures(calls: u64, errors: u64) -> Figures {
-        let tool = ToolFigures { calls, errors, ..ToolFigures::default() };
-        Figures { text: 1, tools: vec![("probe".into(), tool)], ..Figures::default() }
+    fn figures(calls: u64, errors: u64) -> Counters {
+        let tool = ToolCounters { calls, errors, ..ToolCounters::default() };
+        Counters { text: 1, tools: vec![("probe".into(), tool)], ..Counters::default() }
     }
 
     impl Series {
         /// Keeps figures of answers of which each takes a millisecond longer.
-        fn keep_some(&self, at_ms: u64, figures: &Figures) {
+        fn keep_some(&self, at_ms: u64, figures: &Counters) {
             let last = |_: &str, answers: u64| {
                 let took = figures.tools[0].1.calls as f64;
-                (answers > 0).then(|| Spread {
+                (answers > 0).then(|| Percentiles {
                     p50: took - answers as f64 + 1.0,
                     p95: took,
-                    ..Spread::default()
+                    ..Percentiles::default()
                 })
             };
             self.keep(at_ms, figures, last);
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn columns_hold_what_was_added_between_two_samples() {
         let series = Series::default();
-        series.keep_some(10, &Figures::default());
+        series.keep_some(10, &Counters::default());
         series.keep_some(20, &figures(3, 1));
         series.keep_some(30, &figures(5, 1));
         let columns = series.columns(Range::Hour, 0);
@@ -267,11 +267,11 @@ mod tests {
     fn of_very_many_tools_the_busiest_are_kept() {
         let series = Series::default();
         let tool = |number: u64| {
-            let figures = ToolFigures { calls: number, ..ToolFigures::default() };
+            let figures = ToolCounters { calls: number, ..ToolCounters::default() };
             (format!("t{number:04}").into(), figures)
         };
         let tools = (0..1_000).map(tool).collect();
-        series.keep(1, &Figures { tools, ..Figures::default() }, |_, _| None);
+        series.keep(1, &Counters { tools, ..Counters::default() }, |_, _| None);
         let columns = series.columns(Range::Hour, 0);
         let kept = columns["tools"].as_object().unwrap();
         assert_eq!(kept.len(), TOOLS);

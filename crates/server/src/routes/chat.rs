@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use quarterdeck_agents::text::{Address, Decision, Message, Reader};
+use quarterdeck_agents::text::{Address, ConfirmationReply, Message, Reader};
 use quarterdeck_contracts::sha256;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(super) const LONGEST: usize = 100_000;
 enum Wish {
     Say { id: Option<String>, text: String },
     Regenerate,
-    Decide(Vec<Decision>),
+    Decide(Vec<ConfirmationReply>),
 }
 
 /// Whose conversation it is about.
@@ -63,10 +63,10 @@ pub(super) async fn post(
             let idempotency_key = idempotency_key(&headers)?;
             // A page that edits a message sends other words under the same id, which is another message.
             let id = id.map(|id| format!("{id}:{}", short_hash(&text)));
-            app.text.say(&visitor, to, Message { id, idempotency_key, text }).await?
+            app.text.send_message(&visitor, to, Message { id, idempotency_key, text }).await?
         }
         Wish::Regenerate => app.text.regenerate(&visitor, to).await?,
-        Wish::Decide(decisions) => app.text.decide(&visitor, to, decisions).await?,
+        Wish::Decide(decisions) => app.text.resolve_confirmations(&visitor, to, decisions).await?,
     };
     Ok(as_stream(reader, Some(permit)))
 }
@@ -179,12 +179,12 @@ fn words_of(message: &Value) -> String {
 }
 
 /// The answers to questions that a message holds.
-fn decisions_in(message: &Value) -> Vec<Decision> {
+fn decisions_in(message: &Value) -> Vec<ConfirmationReply> {
     let parts = message["parts"].as_array().map_or(&[][..], Vec::as_slice);
     let responded = parts.iter().filter(|part| part["state"] == "approval-responded");
     let decisions = responded.filter_map(|part| {
         let approval = &part["approval"];
-        Some(Decision {
+        Some(ConfirmationReply {
             token: approval["id"].as_str()?.to_owned(),
             is_approved: approval["approved"].as_bool()?,
         })
@@ -278,7 +278,7 @@ mod tests {
                 { "id": "n", "role": "assistant", "parts": [last] },
             ] })
         };
-        let decision = Decision { token: "t".into(), is_approved: true };
+        let decision = ConfirmationReply { token: "t".into(), is_approved: true };
         assert_eq!(
             wish(body(part("approval-responded"))),
             Ok((To::Chat("chat1".into()), Wish::Decide(vec![decision])))

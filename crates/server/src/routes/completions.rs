@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use quarterdeck_agents::text::{Address, Reader, Transcript};
-use quarterdeck_agents::turn::words;
+use quarterdeck_agents::turn::text_message;
 use quarterdeck_contracts::{ChatMessage, sha256};
 use quarterdeck_runtime::random_hex;
 use serde_json::{Value, json};
@@ -101,12 +101,12 @@ fn conversation(body: &Value) -> Result<(Vec<ChatMessage>, String), ApiError> {
     for message in messages {
         let text = text_of(&message["content"]);
         match message["role"].as_str() {
-            Some("user") => told.push(ChatMessage::Person { text }),
+            Some("user") => told.push(ChatMessage::User { text }),
             // Instructions of a client are a person's: they do not become the site's own.
             Some("system" | "developer") if !text.is_empty() => {
-                told.push(ChatMessage::Person { text: format!("[The person's settings: {text}]") });
+                told.push(ChatMessage::User { text: format!("[The person's settings: {text}]") });
             }
-            Some("assistant") if !text.is_empty() => told.push(ChatMessage::Model(words("", text))),
+            Some("assistant") if !text.is_empty() => told.push(ChatMessage::Model(text_message("", text))),
             // Calls and results of the client's own tools mean nothing here.
             Some("assistant" | "tool" | "function" | "system" | "developer") => {}
             _ => {
@@ -117,7 +117,7 @@ fn conversation(body: &Value) -> Result<(Vec<ChatMessage>, String), ApiError> {
         }
     }
     match told.pop() {
-        Some(ChatMessage::Person { text }) if !text.trim().is_empty() => Ok((told, text)),
+        Some(ChatMessage::User { text }) if !text.trim().is_empty() => Ok((told, text)),
         _ => Err(missing("The last message must be the person's, with some words.")),
     }
 }

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
-use quarterdeck_agents::text::Decision;
+use quarterdeck_agents::text::ConfirmationReply;
 use quarterdeck_contracts::{ErrorType, Outcome, ToolResponse};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,7 +32,8 @@ pub(super) async fn post(
 ) -> Result<(StatusCode, Json<ToolResponse>), ApiError> {
     let Word { token, approve } = input::typed(&app, body).await?;
     let visitor = caller.visitor(situation(&headers, None));
-    let response = app.text.confirm(&visitor, &Decision { token, is_approved: approve }).await?;
+    let response =
+        app.text.resolve_confirmation(&visitor, &ConfirmationReply { token, is_approved: approve }).await?;
     // Whatever came of the call is an answer; only a question that could not be answered is a refusal.
     let status = match &response.outcome {
         Outcome::Failure(error)

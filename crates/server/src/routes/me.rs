@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::{Extension, Json};
 use jiff::Timestamp;
-use quarterdeck_runtime::block_of;
+use quarterdeck_runtime::find_block;
 use serde_json::{Value, json};
 
 use super::openapi::Operation;
@@ -18,7 +18,7 @@ pub(super) async fn get(
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Value>, ApiError> {
     let now = app.orchestrator.now_ms();
-    let block = block_of(&**app.orchestrator.store(), &caller.client.id, now)
+    let block = find_block(&**app.orchestrator.store(), &caller.client.id, now)
         .await
         .map_err(|error| ApiError::internal("a block could not be looked up", &error))?;
     let block = block.map(|block| {

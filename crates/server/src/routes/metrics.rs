@@ -50,7 +50,7 @@ pub(super) async fn get(
         return Ok((kind, text).into_response());
     }
     let mut numbers = metrics.json();
-    let memory = app.text.memory();
+    let memory = app.text.memory_use();
     numbers["handlers"] = host_health_json(&health);
     numbers["connections"] = json!({ "refused": app.refused_connections.load(Ordering::Relaxed) });
     numbers["memory"] = json!({ "answers": memory.answers, "conversations": memory.conversations });
@@ -59,7 +59,7 @@ pub(super) async fn get(
 
 /// The server's own numbers, beside those of the runtime.
 fn prometheus(app: &App) -> String {
-    let memory = app.text.memory();
+    let memory = app.text.memory_use();
     let numbers = [
         (
             "connections_refused_total",

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use quarterdeck_agents::text::{Address, Part, SessionView, TurnView};
-use quarterdeck_agents::turn::ShownCall;
+use quarterdeck_agents::turn::TurnCall;
 use quarterdeck_contracts::{CallArguments, ErrorType, Outcome, ToolResponse};
 use serde_json::{Value, json};
 
@@ -60,10 +60,11 @@ fn shown(view: &SessionView) -> Value {
 
 fn messages(turn: &TurnView) -> Vec<Value> {
     let mut messages = Vec::new();
-    if !turn.said.is_empty() {
-        let id = turn.person_id.as_deref().and_then(|id| id.rsplit_once(':')).map(|(id, _)| id.to_owned());
+    if !turn.user_text.is_empty() {
+        let id =
+            turn.user_message_id.as_deref().and_then(|id| id.rsplit_once(':')).map(|(id, _)| id.to_owned());
         let id = id.unwrap_or_else(|| format!("{}-said", turn.message_id));
-        let parts = json!([{ "type": "text", "text": turn.said }]);
+        let parts = json!([{ "type": "text", "text": turn.user_text }]);
         messages.push(json!({ "id": id, "role": "user", "parts": parts, "metadata": { "at": turn.at_ms } }));
     }
     let parts: Vec<Value> = turn.parts.iter().flat_map(parts).collect();
@@ -88,7 +89,7 @@ fn parts(part: &Part) -> Vec<Value> {
     }
 }
 
-fn tool_part(call: &ShownCall, answer: Option<&ToolResponse>) -> Value {
+fn tool_part(call: &TurnCall, answer: Option<&ToolResponse>) -> Value {
     let input = match &call.call.arguments {
         CallArguments::Json(input) => input.clone(),
         CallArguments::Broken(text) => json!(text),

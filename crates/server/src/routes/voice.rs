@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use quarterdeck_agents::text::Visitor;
+use quarterdeck_agents::text::User;
 use quarterdeck_agents::voice::VoiceAgent;
 use quarterdeck_contracts::ErrorType;
 use quarterdeck_runtime::Client;
@@ -48,7 +48,7 @@ pub(super) async fn get(
         None => caller.client,
     };
     let place = app.admit_call(&client.id, Some(&caller.source))?;
-    let visitor = Visitor { client, situation: situation(request.headers(), None) };
+    let visitor = User { client, situation: situation(request.headers(), None) };
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(Caught { app, agent, visitor, place }.put_through(upgrade));
     let headers = [

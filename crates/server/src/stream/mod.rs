@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use http_body::Frame;
-use quarterdeck_agents::text::{Event, Reader};
+use quarterdeck_agents::text::{Reader, StreamEvent};
 use serde::Serialize;
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -24,7 +24,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(12);
 /// Puts what happens into the words of a protocol.
 pub(crate) trait Words: Send + Unpin + 'static {
     /// One event.
-    fn say(&mut self, event: &Event, out: &mut Vec<u8>);
+    fn say(&mut self, event: &StreamEvent, out: &mut Vec<u8>);
 
     /// There is nothing more. A turn that broke off has said no ending of its own.
     fn end(&mut self, out: &mut Vec<u8>);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_agents::text::{Event, Failure, question_in_words};
+use quarterdeck_agents::text::{Failure, StreamEvent, format_confirmation};
 use quarterdeck_agents::turn::Ending;
 use quarterdeck_contracts::{ErrorType, Usage};
 use serde::Serialize;
@@ -70,20 +70,22 @@ struct Content<'a> {
 }
 
 impl Words for Chunks {
-    fn say(&mut self, event: &Event, out: &mut Vec<u8>) {
+    fn say(&mut self, event: &StreamEvent, out: &mut Vec<u8>) {
         match event {
-            Event::Started { .. } => self.delta(json!({ "role": "assistant", "content": "" }), None, out),
-            Event::Text(text) => self.delta(Content { content: text }, None, out),
-            Event::Asked { request, .. } => {
-                self.delta(json!({ "content": question_in_words(request) }), None, out)
+            StreamEvent::Started { .. } => {
+                self.delta(json!({ "role": "assistant", "content": "" }), None, out)
             }
-            Event::LeftOut { bytes } => self.delta(json!({ "content": left_out(*bytes) }), None, out),
-            Event::Failed(failure) => {
+            StreamEvent::Text(text) => self.delta(Content { content: text }, None, out),
+            StreamEvent::ConfirmationRequest { request, .. } => {
+                self.delta(json!({ "content": format_confirmation(request) }), None, out)
+            }
+            StreamEvent::Lagged { bytes } => self.delta(json!({ "content": left_out(*bytes) }), None, out),
+            StreamEvent::Failed(failure) => {
                 self.has_ended = true;
                 write_json(out, &json!({ "error": error(failure) }));
             }
-            Event::Finished { .. } if self.has_ended => {}
-            Event::Finished { ending, usage } => {
+            StreamEvent::Finished { .. } if self.has_ended => {}
+            StreamEvent::Finished { ending, usage } => {
                 self.has_ended = true;
                 self.delta(json!({}), Some(finish_reason(ending.as_ref())), out);
                 if self.with_usage {
@@ -122,14 +124,16 @@ pub(crate) struct Whole {
 const MAX_WHOLE_BYTES: usize = 1 << 20;
 
 impl Whole {
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &StreamEvent) {
         match event {
-            Event::Text(text) if self.text.len() + text.len() > MAX_WHOLE_BYTES => self.is_cut = true,
-            Event::Text(text) if !self.is_cut => self.text.push_str(text),
-            Event::Asked { request, .. } => self.text.push_str(&question_in_words(request)),
-            Event::LeftOut { bytes } => self.text.push_str(&left_out(*bytes)),
-            Event::Failed(failure) => self.failure = Some(failure.clone()),
-            Event::Finished { ending, usage } => {
+            StreamEvent::Text(text) if self.text.len() + text.len() > MAX_WHOLE_BYTES => self.is_cut = true,
+            StreamEvent::Text(text) if !self.is_cut => self.text.push_str(text),
+            StreamEvent::ConfirmationRequest { request, .. } => {
+                self.text.push_str(&format_confirmation(request))
+            }
+            StreamEvent::Lagged { bytes } => self.text.push_str(&left_out(*bytes)),
+            StreamEvent::Failed(failure) => self.failure = Some(failure.clone()),
+            StreamEvent::Finished { ending, usage } => {
                 self.ending = ending.clone();
                 self.usage = *usage;
             }

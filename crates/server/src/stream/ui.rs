@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
-use quarterdeck_agents::text::{Event, Failure};
-use quarterdeck_agents::turn::{Ending, ShownCall};
+use quarterdeck_agents::text::{Failure, StreamEvent};
+use quarterdeck_agents::turn::{Ending, TurnCall};
 use quarterdeck_contracts::{CallArguments, ConfirmationRequest, ErrorType, Outcome, ToolResponse, Usage};
 use quarterdeck_runtime::gates::Trace;
 use serde::Serialize;
@@ -55,46 +55,46 @@ impl Serialize for BlockId {
 }
 
 impl Words for UiMessage {
-    fn say(&mut self, event: &Event, out: &mut Vec<u8>) {
+    fn say(&mut self, event: &StreamEvent, out: &mut Vec<u8>) {
         match event {
-            Event::Started { message_id, session_id } => write_json(
+            StreamEvent::Started { message_id, session_id } => write_json(
                 out,
                 &json!({ "type": "start", "messageId": message_id, "messageMetadata": { "sessionId": session_id } }),
             ),
-            Event::RoundStarted => {
+            StreamEvent::RoundStarted => {
                 self.end_step(out);
                 write_json(out, &json!({ "type": "start-step" }));
                 self.in_step = true;
             }
-            Event::Text(text) => self.delta(Open::Text, text, out),
-            Event::Thought(text) => self.delta(Open::Reasoning, text, out),
-            Event::Call(call) => self.call(call, out),
-            Event::Asked { id, request } => asked(id, request, out),
-            Event::Answered { id, response, gates } => {
+            StreamEvent::Text(text) => self.delta(Open::Text, text, out),
+            StreamEvent::Thought(text) => self.delta(Open::Reasoning, text, out),
+            StreamEvent::ToolCall(call) => self.call(call, out),
+            StreamEvent::ConfirmationRequest { id, request } => asked(id, request, out),
+            StreamEvent::ToolResult { id, response, gates } => {
                 self.close(out);
                 if !self.broken.contains(&**id) {
                     answered(id, response, out);
                 }
                 went_through(id, gates.as_deref(), out);
             }
-            Event::Progress { id, text } => {
+            StreamEvent::Progress { id, text } => {
                 data("progress", Some(id), json!({ "callId": id, "text": text }), out)
             }
-            Event::LateAnswer { id, name, response, gates } => {
+            StreamEvent::LateToolResult { id, name, response, gates } => {
                 data("outcome", Some(id), json!({ "callId": id, "tool": name, "response": response }), out);
                 went_through(id, gates.as_deref(), out);
             }
-            Event::Data { name, value } => data(name, None, value.clone(), out),
-            Event::LeftOut { bytes } => {
+            StreamEvent::Data { name, value } => data(name, None, value.clone(), out),
+            StreamEvent::Lagged { bytes } => {
                 // What follows does not go on where the words before it ended.
                 self.close(out);
                 data("left-out", None, json!({ "bytes": bytes, "message": LEFT_OUT }), out);
             }
-            Event::Failed(failure) => {
+            StreamEvent::Failed(failure) => {
                 self.close(out);
                 write_json(out, &json!({ "type": "error", "errorText": error_text(failure) }));
             }
-            Event::Finished { ending, usage } => self.finish(ending.as_ref(), *usage, out),
+            StreamEvent::Finished { ending, usage } => self.finish(ending.as_ref(), *usage, out),
         }
     }
 
@@ -105,8 +105,8 @@ impl Words for UiMessage {
                 message: "The answer broke off because of a fault on our side.".into(),
                 retryable: true,
             };
-            self.say(&Event::Failed(failure), out);
-            self.say(&Event::Finished { ending: Some(Ending::Failed), usage: Usage::default() }, out);
+            self.say(&StreamEvent::Failed(failure), out);
+            self.say(&StreamEvent::Finished { ending: Some(Ending::Failed), usage: Usage::default() }, out);
         }
     }
 }
@@ -138,7 +138,7 @@ impl UiMessage {
         }
     }
 
-    fn call(&mut self, shown: &ShownCall, out: &mut Vec<u8>) {
+    fn call(&mut self, shown: &TurnCall, out: &mut Vec<u8>) {
         self.close(out);
         let (id, name) = (&shown.id, &shown.call.name);
         match &shown.call.arguments {
@@ -237,7 +237,7 @@ fn went_through(id: &str, gates: Option<&Trace>, out: &mut Vec<u8>) {
 
 /// The part, as the stream and a conversation that is looked at later have it.
 pub(crate) fn gates_part(id: &str, gates: &Trace) -> Value {
-    json!({ "type": "data-gates", "id": id, "data": { "toolCallId": id, "gates": gates.explained() } })
+    json!({ "type": "data-gates", "id": id, "data": { "toolCallId": id, "gates": gates.explain() } })
 }
 
 /// The error part has one text, so what a program wants to know is JSON in it.

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use quarterdeck_agents::text::Visitor;
-use quarterdeck_agents::voice::{HangUp, Line, Opening, Told, VoiceAgent};
+use quarterdeck_agents::text::User;
+use quarterdeck_agents::voice::{CallRequest, ClientLink, CloseReason, ServerMessage, VoiceAgent};
 use quarterdeck_contracts::{ErrorType, ToolError};
-use quarterdeck_runtime::is_id;
+use quarterdeck_runtime::is_valid_id;
 use quarterdeck_websocket::{Role, WebSocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -31,7 +31,7 @@ const LONGEST_NAME: usize = 64;
 pub(crate) struct Caught {
     pub(crate) app: Arc<App>,
     pub(crate) agent: VoiceAgent,
-    pub(crate) visitor: Visitor,
+    pub(crate) visitor: User,
     pub(crate) place: Place,
 }
 
@@ -60,12 +60,12 @@ impl Caught {
         let mut line = Box::new(BrowserLine::new(socket, ties(app.clone(), client.clone(), place)));
         let first = tokio::select! {
             first = tokio::time::timeout(PATIENCE, line.first()) => first,
-            () = app.drained() => return line.hang_up(HangUp::Stopping).await,
+            () = app.drained() => return line.close(CloseReason::Stopping).await,
         };
         let start = match first {
-            Err(_) => return line.hang_up(HangUp::Idle).await,
+            Err(_) => return line.close(CloseReason::Idle).await,
             // Whoever was sent away has been told why.
-            Ok(First::Gone) => return line.hang_up(HangUp::Refused).await,
+            Ok(First::Disconnect) => return line.close(CloseReason::Refused).await,
             Ok(First::Other(fault)) => return refuse(line, fault).await,
             Ok(First::Start(start)) => *start,
         };
@@ -73,7 +73,7 @@ impl Caught {
         visitor.situation.time_zone = said(&start.time_zone).or(visitor.situation.time_zone);
         visitor.situation.locale = said(&start.locale).or(visitor.situation.locale);
         match opening(start, |session, token| app.identity.is_sealed(PURPOSE, &[&client, session], token)) {
-            Ok(opening) => agent.call(&visitor, opening, line).await,
+            Ok(opening) => agent.start_call(&visitor, opening, line).await,
             Err(fault) => refuse(line, fault).await,
         }
     }
@@ -81,7 +81,7 @@ impl Caught {
 
 /// Answers a call on a WebSocket that was made elsewhere, for programs that listen themselves. Everything that `/voice`
 /// holds a page to holds here, but for what is judged by its request.
-pub async fn answer_call<S>(app: Arc<App>, visitor: Visitor, stream: S, arrived: &[u8])
+pub async fn answer_call<S>(app: Arc<App>, visitor: User, stream: S, arrived: &[u8])
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -102,15 +102,15 @@ fn ties(app: Arc<App>, client: String, place: Place) -> Ties {
     }
 }
 
-async fn refuse(mut line: Box<dyn Line>, fault: String) {
-    line.send(Told::Error(&ToolError::new(ErrorType::Validation, fault)));
-    line.hang_up(HangUp::Refused).await;
+async fn refuse(mut line: Box<dyn ClientLink>, fault: String) {
+    line.send(ServerMessage::Error(&ToolError::new(ErrorType::Validation, fault)));
+    line.close(CloseReason::Refused).await;
 }
 
 /// What a page begins with, as far as it is believed.
-fn opening(start: Start, is_proved: impl Fn(&str, &str) -> bool) -> Result<Opening, String> {
+fn opening(start: Start, is_proved: impl Fn(&str, &str) -> bool) -> Result<CallRequest, String> {
     let Start { session_id, resume_token, pending_request, .. } = start;
-    if session_id.as_deref().is_some_and(|id| !is_id(id)) {
+    if session_id.as_deref().is_some_and(|id| !is_valid_id(id)) {
         return Err(
             "A `sessionId` has 1 to 128 letters, digits and `-_.:@`. Leave it out for a new session.".into(),
         );
@@ -123,14 +123,14 @@ fn opening(start: Start, is_proved: impl Fn(&str, &str) -> bool) -> Result<Openi
         _ => false,
     };
     let pending_request = pending_request.filter(|request| !request.trim().is_empty());
-    Ok(Opening { session_id: session_id.map(Into::into), may_resume, pending_request })
+    Ok(CallRequest { session_id: session_id.map(Into::into), may_resume, pending_request })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn begun(start: Start) -> Result<Opening, String> {
+    fn begun(start: Start) -> Result<CallRequest, String> {
         opening(start, |session, token| (session, token) == ("ses_1", "seal"))
     }
 
@@ -147,7 +147,7 @@ mod tests {
         assert!(!may_resume(start("ses_2", some("seal"))));
         assert!(!may_resume(start("ses_1", None)));
         let opening = begun(Start { resume_token: some("seal"), ..Start::default() });
-        assert_eq!(opening, Ok(Opening::default()));
+        assert_eq!(opening, Ok(CallRequest::default()));
     }
 
     #[test]

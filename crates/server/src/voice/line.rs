@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use quarterdeck_agents::voice::{Asked, Gone, HangUp, Line, Told};
+use quarterdeck_agents::voice::{ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
 use quarterdeck_contracts::{ErrorType, ToolError};
 use quarterdeck_websocket::{CloseCode, Limits, Message, WebSocket};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -53,7 +53,7 @@ pub(super) struct BrowserLine<S> {
     words: String,
     /// What the last message is to be answered with, by the line itself.
     due: Option<Due>,
-    gone: Option<Gone>,
+    gone: Option<Disconnect>,
     frames: Pace,
     counted: u64,
     bytes: Pace,
@@ -70,7 +70,7 @@ enum Due {
 impl<S> BrowserLine<S> {
     pub(super) fn new(socket: WebSocket<S>, ties: Ties) -> Self {
         Self {
-            socket: socket.with_last_words(told::last_words),
+            socket: socket.with_violation_text(told::last_words),
             ties,
             form: Form::Binary,
             is_fresh: true,
@@ -113,13 +113,13 @@ impl<S> BrowserLine<S> {
             let error = ToolError { retryable: true, ..ToolError::new(ErrorType::RateLimit, message) };
             self.socket.send_text(&told::fault(&error).to_string());
             self.socket.close(CloseCode::POLICY, why);
-            self.gone = Some(Gone::Expelled(why));
+            self.gone = Some(Disconnect::Rejected(why));
         }
     }
 
     fn control(&mut self, text: &str) {
         // What waited before counts: one that is large by itself may still be read at once.
-        if self.socket.waiting() > MOST_CONTROL && self.socket.waiting_control() > MOST_CONTROL {
+        if self.socket.queued_bytes() > MOST_CONTROL && self.socket.queued_control_bytes() > MOST_CONTROL {
             return self.expel("messages that are not read");
         }
         self.socket.send_text(text);
@@ -130,7 +130,7 @@ impl<S> BrowserLine<S> {
 pub(super) enum First {
     Start(Box<Start>),
     /// It is gone, or was sent away.
-    Gone,
+    Disconnect,
     /// It says something else.
     Other(String),
 }
@@ -158,14 +158,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> BrowserLine<S> {
                         "The first message must be `start`, and audio comes after it.".into(),
                     );
                 }
-                Some(Ok(Message::Close(..)) | Err(_)) => return First::Gone,
+                Some(Ok(Message::Close(..)) | Err(_)) => return First::Disconnect,
                 None => {
                     self.settle();
                     if self.gone.is_some()
                         || self.socket.flush().await.is_err()
                         || self.socket.fill().await.is_err()
                     {
-                        return First::Gone;
+                        return First::Disconnect;
                     }
                 }
             }
@@ -173,8 +173,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> BrowserLine<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S> {
-    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> ClientLink for BrowserLine<S> {
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnect>> {
         self.settle();
         if let Some(gone) = &self.gone {
             // What it is told goes out if it can; nobody waits for a page that has been sent away.
@@ -184,10 +184,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S>
         if std::mem::take(&mut self.is_fresh) {
             return Poll::Ready(Ok(()));
         }
-        ready!(self.socket.poll_fill(context)).map_err(|_| self.gone.insert(Gone::Lost).clone()).into()
+        ready!(self.socket.poll_fill(context)).map_err(|_| self.gone.insert(Disconnect::Lost).clone()).into()
     }
 
-    fn next(&mut self) -> Option<Asked<'_>> {
+    fn next(&mut self) -> Option<ClientMessage<'_>> {
         self.settle();
         if self.gone.is_some() {
             return None;
@@ -197,11 +197,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S>
             Ok(Message::Text(text)) => (said::text(text), text.len()),
             Ok(Message::Ping(_) | Message::Pong) => (Ok(Said::Nothing), 0),
             Ok(Message::Close(..)) => {
-                self.gone = Some(Gone::Closed);
+                self.gone = Some(Disconnect::Closed);
                 return None;
             }
             Err(violation) => {
-                self.gone = Some(Gone::Expelled(violation.what));
+                self.gone = Some(Disconnect::Rejected(violation.what));
                 return None;
             }
         };
@@ -211,56 +211,56 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S>
         };
         if !self.bytes.take(weight as f64) {
             self.due = Some(Due::Expulsion(too_much));
-            return Some(Asked::Alive);
+            return Some(ClientMessage::KeepAlive);
         }
         Some(match said {
-            Ok(Said::Audio(audio)) => Asked::Audio(audio),
+            Ok(Said::Audio(audio)) => ClientMessage::Audio(audio),
             Ok(Said::Text(_) | Said::Confirm { .. } | Said::Interrupt) if !self.texts.take(1.0) => {
                 let fault = "You ask faster than anybody can answer. Wait a moment.".into();
                 self.due = Some(Due::Fault(ErrorType::RateLimit, fault));
-                Asked::Alive
+                ClientMessage::KeepAlive
             }
-            Ok(Said::Text(text)) => Asked::Text(kept(text, &mut self.words)),
+            Ok(Said::Text(text)) => ClientMessage::Text(kept(text, &mut self.words)),
             Ok(Said::Confirm { token, approve }) => {
-                Asked::Confirm { token: kept(token, &mut self.words), is_approved: approve }
+                ClientMessage::Confirm { token: kept(token, &mut self.words), is_approved: approve }
             }
-            Ok(Said::Drained) => Asked::Drained,
-            Ok(Said::Interrupt) => Asked::Interrupt,
-            Ok(Said::Stop) => Asked::Stop,
-            Ok(Said::Nothing) => Asked::Alive,
+            Ok(Said::Drained) => ClientMessage::Drained,
+            Ok(Said::Interrupt) => ClientMessage::Interrupt,
+            Ok(Said::Stop) => ClientMessage::Stop,
+            Ok(Said::Nothing) => ClientMessage::KeepAlive,
             Ok(Said::Ping) => {
                 self.due = Some(Due::Pong);
-                Asked::Alive
+                ClientMessage::KeepAlive
             }
             Ok(Said::Start(_)) => {
                 let fault = "The call has begun already; `start` is said once.".into();
                 self.due = Some(Due::Fault(ErrorType::Validation, fault));
-                Asked::Alive
+                ClientMessage::KeepAlive
             }
             Err(fault) => {
                 self.due = Some(Due::Fault(ErrorType::Validation, fault));
-                Asked::Alive
+                ClientMessage::KeepAlive
             }
         })
     }
 
-    fn send(&mut self, told: Told<'_>) {
+    fn send(&mut self, told: ServerMessage<'_>) {
         if self.gone.is_some() {
             return;
         }
         match &told {
-            Told::Audio(audio) => told::audio(&mut self.socket, self.form, audio),
+            ServerMessage::Audio(audio) => told::audio(&mut self.socket, self.form, audio),
             told => self.control(&told::json(told, &self.ties).to_string()),
         }
     }
 
-    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnect>> {
         let flushed = ready!(self.socket.poll_flush(context));
-        Poll::Ready(flushed.map_err(|_| self.gone.get_or_insert(Gone::Lost).clone()))
+        Poll::Ready(flushed.map_err(|_| self.gone.get_or_insert(Disconnect::Lost).clone()))
     }
 
-    fn waiting(&self) -> usize {
-        self.socket.waiting()
+    fn queued_bytes(&self) -> usize {
+        self.socket.queued_bytes()
     }
 
     fn drop_audio(&mut self, keep: usize) -> usize {
@@ -271,15 +271,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Line for BrowserLine<S>
         self.socket.ping();
     }
 
-    fn hang_up(mut self: Box<Self>, why: HangUp) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn close(mut self: Box<Self>, why: CloseReason) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let (code, reason) = match why {
-            HangUp::Over => (CloseCode::NORMAL, "the call is over"),
-            HangUp::Stopping => (CloseCode::AWAY, "the server is about to stop"),
-            HangUp::TakenOver => (CloseCode(4001), "the call goes on elsewhere"),
-            HangUp::Refused => (CloseCode::POLICY, "not allowed"),
-            HangUp::Full => (CloseCode::TRY_AGAIN, "no room for another call"),
-            HangUp::Idle => (CloseCode(4002), "nothing was said for too long"),
-            HangUp::Failed => (CloseCode::INTERNAL, "the model cannot be reached"),
+            CloseReason::Ended => (CloseCode::NORMAL, "the call is over"),
+            CloseReason::Stopping => (CloseCode::AWAY, "the server is about to stop"),
+            CloseReason::TakenOver => (CloseCode(4001), "the call goes on elsewhere"),
+            CloseReason::Refused => (CloseCode::POLICY, "not allowed"),
+            CloseReason::AtCapacity => (CloseCode::TRY_AGAIN, "no room for another call"),
+            CloseReason::Idle => (CloseCode(4002), "nothing was said for too long"),
+            CloseReason::Failed => (CloseCode::INTERNAL, "the model cannot be reached"),
         };
         Box::pin(async move {
             // Whoever does not take it in time does not get it.

@@ -1,7 +1,7 @@
 //! What a page is told, in JSON.
 
 use jiff::Timestamp;
-use quarterdeck_agents::voice::Told;
+use quarterdeck_agents::voice::ServerMessage;
 use quarterdeck_contracts::{Audio, ErrorType, Outcome, Speaker, ToolError, ToolResponse};
 use quarterdeck_runtime::Block;
 use quarterdeck_runtime::gates::Trace;
@@ -47,17 +47,17 @@ pub(super) fn audio<S>(socket: &mut WebSocket<S>, form: Form, audio: &Audio<'_>)
 }
 
 /// Everything but audio.
-pub(super) fn json(told: &Told<'_>, ties: &Ties) -> Value {
+pub(super) fn json(told: &ServerMessage<'_>, ties: &Ties) -> Value {
     match told {
-        Told::Ready { session_id, is_resumed, tools_version, provider } => json!({
+        ServerMessage::Ready { session_id, is_resumed, tools_version, provider } => json!({
             "type": "ready", "sessionId": session_id, "resumeToken": (ties.resume_token)(session_id),
             "resumed": is_resumed, "toolsVersion": tools_version, "provider": provider,
             "audio": { "input": pcm16(16_000), "output": pcm16(24_000) },
         }),
-        Told::Audio(_) => Value::Null,
-        Told::Transcript { by, text, is_final, is_late } => {
+        ServerMessage::Audio(_) => Value::Null,
+        ServerMessage::Transcript { by, text, is_final, is_late } => {
             let role = match by {
-                Speaker::Person => "user",
+                Speaker::User => "user",
                 Speaker::Model => "assistant",
             };
             let mut told = json!({ "type": "transcript", "role": role, "text": text, "final": is_final });
@@ -66,29 +66,29 @@ pub(super) fn json(told: &Told<'_>, ties: &Ties) -> Value {
             }
             told
         }
-        Told::Call { id, name, args } => {
+        ServerMessage::ToolCall { id, name, args } => {
             json!({ "type": "tool_call", "callId": id, "name": name, "args": args })
         }
-        Told::Result { id, response, gates } => result(id, response, *gates),
-        Told::Confirmation { id, request } => json!({
+        ServerMessage::ToolResult { id, response, gates } => result(id, response, *gates),
+        ServerMessage::ConfirmationRequest { id, request } => json!({
             "type": "confirmation_request", "callId": id,
             "token": request.token.as_ref().map(|token| token.expose()),
             "tool": request.tool, "args": request.args, "preview": request.preview, "expires": request.expires,
         }),
-        Told::Progress { id, text } => json!({ "type": "progress", "callId": id, "text": text }),
-        Told::Interrupted => json!({ "type": "interrupted" }),
-        Told::TurnComplete => json!({ "type": "turn_complete" }),
-        Told::Blocked(block) => timeout(block, (ties.now_ms)()),
-        Told::End(end) => json!({
+        ServerMessage::Progress { id, text } => json!({ "type": "progress", "callId": id, "text": text }),
+        ServerMessage::Interrupted => json!({ "type": "interrupted" }),
+        ServerMessage::TurnComplete => json!({ "type": "turn_complete" }),
+        ServerMessage::Blocked(block) => timeout(block, (ties.now_ms)()),
+        ServerMessage::End(end) => json!({
             "type": "session_end", "reason": end.reason, "closingMessage": end.closing_message,
             "textResponse": end.text_response,
         }),
-        Told::Error(error) => fault(error),
-        Told::GoingAway { in_ms } => json!({ "type": "going_away", "inMs": in_ms }),
+        ServerMessage::Error(error) => fault(error),
+        ServerMessage::GoingAway { in_ms } => json!({ "type": "going_away", "inMs": in_ms }),
         // A block is told in the same words whether it is new or was there when the call began.
-        Told::Message(value) if value["type"] == "timeout" => (*value).clone(),
+        ServerMessage::Message(value) if value["type"] == "timeout" => (*value).clone(),
         // It has a type of its own, which must not be taken for one of ours.
-        Told::Message(value) => json!({ "type": "message", "data": value }),
+        ServerMessage::Message(value) => json!({ "type": "message", "data": value }),
     }
 }
 
@@ -114,7 +114,7 @@ fn result(id: &str, response: &ToolResponse, gates: Option<&Trace>) -> Value {
         told["error"] = short(error);
     }
     if let Some(gates) = gates {
-        told["gates"] = json!(gates.explained());
+        told["gates"] = json!(gates.explain());
     }
     told
 }
@@ -137,7 +137,7 @@ mod tests {
 
     fn message(value: &Value) -> Value {
         let ties = Ties { resume_token: Box::new(str::to_owned), now_ms: Box::new(|| 0), _place: None };
-        json(&Told::Message(value), &ties)
+        json(&ServerMessage::Message(value), &ties)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Surfaces that need a credential.
 
 use jsonwebtoken::{EncodingKey, Header};
-use quarterdeck_server::{ApiKey, Identity, Network, Required, Settings, TokenKey, TokenRules};
+use quarterdeck_server::{ApiKey, Identity, Network, RequiredCredentials, Settings, TokenKey, TokenRules};
 use quarterdeck_websocket::UpgradeError;
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn open() -> Settings {
 }
 
 fn required(v1: Option<bool>, api: bool, voice: bool) -> Settings {
-    Settings { required: Required { v1, api, voice }, ..open() }
+    Settings { required: RequiredCredentials { v1, api, voice }, ..open() }
 }
 
 async fn ask(world: &World, path: &str, bearer: Option<&str>) -> Answer {
@@ -53,7 +53,10 @@ async fn beyond_this_machine_v1_needs_a_key_as_soon_as_one_can_be_verified() {
         (Settings::default(), with_tokens(), 200),
         (required(Some(false), false, false), with_keys(), 200),
         (
-            Settings { required: Required { v1: Some(true), ..Required::default() }, ..Settings::default() },
+            Settings {
+                required: RequiredCredentials { v1: Some(true), ..RequiredCredentials::default() },
+                ..Settings::default()
+            },
             with_keys(),
             401,
         ),

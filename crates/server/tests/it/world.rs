@@ -20,9 +20,10 @@ use quarterdeck_contracts::{
     native_source_hash,
 };
 use quarterdeck_runtime::audit::AuditLog;
-use quarterdeck_runtime::{Clock, Hosts, NativeHost, Orchestrator, Parts, Registry};
+use quarterdeck_runtime::{Clock, Hosts, NativeHost, Orchestrator, Registry, RuntimeParts};
 use quarterdeck_server::{
-    App, Change, Deck, Feed, Identity, Operations, RegistryChange, Settings, Trail, serve,
+    App, AuditFeed, AuditLogHandle, Change, Identity, Operations, RegistryChange, ServerParts, Settings,
+    serve,
 };
 use quarterdeck_store::MemoryStore;
 use quarterdeck_testkit::{Tree as Files, tree};
@@ -44,7 +45,7 @@ pub(crate) struct World {
     pub(crate) orchestrator: Orchestrator,
     /// The audit trail's file.
     pub(crate) trail: PathBuf,
-    pub(crate) feed: Arc<Feed>,
+    pub(crate) feed: Arc<AuditFeed>,
     clock: Arc<Shifted>,
     text: TextAgent,
     /// Lets the model go on that was told to wait, once for each permit.
@@ -80,11 +81,11 @@ impl World {
         let folder = tree("");
         let path = folder.join("audit.jsonl");
         let log = Arc::new(AuditLog::open(&path, "test", store.clone()).await.unwrap());
-        let feed = Arc::new(Feed::new(log));
-        let orchestrator = Orchestrator::new(Parts {
+        let feed = Arc::new(AuditFeed::new(log));
+        let orchestrator = Orchestrator::new(RuntimeParts {
             clock: clock.clone(),
             audit: feed.clone(),
-            ..Parts::new(store.clone())
+            ..RuntimeParts::new(store.clone())
         });
         let registry = Arc::new(registry());
         let go_on = Arc::new(Semaphore::new(0));
@@ -104,11 +105,11 @@ impl World {
                 settings: VoiceSettings::default(),
             })
         });
-        let trail = Some(Trail { feed: feed.clone(), path: path.clone(), node: "test".into() });
-        let operations = Operations { trail, change: Some(change()) };
+        let audit = Some(AuditLogHandle { feed: feed.clone(), path: path.clone(), node: "test".into() });
+        let operations = Operations { audit, change: Some(change()) };
         let orchestrator_of_app = orchestrator.clone();
         let text_of_app = text.clone();
-        let deck = Deck {
+        let deck = ServerParts {
             text: text_of_app,
             voice,
             orchestrator: orchestrator_of_app,
@@ -177,7 +178,7 @@ impl World {
 
     /// How many turns run.
     pub(crate) fn running(&self) -> usize {
-        self.text.running()
+        self.text.running_turns()
     }
 
     /// Asks the server to stop.
@@ -280,7 +281,7 @@ impl ChatModel for Obedient {
 
     fn ask(&self, request: ChatRequest) -> ChatStream {
         let told = match request.messages.last() {
-            Some(ChatMessage::Person { text }) => text.clone(),
+            Some(ChatMessage::User { text }) => text.clone(),
             _ => "I was answered.".to_owned(),
         };
         if let Some(what) = told.strip_prefix("call ") {

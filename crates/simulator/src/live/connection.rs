@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use quarterdeck_websocket::{Broken, Class, CloseCode, Message, Opcode, WebSocket};
+use quarterdeck_websocket::{Class, CloseCode, Message, Opcode, SocketError, WebSocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
@@ -17,7 +17,7 @@ use self::errand::Running;
 use super::client_frame::ClientFrame;
 use super::conversation::Conversation;
 use super::desk::Desk;
-use super::scenario::{CutAfter, Form, Refusal};
+use super::scenario::{DisconnectAfter, Form, Refusal};
 use super::session::{Done, Out, Session};
 use super::setup::Setup;
 
@@ -94,20 +94,20 @@ impl Drop for Open {
 struct Line<S> {
     socket: WebSocket<S>,
     form: Form,
-    cuts: Vec<CutAfter>,
+    cuts: Vec<DisconnectAfter>,
     end: ConnectionEnd,
 }
 
 /// What happened while a connection waited.
 enum Event {
-    Arrived(Result<(), Broken>),
+    Arrived(Result<(), SocketError>),
     Done(Done),
     Time,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     async fn serve(&mut self, desk: &Arc<Desk>) {
-        if self.cuts.contains(&CutAfter::Sent(0)) {
+        if self.cuts.contains(&DisconnectAfter::Sent(0)) {
             return self.cut().await;
         }
         let Some(mut session) = self.set_up(desk).await else { return };
@@ -152,7 +152,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
             Ok(_) => Err("setup must be the first message".to_owned()),
             Err(fault) => Err(fault),
         };
-        if self.cuts.contains(&CutAfter::Received(1)) {
+        if self.cuts.contains(&DisconnectAfter::Received(1)) {
             self.cut().await;
             return None;
         }
@@ -249,7 +249,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
             };
             self.end.received += 1;
             session.hear(frame, Instant::now());
-            if self.cuts.contains(&CutAfter::Received(self.end.received)) {
+            if self.cuts.contains(&DisconnectAfter::Received(self.end.received)) {
                 self.cut().await;
                 return Break(());
             }
@@ -268,7 +268,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
                     let write = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
                     self.socket.send(opcode, Class::Control, bytes.len(), write);
                     self.end.sent += 1;
-                    if self.cuts.contains(&CutAfter::Sent(self.end.sent)) {
+                    if self.cuts.contains(&DisconnectAfter::Sent(self.end.sent)) {
                         self.cut().await;
                         return Break(());
                     }
@@ -283,7 +283,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
                 }
             }
         }
-        if self.socket.waiting() > MOST_WAITING {
+        if self.socket.queued_bytes() > MOST_WAITING {
             self.ended(EndedBy::Simulator, "the client does not read");
             return Break(());
         }
@@ -294,7 +294,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     async fn wait(&mut self, session: &Session, running: &mut Option<Running>) -> Event {
         let socket = &mut self.socket;
         let arrives = poll_fn(|context| {
-            if socket.waiting() > 0
+            if socket.queued_bytes() > 0
                 && let Poll::Ready(Err(broken)) = socket.poll_flush(context)
             {
                 return Poll::Ready(Err(broken));

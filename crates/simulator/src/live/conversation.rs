@@ -60,7 +60,7 @@ impl Conversation {
                 by: "history".into(),
                 parts: vec![ModelPart::new(PartContent::Text(text))],
             }),
-            false => ChatMessage::Person { text },
+            false => ChatMessage::User { text },
         });
     }
 
@@ -88,7 +88,7 @@ impl Conversation {
 }
 
 fn is_person(message: &Arc<ChatMessage>) -> bool {
-    matches!(**message, ChatMessage::Person { .. })
+    matches!(**message, ChatMessage::User { .. })
 }
 
 /// An answer as the chat model sees it: `output` is what came of it, `error` why nothing did; otherwise the whole of it
@@ -139,14 +139,14 @@ mod tests {
         }
         let messages = conversation.messages();
         assert_eq!(messages.len(), MOST_MESSAGES);
-        assert!(matches!(&messages[0], ChatMessage::Person { text } if text == "question 200"));
+        assert!(matches!(&messages[0], ChatMessage::User { text } if text == "question 200"));
 
         conversation.say("and now something large");
         let large = result(None, "look_up", Some(&Value::String("x".repeat(2 * MOST_BYTES))));
         conversation.push(ChatMessage::Tools { results: vec![large] });
         let messages = conversation.messages();
         assert!(
-            matches!(&messages[..], [ChatMessage::Person { text }, ChatMessage::Tools { .. }] if text.ends_with("large"))
+            matches!(&messages[..], [ChatMessage::User { text }, ChatMessage::Tools { .. }] if text.ends_with("large"))
         );
     }
 }

@@ -27,8 +27,8 @@ use self::desk::{Desk, Mind};
 
 pub use self::connection::{ConnectionEnd, EndedBy};
 pub use self::report::{CallReport, Report};
-pub use self::scenario::{Cut, CutAfter, Scenario, ScenarioError};
-pub use self::sound::{Speaking, Voice};
+pub use self::scenario::{Disconnect, DisconnectAfter, Scenario, ScenarioError};
+pub use self::sound::{SpeechFuture, Voice};
 pub use self::wav::samples_from_wav;
 
 /// A provider of a live model, simulated. Clones share everything: handles, the record of calls, the count of
@@ -40,12 +40,12 @@ pub struct LiveSimulator {
 
 impl LiveSimulator {
     /// Plays a scenario. Every conversation begins it anew; one that goes on with a handle goes on where it was.
-    pub fn playing(scenario: Scenario) -> Self {
+    pub fn from_scenario(scenario: Scenario) -> Self {
         Self::new(Mind::Plays(Arc::new(scenario)))
     }
 
     /// Has a chat model answer what is written to it, with real calls and their results.
-    pub fn answering(model: Arc<dyn ChatModel>) -> Self {
+    pub fn from_chat_model(model: Arc<dyn ChatModel>) -> Self {
         Self::new(Mind::Answers(model))
     }
 

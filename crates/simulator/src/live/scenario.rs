@@ -20,7 +20,7 @@ pub struct Scenario {
     pub(super) silence: Option<Duration>,
     pub(super) pace: Pace,
     pub(super) connections: Vec<ConnectionRule>,
-    pub(super) cuts: Vec<Cut>,
+    pub(super) cuts: Vec<Disconnect>,
 }
 
 /// What is wrong with a scenario, and where.
@@ -37,16 +37,16 @@ pub struct ScenarioError {
 
 /// A connection that is cut in the middle, without a close frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct Disconnect {
     /// Which connection of the simulator, counted from 1.
     pub connection: usize,
     /// When.
-    pub after: CutAfter,
+    pub after: DisconnectAfter,
 }
 
 /// When a connection is cut. Frames count from the first after the handshake; pings and their kind do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CutAfter {
+pub enum DisconnectAfter {
     /// Once that many frames have gone out: with 0, right after the handshake.
     Sent(usize),
     /// Once that many frames have come in. The last of them is taken note of and not answered.
@@ -65,7 +65,7 @@ impl Scenario {
 
     /// The same, with a connection cut.
     #[must_use]
-    pub fn cut_at(mut self, cut: Cut) -> Self {
+    pub fn with_disconnect(mut self, cut: Disconnect) -> Self {
         self.cuts.push(cut);
         self
     }
@@ -89,7 +89,7 @@ impl Scenario {
     }
 
     /// When a connection is cut.
-    pub(super) fn cuts(&self, connection: usize) -> Vec<CutAfter> {
+    pub(super) fn cuts(&self, connection: usize) -> Vec<DisconnectAfter> {
         let ours = self.cuts.iter().filter(|cut| cut.connection == connection).map(|cut| cut.after);
         ours.chain(self.rules(connection).filter_map(|rule| rule.cut)).collect()
     }
@@ -195,7 +195,7 @@ pub(super) struct ConnectionRule {
     pub(super) nth: Option<usize>,
     pub(super) refusal: Option<Refusal>,
     pub(super) setup_delay: Duration,
-    pub(super) cut: Option<CutAfter>,
+    pub(super) cut: Option<DisconnectAfter>,
     /// Where a conversation begins that goes on with no handle.
     pub(super) begins_at: Option<usize>,
 }

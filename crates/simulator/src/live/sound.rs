@@ -17,11 +17,11 @@ const FADE: usize = RATE / 100;
 pub trait Voice: Send + Sync {
     /// The words as 16-bit mono samples at 24 kHz; nothing when that is not possible, and then tones stand in for
     /// them.
-    fn speak(&self, text: &str) -> Speaking;
+    fn speak(&self, text: &str) -> SpeechFuture;
 }
 
 /// Words that are being made heard.
-pub type Speaking = Pin<Box<dyn Future<Output = Option<Vec<i16>>> + Send>>;
+pub type SpeechFuture = Pin<Box<dyn Future<Output = Option<Vec<i16>>> + Send>>;
 
 /// Words as they are heard.
 #[derive(Debug, Clone, PartialEq)]

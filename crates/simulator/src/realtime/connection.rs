@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use quarterdeck_websocket::{Broken, CloseCode, Limits, Message, WebSocket, knock};
+use quarterdeck_websocket::{CloseCode, Limits, Message, SocketError, WebSocket, knock};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::RealtimeSimulator;
 use super::conversation::Conversation;
-use crate::live::CutAfter;
+use crate::live::DisconnectAfter;
 
 /// How fast events come: much faster than what is in them is spoken.
 const PACE: Duration = Duration::from_millis(5);
@@ -48,8 +48,8 @@ where
 async fn talk<S>(
     mut conversation: Conversation,
     socket: &mut WebSocket<S>,
-    cut: Option<CutAfter>,
-) -> Result<(), Broken>
+    cut: Option<DisconnectAfter>,
+) -> Result<(), SocketError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -57,7 +57,7 @@ where
     let (mut sent, mut received) = (0, 0);
     loop {
         for mut event in conversation.out.drain(..) {
-            if cut == Some(CutAfter::Sent(sent)) {
+            if cut == Some(DisconnectAfter::Sent(sent)) {
                 return socket.flush().await;
             }
             sent += 1;
@@ -66,7 +66,7 @@ where
         }
         socket.flush().await?;
         while let Some(message) = socket.next() {
-            if cut == Some(CutAfter::Received(received)) {
+            if cut == Some(DisconnectAfter::Received(received)) {
                 return Ok(());
             }
             received += usize::from(matches!(message, Ok(Message::Text(_))));

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::report::{CallReport, Report};
-use crate::live::Cut;
+use crate::live::Disconnect;
 
 /// What the model does when it is its turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +39,7 @@ pub enum Answer {
 #[derive(Debug, Clone)]
 pub struct RealtimeSimulator {
     answers: Answers,
-    cut: Option<Cut>,
+    cut: Option<Disconnect>,
     report: Books,
 }
 
@@ -60,7 +60,7 @@ impl RealtimeSimulator {
 
     /// Answers what is written, by the words in it. It remembers nothing from one connection to the next: who tells it
     /// the same again is answered the same again, which is what a forgetful model does.
-    pub fn answering<'a>(answers: impl IntoIterator<Item = (&'a str, Answer)>) -> Self {
+    pub fn by_keyword<'a>(answers: impl IntoIterator<Item = (&'a str, Answer)>) -> Self {
         let answers = answers.into_iter().map(|(words, answer)| (words.to_owned(), answer));
         Self::giving(Answers::To(answers.collect()))
     }
@@ -70,7 +70,7 @@ impl RealtimeSimulator {
     }
 
     /// Cuts a connection in the middle.
-    pub fn with_cut(self, cut: Cut) -> Self {
+    pub fn with_disconnect(self, cut: Disconnect) -> Self {
         Self { cut: Some(cut), ..self }
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn call_ids(request: &ChatRequest, calls: &[(String, Value)]) -> Vec<
     let mut history = Fnv::default();
     for message in &request.messages {
         match message {
-            ChatMessage::Person { text } => history.add_ends(text),
+            ChatMessage::User { text } => history.add_ends(text),
             ChatMessage::Model(message) => {
                 history.add_ends(&message.text());
                 message

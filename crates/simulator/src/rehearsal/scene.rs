@@ -69,7 +69,7 @@ impl<'a> Scene<'a> {
         for (at, message) in request.messages.iter().enumerate() {
             fresh = 0;
             match message {
-                ChatMessage::Person { text } => {
+                ChatMessage::User { text } => {
                     if std::mem::replace(&mut begun, true) {
                         heard.push(std::mem::take(&mut current));
                     }

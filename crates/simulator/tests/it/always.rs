@@ -37,7 +37,7 @@ fn answers_come_word_by_word() {
 fn tokens_are_characters_divided_by_four_and_rounded_up() {
     let request = ChatRequest {
         system: "12345".into(),
-        messages: vec![ChatMessage::Person { text: "høy".into() }],
+        messages: vec![ChatMessage::User { text: "høy".into() }],
         tools: [].into(),
         tool_use: ToolUse::Allowed,
     };
@@ -267,7 +267,7 @@ fn messages(said: Vec<Said>) -> Vec<ChatMessage> {
     let mut messages = Vec::new();
     for (nth, said) in said.into_iter().enumerate() {
         match said {
-            Said::Person(text) => messages.push(ChatMessage::Person { text }),
+            Said::Person(text) => messages.push(ChatMessage::User { text }),
             Said::Model(text) => messages.push(model(PartContent::Text(text))),
             Said::Call(name, arguments, envelope) => {
                 let id = Some(format!("call-{nth}"));
@@ -339,7 +339,7 @@ proptest! {
         let around = format!("{system}\n## Now\n\n{system} (2026-11-15). time zone is {text} and locale is {system}.\n<tool id=\"{text}\n**{system}** (x): {text}\nIt is {text} now.");
         for system in [system, around] {
             let request = ChatRequest {
-                system: system.into(), messages: vec![ChatMessage::Person { text: text.clone() }], tools: [].into(), tool_use: ToolUse::Allowed,
+                system: system.into(), messages: vec![ChatMessage::User { text: text.clone() }], tools: [].into(), tool_use: ToolUse::Allowed,
             };
             complete(&events(&Rehearsal::new(), &request));
         }

@@ -25,7 +25,7 @@ fn request(messages: Vec<ChatMessage>) -> ChatRequest {
 }
 
 fn hello() -> ChatRequest {
-    request(vec![ChatMessage::Person { text: "Hello".into() }])
+    request(vec![ChatMessage::User { text: "Hello".into() }])
 }
 
 fn hear(model: &Rehearsal, request: ChatRequest) -> Heard {
@@ -122,7 +122,7 @@ fn a_script_can_begin_anew() {
 #[test]
 fn every_conversation_can_have_the_script_for_itself() {
     let model = scripted(r#"{ "replies": [{ "text": "one" }, { "text": "two" }], "order": "conversation" }"#);
-    let person = || ChatMessage::Person { text: "Hello".into() };
+    let person = || ChatMessage::User { text: "Hello".into() };
     let later = || request(vec![person(), ChatMessage::Model(ModelMessage::default()), person()]);
     let heard = [hello(), hello(), later(), later()].map(|request| text(hear(&model, request)));
     assert_eq!(heard, ["one", "one", "two", "two"]);

@@ -60,7 +60,7 @@ impl Talk {
     /// The person says something, and the model replies.
     pub(crate) fn person(&mut self, text: &str) -> &mut Self {
         let _ = writeln!(self.log, "person: {text}");
-        self.request.messages.push(ChatMessage::Person { text: text.to_owned() });
+        self.request.messages.push(ChatMessage::User { text: text.to_owned() });
         self.reply()
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use quarterdeck_contracts::{DiskFault, StoreError};
+use quarterdeck_contracts::{DiskError, StoreError};
 use tempfile::NamedTempFile;
 use tokio::sync::oneshot;
 
@@ -48,5 +48,5 @@ fn exists(to: &Path) -> StoreError {
 }
 
 fn io_failed(error: std::io::Error) -> StoreError {
-    StoreError::Failed(format!("the backup could not be written: {}", DiskFault::explain(&error)))
+    StoreError::Failed(format!("the backup could not be written: {}", DiskError::explain(&error)))
 }

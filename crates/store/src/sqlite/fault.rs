@@ -3,7 +3,7 @@
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-use quarterdeck_contracts::DiskFault;
+use quarterdeck_contracts::DiskError;
 use rusqlite::ErrorCode;
 
 use super::file;
@@ -15,7 +15,7 @@ const PROBE_BYTES: usize = 64 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The disk refused, or may not be used as we need it.
-    Disk(DiskFault),
+    Disk(DiskError),
     /// The file is not what was written.
     Damage,
     /// A single row is not what was written.
@@ -36,11 +36,11 @@ pub(super) fn of(error: &rusqlite::Error, path: &Path) -> Fault {
         return Fault::Row;
     }
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => Fault::Disk(DiskFault::Full),
-        Some(ErrorCode::ReadOnly) => Fault::Disk(probe(path).unwrap_or(DiskFault::ReadOnly)),
-        Some(ErrorCode::PermissionDenied) => Fault::Disk(DiskFault::NotPermitted),
+        Some(ErrorCode::DiskFull) => Fault::Disk(DiskError::Full),
+        Some(ErrorCode::ReadOnly) => Fault::Disk(probe(path).unwrap_or(DiskError::ReadOnly)),
+        Some(ErrorCode::PermissionDenied) => Fault::Disk(DiskError::NotPermitted),
         // The engine does not say why; trying the same tells.
-        Some(ErrorCode::SystemIoFailure) => Fault::Disk(probe(path).unwrap_or(DiskFault::Failing)),
+        Some(ErrorCode::SystemIoFailure) => Fault::Disk(probe(path).unwrap_or(DiskError::Failing)),
         Some(ErrorCode::CannotOpen) => probe(path).map_or(Fault::Other, Fault::Disk),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Fault::Damage,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Busy,
@@ -49,7 +49,7 @@ pub(super) fn of(error: &rusqlite::Error, path: &Path) -> Fault {
 }
 
 /// Writes as far into a file as the store would, beside it, and says what the system thinks of that.
-fn probe(path: &Path) -> Option<DiskFault> {
+fn probe(path: &Path) -> Option<DiskError> {
     let write = || -> std::io::Result<()> {
         std::fs::OpenOptions::new().read(true).write(true).open(path)?;
         let files = [path.to_owned(), file::beside(path, "-wal")];
@@ -60,7 +60,7 @@ fn probe(path: &Path) -> Option<DiskFault> {
         probe.write_all(&[0; PROBE_BYTES])?;
         probe.sync_all()
     };
-    write().err().as_ref().and_then(DiskFault::of)
+    write().err().as_ref().and_then(DiskError::of)
 }
 
 #[cfg(test)]
@@ -80,10 +80,10 @@ mod tests {
         for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED] {
             assert_eq!(of(code), Fault::Busy);
         }
-        assert_eq!(of(ffi::SQLITE_FULL), Fault::Disk(DiskFault::Full));
-        assert_eq!(of(ffi::SQLITE_READONLY), Fault::Disk(DiskFault::ReadOnly));
-        assert_eq!(of(ffi::SQLITE_PERM), Fault::Disk(DiskFault::NotPermitted));
-        assert_eq!(of(ffi::SQLITE_IOERR), Fault::Disk(DiskFault::Failing));
+        assert_eq!(of(ffi::SQLITE_FULL), Fault::Disk(DiskError::Full));
+        assert_eq!(of(ffi::SQLITE_READONLY), Fault::Disk(DiskError::ReadOnly));
+        assert_eq!(of(ffi::SQLITE_PERM), Fault::Disk(DiskError::NotPermitted));
+        assert_eq!(of(ffi::SQLITE_IOERR), Fault::Disk(DiskError::Failing));
         assert_eq!(of(ffi::SQLITE_CANTOPEN), Fault::Other);
         assert_eq!(of(ffi::SQLITE_ERROR), Fault::Other);
     }

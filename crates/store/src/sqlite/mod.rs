@@ -184,7 +184,7 @@ impl Doors {
 
     fn try_room(&self, commit: &EncodedCommit) -> Result<OwnedSemaphorePermit, StoreError> {
         Arc::clone(&self.room).try_acquire_many_owned(self.pieces_of(commit)).map_err(|error| match error {
-            tokio::sync::TryAcquireError::NoPermits => StoreError::Behind,
+            tokio::sync::TryAcquireError::NoPermits => StoreError::QueueFull,
             tokio::sync::TryAcquireError::Closed => StoreError::Closed,
         })
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use quarterdeck_contracts::DiskFault;
+use quarterdeck_contracts::DiskError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -36,7 +36,7 @@ pub enum OpenError {
         /// Which file.
         path: PathBuf,
         /// How.
-        fault: DiskFault,
+        fault: DiskError,
         /// What the engine said.
         #[source]
         source: rusqlite::Error,
@@ -112,7 +112,7 @@ pub enum OpenError {
 }
 
 fn advice(error: &io::Error) -> String {
-    DiskFault::of(error)
+    DiskError::of(error)
         .map_or_else(|| "check that its folder exists and is yours".into(), |fault| fault.to_string())
 }
 

@@ -45,7 +45,7 @@ impl Transaction {
         match commit.failed_check(&self.connection) {
             Ok(None) => {}
             Ok(Some(check)) => {
-                return Err(CommitError::Changed { table: check.table, key: check.key.clone() });
+                return Err(CommitError::Conflict { table: check.table, key: check.key.clone() });
             }
             Err(error) => return Err(self.failed(error).into()),
         }

@@ -158,7 +158,7 @@ impl Writer {
 
     fn apply_queued(&mut self, commit: &EncodedCommit) {
         match self.transaction.apply(commit) {
-            Ok(()) | Err(CommitError::Changed { .. }) => {}
+            Ok(()) | Err(CommitError::Conflict { .. }) => {}
             Err(CommitError::Store(error)) => tracing::error!(%error, "a queued commit was lost"),
         }
     }

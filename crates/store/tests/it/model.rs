@@ -109,7 +109,7 @@ impl Model {
             };
             let (table, key) = (TABLES[place.0], KEYS[place.1]);
             if version != now && failing.is_none() {
-                failing = Some(CommitError::Changed { table, key: key.into() });
+                failing = Some(CommitError::Conflict { table, key: key.into() });
             }
             commit = commit.check(table, key, version);
         }

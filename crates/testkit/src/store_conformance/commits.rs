@@ -34,7 +34,7 @@ pub fn a_failed_check_writes_nothing_and_says_which(open: Open) {
             .put(Table::Calls, "other", json!(1));
         trial.commit(commit)
     };
-    let changed = |table, key: &str| Err(CommitError::Changed { table, key: key.into() });
+    let changed = |table, key: &str| Err(CommitError::Conflict { table, key: key.into() });
     assert_eq!(attempt(Table::Values, "seen", None), changed(Table::Values, "seen"));
     assert_eq!(attempt(Table::Values, "absent", seen), changed(Table::Values, "absent"));
     assert_eq!(attempt(Table::Values, "seen", seen.map(|n| n + 1)), changed(Table::Values, "seen"));
@@ -49,7 +49,7 @@ pub fn checks_see_what_was_before_the_commit(open: Open) {
     let trial = Trial::new(open);
     let make = || Commit::default().put(Table::Blocks, "a", json!(1)).check(Table::Blocks, "a", None);
     trial.commit(make()).unwrap();
-    assert!(matches!(trial.commit(make()), Err(CommitError::Changed { .. })));
+    assert!(matches!(trial.commit(make()), Err(CommitError::Conflict { .. })));
 }
 
 /// Nothing to write is not nothing to say.
@@ -160,7 +160,7 @@ pub fn of_a_hundred_who_saw_the_same_row_one_wins(open: Open) {
         let winners: Vec<_> = (0..100).filter(|n| results[*n].is_ok()).collect();
         assert_eq!(winners.len(), 1, "round {round}");
         assert_eq!(trial.value(Table::Sessions, "a"), Some(json!([round, winners[0]])));
-        let lost = CommitError::Changed { table: Table::Sessions, key: "a".into() };
+        let lost = CommitError::Conflict { table: Table::Sessions, key: "a".into() };
         assert_eq!(results.iter().filter(|result| **result == Err(lost.clone())).count(), 99);
     }
 }
@@ -192,7 +192,7 @@ pub fn a_flood_is_refused_or_kept(open: Open) {
         let key = format!("{n:05}");
         match trial.store.queue(Commit::default().put(Table::Calls, key.as_str(), json!("x".repeat(200)))) {
             Ok(()) => kept.push(key),
-            Err(error) => assert_eq!(error, StoreError::Behind),
+            Err(error) => assert_eq!(error, StoreError::QueueFull),
         }
     }
     assert_eq!(trial.keys(Table::Calls, Scan::prefix("", 30_000)), kept);

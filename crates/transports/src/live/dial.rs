@@ -19,12 +19,12 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// A stream that is being opened.
-pub type Dialling = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send>>;
+pub type DialFuture = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send>>;
 
 /// Opens streams to a provider. [`Tcp`] does it over the network; a test or a simulator hands in a pipe.
-pub trait Dial: Send + Sync {
+pub trait Dialer: Send + Sync {
     /// Opens a stream to the host of an address, encrypted if it begins with `https`. The caller has a time limit.
-    fn dial(&self, url: &Url) -> Dialling;
+    fn dial(&self, url: &Url) -> DialFuture;
 }
 
 /// TCP, and TLS on it with the web's roots.
@@ -49,8 +49,8 @@ impl fmt::Debug for Tcp {
     }
 }
 
-impl Dial for Tcp {
-    fn dial(&self, url: &Url) -> Dialling {
+impl Dialer for Tcp {
+    fn dial(&self, url: &Url) -> DialFuture {
         let (url, tls) = (url.clone(), self.tls.clone());
         Box::pin(async move {
             let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();

@@ -80,7 +80,7 @@ impl Line {
             Poll::Ready(Err(broken)) => Poll::Ready(Err(self.fail(self.troubles.broken(&broken)))),
             Poll::Pending => {
                 // Answers to pings wait for nobody else to send something.
-                if self.socket.waiting() > 0
+                if self.socket.queued_bytes() > 0
                     && let Poll::Ready(Err(broken)) = self.socket.poll_flush(context)
                 {
                     return Poll::Ready(Err(self.fail(self.troubles.broken(&broken))));
@@ -114,7 +114,7 @@ impl Line {
     /// Puts a message in line.
     pub(crate) fn send(&mut self, message: &Value) {
         self.socket.send_text(&message.to_string());
-        if self.socket.waiting() > TOO_MUCH_WAITS && self.failure.is_none() {
+        if self.socket.queued_bytes() > TOO_MUCH_WAITS && self.failure.is_none() {
             self.failure = Some(self.troubles.does_not_read());
         }
     }
@@ -123,7 +123,7 @@ impl Line {
     /// not read.
     pub(crate) fn send_audio(&mut self, length: usize, fill: impl FnOnce(&mut Vec<u8>)) {
         self.socket.send(Opcode::Text, Class::Audio, length, fill);
-        if self.socket.waiting() > MUCH_WAITS {
+        if self.socket.queued_bytes() > MUCH_WAITS {
             self.socket.drop_audio(AUDIO_KEPT);
         }
     }

@@ -7,7 +7,7 @@ mod resample;
 mod samples;
 mod trouble;
 
-pub use dial::{Dial, Dialling, Stream, Tcp};
+pub use dial::{DialFuture, Dialer, Stream, Tcp};
 pub use resample::Resampler;
 
 pub(crate) use line::{Arrived, Line};

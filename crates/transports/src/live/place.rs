@@ -9,7 +9,7 @@ use quarterdeck_websocket::{Limits, upgrade};
 use tokio::time::timeout;
 use url::Url;
 
-use super::{Dial, Line, Tcp, Troubles};
+use super::{Dialer, Line, Tcp, Troubles};
 use crate::endpoint::{address, is_this_machine, secret_header};
 use crate::{ConfigError, Secret};
 
@@ -23,7 +23,7 @@ pub(crate) struct Place {
     url: Url,
     /// The header that holds the key.
     header: (&'static str, Secret),
-    dialer: Arc<dyn Dial>,
+    dialer: Arc<dyn Dialer>,
 }
 
 impl fmt::Debug for Place {
@@ -63,7 +63,7 @@ impl Place {
         Ok(Self { troubles, url, header: (header, value), dialer: Arc::new(Tcp::default()) })
     }
 
-    pub(crate) fn dialled_by(self, dialer: Arc<dyn Dial>) -> Self {
+    pub(crate) fn dialled_by(self, dialer: Arc<dyn Dialer>) -> Self {
         Self { dialer, ..self }
     }
 

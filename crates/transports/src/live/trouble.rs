@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{LiveError, LiveErrorKind, LiveEvent};
-use quarterdeck_websocket::{Broken, UpgradeError, Violation};
+use quarterdeck_websocket::{SocketError, UpgradeError, Violation};
 
 use crate::Secret;
 use crate::fault::trimmed;
@@ -60,7 +60,7 @@ impl Troubles {
     /// The same event without the key, should the provider have repeated it.
     pub(crate) fn blotted<'a>(&self, event: LiveEvent<'a>) -> LiveEvent<'a> {
         match event {
-            LiveEvent::Trouble(what) => LiveEvent::Trouble(self.key.blot(what)),
+            LiveEvent::Warning(what) => LiveEvent::Warning(self.key.blot(what)),
             event => event,
         }
     }
@@ -85,17 +85,17 @@ impl Troubles {
         self.error(LiveErrorKind::Malformed, None, &format!("the provider sent {violation}"))
     }
 
-    pub(crate) fn broken(&self, broken: &Broken) -> LiveError {
+    pub(crate) fn broken(&self, broken: &SocketError) -> LiveError {
         self.error(LiveErrorKind::Lost, None, &broken.to_string())
     }
 
     pub(crate) fn silent(&self, after: Duration) -> LiveError {
-        self.error(LiveErrorKind::Silent, None, &format!("nothing came for {} s", after.as_secs()))
+        self.error(LiveErrorKind::TimedOut, None, &format!("nothing came for {} s", after.as_secs()))
     }
 
     pub(crate) fn too_late(&self, limit: Duration) -> LiveError {
         let detail = format!("the conversation was not opened within {} s", limit.as_secs_f32());
-        self.error(LiveErrorKind::Silent, None, &detail)
+        self.error(LiveErrorKind::TimedOut, None, &detail)
     }
 
     pub(crate) fn does_not_read(&self) -> LiveError {

@@ -21,7 +21,7 @@ pub(crate) fn limits() -> Limits {
         first_byte: Duration::from_secs(20),
         idle: Duration::from_secs(20),
         backoff: Duration::from_millis(5),
-        longest_pause: Duration::from_secs(5),
+        max_retry_delay: Duration::from_secs(5),
         ..Limits::default()
     }
 }

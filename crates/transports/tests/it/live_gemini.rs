@@ -90,10 +90,10 @@ async fn a_call_comes_before_the_audio_of_its_message_and_is_answered_by_its_id(
 async fn history_goes_right_after_the_setup_and_turns_of_one_speaker_stay_apart() {
     let turn = |by, text: &str| LiveTurn { by, text: text.to_owned() };
     let history = vec![
-        turn(Speaker::Person, "Hi"),
+        turn(Speaker::User, "Hi"),
         turn(Speaker::Model, "Hello!"),
-        turn(Speaker::Person, "Weather?"),
-        turn(Speaker::Person, "In Oslo."),
+        turn(Speaker::User, "Weather?"),
+        turn(Speaker::User, "In Oslo."),
     ];
     let content = |role: &str, text: &str| json!({"parts": [{"text": text}], "role": role});
     let all = [
@@ -118,7 +118,7 @@ async fn history_goes_right_after_the_setup_and_turns_of_one_speaker_stay_apart(
         ),
     ] {
         let (model, mut ends) = model(name);
-        let connecting = model.connect(quarterdeck_contracts::LiveOpening {
+        let connecting = model.connect(quarterdeck_contracts::LiveSetup {
             history: history.clone(),
             asks: true,
             ..opening()
@@ -199,7 +199,7 @@ async fn a_provider_that_never_gets_ready_is_given_up() {
     let begun = tokio::time::Instant::now();
     let (connection, ()) = tokio::join!(connecting, provider);
     let Err(error) = connection else { panic!("it was never ready") };
-    assert_eq!(error.kind, LiveErrorKind::Silent);
+    assert_eq!(error.kind, LiveErrorKind::TimedOut);
     assert_eq!(begun.elapsed(), Duration::from_secs(10));
 }
 

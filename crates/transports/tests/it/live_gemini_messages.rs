@@ -21,15 +21,15 @@ fn a_turn_says_how_it_ended_and_whether_more_follows() {
     assert_eq!(
         content(json!({"turnComplete": true, "turnCompleteReason": "MALFORMED_FUNCTION_CALL"})),
         [
-            LiveEvent::Trouble("the turn ended with MALFORMED_FUNCTION_CALL".to_owned()),
-            LiveEvent::Unanswered,
+            LiveEvent::Warning("the turn ended with MALFORMED_FUNCTION_CALL".to_owned()),
+            LiveEvent::ResponseFailed,
             over(false)
         ]
     );
     // What was said before it was an answer.
     let said =
         json!({"outputTranscription": {"text": "It is"}, "turnComplete": true, "turnCompleteReason": "MAX"});
-    assert!(!content(said).contains(&LiveEvent::Unanswered));
+    assert!(!content(said).contains(&LiveEvent::ResponseFailed));
     assert_eq!(
         content(json!({"interrupted": true, "turnComplete": true, "generationComplete": true})),
         [LiveEvent::Interrupted { end_follows: true }, LiveEvent::GenerationComplete, over(false)]
@@ -58,7 +58,7 @@ fn audio_at_another_rate_or_in_another_dialect_is_made_ours() {
     assert_eq!(audio("audio/pcm;rate=24000", "__8"), pcm(&[255, 255]));
     // Half a sample.
     assert_eq!(audio("audio/pcm;rate=24000", "AQID"), pcm(&[1, 2]));
-    let unreadable = vec![LiveEvent::Trouble("audio that cannot be read".to_owned())];
+    let unreadable = vec![LiveEvent::Warning("audio that cannot be read".to_owned())];
     assert_eq!(audio("audio/opus", "AQI="), unreadable);
     assert_eq!(audio("audio/pcm;rate=1", "AQI="), unreadable);
     assert_eq!(audio("audio/pcm;rate=24000", "AQ!="), unreadable);
@@ -97,7 +97,7 @@ fn a_message_makes_1024_calls_and_no_more() {
     let calls: Vec<_> =
         (0..MAX_CALLS_PER_MESSAGE + 50).map(|n| json!({"id": n.to_string(), "name": "tide"})).collect();
     let events = events(json!({"toolCall": {"functionCalls": calls}}));
-    let [LiveEvent::Calls(calls), LiveEvent::Trouble(_)] = &events[..] else {
+    let [LiveEvent::Calls(calls), LiveEvent::Warning(_)] = &events[..] else {
         panic!("{} events", events.len())
     };
     assert_eq!(calls.len(), MAX_CALLS_PER_MESSAGE);

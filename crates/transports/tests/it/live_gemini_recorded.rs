@@ -6,7 +6,7 @@ use std::path::Path;
 
 use expect_test::expect;
 use quarterdeck_contracts::{
-    Audio, HandlerAnswer, LiveInput, LiveModel, LiveOpening, LiveResult, LiveTurn, Speaker,
+    Audio, HandlerAnswer, LiveInput, LiveModel, LiveResult, LiveSetup, LiveTurn, Speaker,
 };
 use quarterdeck_testkit::corpus;
 use quarterdeck_transports::gemini::live::{Detection, ServerMessages};
@@ -17,7 +17,7 @@ use crate::live_gemini_setup::{bare, nothing};
 use crate::live_pipe::{Pipe, Provider, envelope, flush};
 
 /// What is sent for some inputs.
-async fn sent(config: GeminiLiveConfig, opening: LiveOpening, inputs: Vec<LiveInput<'_>>) -> Vec<Value> {
+async fn sent(config: GeminiLiveConfig, opening: LiveSetup, inputs: Vec<LiveInput<'_>>) -> Vec<Value> {
     let (pipe, mut ends) = Pipe::new(1 << 16);
     let model = GeminiLive::new(config).unwrap().with_dialer(pipe);
     let provider = async {
@@ -87,11 +87,11 @@ async fn ours(call: &str, frame: &Value) -> Option<Value> {
         }
         "sendClientContent({turns:[Content],turnComplete:true})" => {
             let history = vec![
-                turn(Speaker::Person, "Hi"),
+                turn(Speaker::User, "Hi"),
                 turn(Speaker::Model, "Hello!"),
-                turn(Speaker::Person, "Weather in Oslo?"),
+                turn(Speaker::User, "Weather in Oslo?"),
             ];
-            (config(new), LiveOpening { history, asks: true, ..nothing() }, Vec::new(), 0)
+            (config(new), LiveSetup { history, asks: true, ..nothing() }, Vec::new(), 0)
         }
         "sendClientContent({turns,turnComplete:false})" => {
             let note = LiveInput::Note { text: "Earlier context", asks: false };
@@ -180,16 +180,16 @@ fn every_recorded_message_of_the_provider_is_understood() {
           Audio(Base64("qwFOA98EVwatB9wI3AmpCj8Lmgu4C5kLPguoCtoJ2QiqB1MG2wRKA6cB/P9R/q/8"))
         serverContent modelTurn thought text
         serverContent inputTranscription
-          Heard(Words { text: "what is the weather", stage: Piece })
+          InputTranscript(TranscriptPiece { text: "what is the weather", stage: Segment })
         serverContent inputTranscription finished
-          Heard(Words { text: " in Oslo", stage: Last })
+          InputTranscript(TranscriptPiece { text: " in Oslo", stage: Final })
         serverContent interimInputTranscription
-          Heard(Words { text: "what is the", stage: Guess })
+          InputTranscript(TranscriptPiece { text: "what is the", stage: Interim })
         serverContent outputTranscription
-          Said(Words { text: "It is raining", stage: Piece })
+          OutputTranscript(TranscriptPiece { text: "It is raining", stage: Segment })
         serverContent audio plus outputTranscription in one frame
           Audio(Base64("qwFOA98EVwatB9wI3AmpCg=="))
-          Said(Words { text: " in Oslo.", stage: Piece })
+          OutputTranscript(TranscriptPiece { text: " in Oslo.", stage: Segment })
         serverContent interrupted
           Interrupted { end_follows: true }
         serverContent generationComplete
@@ -212,18 +212,18 @@ fn every_recorded_message_of_the_provider_is_understood() {
         goAway fractional
           GoingAway { left: Some(9.5s) }
         sessionResumptionUpdate resumable
-          Resumable(Some("handle-abc123"))
+          ResumptionHandle(Some("handle-abc123"))
         sessionResumptionUpdate not resumable
-          Resumable(None)
+          ResumptionHandle(None)
         sessionResumptionUpdate transparent
-          Resumable(Some("handle-abc124"))
+          ResumptionHandle(Some("handle-abc124"))
         usageMetadata alone
           Usage(Usage { input_tokens: 12, output_tokens: 8 })
         voiceActivity
-          PersonSpeaks
+          SpeechStarted
         voiceActivityDetectionSignal
-          PersonSpeaks
+          SpeechStarted
         unknown top-level field
-          Said(Words { text: "x", stage: Piece })
+          OutputTranscript(TranscriptPiece { text: "x", stage: Segment })
     "#]].assert_eq(&all);
 }

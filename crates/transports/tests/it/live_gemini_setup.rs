@@ -1,7 +1,7 @@
 //! The setup of a conversation with Gemini Live, beside what the official client sends.
 
 use expect_test::expect;
-use quarterdeck_contracts::LiveOpening;
+use quarterdeck_contracts::LiveSetup;
 use quarterdeck_testkit::corpus;
 use quarterdeck_transports::GeminiLiveConfig;
 use quarterdeck_transports::gemini::live::{Compression, Content, Detection, Profile, Thinking, setup};
@@ -22,8 +22,8 @@ pub(crate) fn bare() -> GeminiLiveConfig {
     }
 }
 
-pub(crate) fn nothing() -> LiveOpening {
-    LiveOpening { system: "".into(), ..opening() }
+pub(crate) fn nothing() -> LiveSetup {
+    LiveSetup { system: "".into(), ..opening() }
 }
 
 fn members(value: Value) -> Map<String, Value> {
@@ -63,14 +63,14 @@ fn full() -> GeminiLiveConfig {
 }
 
 /// The settings that come to a recorded setup; `None` for one that we have no use for.
-fn settings(name: &str, recorded: &Value) -> Option<(GeminiLiveConfig, LiveOpening)> {
+fn settings(name: &str, recorded: &Value) -> Option<(GeminiLiveConfig, LiveSetup)> {
     let tools = recorded.pointer("/setup/tools/0/functionDeclarations").and_then(Value::as_array);
     let tools = tools.cloned().unwrap_or_default().into();
     Some(match name {
         "compression-default-window" => {
             (GeminiLiveConfig { compression: Some(Compression::default()), ..bare() }, nothing())
         }
-        "full" => (full(), LiveOpening { tools, ..opening() }),
+        "full" => (full(), LiveSetup { tools, ..opening() }),
         "manual-activity" => {
             let detection = Detection { disabled: Some(true), ..Detection::default() };
             let config = GeminiLiveConfig {
@@ -95,9 +95,7 @@ fn settings(name: &str, recorded: &Value) -> Option<(GeminiLiveConfig, LiveOpeni
             };
             (config, nothing())
         }
-        "resume-with-handle" => {
-            (bare(), LiveOpening { resume: Some("handle-abc123".to_owned()), ..nothing() })
-        }
+        "resume-with-handle" => (bare(), LiveSetup { resume: Some("handle-abc123".to_owned()), ..nothing() }),
         "thinking-level" => {
             let thinking = Thinking { level: Some("MINIMAL".to_owned()), ..Thinking::default() };
             (GeminiLiveConfig { thinking, ..bare() }, nothing())
@@ -137,7 +135,7 @@ fn a_setup_is_what_the_official_client_sends() {
 fn our_own_setup_is_this() {
     let tool = json!({"name": "tide", "description": "When the tide is high", "parametersJsonSchema": {"type": "object"}});
     let config = GeminiLiveConfig::new("k");
-    let opening = LiveOpening { tools: vec![tool].into(), ..opening() };
+    let opening = LiveSetup { tools: vec![tool].into(), ..opening() };
     let setup = setup(&config, &Profile::of(&config.model), &opening);
     let expected = expect![[r#"
         {

@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    Audio, LiveConnection, LiveErrorKind, LiveEvent, LiveInput, LiveModel, Stage, Words,
+    Audio, LiveConnection, LiveErrorKind, LiveEvent, LiveInput, LiveModel, TranscriptPiece, TranscriptStage,
 };
 use quarterdeck_transports::{ConfigError, GeminiLive, GeminiLiveConfig};
 use quarterdeck_websocket::{Class, CloseCode, Message, Opcode};
@@ -53,7 +53,7 @@ async fn a_silent_provider_is_asked_twice_and_then_given_up() {
         },
         pings
     );
-    assert_eq!(error, (LiveErrorKind::Silent, 45));
+    assert_eq!(error, (LiveErrorKind::TimedOut, 45));
     assert_eq!(pings, [20, 40]);
 }
 
@@ -126,11 +126,11 @@ async fn a_message_may_be_bytes_and_one_that_is_nonsense_ends_nothing() {
     provider.socket.ping();
     provider.socket.send(Opcode::Binary, Class::Control, said.len(), |out| out.extend_from_slice(said));
     provider.socket.flush().await.unwrap();
-    let trouble = LiveEvent::Trouble("a message that is no JSON object".to_owned());
+    let trouble = LiveEvent::Warning("a message that is no JSON object".to_owned());
     assert_eq!(event(&mut connection).await.unwrap(), trouble);
     assert_eq!(event(&mut connection).await.unwrap(), trouble);
-    let words = Words { text: "Hello".into(), stage: Stage::Piece };
-    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::Said(words));
+    let words = TranscriptPiece { text: "Hello".into(), stage: TranscriptStage::Segment };
+    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::OutputTranscript(words));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quarterdeck_contracts::{
     Audio, CallArguments, HandlerAnswer, LiveConnection, LiveErrorKind, LiveEvent, LiveInput, LiveModel,
-    LiveOpening, LiveResult, LiveTurn, ModelCall, Speaker,
+    LiveResult, LiveSetup, LiveTurn, ModelCall, Speaker,
 };
 use quarterdeck_transports::{OpenAiRealtime, OpenAiRealtimeConfig};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::live_pipe::{Pipe, Provider, envelope, event, flush, opening};
 /// Both ends of a conversation, and the provider's first message from us.
 pub(crate) async fn conversation(
     config: OpenAiRealtimeConfig,
-    opening: LiveOpening,
+    opening: LiveSetup,
 ) -> (Box<dyn LiveConnection>, Provider, Value) {
     let (pipe, mut ends) = Pipe::new(1 << 20);
     let model = OpenAiRealtime::new(config).unwrap().with_dialer(pipe);
@@ -70,8 +70,8 @@ const OVER: LiveEvent<'static> = LiveEvent::TurnComplete { more_follows: false }
 async fn a_conversation_is_opened_with_the_key_in_a_header_and_goes_on_where_it_was() {
     let turn = |by, text: &str| LiveTurn { by, text: text.to_owned() };
     let history =
-        vec![turn(Speaker::Person, "Hi"), turn(Speaker::Model, "Hello!"), turn(Speaker::Person, "Tide?")];
-    let opening = LiveOpening { history, asks: true, ..opening() };
+        vec![turn(Speaker::User, "Hi"), turn(Speaker::Model, "Hello!"), turn(Speaker::User, "Tide?")];
+    let opening = LiveSetup { history, asks: true, ..opening() };
     let (_connection, mut provider, update) =
         conversation(OpenAiRealtimeConfig::new("sk-very-secret"), opening).await;
     assert_eq!(provider.request.target, "/v1/realtime?model=gpt-realtime-2.1");
@@ -159,13 +159,13 @@ async fn words_of_an_answer_that_was_cut_off_are_not_said_any_more() {
     let words =
         |kind: &str, text: &str| json!({"type": kind, "item_id": "i1", "delta": text, "transcript": text});
     provider.say(&words("response.output_audio_transcript.delta", "It ")).await;
-    assert!(matches!(event(&mut connection).await.unwrap(), LiveEvent::Said(_)));
+    assert!(matches!(event(&mut connection).await.unwrap(), LiveEvent::OutputTranscript(_)));
     provider.say(&json!({"type": "input_audio_buffer.speech_started"})).await;
     provider.say(&words("response.output_audio_transcript.delta", "is ")).await;
     provider.say(&words("response.output_audio_transcript.done", "It is ")).await;
     provider.say(&done("r1", "cancelled", json!([]))).await;
     let cut = LiveEvent::Interrupted { end_follows: true };
-    assert_eq!(until(&mut connection, &OVER).await, [cut, LiveEvent::PersonSpeaks]);
+    assert_eq!(until(&mut connection, &OVER).await, [cut, LiveEvent::SpeechStarted]);
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn an_answer_that_does_not_come_is_told_and_other_refusals_are_not_taken_f
             json!({"type": "server_error", "code": "server_error", "message": "no", "event_id": event});
         json!({"type": "error", "error": error})
     };
-    let trouble = LiveEvent::Trouble("server_error: no".to_owned());
+    let trouble = LiveEvent::Warning("server_error: no".to_owned());
     connection.send(LiveInput::Text("Tide?"));
     flush(&mut connection).await;
     provider.hear().await.unwrap();
@@ -184,7 +184,7 @@ async fn an_answer_that_does_not_come_is_told_and_other_refusals_are_not_taken_f
     provider.say(&error("truncate")).await;
     assert_eq!(event(&mut connection).await.unwrap(), trouble);
     provider.say(&error("ask_1")).await;
-    assert_eq!(until(&mut connection, &OVER).await, [trouble, LiveEvent::Unanswered]);
+    assert_eq!(until(&mut connection, &OVER).await, [trouble, LiveEvent::ResponseFailed]);
     connection.send(LiveInput::Text("Tide?"));
     flush(&mut connection).await;
     provider.hear().await.unwrap();
@@ -192,7 +192,7 @@ async fn an_answer_that_does_not_come_is_told_and_other_refusals_are_not_taken_f
     provider.say(&began("r1")).await;
     provider.say(&done("r1", "failed", json!([]))).await;
     let events = until(&mut connection, &OVER).await;
-    assert_eq!(events.last(), Some(&LiveEvent::Unanswered), "{events:?}");
+    assert_eq!(events.last(), Some(&LiveEvent::ResponseFailed), "{events:?}");
 }
 
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_
     provider.say(&json!({"type": "error", "error": error})).await;
     provider.say(&done("r3", "completed", json!([]))).await;
     let before = until(&mut connection, &LiveEvent::TurnComplete { more_follows: true }).await;
-    assert!(matches!(&before[..], [LiveEvent::Trouble(_)]), "another answer follows: {before:?}");
+    assert!(matches!(&before[..], [LiveEvent::Warning(_)]), "another answer follows: {before:?}");
     flush(&mut connection).await;
     assert_eq!(provider.hear().await.unwrap(), respond(3));
     // Results that nobody wants to hear of ask for nothing.
@@ -267,7 +267,7 @@ async fn barging_in_stops_what_is_not_heard_yet_and_says_how_much_was() {
     provider.say(&audio).await;
     provider.say(&done("r1", "cancelled", json!([]))).await;
     let cut = LiveEvent::Interrupted { end_follows: true };
-    assert_eq!(until(&mut connection, &OVER).await, [cut, LiveEvent::PersonSpeaks]);
+    assert_eq!(until(&mut connection, &OVER).await, [cut, LiveEvent::SpeechStarted]);
     flush(&mut connection).await;
     let truncated = provider.hear().await.unwrap();
     assert_eq!(truncated["type"], "conversation.item.truncate");
@@ -278,7 +278,10 @@ async fn barging_in_stops_what_is_not_heard_yet_and_says_how_much_was() {
     provider.say(&json!({"type": "input_audio_buffer.speech_stopped"})).await;
     provider.say(&began("r2")).await;
     provider.say(&done("r2", "completed", json!([]))).await;
-    assert_eq!(until(&mut connection, &OVER).await, [LiveEvent::PersonSpeaks, LiveEvent::GenerationComplete]);
+    assert_eq!(
+        until(&mut connection, &OVER).await,
+        [LiveEvent::SpeechStarted, LiveEvent::GenerationComplete]
+    );
 }
 
 #[tokio::test]
@@ -327,7 +330,7 @@ async fn a_microphone_that_is_switched_off_in_the_middle_of_a_sentence_ends_it()
     let (mut connection, mut provider) = plain().await;
     connection.send(LiveInput::AudioEnded);
     provider.say(&json!({"type": "input_audio_buffer.speech_started"})).await;
-    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::PersonSpeaks);
+    assert_eq!(event(&mut connection).await.unwrap(), LiveEvent::SpeechStarted);
     connection.send(LiveInput::AudioEnded);
     flush(&mut connection).await;
     let commit = json!({"type": "input_audio_buffer.commit", "event_id": "commit"});
@@ -368,7 +371,7 @@ async fn an_error_that_may_be_anybodys_is_waited_out() {
             provider.say(&done("r1", "completed", json!([]))).await;
         }
         let events = until(&mut connection, &OVER).await;
-        assert_eq!(events.contains(&LiveEvent::Unanswered), !comes, "{events:?}");
+        assert_eq!(events.contains(&LiveEvent::ResponseFailed), !comes, "{events:?}");
     }
 }
 
@@ -379,7 +382,7 @@ async fn a_request_that_is_refused_makes_room_for_the_next() {
     connection.send(LiveInput::Text("Two?"));
     let error = json!({"code": "invalid_value", "message": "no", "event_id": "ask_1"});
     provider.say(&json!({"type": "error", "error": error})).await;
-    assert!(matches!(event(&mut connection).await.unwrap(), LiveEvent::Trouble(_)));
+    assert!(matches!(event(&mut connection).await.unwrap(), LiveEvent::Warning(_)));
     flush(&mut connection).await;
     let mut heard = Vec::new();
     for _ in 0..4 {

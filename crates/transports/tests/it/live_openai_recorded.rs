@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use quarterdeck_contracts::{Audio, HandlerAnswer, LiveInput, LiveOpening, LiveResult};
+use quarterdeck_contracts::{Audio, HandlerAnswer, LiveInput, LiveResult, LiveSetup};
 use quarterdeck_testkit::corpus;
 use quarterdeck_transports::openai::realtime::{
     OpenAiRealtimeConfig, ServerEvents, ServerVad, TurnDetection, session_update,
@@ -44,7 +44,7 @@ fn with_tools(recorded: &Value) -> Value {
     }});
     session_update(
         &config,
-        &LiveOpening { system: "You are terse.".into(), tools: vec![nested].into(), ..opening() },
+        &LiveSetup { system: "You are terse.".into(), tools: vec![nested].into(), ..opening() },
     )
 }
 
@@ -70,7 +70,7 @@ async fn sent(first: &[Value], input: LiveInput<'_>, place: usize) -> Value {
         provider.say(message).await;
     }
     provider.say(&json!({"type": "conversation.item.input_audio_transcription.failed"})).await;
-    while !matches!(event(&mut connection).await.unwrap(), quarterdeck_contracts::LiveEvent::Trouble(_)) {}
+    while !matches!(event(&mut connection).await.unwrap(), quarterdeck_contracts::LiveEvent::Warning(_)) {}
     connection.send(input);
     flush(&mut connection).await;
     for _ in 0..place {
@@ -161,15 +161,15 @@ fn every_recorded_event_of_the_provider_is_understood() {
         session.created
         session.updated
         input_audio_buffer.speech_started
-          PersonSpeaks
+          SpeechStarted
         input_audio_buffer.speech_stopped
         input_audio_buffer.committed
         conversation.item.added
         conversation.item.done
         conversation.item.input_audio_transcription.delta
-          Heard(Words { text: "Weather in", stage: Guess })
+          InputTranscript(TranscriptPiece { text: "Weather in", stage: Interim })
         conversation.item.input_audio_transcription.completed
-          Heard(Words { text: "Weather in Oslo?", stage: Last })
+          InputTranscript(TranscriptPiece { text: "Weather in Oslo?", stage: Final })
         response.created
         response.output_item.added
         response.function_call_arguments.delta
@@ -184,22 +184,22 @@ fn every_recorded_event_of_the_provider_is_understood() {
         response.output_audio.delta
           Audio(Base64("qwFOA98EVwatB9wI3AmpCj8Lmgu4C5kLPguoCtoJ2Qg="))
         response.output_audio_transcript.delta
-          Said(Words { text: "Seven degrees", stage: Piece })
+          OutputTranscript(TranscriptPiece { text: "Seven degrees", stage: Segment })
         response.output_audio.done
         response.output_audio_transcript.done
-          Said(Words { text: ".", stage: Last })
+          OutputTranscript(TranscriptPiece { text: ".", stage: Final })
         response.output_text.delta
-          Said(Words { text: "7", stage: Piece })
+          OutputTranscript(TranscriptPiece { text: "7", stage: Segment })
         response.done
           TurnComplete { more_follows: false }
           Usage(Usage { input_tokens: 120, output_tokens: 30 })
         response.done
-          Trouble("a response ended as failed (server_error)")
+          Warning("a response ended as failed (server_error)")
           Unanswered
           TurnComplete { more_follows: false }
         conversation.item.truncated
         error
-          Trouble("conversation_already_has_active_response: Conversation already has an active response")
+          Warning("conversation_already_has_active_response: Conversation already has an active response")
     "#]];
     expected.assert_eq(&all);
 }

@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    Audio, CallArguments, HandlerAnswer, LiveConnection, LiveEvent, LiveInput, LiveModel, LiveOpening,
-    LiveResult, ModelCall, Provider, Stage,
+    Audio, CallArguments, HandlerAnswer, LiveConnection, LiveEvent, LiveInput, LiveModel, LiveResult,
+    LiveSetup, ModelCall, Provider, TranscriptStage,
 };
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
@@ -21,15 +21,17 @@ impl Story {
     fn note(&mut self, event: &LiveEvent<'_>) {
         let line = match event {
             LiveEvent::Audio(_) => "audio".to_owned(),
-            LiveEvent::Said(words) if words.stage != Stage::Last => format!("said {}", words.text),
-            LiveEvent::Heard(words) => format!("heard {}", words.text),
+            LiveEvent::OutputTranscript(words) if words.stage != TranscriptStage::Final => {
+                format!("said {}", words.text)
+            }
+            LiveEvent::InputTranscript(words) => format!("heard {}", words.text),
             LiveEvent::Calls(calls) => {
                 let names: Vec<_> = calls.iter().map(|call| call.name.as_str()).collect();
                 format!("calls {}", names.join(", "))
             }
             LiveEvent::Interrupted { .. } => "interrupted".to_owned(),
             LiveEvent::TurnComplete { .. } => "over".to_owned(),
-            LiveEvent::Trouble(what) => format!("trouble: {what}"),
+            LiveEvent::Warning(what) => format!("trouble: {what}"),
             _ => return,
         };
         let is_break = |line: &String| line == "over" || line == "interrupted";
@@ -62,7 +64,7 @@ impl Person {
             }
             _ => json!({"name": "tide", "description": "x", "parametersJsonSchema": {"type": "object"}}),
         };
-        let opening = LiveOpening { tools: vec![tool].into(), resume, ..opening() };
+        let opening = LiveSetup { tools: vec![tool].into(), resume, ..opening() };
         Self {
             connection: model.connect(opening).await.unwrap(),
             story: Story::default(),
@@ -95,7 +97,7 @@ impl Person {
                 if let LiveEvent::Calls(calls) = &event {
                     self.answer(calls);
                 }
-                if let LiveEvent::Resumable(handle) = &event {
+                if let LiveEvent::ResumptionHandle(handle) = &event {
                     self.handle.clone_from(handle);
                 }
                 self.turns += usize::from(event == LiveEvent::TurnComplete { more_follows: false });

@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 
 use quarterdeck_contracts::{HandlerAnswer, ToolResponse};
-use quarterdeck_contracts::{LiveConnection, LiveError, LiveEvent, LiveOpening, Meta};
-use quarterdeck_transports::live::{Dial, Dialling, Stream};
+use quarterdeck_contracts::{LiveConnection, LiveError, LiveEvent, LiveSetup, Meta};
+use quarterdeck_transports::live::{DialFuture, Dialer, Stream};
 use quarterdeck_websocket::{Limits, Message, Request, WebSocket, knock};
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ impl Pipe {
     }
 }
 
-impl Dial for Pipe {
-    fn dial(&self, url: &Url) -> Dialling {
+impl Dialer for Pipe {
+    fn dial(&self, url: &Url) -> DialFuture {
         self.dialled.lock().unwrap().push(url.to_string());
         let (ours, theirs) = tokio::io::duplex(self.size);
         let sent = self.ends.send(theirs);
@@ -98,30 +98,33 @@ pub(crate) async fn flush(connection: &mut Box<dyn LiveConnection>) {
 
 /// The same event without what it borrows.
 pub(crate) fn owned(event: LiveEvent<'_>) -> LiveEvent<'static> {
-    use quarterdeck_contracts::{Audio, Words};
-    let words = |words: Words<'_>| Words { text: words.text.into_owned().into(), stage: words.stage };
+    use quarterdeck_contracts::{Audio, TranscriptPiece};
+    let words = |words: TranscriptPiece<'_>| TranscriptPiece {
+        text: words.text.into_owned().into(),
+        stage: words.stage,
+    };
     match event {
         LiveEvent::Audio(Audio::Pcm(bytes)) => LiveEvent::Audio(Audio::Pcm(bytes.into_owned().into())),
         LiveEvent::Audio(Audio::Base64(text)) => LiveEvent::Audio(Audio::Base64(text.into_owned().into())),
-        LiveEvent::Heard(heard) => LiveEvent::Heard(words(heard)),
-        LiveEvent::Said(said) => LiveEvent::Said(words(said)),
+        LiveEvent::InputTranscript(heard) => LiveEvent::InputTranscript(words(heard)),
+        LiveEvent::OutputTranscript(said) => LiveEvent::OutputTranscript(words(said)),
         LiveEvent::Calls(calls) => LiveEvent::Calls(calls),
         LiveEvent::CallsCancelled(ids) => LiveEvent::CallsCancelled(ids),
-        LiveEvent::PersonSpeaks => LiveEvent::PersonSpeaks,
+        LiveEvent::SpeechStarted => LiveEvent::SpeechStarted,
         LiveEvent::Interrupted { end_follows } => LiveEvent::Interrupted { end_follows },
-        LiveEvent::Unanswered => LiveEvent::Unanswered,
+        LiveEvent::ResponseFailed => LiveEvent::ResponseFailed,
         LiveEvent::GenerationComplete => LiveEvent::GenerationComplete,
         LiveEvent::TurnComplete { more_follows } => LiveEvent::TurnComplete { more_follows },
         LiveEvent::GoingAway { left } => LiveEvent::GoingAway { left },
-        LiveEvent::Resumable(handle) => LiveEvent::Resumable(handle),
+        LiveEvent::ResumptionHandle(handle) => LiveEvent::ResumptionHandle(handle),
         LiveEvent::Usage(usage) => LiveEvent::Usage(usage),
-        LiveEvent::Trouble(what) => LiveEvent::Trouble(what),
+        LiveEvent::Warning(what) => LiveEvent::Warning(what),
         other => panic!("an event that the tests do not know: {other:?}"),
     }
 }
 
-pub(crate) fn opening() -> LiveOpening {
-    LiveOpening {
+pub(crate) fn opening() -> LiveSetup {
+    LiveSetup {
         system: "You are a terse assistant.".into(),
         tools: Arc::new([]),
         resume: None,

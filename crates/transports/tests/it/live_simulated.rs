@@ -6,7 +6,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{LiveEvent, LiveInput};
 use quarterdeck_simulator::live::{LiveSimulator, Scenario};
 use quarterdeck_simulator::realtime::{Answer, RealtimeSimulator};
-use quarterdeck_transports::live::{Dial, Dialling, Stream};
+use quarterdeck_transports::live::{DialFuture, Dialer, Stream};
 use quarterdeck_transports::{GeminiLive, GeminiLiveConfig, OpenAiRealtime, OpenAiRealtimeConfig};
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ use crate::live_person::Person;
 /// Starts a simulator at the other end of every stream.
 struct Simulated<F>(F);
 
-impl<F: Fn(DuplexStream) + Send + Sync> Dial for Simulated<F> {
-    fn dial(&self, _: &Url) -> Dialling {
+impl<F: Fn(DuplexStream) + Send + Sync> Dialer for Simulated<F> {
+    fn dial(&self, _: &Url) -> DialFuture {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         (self.0)(theirs);
         Box::pin(async move { Ok(Box::new(ours) as Box<dyn Stream>) })
@@ -112,7 +112,7 @@ async fn openai_is_silenced_by_hand() {
 
 fn example(name: &str) -> LiveSimulator {
     let path = format!("{}/../../scenarios/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    LiveSimulator::playing(Scenario::parse(&std::fs::read_to_string(path).unwrap()).unwrap())
+    LiveSimulator::from_scenario(Scenario::parse(&std::fs::read_to_string(path).unwrap()).unwrap())
 }
 
 /// Plays an example of so many turns, each begun by speech, and gives what there was to complain about.

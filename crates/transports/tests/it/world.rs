@@ -42,7 +42,7 @@ fn read_by<'a>(accumulator: impl Accumulator, chunks: impl IntoIterator<Item = &
 }
 
 pub(crate) fn person(text: &str) -> ChatMessage {
-    ChatMessage::Person { text: text.to_owned() }
+    ChatMessage::User { text: text.to_owned() }
 }
 
 pub(crate) fn model(by: &str, parts: Vec<ModelPart>) -> ChatMessage {

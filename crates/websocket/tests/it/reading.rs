@@ -132,7 +132,7 @@ proptest! {
         ]);
         ours.get_mut().takes = usize::MAX;
         flush(&mut ours);
-        prop_assert_eq!(ours.waiting(), 0);
+        prop_assert_eq!(ours.queued_bytes(), 0);
         let other = if role == Role::Server { Role::Client } else { Role::Server };
         let stream = Pieces::arriving(cut(&ours.get_mut().taken, &sizes));
         let mut theirs = WebSocket::new(stream, other, Limits { message: LIMIT }, &[]);

@@ -35,11 +35,11 @@ fn old_audio_goes_and_control_stays_in_its_place() {
     audio(&mut socket, 3);
     socket.send_text("two");
     audio(&mut socket, 4);
-    let waiting = socket.waiting();
-    assert_eq!(socket.waiting_control(), 2 * (2 + 3));
+    let waiting = socket.queued_bytes();
+    assert_eq!(socket.queued_control_bytes(), 2 * (2 + 3));
     // A frame of 100 bytes has a head of two.
     assert_eq!(socket.drop_audio(204), 204);
-    assert_eq!(socket.waiting(), waiting - 204);
+    assert_eq!(socket.queued_bytes(), waiting - 204);
     assert_eq!(sent(&mut socket), [text("one"), heard(3), text("two"), heard(4)]);
     assert_eq!(socket.drop_audio(0), 0);
 }
@@ -99,7 +99,7 @@ proptest! {
         }
         socket.get_mut().takes = usize::MAX;
         flush(&mut socket);
-        prop_assert_eq!(socket.waiting(), 0);
+        prop_assert_eq!(socket.queued_bytes(), 0);
         let other = if role == Role::Server { Role::Client } else { Role::Server };
         let (read, violation) = read_bytes(other, LIMIT, &socket.get_mut().taken);
         prop_assert_eq!(violation, None);
@@ -122,11 +122,11 @@ fn a_flood_of_pings_does_not_fill_the_memory_of_who_answers() {
     let pings = frame(0x80 | PING, mask_to(Role::Server), &[b'x'; 125]).repeat(10_000);
     let mut socket = server(Pieces::arriving([pings]));
     assert_eq!(read_all(&mut socket).0.len(), 10_000);
-    assert!(socket.waiting() <= (16 << 10) + 127, "{}", socket.waiting());
+    assert!(socket.queued_bytes() <= (16 << 10) + 127, "{}", socket.queued_bytes());
     for _ in 0..10_000 {
         socket.ping();
     }
-    assert!(socket.waiting() <= (16 << 10) + 127, "{}", socket.waiting());
+    assert!(socket.queued_bytes() <= (16 << 10) + 127, "{}", socket.queued_bytes());
     let answers = sent(&mut socket);
     assert!(answers.len() > 100 && answers.iter().all(|answer| *answer == Kept::Pong));
 }
@@ -148,7 +148,7 @@ fn a_close_is_answered_once_with_its_code() {
 #[test]
 fn who_breaks_the_protocol_may_be_told_more_than_a_close_frame_holds() {
     let stream = Pieces::arriving([frame(0xc0 | TEXT, mask_to(Role::Server), b"hi")]);
-    let mut socket = server(stream).with_last_words(|violation| format!("no: {}", violation.what));
+    let mut socket = server(stream).with_violation_text(|violation| format!("no: {}", violation.what));
     assert!(read_all(&mut socket).1.is_some());
     let close = Kept::Close(Some(CloseCode::PROTOCOL), "reserved bits".into());
     assert_eq!(sent(&mut socket), [text("no: reserved bits"), close]);

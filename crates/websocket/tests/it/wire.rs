@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use quarterdeck_websocket::{Broken, CloseCode, Limits, Message, Role, Violation, WebSocket};
+use quarterdeck_websocket::{CloseCode, Limits, Message, Role, SocketError, Violation, WebSocket};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub(crate) const CONTINUATION: u8 = 0;
@@ -138,7 +138,7 @@ pub(crate) fn read_all<S: AsyncRead + AsyncWrite + Unpin>(
         }
         match socket.poll_fill(&mut context) {
             Poll::Ready(Ok(())) => {}
-            Poll::Ready(Err(Broken::Ended)) => return (read, None),
+            Poll::Ready(Err(SocketError::Ended)) => return (read, None),
             other => panic!("{other:?}"),
         }
     }

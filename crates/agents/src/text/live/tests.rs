@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn words(text: &str) -> Event {
-    Event::Text(text.into())
+fn words(text: &str) -> StreamEvent {
+    StreamEvent::Text(text.into())
 }
 
 /// Everything that is there for a reader at the moment.
-fn read(reader: &mut Reader) -> Vec<Event> {
+fn read(reader: &mut Reader) -> Vec<StreamEvent> {
     let mut all = Vec::new();
     let context = Context::from_waker(Waker::noop());
     while let Poll::Ready(true) = reader.poll_events(&context, |event| all.push(event.clone())) {}
@@ -32,16 +32,20 @@ fn a_reader_that_is_behind_is_told_what_was_left_out() {
         assert_eq!(read(&mut fast), [words(&piece)], "a reader that reads misses nothing");
         received += piece.len();
     }
-    live.push(Event::RoundStarted).unwrap();
+    live.push(StreamEvent::RoundStarted).unwrap();
     live.close();
     assert_eq!(received, 3_000_005);
     let late = read(&mut live.follow());
     let behind = read(&mut slow);
-    let [Event::LeftOut { bytes }, .., Event::RoundStarted] = &behind[..] else { panic!("{behind:?}") };
-    let told: u64 =
-        behind.iter().map(|event| if let Event::Text(text) = event { text.len() as u64 } else { 0 }).sum();
+    let [StreamEvent::Lagged { bytes }, .., StreamEvent::RoundStarted] = &behind[..] else {
+        panic!("{behind:?}")
+    };
+    let told: u64 = behind
+        .iter()
+        .map(|event| if let StreamEvent::Text(text) = event { text.len() as u64 } else { 0 })
+        .sum();
     assert_eq!(bytes + told, 3_000_000);
-    assert_eq!(late[0], Event::LeftOut { bytes: bytes + 5 });
+    assert_eq!(late[0], StreamEvent::Lagged { bytes: bytes + 5 });
     assert_eq!(late[1..], behind[1..]);
     drop((fast, slow, live));
     assert_eq!(all.load(Ordering::Relaxed), 0);
@@ -52,14 +56,14 @@ fn what_gives_words_their_sense_is_never_left_out() {
     let live = Live::counted(HeldBytes::default());
     let mut slow = live.follow();
     for _ in 0..6 {
-        live.push(Event::RoundStarted).unwrap();
+        live.push(StreamEvent::RoundStarted).unwrap();
         for _ in 0..600 {
             live.push(words(&"x".repeat(1_000))).unwrap();
         }
     }
     let told = read(&mut slow);
-    assert_eq!(told.iter().filter(|event| **event == Event::RoundStarted).count(), 6);
-    let places = told.iter().filter(|event| matches!(event, Event::LeftOut { .. })).count();
+    assert_eq!(told.iter().filter(|event| **event == StreamEvent::RoundStarted).count(), 6);
+    let places = told.iter().filter(|event| matches!(event, StreamEvent::Lagged { .. })).count();
     assert!((1..=6).contains(&places), "{places}");
 }
 
@@ -69,8 +73,8 @@ fn an_answer_has_only_so_many_words() {
     let piece = "x".repeat(64 << 10);
     let taken = (0..1_000).take_while(|_| live.push(words(&piece)).is_ok()).count();
     assert_eq!(taken * piece.len(), MAX_ANSWER_BYTES);
-    assert_eq!(live.push(Event::Thought("x".into())), Err(Full));
-    assert_eq!(live.push(Event::RoundStarted), Ok(()), "it can still be ended");
+    assert_eq!(live.push(StreamEvent::Thought("x".into())), Err(Full));
+    assert_eq!(live.push(StreamEvent::RoundStarted), Ok(()), "it can still be ended");
 }
 
 proptest! {
@@ -89,8 +93,8 @@ proptest! {
         let take = |reader: &mut Reader, told: &mut u64| {
             for event in read(reader) {
                 match event {
-                    Event::Text(text) => *told += text.len() as u64,
-                    Event::LeftOut { bytes } => *told += bytes,
+                    StreamEvent::Text(text) => *told += text.len() as u64,
+                    StreamEvent::Lagged { bytes } => *told += bytes,
                     _ => {}
                 }
             }
@@ -101,7 +105,7 @@ proptest! {
                 prop_assert_eq!(told[who], pushed);
             } else if live.push(words(&"y".repeat(size))).is_ok() {
                 pushed += size as u64;
-                live.push(Event::RoundStarted).unwrap();
+                live.push(StreamEvent::RoundStarted).unwrap();
             }
             prop_assert!(all.load(Ordering::Relaxed) <= MAX_BACKLOG_BYTES + (64 << 10));
         }

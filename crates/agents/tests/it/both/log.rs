@@ -30,7 +30,7 @@ impl Subscriber for Errors {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = Line(String::new());
+        let mut line = ClientLink(String::new());
         event.record(&mut line);
         self.0.lock().unwrap().push(line.0);
     }
@@ -40,9 +40,9 @@ impl Subscriber for Errors {
     fn exit(&self, _: &Id) {}
 }
 
-struct Line(String);
+struct ClientLink(String);
 
-impl Visit for Line {
+impl Visit for ClientLink {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         self.0.push_str(&format!("{field}={value:?} "));
     }

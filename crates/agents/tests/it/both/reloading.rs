@@ -6,7 +6,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use quarterdeck_agents::Prompts;
-use quarterdeck_agents::voice::{Asked, Gone, HangUp, Line, Opening, Parts, Settings, Told, VoiceAgent};
+use quarterdeck_agents::voice::{
+    CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, Parts, ServerMessage, Settings,
+    VoiceAgent,
+};
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile, write_artifact};
 use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
 use quarterdeck_runtime::{Hosts, NativeHost, Registry, ReloadError};
@@ -22,26 +25,26 @@ struct Listener {
     versions: Arc<Mutex<Vec<(String, String)>>>,
 }
 
-impl Line for Listener {
-    fn poll_fill(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+impl ClientLink for Listener {
+    fn poll_fill(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Disconnect>> {
         Poll::Pending
     }
 
-    fn next(&mut self) -> Option<Asked<'_>> {
+    fn next(&mut self) -> Option<ClientMessage<'_>> {
         None
     }
 
-    fn send(&mut self, told: Told<'_>) {
-        if let Told::Ready { session_id, tools_version, .. } = told {
+    fn send(&mut self, told: ServerMessage<'_>) {
+        if let ServerMessage::Ready { session_id, tools_version, .. } = told {
             self.versions.lock().unwrap().push((session_id.into(), tools_version.into()));
         }
     }
 
-    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Disconnect>> {
         Poll::Ready(Ok(()))
     }
 
-    fn waiting(&self) -> usize {
+    fn queued_bytes(&self) -> usize {
         0
     }
 
@@ -51,7 +54,7 @@ impl Line for Listener {
 
     fn ping(&mut self) {}
 
-    fn hang_up(self: Box<Self>, _: HangUp) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn close(self: Box<Self>, _: CloseReason) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(std::future::ready(()))
     }
 }
@@ -114,15 +117,15 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_whoever_runs_it_is_told()
     });
     let versions = Arc::new(Mutex::new(Vec::new()));
     let line = || Box::new(Listener { versions: versions.clone() });
-    agent.call(&ann(), Opening::default(), line()).await;
+    agent.start_call(&ann(), CallRequest::default(), line()).await;
     wait_until(|| versions.lock().unwrap().len() == 1).await;
 
     write(files.path(), "new");
     let reloaded = registry.reload().unwrap().version().to_owned();
     let session = versions.lock().unwrap()[0].0.clone();
     let opening =
-        Opening { session_id: Some(session.as_str().into()), may_resume: true, pending_request: None };
-    agent.call(&ann(), opening, line()).await;
+        CallRequest { session_id: Some(session.as_str().into()), may_resume: true, pending_request: None };
+    agent.start_call(&ann(), opening, line()).await;
     wait_until(|| versions.lock().unwrap().len() == 2).await;
     model.says(asks(&[("1", "look", json!({}))])).await;
     let mut got = model.got();

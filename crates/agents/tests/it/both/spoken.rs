@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_agents::Prompts;
-use quarterdeck_agents::voice::{Opening, Parts, Settings, VoiceAgent};
+use quarterdeck_agents::voice::{CallRequest, Parts, Settings, VoiceAgent};
 use quarterdeck_simulator::live::LiveSimulator;
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ impl Stage for Spoken {
             settings: Settings::default(),
         });
         let (page, line) = Page::new();
-        agent.call(&ann(), Opening::default(), line).await;
+        agent.start_call(&ann(), CallRequest::default(), line).await;
         settle().await;
         page.told();
         Self { page, told: String::new(), simulator, clock, runs, seen: (0, 0), _agent: agent }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quarterdeck_agents::Prompts;
-use quarterdeck_agents::voice::{Opening, Parts, Settings, VoiceAgent};
+use quarterdeck_agents::voice::{CallRequest, Parts, Settings, VoiceAgent};
 use serde_json::{Value, json};
 
 use super::case::Runs;
@@ -83,7 +83,7 @@ async fn converse(seed: u64) {
         settings: Settings::default(),
     });
     let (mut page, line) = Page::new();
-    agent.call(&ann(), Opening::default(), line).await;
+    agent.start_call(&ann(), CallRequest::default(), line).await;
     settle().await;
     let sessions = quarterdeck_runtime::sessions(&**orchestrator.store()).await.unwrap();
     let session_id = Some(sessions[0].id.as_str().into());
@@ -97,9 +97,12 @@ async fn converse(seed: u64) {
                 1 => {
                     page.vanishes().await;
                     let (again, line) = Page::new();
-                    let opening =
-                        Opening { session_id: session_id.clone(), may_resume: true, pending_request: None };
-                    agent.call(&ann(), opening, line).await;
+                    let opening = CallRequest {
+                        session_id: session_id.clone(),
+                        may_resume: true,
+                        pending_request: None,
+                    };
+                    agent.start_call(&ann(), opening, line).await;
                     told.push_str(&page.told());
                     page = again;
                 }
@@ -120,7 +123,7 @@ async fn converse(seed: u64) {
     for tool in ["book", "slow_book"] {
         assert_eq!(runs.repeated(tool), [""; 0], "{}", known());
     }
-    assert_eq!(agent.calls(), 1, "the call goes on: {}", known());
+    assert_eq!(agent.active_calls(), 1, "the call goes on: {}", known());
     page.says(Says::Stop).await;
     assert!(page.told().ends_with("hung up: Over\n"));
 }

@@ -7,7 +7,7 @@ use quarterdeck_contracts::HandlerAnswer;
 use quarterdeck_contracts::handler::{
     BoxFuture, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits,
 };
-use quarterdeck_runtime::{Orchestrator, Parts, Registry};
+use quarterdeck_runtime::{Orchestrator, Registry, RuntimeParts};
 use quarterdeck_store::MemoryStore;
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub(crate) fn registry(runs: &Runs) -> Arc<Registry> {
 /// An orchestrator whose clock a test moves.
 pub(crate) fn orchestrator() -> (Orchestrator, Arc<HandClock>) {
     let clock = HandClock::at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800));
-    let parts = Parts { clock: clock.clone(), ..Parts::new(Arc::new(MemoryStore::new())) };
+    let parts = RuntimeParts { clock: clock.clone(), ..RuntimeParts::new(Arc::new(MemoryStore::new())) };
     (Orchestrator::new(parts), clock)
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_agents::Prompts;
-use quarterdeck_agents::text::{Address, Decision, Event, Parts, Reader, Refusal, Settings, TextAgent};
+use quarterdeck_agents::text::{
+    Address, ConfirmationReply, Parts, Reader, Refusal, Settings, StreamEvent, TextAgent,
+};
 use quarterdeck_transports::{OpenAi, OpenAiConfig};
 use serde_json::Value;
 
@@ -48,7 +50,7 @@ impl Stage for Written {
     }
 
     async fn turn(&mut self, text: &str) {
-        let reader = self.agent.say(&ann(), Address::Chat("chat"), message(text)).await;
+        let reader = self.agent.send_message(&ann(), Address::Chat("chat"), message(text)).await;
         self.follow(reader).await;
     }
 
@@ -58,8 +60,8 @@ impl Stage for Written {
 
     async fn word(&mut self, approves: bool) {
         let token = self.token.clone().expect("somebody was asked");
-        let decision = vec![Decision { token, is_approved: approves }];
-        let reader = self.agent.decide(&ann(), Address::Chat("chat"), decision).await;
+        let decision = vec![ConfirmationReply { token, is_approved: approves }];
+        let reader = self.agent.resolve_confirmations(&ann(), Address::Chat("chat"), decision).await;
         self.follow(reader).await;
     }
 
@@ -91,12 +93,12 @@ impl Written {
         let events = events(reader).await;
         for event in &events {
             match event {
-                Event::Asked { request, .. } => {
+                StreamEvent::ConfirmationRequest { request, .. } => {
                     self.told.push(format!("person is asked: {}", request.preview));
                     self.token = Some(token(&events));
                 }
-                Event::Text(text) => self.told.push(format!("person reads: {text}")),
-                Event::Failed(failure) => self.told.push(format!("person: {}", failure.kind)),
+                StreamEvent::Text(text) => self.told.push(format!("person reads: {text}")),
+                StreamEvent::Failed(failure) => self.told.push(format!("person: {}", failure.kind)),
                 _ => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_contracts::{LiveEvent, Stage, Words};
+use quarterdeck_contracts::{LiveEvent, TranscriptPiece, TranscriptStage};
 use serde_json::json;
 
 use super::stage::{Says, Studio, asks, audio, heard, over, said};
@@ -12,7 +12,10 @@ const GOES_ON: LiveEvent<'static> = LiveEvent::TurnComplete { more_follows: true
 const CUT: LiveEvent<'static> = LiveEvent::Interrupted { end_follows: true };
 
 fn guess(text: &str) -> LiveEvent<'static> {
-    LiveEvent::Heard(Words { text: text.to_owned().into(), stage: Stage::Guess })
+    LiveEvent::InputTranscript(TranscriptPiece {
+        text: text.to_owned().into(),
+        stage: TranscriptStage::Interim,
+    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -37,7 +40,7 @@ async fn whoever_has_written_into_an_answer_can_still_barge_into_the_next() {
     page.writes("Shorter!").await;
     studio.model.sends([GOES_ON, said("Well,"), audio(960)]).await;
     page.told();
-    studio.model.sends([CUT, LiveEvent::PersonSpeaks]).await;
+    studio.model.sends([CUT, LiveEvent::SpeechStarted]).await;
     assert_eq!(page.told(), "interrupted\n");
 }
 
@@ -47,7 +50,7 @@ async fn the_end_of_what_was_cut_does_not_close_what_is_asked_next() {
     let page = studio.on_the_line().await;
     studio.model.sends([heard("Tell me."), said("Once upon"), audio(960)]).await;
     page.told();
-    studio.model.sends([CUT, LiveEvent::PersonSpeaks, said(" a time"), over(), heard("Stop.")]).await;
+    studio.model.sends([CUT, LiveEvent::SpeechStarted, said(" a time"), over(), heard("Stop.")]).await;
     assert_eq!(page.told(), "interrupted\nperson: Stop.\n", "late words are not heard, and no turn is over");
     studio.model.breaks().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -62,8 +65,8 @@ async fn a_cut_without_an_end_waits_for_none() {
     let page = studio.on_the_line().await;
     studio.model.sends([heard("Tell me."), said("Once."), audio(96_000), over()]).await;
     page.told();
-    studio.model.sends([LiveEvent::Interrupted { end_follows: false }, LiveEvent::PersonSpeaks]).await;
-    studio.model.sends([heard("Hm."), LiveEvent::Unanswered, over()]).await;
+    studio.model.sends([LiveEvent::Interrupted { end_follows: false }, LiveEvent::SpeechStarted]).await;
+    studio.model.sends([heard("Hm."), LiveEvent::ResponseFailed, over()]).await;
     let told = "interrupted\nperson: Hm.\n\
                 error UNAVAILABLE: The model could not answer that. Please say it again.\nturn complete\n";
     assert_eq!(page.told(), told);
@@ -103,7 +106,7 @@ async fn what_is_written_while_an_answer_is_still_heard_silences_it() {
 async fn words_that_are_understood_after_their_turn_begin_none() {
     let studio = Studio::new();
     let page = studio.on_the_line().await;
-    studio.model.sends([LiveEvent::PersonSpeaks, said("In 1892."), over()]).await;
+    studio.model.sends([LiveEvent::SpeechStarted, said("In 1892."), over()]).await;
     studio.model.sends([guess("When was"), heard("When was she built?")]).await;
     assert!(page.told().ends_with("turn complete\nperson (guess): When was\nperson: When was she built?\n"));
     studio.model.breaks().await;
@@ -203,8 +206,8 @@ async fn silence_is_kept_by_an_answer_that_has_not_begun_and_broken_by_a_new_que
 async fn what_is_spoken_into_an_answer_begins_a_turn_whichever_is_told_first() {
     let studio = Studio::new();
     let _page = studio.on_the_line().await;
-    studio.model.sends([LiveEvent::PersonSpeaks, heard("Tell me."), said("Once"), audio(960)]).await;
-    studio.model.sends([LiveEvent::PersonSpeaks, CUT, over(), heard("Stop.")]).await;
+    studio.model.sends([LiveEvent::SpeechStarted, heard("Tell me."), said("Once"), audio(960)]).await;
+    studio.model.sends([LiveEvent::SpeechStarted, CUT, over(), heard("Stop.")]).await;
     studio.model.breaks().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let opening = studio.model.openings().pop().unwrap();
@@ -221,7 +224,7 @@ async fn silence_is_kept_while_the_model_thinks_about_what_was_said() {
     page.told();
     studio.model.sends([said("It is"), audio(960), over()]).await;
     assert_eq!(page.told(), "\n");
-    studio.model.sends([LiveEvent::PersonSpeaks, heard("And now?"), said("Yes."), audio(960), over()]).await;
+    studio.model.sends([LiveEvent::SpeechStarted, heard("And now?"), said("Yes."), audio(960), over()]).await;
     assert_eq!(page.told(), "person: And now?\nmodel: Yes.\naudio 960\nturn complete\n");
 }
 

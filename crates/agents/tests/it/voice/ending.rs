@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_agents::voice::Opening;
+use quarterdeck_agents::voice::CallRequest;
 use quarterdeck_contracts::LiveEvent;
 use serde_json::json;
 
@@ -24,7 +24,7 @@ async fn a_call_ends_after_the_turn_and_once_it_was_heard() {
     page.says(Says::Drained).await;
     assert_eq!(page.told(), "end done closing=Bye. text=We talked.\nhung up: Over\n");
     assert_eq!(studio.model.got(), "1 closed\n");
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,9 +41,9 @@ async fn a_page_that_never_says_that_it_was_heard_does_not_keep_the_call() {
         ])
         .await;
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(studio.agent.calls(), 1, "two seconds of audio, and five of patience");
+    assert_eq!(studio.agent.active_calls(), 1, "two seconds of audio, and five of patience");
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
     assert!(page.told().ends_with("end done closing=Bye. text=We talked.\nhung up: Over\n"));
 }
 
@@ -67,7 +67,7 @@ async fn barging_in_voids_an_end() {
         .await;
     page.says(Says::Drained).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(studio.agent.calls(), 1);
+    assert_eq!(studio.agent.active_calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,7 +91,7 @@ async fn a_model_that_says_nothing_more_does_not_keep_the_call() {
     let _page = studio.on_the_line().await;
     studio.model.sends([heard("Bye."), asks(&[("call-0000001", "leave", json!({ "what": "x" }))])]).await;
     tokio::time::sleep(Duration::from_secs(31)).await;
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,12 +104,12 @@ async fn nobody_talks_for_more_than_two_hours() {
     }
     studio.model.sends([heard("Are you still there?"), said("I am."), over()]).await;
     page.told();
-    assert_eq!(studio.agent.calls(), 1, "a minute before");
+    assert_eq!(studio.agent.active_calls(), 1, "a minute before");
     page.says(Says::Audio(vec![0; 640])).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
     page.says(Says::Audio(vec![0; 640])).await;
     tokio::time::sleep(Duration::from_secs(40)).await;
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
     let end = "error UNAVAILABLE: This call has become too long. Please call again.\n\
                end too_long closing=- text=-\nhung up: Over\n";
     assert_eq!(page.told().trim_start_matches("ping\n"), end);
@@ -122,7 +122,7 @@ async fn a_person_hangs_up() {
     let page = studio.on_the_line().await;
     page.says(Says::Stop).await;
     assert_eq!(page.told(), "end user_hung_up closing=- text=-\nhung up: Over\n");
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
     let again = studio.on_the_line().await;
     drop(again);
 }
@@ -135,7 +135,7 @@ async fn a_stopping_server_says_so_and_keeps_the_session() {
     page.told();
     studio.agent.drain(Duration::from_secs(8)).await;
     assert_eq!(page.told(), "going away in 8000\nhung up: Stopping\n");
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
     let opening = studio.session().await;
     let next = studio.restarted();
     let page = next.calls(opening).await;
@@ -148,7 +148,7 @@ async fn a_stopping_server_says_so_and_keeps_the_session() {
 async fn a_blocked_person_is_told_and_does_not_reach_the_model() {
     let studio = Studio::new();
     studio.block().await;
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     assert_eq!(page.told(), "blocked: Enough for today.\nhung up: Refused\n");
     assert!(studio.model.openings().is_empty());
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_agents::voice::Opening;
+use quarterdeck_agents::voice::CallRequest;
 use quarterdeck_contracts::{LiveErrorKind, LiveEvent, Speaker};
 use serde_json::json;
 
@@ -14,7 +14,7 @@ async fn a_lost_model_is_found_within_a_second_and_told_what_it_missed() {
     let page = studio.on_the_line().await;
     studio
         .model
-        .sends([heard("One."), said("First."), over(), LiveEvent::Resumable(Some("h1".into()))])
+        .sends([heard("One."), said("First."), over(), LiveEvent::ResumptionHandle(Some("h1".into()))])
         .await;
     studio.model.sends([heard("Two?"), said("Sec")]).await;
     page.told();
@@ -22,7 +22,7 @@ async fn a_lost_model_is_found_within_a_second_and_told_what_it_missed() {
     let opening = studio.model.openings().pop().unwrap();
     assert_eq!(opening.resume.as_deref(), Some("h1"));
     let told: Vec<_> = opening.history.iter().map(|turn| (turn.by, turn.text.as_str())).collect();
-    assert_eq!(told[..2], [(Speaker::Person, "Two?"), (Speaker::Model, "Sec")]);
+    assert_eq!(told[..2], [(Speaker::User, "Two?"), (Speaker::Model, "Sec")]);
     assert!(opening.asks);
     assert_eq!(page.told(), "\n", "the person notices nothing");
     studio.model.sends([said("ond."), over()]).await;
@@ -71,7 +71,7 @@ async fn a_write_that_the_model_has_forgotten_is_not_done_again_in_a_later_turn(
     let _page = studio.on_the_line().await;
     studio
         .model
-        .sends([heard("Hello."), said("Hello."), over(), LiveEvent::Resumable(Some("h1".into()))])
+        .sends([heard("Hello."), said("Hello."), over(), LiveEvent::ResumptionHandle(Some("h1".into()))])
         .await;
     let book = |id: &'static str| asks(&[(id, "book", json!({ "what": "x" }))]);
     studio.model.sends([heard("Book it."), book("call-0000001")]).await;
@@ -92,7 +92,7 @@ async fn a_refused_handle_is_given_up_and_everything_is_told_again() {
     let _page = studio.on_the_line().await;
     studio
         .model
-        .sends([heard("One."), said("First."), over(), LiveEvent::Resumable(Some("h1".into()))])
+        .sends([heard("One."), said("First."), over(), LiveEvent::ResumptionHandle(Some("h1".into()))])
         .await;
     studio.model.fails.lock().unwrap().push_back(LiveErrorKind::Refused);
     studio.model.breaks().await;
@@ -112,14 +112,14 @@ async fn a_model_that_stays_away_is_given_up_in_plain_words() {
         page.told(),
         "error UNAVAILABLE: The voice service cannot be reached. You can call again in a moment, or write.\nhung up: Failed\n"
     );
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wrong_key_is_not_tried_again() {
     let studio = Studio::new();
     studio.model.fails.lock().unwrap().push_back(LiveErrorKind::Auth);
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     assert!(page.told().starts_with("error UNAVAILABLE"));
     assert_eq!(studio.model.openings().len(), 1);
 }
@@ -134,7 +134,7 @@ async fn a_model_that_goes_away_is_replaced_between_two_turns() {
         .await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(studio.model.openings().len(), 1, "not while it speaks");
-    studio.model.sends([said("st."), over(), LiveEvent::Resumable(Some("h1".into()))]).await;
+    studio.model.sends([said("st."), over(), LiveEvent::ResumptionHandle(Some("h1".into()))]).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(studio.model.openings().len(), 2);
     assert_eq!(studio.model.openings()[1].resume.as_deref(), Some("h1"));
@@ -201,11 +201,11 @@ async fn a_line_that_stays_away_ends_the_call_and_not_the_session() {
     let mut page = studio.on_the_line().await;
     studio
         .model
-        .sends([heard("One."), said("First."), over(), LiveEvent::Resumable(Some("h1".into()))])
+        .sends([heard("One."), said("First."), over(), LiveEvent::ResumptionHandle(Some("h1".into()))])
         .await;
     page.vanishes().await;
     tokio::time::sleep(Duration::from_secs(25)).await;
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
     assert!(studio.model.got().ends_with("1 closed\n"));
     let page = studio.calls(studio.session().await).await;
     assert_eq!(page.told(), "ready actor/1 resumed=true\n");
@@ -220,7 +220,7 @@ async fn a_second_page_takes_over() {
     let second = studio.calls(opening.clone()).await;
     assert_eq!(first.told(), "hung up: TakenOver\n");
     assert_eq!(second.told(), "ready actor/1 resumed=true\n");
-    let forged = Opening { may_resume: false, ..opening };
+    let forged = CallRequest { may_resume: false, ..opening };
     let third = studio.calls(forged).await;
     assert!(third.told().contains("You are in a call already"));
 }
@@ -249,7 +249,7 @@ async fn a_line_that_is_dead_is_found_out() {
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert_eq!(page.told(), "ping\n");
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -259,7 +259,7 @@ async fn a_new_call_ends_one_that_was_left() {
     page.vanishes().await;
     let page = studio.on_the_line().await;
     settle().await;
-    assert_eq!(studio.agent.calls(), 1);
+    assert_eq!(studio.agent.active_calls(), 1);
     studio.model.sends([heard("Hello."), audio(960)]).await;
     assert_eq!(page.told(), "person: Hello.\naudio 960\n");
 }
@@ -269,13 +269,13 @@ async fn a_model_that_opens_and_closes_at_once_is_given_up() {
     let studio = Studio::new();
     let page = studio.on_the_line().await;
     for _ in 0..20 {
-        if studio.agent.calls() == 0 {
+        if studio.agent.active_calls() == 0 {
             break;
         }
         studio.model.breaks().await;
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
     assert!(studio.model.openings().len() <= 7, "{}", studio.model.openings().len());
     assert!(page.told().contains("error UNAVAILABLE"));
 }
@@ -305,7 +305,7 @@ async fn an_outcome_that_was_never_told_waits_for_the_next_call() {
     studio.model.breaks().await;
     page.vanishes().await;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!((studio.agent.calls(), studio.runs("slow_book")), (0, 1));
+    assert_eq!((studio.agent.active_calls(), studio.runs("slow_book")), (0, 1));
     studio.model.fails.lock().unwrap().clear();
     let page = studio.calls(studio.session().await).await;
     settle().await;
@@ -331,7 +331,7 @@ async fn a_connection_that_was_told_what_is_no_longer_so_is_given_up() {
     let page = studio.on_the_line().await;
     studio
         .model
-        .sends([heard("One."), said("First."), over(), LiveEvent::Resumable(Some("h1".into()))])
+        .sends([heard("One."), said("First."), over(), LiveEvent::ResumptionHandle(Some("h1".into()))])
         .await;
     *studio.model.delay.lock().unwrap() = Duration::from_millis(600);
     studio.model.says(LiveEvent::GoingAway { left: Some(Duration::from_secs(50)) }).await;

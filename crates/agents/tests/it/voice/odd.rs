@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_agents::voice::Opening;
-use quarterdeck_contracts::{LiveConnecting, LiveEvent, LiveModel, LiveOpening, Provider, Stage, Words};
+use quarterdeck_agents::voice::CallRequest;
+use quarterdeck_contracts::{
+    LiveConnecting, LiveEvent, LiveModel, LiveSetup, Provider, TranscriptPiece, TranscriptStage,
+};
 use serde_json::{Value, json};
 
 use super::simulated::{model, scenario};
@@ -133,7 +135,7 @@ async fn calls_made_by_a_model_that_leaves_are_answered_or_told_and_done_once() 
     studio.model.sends([said("Done."), over()]).await;
     let got = studio.model.got();
     assert_eq!(answered(&got), BTreeMap::from([("function-0001".to_owned(), 1)]), "{got}");
-    assert_eq!((studio.runs("slow_book"), studio.agent.calls()), (1, 1), "{}", page.told());
+    assert_eq!((studio.runs("slow_book"), studio.agent.active_calls()), (1, 1), "{}", page.told());
 }
 
 /// A provider that never answers.
@@ -148,7 +150,7 @@ impl LiveModel for Unreachable {
         "nobody/1"
     }
 
-    fn connect(&self, _: LiveOpening) -> LiveConnecting {
+    fn connect(&self, _: LiveSetup) -> LiveConnecting {
         Box::pin(std::future::pending())
     }
 }
@@ -156,12 +158,12 @@ impl LiveModel for Unreachable {
 #[tokio::test(start_paused = true)]
 async fn whoever_hangs_up_before_the_model_is_there_has_hung_up() {
     let studio = Studio::spoken_with(Arc::new(Unreachable));
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     page.says(Says::Audio(vec![0; 640])).await;
     page.writes("Hello?").await;
     page.says(Says::Stop).await;
     assert_eq!(page.told(), "person: Hello?\nend user_hung_up closing=- text=-\nhung up: Over\n");
-    assert_eq!(studio.agent.calls(), 0);
+    assert_eq!(studio.agent.active_calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -175,19 +177,25 @@ async fn a_line_that_comes_while_a_call_ends_is_answered() {
     pass(5).await;
     let after = studio.calls(opening).await;
     assert!(after.told().starts_with("ready actor/1 resumed="), "whoever calls again gets through");
-    assert_eq!(studio.agent.calls(), 1);
+    assert_eq!(studio.agent.active_calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn words_without_end_are_shown_and_not_kept() {
     let studio = Studio::new();
     let mut page = studio.on_the_line().await;
-    let long = |stage| Words { text: "ä".repeat(500_000).into(), stage };
-    studio.model.sends([LiveEvent::Heard(long(Stage::Last)), LiveEvent::Said(long(Stage::Piece))]).await;
+    let long = |stage| TranscriptPiece { text: "ä".repeat(500_000).into(), stage };
+    studio
+        .model
+        .sends([
+            LiveEvent::InputTranscript(long(TranscriptStage::Final)),
+            LiveEvent::OutputTranscript(long(TranscriptStage::Segment)),
+        ])
+        .await;
     assert!(page.told().len() > 1_900_000, "the page may have them");
     page.vanishes().await;
     for _ in 0..100 {
-        studio.model.says(LiveEvent::Said(long(Stage::Piece))).await;
+        studio.model.says(LiveEvent::OutputTranscript(long(TranscriptStage::Segment))).await;
     }
     studio.model.says(over()).await;
     let page = studio.calls(studio.session().await).await;
@@ -214,7 +222,7 @@ async fn an_end_waits_for_what_is_being_done() {
         ] },
     ])));
     let studio = Studio::spoken_with(model);
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     page.writes("Book the room and hang up").await;
     pass(2).await;
     page.says(Says::Drained).await;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_agents::voice::Opening;
+use quarterdeck_agents::voice::CallRequest;
 use quarterdeck_contracts::LiveModel;
-use quarterdeck_simulator::live::{Cut, CutAfter, LiveSimulator, Report, Scenario};
+use quarterdeck_simulator::live::{Disconnect, DisconnectAfter, LiveSimulator, Report, Scenario};
 use quarterdeck_simulator::realtime::{Answer, RealtimeSimulator};
-use quarterdeck_transports::live::{Dial, Dialling};
+use quarterdeck_transports::live::{DialFuture, Dialer};
 use quarterdeck_transports::{GeminiLive, GeminiLiveConfig, OpenAiRealtime, OpenAiRealtimeConfig};
 use serde_json::{Value, json};
 use url::Url;
@@ -16,8 +16,8 @@ use super::stage::{Page, Says, Studio};
 
 struct Pipe(LiveSimulator);
 
-impl Dial for Pipe {
-    fn dial(&self, _: &Url) -> Dialling {
+impl Dialer for Pipe {
+    fn dial(&self, _: &Url) -> DialFuture {
         let (ours, theirs) = tokio::io::duplex(64 << 10);
         let simulator = self.0.clone();
         tokio::spawn(async move { simulator.serve(theirs).await });
@@ -27,7 +27,7 @@ impl Dial for Pipe {
 
 /// A model that plays a scenario, and what can be asked about it.
 pub(crate) fn model(scenario: Scenario) -> (Arc<dyn LiveModel>, LiveSimulator) {
-    let simulator = LiveSimulator::playing(scenario);
+    let simulator = LiveSimulator::from_scenario(scenario);
     let config =
         GeminiLiveConfig { base_url: "wss://simulator".into(), ..GeminiLiveConfig::new("no key is needed") };
     let model = GeminiLive::new(config).unwrap().with_dialer(Arc::new(Pipe(simulator.clone())));
@@ -72,7 +72,7 @@ async fn converse(studio: &Studio, page: &Page) -> String {
         pass(Duration::from_secs(8)).await;
         page.says(Says::Drained).await;
     }
-    assert_eq!(studio.agent.calls(), 1, "the call is on");
+    assert_eq!(studio.agent.active_calls(), 1, "the call is on");
     page.told()
 }
 
@@ -80,13 +80,13 @@ async fn converse(studio: &Studio, page: &Page) -> String {
 async fn a_connection_cut_at_every_frame_loses_nothing_and_does_nothing_twice() {
     let (whole, simulator) = model(two_tools());
     let studio = Studio::spoken_with(whole);
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     converse(&studio, &page).await;
     assert_eq!(simulator.report().turns, 3);
     let mut cuts = 0;
     for count in 0.. {
-        let sent = cut(CutAfter::Sent(count)).await;
-        let received = cut(CutAfter::Received(count)).await;
+        let sent = cut(DisconnectAfter::Sent(count)).await;
+        let received = cut(DisconnectAfter::Received(count)).await;
         cuts += usize::from(sent) + usize::from(received);
         // The conversation does not have so many frames.
         if count > 0 && !sent && !received {
@@ -97,10 +97,10 @@ async fn a_connection_cut_at_every_frame_loses_nothing_and_does_nothing_twice() 
 }
 
 /// The same conversation with a cut. Whether it came to that.
-async fn cut(after: CutAfter) -> bool {
-    let (model, simulator) = model(two_tools().cut_at(Cut { connection: 1, after }));
+async fn cut(after: DisconnectAfter) -> bool {
+    let (model, simulator) = model(two_tools().with_disconnect(Disconnect { connection: 1, after }));
     let studio = Studio::spoken_with(model);
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     let told = converse(&studio, &page).await;
     let report = simulator.report();
     let what = format!("cut {after:?}");
@@ -136,7 +136,7 @@ async fn half_an_hour_with_three_departures_and_two_losses_loses_no_turn() {
     };
     let (model, simulator) = model(scenario(&(1..=TURNS).map(turn).collect()));
     let studio = Studio::spoken_with(model);
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     let began = tokio::time::Instant::now();
     let mut told = String::new();
     for number in 1..=TURNS {
@@ -167,7 +167,7 @@ async fn half_an_hour_with_three_departures_and_two_losses_loses_no_turn() {
 async fn a_restart_in_mid_conversation_loses_no_turn() {
     let (model, simulator) = model(two_tools());
     let studio = Studio::spoken_with(model.clone());
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     page.writes("Good day").await;
     pass(Duration::from_secs(20)).await;
     studio.agent.drain(Duration::from_secs(1)).await;
@@ -188,8 +188,8 @@ async fn a_restart_in_mid_conversation_loses_no_turn() {
 
 struct RealtimePipe(RealtimeSimulator);
 
-impl Dial for RealtimePipe {
-    fn dial(&self, _: &Url) -> Dialling {
+impl Dialer for RealtimePipe {
+    fn dial(&self, _: &Url) -> DialFuture {
         let (ours, theirs) = tokio::io::duplex(64 << 10);
         let simulator = self.0.clone();
         tokio::spawn(async move { simulator.serve(theirs).await });
@@ -215,7 +215,7 @@ fn realtime_answers() -> RealtimeSimulator {
         then: "It is booked.".into(),
     };
     let say = |text: &str| Answer::Say(text.into());
-    RealtimeSimulator::answering([
+    RealtimeSimulator::by_keyword([
         ("Good day", say("Hello.")),
         ("thanks", say("You are welcome.")),
         ("room", book),
@@ -227,7 +227,7 @@ fn realtime_answers() -> RealtimeSimulator {
 async fn another_provider_behind_the_same_trait_calls_the_same_tools() {
     let simulator = realtime_answers();
     let studio = realtime(simulator.clone());
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     let told = converse(&studio, &page).await;
     let report = simulator.report();
     assert!(told.starts_with("ready openai/gpt-realtime-2.1 resumed=false\n"), "{told}");
@@ -242,10 +242,10 @@ async fn another_provider_cut_at_every_event_goes_on_and_does_nothing_twice() {
     let mut cuts = 0;
     for count in 0.. {
         let mut is_cut = false;
-        for after in [CutAfter::Sent(count), CutAfter::Received(count)] {
-            let simulator = realtime_answers().with_cut(Cut { connection: 1, after });
+        for after in [DisconnectAfter::Sent(count), DisconnectAfter::Received(count)] {
+            let simulator = realtime_answers().with_disconnect(Disconnect { connection: 1, after });
             let studio = realtime(simulator.clone());
-            let page = studio.calls(Opening::default()).await;
+            let page = studio.calls(CallRequest::default()).await;
             let told = converse(&studio, &page).await;
             let report = simulator.report();
             let all = format!("cut {after:?}\n{told}\n{report:#?}");
@@ -287,7 +287,7 @@ async fn somebody_speaks_is_answered_and_barges_in() {
         { "begins": "speech", "heard": "Stop.", "steps": [{ "say": "Gladly." }] },
     ])));
     let studio = Studio::spoken_with(model);
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     speak(&page, 800, 8_000).await;
     speak(&page, 1_000, 0).await;
     let told = page.told();
@@ -313,7 +313,7 @@ async fn another_provider_is_barged_into_while_it_speaks_and_while_it_is_only_he
         say("Gladly."),
     ]);
     let studio = realtime(simulator.clone());
-    let page = studio.calls(Opening::default()).await;
+    let page = studio.calls(CallRequest::default()).await;
     let mut told = String::new();
     for interruptions in [0, 1, 2] {
         speak(&page, 300, 8_000).await;

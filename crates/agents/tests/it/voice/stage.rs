@@ -7,15 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll};
 use std::time::{Duration, SystemTime};
 
-use quarterdeck_agents::voice::{Asked, Gone, HangUp, Line, Opening, Parts, Settings, Told, VoiceAgent};
-use quarterdeck_agents::{Prompts, Situation, text::Visitor};
+use quarterdeck_agents::voice::{
+    CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, Parts, ServerMessage, Settings,
+    VoiceAgent,
+};
+use quarterdeck_agents::{Prompts, Situation, text::User};
 use quarterdeck_contracts::handler::{
     BoxFuture, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits,
 };
 use quarterdeck_contracts::{
     Audio, CallArguments, Commit, HandlerAnswer, LiveConnecting, LiveConnection, LiveError, LiveErrorKind,
-    LiveEvent, LiveInput, LiveModel, LiveOpening, ModelCall, Outcome, Provider, Speaker, Stage, Store, Table,
-    Words,
+    LiveEvent, LiveInput, LiveModel, LiveSetup, ModelCall, Outcome, Provider, Speaker, Store, Table,
+    TranscriptPiece, TranscriptStage,
 };
 use quarterdeck_runtime::{Client, Orchestrator, Registry};
 use quarterdeck_store::MemoryStore;
@@ -57,7 +60,7 @@ struct PageLine {
 }
 
 impl Page {
-    pub(crate) fn new() -> (Self, Box<dyn Line>) {
+    pub(crate) fn new() -> (Self, Box<dyn ClientLink>) {
         let (says, from) = mpsc::unbounded_channel();
         let page = Self {
             says: Some(says),
@@ -113,66 +116,70 @@ impl Page {
     }
 }
 
-impl Line for PageLine {
-    fn poll_fill(&mut self, context: &mut TaskContext<'_>) -> Poll<Result<(), Gone>> {
+impl ClientLink for PageLine {
+    fn poll_fill(&mut self, context: &mut TaskContext<'_>) -> Poll<Result<(), Disconnect>> {
         match self.from.poll_recv(context) {
             Poll::Ready(Some(says)) => {
                 self.arrived.push_back(says);
                 Poll::Ready(Ok(()))
             }
-            Poll::Ready(None) => Poll::Ready(Err(Gone::Lost)),
+            Poll::Ready(None) => Poll::Ready(Err(Disconnect::Lost)),
             Poll::Pending => Poll::Pending,
         }
     }
 
-    fn next(&mut self) -> Option<Asked<'_>> {
+    fn next(&mut self) -> Option<ClientMessage<'_>> {
         self.lent = Some(self.arrived.pop_front()?);
         Some(match self.lent.as_ref()? {
-            Says::Audio(bytes) => Asked::Audio(Audio::Pcm(bytes.as_slice().into())),
-            Says::Text(text) => Asked::Text(text.as_str()),
-            Says::Confirm(token, is_approved) => Asked::Confirm { token, is_approved: *is_approved },
-            Says::Drained => Asked::Drained,
-            Says::Interrupt => Asked::Interrupt,
-            Says::Stop => Asked::Stop,
+            Says::Audio(bytes) => ClientMessage::Audio(Audio::Pcm(bytes.as_slice().into())),
+            Says::Text(text) => ClientMessage::Text(text.as_str()),
+            Says::Confirm(token, is_approved) => ClientMessage::Confirm { token, is_approved: *is_approved },
+            Says::Drained => ClientMessage::Drained,
+            Says::Interrupt => ClientMessage::Interrupt,
+            Says::Stop => ClientMessage::Stop,
         })
     }
 
-    fn send(&mut self, told: Told<'_>) {
+    fn send(&mut self, told: ServerMessage<'_>) {
         let line = match told {
-            Told::Ready { is_resumed, provider, .. } => format!("ready {provider} resumed={is_resumed}"),
-            Told::Audio(audio) => {
+            ServerMessage::Ready { is_resumed, provider, .. } => {
+                format!("ready {provider} resumed={is_resumed}")
+            }
+            ServerMessage::Audio(audio) => {
                 *self.waiting.lock().unwrap() += audio.samples_len();
                 format!("audio {}", audio.samples_len())
             }
-            Told::Transcript { by, text, is_final, .. } => {
-                let by = if by == Speaker::Person { "person" } else { "model" };
+            ServerMessage::Transcript { by, text, is_final, .. } => {
+                let by = if by == Speaker::User { "person" } else { "model" };
                 format!("{by}{}: {text}", if is_final { "" } else { " (guess)" })
             }
-            Told::Call { id, name, args } => format!("call {id} {name} {args}"),
-            Told::Result { id, response, .. } => format!("result {id} {}", outcome(&response.outcome)),
-            Told::Confirmation { id, request } => {
+            ServerMessage::ToolCall { id, name, args } => format!("call {id} {name} {args}"),
+            ServerMessage::ToolResult { id, response, .. } => {
+                format!("result {id} {}", outcome(&response.outcome))
+            }
+            ServerMessage::ConfirmationRequest { id, request } => {
                 let token = request.token.as_ref().expect("a page gets the token");
                 self.tokens.lock().unwrap().push(token.expose().to_owned());
                 format!("asked {id} {}", request.preview)
             }
-            Told::Progress { id, text } => format!("progress {id} {text}"),
-            Told::Interrupted => "interrupted".into(),
-            Told::TurnComplete => "turn complete".into(),
-            Told::Blocked(block) => format!("blocked: {}", block.message),
-            Told::End(end) => format!(
+            ServerMessage::Progress { id, text } => format!("progress {id} {text}"),
+            ServerMessage::Interrupted => "interrupted".into(),
+            ServerMessage::TurnComplete => "turn complete".into(),
+            ServerMessage::Blocked(block) => format!("blocked: {}", block.message),
+            ServerMessage::End(end) => format!(
                 "end {} closing={} text={}",
                 end.reason,
                 end.closing_message.as_deref().unwrap_or("-"),
                 end.text_response.as_deref().unwrap_or("-")
             ),
-            Told::Error(error) => format!("error {}: {}", error.kind, error.message),
-            Told::GoingAway { in_ms } => format!("going away in {in_ms}"),
-            Told::Message(value) => format!("message {value}"),
+            ServerMessage::Error(error) => format!("error {}: {}", error.kind, error.message),
+            ServerMessage::GoingAway { in_ms } => format!("going away in {in_ms}"),
+            ServerMessage::Message(value) => format!("message {value}"),
         };
         self.told.lock().unwrap().push(line);
     }
 
-    fn poll_flush(&mut self, _: &mut TaskContext<'_>) -> Poll<Result<(), Gone>> {
+    fn poll_flush(&mut self, _: &mut TaskContext<'_>) -> Poll<Result<(), Disconnect>> {
         if !*self.reads.lock().unwrap() {
             return Poll::Pending;
         }
@@ -180,7 +187,7 @@ impl Line for PageLine {
         Poll::Ready(Ok(()))
     }
 
-    fn waiting(&self) -> usize {
+    fn queued_bytes(&self) -> usize {
         *self.waiting.lock().unwrap()
     }
 
@@ -195,7 +202,7 @@ impl Line for PageLine {
         self.told.lock().unwrap().push("ping".into());
     }
 
-    fn hang_up(self: Box<Self>, why: HangUp) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn close(self: Box<Self>, why: CloseReason) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.told.lock().unwrap().push(format!("hung up: {why:?}"));
         Box::pin(std::future::ready(()))
     }
@@ -213,7 +220,7 @@ type Sent = Result<LiveEvent<'static>, LiveError>;
 /// A model that is spoken with, played by the test.
 #[derive(Default)]
 pub(crate) struct Actor {
-    openings: Mutex<Vec<LiveOpening>>,
+    openings: Mutex<Vec<LiveSetup>>,
     connections: Mutex<Vec<Option<mpsc::UnboundedSender<Sent>>>>,
     /// Every input, with the number of the connection.
     inputs: Arc<Mutex<Vec<(usize, String)>>>,
@@ -268,7 +275,7 @@ impl Actor {
         settle().await;
     }
 
-    pub(crate) fn openings(&self) -> Vec<LiveOpening> {
+    pub(crate) fn openings(&self) -> Vec<LiveSetup> {
         self.openings.lock().unwrap().clone()
     }
 
@@ -292,7 +299,7 @@ impl LiveModel for Actor {
         "actor/1"
     }
 
-    fn connect(&self, opening: LiveOpening) -> LiveConnecting {
+    fn connect(&self, opening: LiveSetup) -> LiveConnecting {
         self.openings.lock().unwrap().push(opening);
         if let Some(kind) = self.fails.lock().unwrap().pop_front() {
             return Box::pin(std::future::ready(Err(error(kind))));
@@ -395,9 +402,9 @@ impl Studio {
 
     fn on(store: Arc<dyn Store>, clock: Arc<HandClock>, runs: Arc<Mutex<BTreeMap<String, u32>>>) -> Self {
         let model = Arc::new(Actor::default());
-        let parts = quarterdeck_runtime::Parts {
+        let parts = quarterdeck_runtime::RuntimeParts {
             clock: clock.clone(),
-            ..quarterdeck_runtime::Parts::new(store.clone())
+            ..quarterdeck_runtime::RuntimeParts::new(store.clone())
         };
         let orchestrator = Orchestrator::new(parts);
         let registry = Arc::new(registry_of(&tools(), Arc::new(Host { runs: runs.clone() })));
@@ -420,21 +427,21 @@ impl Studio {
         self.runs.lock().unwrap().get(tool).copied().unwrap_or(0)
     }
 
-    pub(crate) async fn calls(&self, opening: Opening) -> Page {
+    pub(crate) async fn calls(&self, opening: CallRequest) -> Page {
         self.is_called_by("ann", opening).await
     }
 
-    pub(crate) async fn is_called_by(&self, client: &str, opening: Opening) -> Page {
+    pub(crate) async fn is_called_by(&self, client: &str, opening: CallRequest) -> Page {
         let (page, line) = Page::new();
-        let visitor = Visitor { client: Client::anonymous(client), ..ann() };
-        self.agent.call(&visitor, opening, line).await;
+        let visitor = User { client: Client::anonymous(client), ..ann() };
+        self.agent.start_call(&visitor, opening, line).await;
         settle().await;
         page
     }
 
     /// A call that stands, with nothing said in it.
     pub(crate) async fn on_the_line(&self) -> Page {
-        let page = self.calls(Opening::default()).await;
+        let page = self.calls(CallRequest::default()).await;
         assert_eq!(page.told(), "ready actor/1 resumed=false\n");
         page
     }
@@ -447,10 +454,10 @@ impl Studio {
     }
 
     /// The session of Ann's call.
-    pub(crate) async fn session(&self) -> Opening {
+    pub(crate) async fn session(&self) -> CallRequest {
         let sessions = quarterdeck_runtime::sessions(&*self.store).await.unwrap();
         let id = sessions.first().expect("a session").id.as_str().into();
-        Opening { session_id: Some(id), may_resume: true, pending_request: None }
+        CallRequest { session_id: Some(id), may_resume: true, pending_request: None }
     }
 }
 
@@ -469,8 +476,8 @@ fn agent(
     })
 }
 
-pub(crate) fn ann() -> Visitor {
-    Visitor { client: Client::anonymous("ann"), situation: Situation::default() }
+pub(crate) fn ann() -> User {
+    User { client: Client::anonymous("ann"), situation: Situation::default() }
 }
 
 /// Lets everything happen that does not wait for the clock.
@@ -479,11 +486,11 @@ pub(crate) async fn settle() {
 }
 
 pub(crate) fn heard(text: &'static str) -> LiveEvent<'static> {
-    LiveEvent::Heard(Words { text: text.into(), stage: Stage::Last })
+    LiveEvent::InputTranscript(TranscriptPiece { text: text.into(), stage: TranscriptStage::Final })
 }
 
 pub(crate) fn said(text: &'static str) -> LiveEvent<'static> {
-    LiveEvent::Said(Words { text: text.into(), stage: Stage::Piece })
+    LiveEvent::OutputTranscript(TranscriptPiece { text: text.into(), stage: TranscriptStage::Segment })
 }
 
 pub(crate) fn audio(bytes: usize) -> LiveEvent<'static> {

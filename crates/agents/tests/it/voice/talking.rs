@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_agents::voice::Opening;
+use quarterdeck_agents::voice::CallRequest;
 use quarterdeck_contracts::{LiveEvent, Speaker, Usage};
 use serde_json::json;
 
@@ -30,13 +30,14 @@ async fn what_is_written_is_shown_and_answered() {
 #[tokio::test(start_paused = true)]
 async fn a_pending_request_is_answered_without_being_repeated() {
     let studio = Studio::new();
-    let opening = Opening { pending_request: Some("When did she sail?".into()), ..Opening::default() };
+    let opening =
+        CallRequest { pending_request: Some("When did she sail?".into()), ..CallRequest::default() };
     let page = studio.calls(opening).await;
     assert_eq!(page.told(), "ready actor/1 resumed=false\n");
     let opening = &studio.model.openings()[0];
     assert!(opening.asks);
     let told: Vec<_> = opening.history.iter().map(|turn| (turn.by, turn.text.as_str())).collect();
-    assert_eq!(told, [(Speaker::Person, "When did she sail?")]);
+    assert_eq!(told, [(Speaker::User, "When did she sail?")]);
     assert!(opening.system.contains("The conversation is spoken."), "{}", opening.system);
     assert_eq!(opening.tools.len(), 9, "tools of both modes are declared");
 }
@@ -96,7 +97,7 @@ async fn a_silent_microphone_is_said_to_be_off() {
 async fn one_person_has_one_call() {
     let studio = Studio::new();
     let page = studio.on_the_line().await;
-    let second = studio.calls(Opening::default()).await;
+    let second = studio.calls(CallRequest::default()).await;
     assert_eq!(
         second.told(),
         "error UNAVAILABLE: You are in a call already. End it first.\nhung up: Refused\n"
@@ -104,7 +105,7 @@ async fn one_person_has_one_call() {
     studio.model.says(heard("Still here.")).await;
     assert_eq!(page.told(), "person: Still here.\n");
     settle().await;
-    assert_eq!(studio.agent.calls(), 1);
+    assert_eq!(studio.agent.active_calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +128,10 @@ async fn words_that_are_understood_late_begin_no_turn() {
     let studio = Studio::new();
     let page = studio.on_the_line().await;
     let look = |id: &'static str, what: &str| asks(&[(id, "look", json!({ "what": what }))]);
-    studio.model.sends([LiveEvent::PersonSpeaks, look("call-0000001", "a"), look("call-0000002", "b")]).await;
+    studio
+        .model
+        .sends([LiveEvent::SpeechStarted, look("call-0000001", "a"), look("call-0000002", "b")])
+        .await;
     studio.model.sends([said("Here."), over(), heard("Search."), look("call-0000003", "c")]).await;
     let got = studio.model.got();
     assert!(got.contains("function-call-0000003 BUDGET_EXCEEDED"), "{got}");
@@ -138,12 +142,12 @@ async fn words_that_are_understood_late_begin_no_turn() {
 async fn when_all_lines_are_busy_a_caller_is_told() {
     let studio = Studio::with_room_for(1);
     let mut page = studio.on_the_line().await;
-    let second = studio.is_called_by("ben", Opening::default()).await;
+    let second = studio.is_called_by("ben", CallRequest::default()).await;
     let busy = "error UNAVAILABLE: All lines are busy. Please call again in a moment.\nhung up: Full\n";
     assert_eq!(second.told(), busy);
     // A call that waits for its line takes room too, but not from its own person.
     page.vanishes().await;
-    assert_eq!(studio.is_called_by("ben", Opening::default()).await.told(), busy);
+    assert_eq!(studio.is_called_by("ben", CallRequest::default()).await.told(), busy);
     studio.on_the_line().await;
 }
 

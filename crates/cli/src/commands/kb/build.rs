@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use quarterdeck_embedding::{Progress as Step, Source, install};
-use quarterdeck_knowledge::Floor;
+use quarterdeck_knowledge::ScoreThresholds;
 use quarterdeck_knowledge::store::{FileError, set_aside};
 
 use crate::arguments::knowledge::{KbBuildOptions, KbModelCommand};
@@ -24,7 +24,7 @@ pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<Verdict> {
     data::create(data)?;
     let mut file = wire::open_file(&path)?;
     // What is built upon is read whole first: damage must not be carried on.
-    if let Err(error) = file.load(Floor::NONE) {
+    if let Err(error) = file.load(ScoreThresholds::NONE) {
         if !FileError::is_damage(&error) {
             return Err(error.into());
         }
@@ -37,7 +37,8 @@ pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<Verdict> {
         ));
         file = wire::open_file(&path)?;
     }
-    let (base, changes) = file.build(records, embedder, Floor::default(), &sources, &mut wire::progress())?;
+    let (base, changes) =
+        file.build(records, embedder, ScoreThresholds::default(), &sources, &mut wire::progress())?;
     say(&format!(
         "{} in {}: {} new, {} changed, {} gone",
         count(base.stats().records, "record"),

@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use quarterdeck_contracts::{Embedder, Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, RecordFilters};
 use quarterdeck_knowledge::eval::{self, Run};
 use quarterdeck_knowledge::store::Sources;
-use quarterdeck_knowledge::{Floor, KnowledgeBase};
+use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds};
 
 use crate::arguments::knowledge::{KbEvalOptions, SearchMode};
 use crate::terminal::{count, print, say};
@@ -48,7 +48,7 @@ pub(super) fn evaluate(options: &KbEvalOptions) -> anyhow::Result<Verdict> {
         let found = wire::block_on(base.search(query))?.map_err(|error| anyhow!(error))?;
         run.insert(id, found.results.into_iter().map(|found| (found.record.id, found.score)).collect());
     }
-    let figures = eval::judge(&run, &judgements);
+    let figures = eval::evaluate(&run, &judgements);
     if let Some(path) = &options.run_out {
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         eval::write_run(&run, BufWriter::new(file))?;
@@ -70,11 +70,13 @@ fn base(
     vectors: Option<&Path>,
 ) -> anyhow::Result<KnowledgeBase> {
     match vectors {
-        None => Ok(KnowledgeBase::build(corpus, embedder, None, Floor::NONE, &mut wire::progress())?),
+        None => {
+            Ok(KnowledgeBase::build(corpus, embedder, None, ScoreThresholds::NONE, &mut wire::progress())?)
+        }
         Some(path) => {
             let mut file = wire::open_file(path)?;
             let progress = &mut wire::progress();
-            Ok(file.build(corpus, embedder, Floor::NONE, &Sources::default(), progress)?.0)
+            Ok(file.build(corpus, embedder, ScoreThresholds::NONE, &Sources::default(), progress)?.0)
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use quarterdeck_contracts::KnowledgeRecord;
-use quarterdeck_knowledge::{FromPath, read_folder, read_jsonl};
+use quarterdeck_knowledge::{PathDefaults, read_folder, read_jsonl};
 use serde_json::json;
 
 use crate::Verdict;
@@ -30,7 +30,7 @@ pub(super) fn import(options: &KbImportOptions) -> anyhow::Result<Verdict> {
 
     let source = &options.file;
     let file = File::open(source).with_context(|| format!("cannot read {}", source.display()))?;
-    let (records, faults) = read_jsonl(BufReader::new(file), &FromPath::default())
+    let (records, faults) = read_jsonl(BufReader::new(file), &PathDefaults::default())
         .with_context(|| format!("cannot read {}", source.display()))?;
     let mut told: Vec<(usize, String)> =
         faults.into_iter().map(|fault| (fault.line, fault.message)).collect();
@@ -76,7 +76,7 @@ fn imported(path: &Path) -> anyhow::Result<Records> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Records::new()),
         file => file.with_context(|| format!("cannot read {}", path.display()))?,
     };
-    let (records, faults) = read_jsonl(BufReader::new(file), &FromPath::default())
+    let (records, faults) = read_jsonl(BufReader::new(file), &PathDefaults::default())
         .with_context(|| format!("cannot read {}", path.display()))?;
     // Writing the file again would lose the lines that cannot be read.
     if let Some(fault) = faults.first() {

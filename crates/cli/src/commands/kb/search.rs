@@ -1,7 +1,9 @@
 //! `quarterdeck kb search`.
 
 use anyhow::anyhow;
-use quarterdeck_contracts::{Evidence, Found, Knowledge, KnowledgeQuery, RecordFilters, RecordKind};
+use quarterdeck_contracts::{
+    Knowledge, KnowledgeQuery, RecordFilters, RecordKind, SearchResult, SearchResults,
+};
 use serde_json::json;
 
 use super::open;
@@ -35,10 +37,10 @@ pub(super) fn search(options: &KbSearchOptions) -> anyhow::Result<Verdict> {
     Ok(if found.results.is_empty() { Verdict::Problems } else { Verdict::Fine })
 }
 
-fn shown(found: &Found) -> String {
+fn shown(found: &SearchResults) -> String {
     let style = environment::style_of_stdout();
     let mut text = String::new();
-    for Evidence { record, score, snippet, matched } in &found.results {
+    for SearchResult { record, score, snippet, matched } in &found.results {
         let full = (score * BAR as f64).round() as usize;
         let bar = format!("{}{}", "█".repeat(full.min(BAR)), "·".repeat(BAR.saturating_sub(full)));
         text.push_str(&format!(

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use quarterdeck_simulator::live::{Speaking, Voice, samples_from_wav};
+use quarterdeck_simulator::live::{SpeechFuture, Voice, samples_from_wav};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
@@ -72,7 +72,7 @@ impl Espeak {
 }
 
 impl Voice for Espeak {
-    fn speak(&self, text: &str) -> Speaking {
+    fn speak(&self, text: &str) -> SpeechFuture {
         let text = text[..text.floor_char_boundary(MAX_TEXT_BYTES)].to_owned();
         let inner = self.0.clone();
         Box::pin(async move {

@@ -1,7 +1,7 @@
 //! The provider's connection is cut in a turn with two tools. Every boundary is tried in process, where time can be
 //! skipped; here are a few of them against the server as it runs.
 
-use quarterdeck_simulator::live::{Cut, CutAfter, Scenario};
+use quarterdeck_simulator::live::{Disconnect, DisconnectAfter, Scenario};
 use serde_json::json;
 
 use super::page::Page;
@@ -44,11 +44,11 @@ async fn a_cut_anywhere_in_a_turn_loses_nothing_and_does_nothing_twice() {
     let site = Site::new(&provider.address);
     let server = site.serve();
     assert_eq!(converse(&server, &provider, "no cut").await, 1);
-    let sent = [4, 6, 7, 8, 9].map(CutAfter::Sent);
-    let received = [2, 3, 4, 5].map(CutAfter::Received);
+    let sent = [4, 6, 7, 8, 9].map(DisconnectAfter::Sent);
+    let received = [2, 3, 4, 5].map(DisconnectAfter::Received);
     let mut people = 1;
     for after in sent.into_iter().chain(received) {
-        provider.plays(two_tools().cut_at(Cut { connection: 1, after }));
+        provider.plays(two_tools().with_disconnect(Disconnect { connection: 1, after }));
         let what = format!("cut {after:?}");
         assert!(converse(&server, &provider, &what).await > 1, "{what}: nothing was cut");
         people += 1;

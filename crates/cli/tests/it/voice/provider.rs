@@ -32,7 +32,7 @@ impl Provider {
     pub(crate) async fn of(scenario: Scenario) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let simulator = Arc::new(Mutex::new(LiveSimulator::playing(scenario)));
+        let simulator = Arc::new(Mutex::new(LiveSimulator::from_scenario(scenario)));
         let (is_deaf, _) = watch::channel(false);
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, simulator.clone(), is_deaf.clone()));
@@ -41,7 +41,7 @@ impl Provider {
 
     /// Plays something else from the next connection on, and forgets what it has seen.
     pub(crate) fn plays(&self, scenario: Scenario) {
-        *self.simulator.lock().unwrap() = LiveSimulator::playing(scenario);
+        *self.simulator.lock().unwrap() = LiveSimulator::from_scenario(scenario);
     }
 
     pub(crate) fn report(&self) -> Report {

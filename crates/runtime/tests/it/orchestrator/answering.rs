@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quarterdeck_contracts::{ErrorType, Mode, Outcome};
-use quarterdeck_runtime::{Call, ClientEvent, Reply, Why};
+use quarterdeck_runtime::{Call, ClientEvent, DeliveryReason, Reply};
 use serde_json::{Value, json};
 
 use super::deck::{Deck, kind, one, take};
@@ -46,7 +46,7 @@ async fn two_identical_calls_at_the_same_time_run_once() {
     let replies = connection.submit(vec![call("slow_book", "room"), call("slow_book", "room")]);
     let second = connection.submit(vec![call("slow_book", "room").with_id("call_000009")]);
     assert_eq!(replies.all().await.len(), 2);
-    let late = second.all().await.remove(0).answer().unwrap();
+    let late = second.all().await.remove(0).into_answer().unwrap();
     assert_eq!(kind(&late.response), Some(ErrorType::LoopDetected), "the third of a turn is a loop");
     assert_eq!(deck.outside.times("room"), 1);
 }
@@ -57,7 +57,7 @@ async fn fifty_calls_in_one_voice_message_get_fifty_answers_in_order() {
     let (_, connection) = deck.open("ann", Mode::Voice).await;
     let calls = (0..50).map(|n| call("look", &format!("thing {n}")).with_id(format!("call_id_{n:03}")));
     let replies = connection.submit(calls.collect()).all().await;
-    let answers: Vec<_> = replies.into_iter().map(|reply| reply.answer().unwrap()).collect();
+    let answers: Vec<_> = replies.into_iter().map(|reply| reply.into_answer().unwrap()).collect();
     let order: Vec<_> = answers.iter().map(|answer| answer.call_id.to_string()).collect();
     assert_eq!(order, (0..50).map(|n| format!("call_id_{n:03}")).collect::<Vec<_>>());
     let ran = answers.iter().filter(|answer| answer.response.is_ok()).count();
@@ -65,7 +65,7 @@ async fn fifty_calls_in_one_voice_message_get_fifty_answers_in_order() {
     let mixed = (0..50).map(|n| call(if n % 2 == 0 { "book" } else { "look" }, &format!("mixed {n}")));
     let (_, connection) = deck.open("bob", Mode::Voice).await;
     let replies = connection.submit(mixed.collect()).all().await;
-    let kinds: Vec<_> = replies.into_iter().map(|reply| kind(&take(reply.answer().unwrap()))).collect();
+    let kinds: Vec<_> = replies.into_iter().map(|reply| kind(&take(reply.into_answer().unwrap()))).collect();
     assert_eq!(kinds.iter().filter(|kind| kind.is_none()).count(), 3);
     assert!(kinds[3..].iter().all(|kind| *kind == Some(ErrorType::BudgetExceeded)));
 }
@@ -139,9 +139,11 @@ async fn a_dropped_connection_drops_no_call_and_the_next_one_is_told() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(deck.outside.times("room"), 1);
     let connection = session.connect();
-    let Some(ClientEvent::Answer { why: Why::Late, answer }) = connection.try_event() else { panic!() };
+    let Some(ClientEvent::Answer { why: DeliveryReason::Late, answer }) = connection.try_next_event() else {
+        panic!()
+    };
     assert!(take(answer).is_ok());
-    assert!(connection.try_event().is_none(), "once");
+    assert!(connection.try_next_event().is_none(), "once");
     let replayed = one(&connection, call("slow_book", "room").with_id("call_000001")).await;
     assert_eq!(replayed.meta.idempotent_cache_hit, Some(true));
     assert_eq!(deck.outside.times("room"), 1);
@@ -155,15 +157,15 @@ async fn an_interruption_stops_a_look_up_and_lets_a_booking_finish() {
     let booking = connection.submit(vec![call("slow_book", "room")]);
     tokio::time::sleep(Duration::from_millis(500)).await;
     session.interrupt();
-    let looked = looking.all().await.remove(0).answer().unwrap();
+    let looked = looking.all().await.remove(0).into_answer().unwrap();
     assert_eq!(kind(&looked.response), Some(ErrorType::Cancelled));
     assert!(!looked.is_wanted);
     drop(looked);
-    let booked = booking.all().await.remove(0).answer().unwrap();
+    let booked = booking.all().await.remove(0).into_answer().unwrap();
     assert!(booked.response.is_ok() && !booked.is_wanted);
     drop(booked);
     assert_eq!((deck.outside.times("a"), deck.outside.times("room")), (0, 1));
-    let Some(ClientEvent::Answer { why: Why::Abandoned, .. }) = connection.try_event() else {
+    let Some(ClientEvent::Answer { why: DeliveryReason::Abandoned, .. }) = connection.try_next_event() else {
         panic!("the person is told")
     };
     let start = session.begin_turn(None);
@@ -261,7 +263,7 @@ async fn concurrent_writers_of_one_value_do_not_lose_an_update() {
     let batches: Vec<_> = tabs.iter().map(|tab| tab.submit(vec![call("count", "n")])).collect();
     let mut counted = Vec::new();
     for batch in batches {
-        let response = take(batch.all().await.remove(0).answer().unwrap());
+        let response = take(batch.all().await.remove(0).into_answer().unwrap());
         if let Outcome::Success(data) = &response.outcome {
             counted.push(data["n"].as_u64().unwrap());
         } else {
@@ -316,7 +318,7 @@ async fn nothing_runs_after_the_end() {
     };
     session.end(end).await;
     assert_eq!(kind(&one(&connection, call("book", "x")).await), Some(ErrorType::SessionInactive));
-    assert!(matches!(connection.try_event(), Some(ClientEvent::End(_))));
+    assert!(matches!(connection.try_next_event(), Some(ClientEvent::End(_))));
     let resumed = deck
         .orchestrator
         .resume(session.id(), quarterdeck_runtime::Client::anonymous("ann"), deck.snapshot.clone())

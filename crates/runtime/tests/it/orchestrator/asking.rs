@@ -16,7 +16,7 @@ fn pay() -> Call {
 }
 
 fn asked(connection: &Connection) -> ConfirmationRequest {
-    while let Some(event) = connection.try_event() {
+    while let Some(event) = connection.try_next_event() {
         if let ClientEvent::Confirmation { request, .. } = event {
             return request;
         }
@@ -29,13 +29,13 @@ fn token(request: &ConfirmationRequest) -> String {
 }
 
 async fn answer(session: &Session, token: &str, answer: ConfirmationAnswer) -> Arc<ToolResponse> {
-    take(session.answer_confirmation(token, answer).await)
+    take(session.resolve_confirmation(token, answer).await)
 }
 
 /// Suspends a call and gives the token that a person would have.
 async fn suspended(session: &Session, connection: &Connection) -> String {
     let mut replies = connection.submit(vec![pay()]).all().await;
-    let Reply::Waits { request, .. } = replies.remove(0) else { panic!("it must wait") };
+    let Reply::AwaitingConfirmation { request, .. } = replies.remove(0) else { panic!("it must wait") };
     assert_eq!(request.token, None);
     let _ = session;
     token(&asked(connection))
@@ -174,11 +174,11 @@ async fn whoever_is_answered_sees_what_the_gates_said() {
         let trace = answer.trace.as_ref().unwrap();
         trace.steps.iter().map(|step| format!("{} {}", step.gate, step.decision)).collect()
     };
-    let approved = session.answer_confirmation(&token, ConfirmationAnswer::Approve).await;
+    let approved = session.resolve_confirmation(&token, ConfirmationAnswer::Approve).await;
     assert_eq!(said(&approved), ["confirmation approved by a person"]);
-    approved.delivered();
+    approved.mark_delivered();
     let calls = vec![Call::new("no_such_tool", json!({}))];
-    let refused = connection.submit(calls).all().await.remove(0).answer().unwrap();
+    let refused = connection.submit(calls).all().await.remove(0).into_answer().unwrap();
     assert_eq!(said(&refused), ["known_tool refused"]);
 }
 
@@ -188,7 +188,7 @@ async fn a_call_does_not_wait_for_a_person_for_ever() {
     let (session, connection) = deck.open("ann", Mode::Text).await;
     suspended(&session, &connection).await;
     tokio::time::sleep(Duration::from_secs(301)).await;
-    let Some(ClientEvent::Answer { answer, .. }) = connection.try_event() else {
+    let Some(ClientEvent::Answer { answer, .. }) = connection.try_next_event() else {
         panic!("it must be answered")
     };
     assert_eq!(kind(&take(answer)), Some(ErrorType::ConfirmationExpired));

@@ -13,7 +13,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode, Outcome, ToolResponse};
 use quarterdeck_runtime::audit::{AuditLog, verify};
 use quarterdeck_runtime::{
-    Answer, Batch, Call, Client, ClientEvent, Connection, Orchestrator, Parts, Reply, Session, Snapshot,
+    Answer, Batch, Call, Client, ClientEvent, Connection, Orchestrator, Reply, RuntimeParts, Session,
+    Snapshot,
 };
 use serde_json::json;
 
@@ -216,15 +217,18 @@ impl Story {
     }
 
     async fn start(&mut self) -> Life {
-        let audit: Arc<dyn quarterdeck_runtime::audit::Audit> = match &self.folder {
+        let audit: Arc<dyn quarterdeck_runtime::audit::AuditSink> = match &self.folder {
             None => Arc::new(quarterdeck_runtime::audit::NoAudit),
             Some(folder) => {
                 let path = folder.path().join("audit.jsonl");
                 Arc::new(AuditLog::open(&path, "test", self.store.clone()).await.unwrap())
             }
         };
-        let orchestrator =
-            Orchestrator::new(Parts { clock: self.clock.clone(), audit, ..Parts::new(self.store.clone()) });
+        let orchestrator = Orchestrator::new(RuntimeParts {
+            clock: self.clock.clone(),
+            audit,
+            ..RuntimeParts::new(self.store.clone())
+        });
         let client = Client::anonymous("ann");
         let session = match &self.session {
             None => orchestrator.open(client, self.mode, self.snapshot.clone()).await.unwrap(),
@@ -321,12 +325,12 @@ impl Story {
         let Some((token, what)) = pick(&self.tokens, which).cloned() else { return };
         let answers = if twice {
             let (a, b) = tokio::join!(
-                life.session.answer_confirmation(&token, answer),
-                life.session.answer_confirmation(&token, answer)
+                life.session.resolve_confirmation(&token, answer),
+                life.session.resolve_confirmation(&token, answer)
             );
             vec![a, b]
         } else {
-            vec![life.session.answer_confirmation(&token, answer).await]
+            vec![life.session.resolve_confirmation(&token, answer).await]
         };
         for answer in answers {
             if answer.response.is_ok() && answer.response.meta.idempotent_cache_hit.is_none() {
@@ -339,7 +343,7 @@ impl Story {
     }
 
     fn read_events(&mut self, life: &Life) {
-        while let Some(event) = life.connection.as_ref().and_then(Connection::try_event) {
+        while let Some(event) = life.connection.as_ref().and_then(Connection::try_next_event) {
             match event {
                 ClientEvent::Confirmation { request, .. } => {
                     let token = request.token.expect("a person gets the token").expose().to_owned();
@@ -357,7 +361,7 @@ impl Story {
     fn deliver_reply(&mut self, reply: Reply) {
         match reply {
             Reply::Answer(answer) => self.deliver(answer),
-            Reply::Waits { request, .. } => assert_eq!(request.token, None),
+            Reply::AwaitingConfirmation { request, .. } => assert_eq!(request.token, None),
         }
     }
 
@@ -369,7 +373,7 @@ impl Story {
         }
         if answer.is_wanted {
             self.note_delivery(&answer);
-            answer.delivered();
+            answer.mark_delivered();
         }
     }
 
@@ -398,7 +402,7 @@ impl Story {
         self.read_events(&life);
         let again = life.session.connect();
         assert!(
-            std::iter::from_fn(|| again.try_event())
+            std::iter::from_fn(|| again.try_next_event())
                 .all(|event| !matches!(event, ClientEvent::Answer { .. })),
             "what was handed over is not handed over again"
         );

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode};
-use quarterdeck_runtime::{Call, Client, ClientEvent, Connection, Reply, Why};
+use quarterdeck_runtime::{Call, Client, ClientEvent, Connection, DeliveryReason, Reply};
 use serde_json::json;
 
 use super::deck::{Deck, kind, one, take};
@@ -18,8 +18,8 @@ fn call(tool: &str, what: &str) -> Call {
 /// Submits a call that waits for a person, and gives the token that they would have.
 async fn suspended(connection: &Connection) -> String {
     let replies = connection.submit(vec![call("pay", "rent").with_id("provider_0001")]).all().await;
-    assert!(matches!(&replies[..], [Reply::Waits { .. }]));
-    let Some(ClientEvent::Confirmation { request, .. }) = connection.try_event() else {
+    assert!(matches!(&replies[..], [Reply::AwaitingConfirmation { .. }]));
+    let Some(ClientEvent::Confirmation { request, .. }) = connection.try_next_event() else {
         panic!("nobody was asked")
     };
     request.token.unwrap().expose().to_owned()
@@ -46,7 +46,7 @@ async fn a_cancelled_look_up_is_not_tried_again() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     session.cancel(&["call_000001"]);
     let begun = tokio::time::Instant::now();
-    let answer = batch.all().await.remove(0).answer().unwrap();
+    let answer = batch.all().await.remove(0).into_answer().unwrap();
     assert_eq!(kind(&answer.response), Some(ErrorType::Cancelled));
     assert_eq!(begun.elapsed(), Duration::ZERO, "it stops at once");
     drop(answer);
@@ -63,11 +63,12 @@ async fn an_abandoned_write_is_told_once_and_to_whoever_comes_next() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     drop(connection);
     let connection = session.connect();
-    let Some(ClientEvent::Answer { why: Why::Abandoned, answer }) = connection.try_event() else {
+    let Some(ClientEvent::Answer { why: DeliveryReason::Abandoned, answer }) = connection.try_next_event()
+    else {
         panic!("the person is told")
     };
     assert!(answer.response.is_ok() && !answer.is_wanted);
-    assert!(connection.try_event().is_none(), "once");
+    assert!(connection.try_next_event().is_none(), "once");
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,16 +80,16 @@ async fn equal_calls_that_wait_for_a_person_are_both_answered() {
         call("pay_twice", "rent").with_id("call_000002"),
     ];
     let replies = connection.submit(twice).all().await;
-    assert!(replies.iter().all(|reply| matches!(reply, Reply::Waits { .. })));
+    assert!(replies.iter().all(|reply| matches!(reply, Reply::AwaitingConfirmation { .. })));
     let mut tokens = Vec::new();
-    while let Some(event) = connection.try_event() {
+    while let Some(event) = connection.try_next_event() {
         if let ClientEvent::Confirmation { request, .. } = event {
             tokens.push(request.token.unwrap());
         }
     }
     assert_eq!(tokens.len(), 1, "one question");
     let token = tokens[0].expose();
-    assert!(take(session.answer_confirmation(token, ConfirmationAnswer::Approve).await).is_ok());
+    assert!(take(session.resolve_confirmation(token, ConfirmationAnswer::Approve).await).is_ok());
     assert_eq!(deck.outside.times("rent"), 1, "one yes is one payment");
     let first = one(&connection, call("pay_twice", "rent").with_id("call_000001")).await;
     assert_eq!((kind(&first), first.meta.idempotent_cache_hit), (None, Some(true)));
@@ -103,11 +104,11 @@ async fn a_question_whose_time_runs_out_while_it_is_being_answered_is_not_left_o
     tokio::time::sleep(Duration::from_secs(295)).await;
     deck.clock.advance(Duration::from_secs(295));
     store.sulks.store(true, Ordering::Relaxed);
-    let click = take(session.answer_confirmation(&token, ConfirmationAnswer::Approve).await);
+    let click = take(session.resolve_confirmation(&token, ConfirmationAnswer::Approve).await);
     assert_eq!(kind(&click), Some(ErrorType::Transient));
     deck.clock.advance(Duration::from_secs(10));
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let Some(ClientEvent::Answer { answer, .. }) = connection.try_event() else {
+    let Some(ClientEvent::Answer { answer, .. }) = connection.try_next_event() else {
         panic!("it must be answered")
     };
     assert_eq!(kind(&take(answer)), Some(ErrorType::ConfirmationExpired));
@@ -128,10 +129,10 @@ async fn a_call_that_waits_learns_what_the_person_answered_elsewhere() {
             .resume(session.id(), Client::anonymous("ann"), deck.snapshot.clone())
             .await
             .unwrap();
-        assert_eq!(kind(&take(there.answer_confirmation(&token, word).await)), told);
-        let here = take(session.answer_confirmation(&token, ConfirmationAnswer::Approve).await);
+        assert_eq!(kind(&take(there.resolve_confirmation(&token, word).await)), told);
+        let here = take(session.resolve_confirmation(&token, ConfirmationAnswer::Approve).await);
         assert_eq!(kind(&here), Some(ErrorType::ConfirmationInvalid));
-        let Some(ClientEvent::Answer { answer, .. }) = connection.try_event() else {
+        let Some(ClientEvent::Answer { answer, .. }) = connection.try_next_event() else {
             panic!("it must be answered")
         };
         assert_eq!(kind(&take(answer)), told);

@@ -11,10 +11,10 @@ use quarterdeck_contracts::{
     Capability, ErrorType, Mode, Outcome, Store, ToolError, ToolResponse, native_source_hash,
 };
 use quarterdeck_host_js::JsInspector;
-use quarterdeck_runtime::audit::{Audit, Happening};
+use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::{
-    Answer, Call, Client, Clock, Connection, NativeHost, Orchestrator, Parts, Registry, Reply, Session,
-    Snapshot,
+    Answer, Call, Client, Clock, Connection, NativeHost, Orchestrator, Registry, Reply, RuntimeParts,
+    Session, Snapshot,
 };
 use quarterdeck_store::MemoryStore;
 use quarterdeck_testkit::tree;
@@ -89,7 +89,7 @@ impl Clock for HandClock {
 
 /// A trail in memory.
 #[derive(Default)]
-pub(crate) struct Trail(pub(crate) Mutex<Vec<Happening>>);
+pub(crate) struct Trail(pub(crate) Mutex<Vec<AuditEvent>>);
 
 impl Trail {
     pub(crate) fn text(&self) -> String {
@@ -101,8 +101,8 @@ impl Trail {
     }
 }
 
-impl Audit for Trail {
-    fn record(&self, happening: Happening) {
+impl AuditSink for Trail {
+    fn record(&self, happening: AuditEvent) {
         self.0.lock().unwrap().push(happening);
     }
 }
@@ -132,10 +132,10 @@ impl Deck {
     pub(crate) fn on(store: Arc<dyn Store>, outside: Arc<Outside>) -> Self {
         let clock = HandClock::new();
         let trail = Arc::new(Trail::default());
-        let orchestrator = Orchestrator::new(Parts {
+        let orchestrator = Orchestrator::new(RuntimeParts {
             clock: clock.clone(),
             audit: trail.clone(),
-            ..Parts::new(store.clone())
+            ..RuntimeParts::new(store.clone())
         });
         Self { snapshot: snapshot(&outside), outside, store, clock, trail, orchestrator }
     }
@@ -143,8 +143,10 @@ impl Deck {
     /// The same with nobody who keeps a trail.
     pub(crate) fn unaudited() -> Self {
         let deck = Self::new();
-        let orchestrator =
-            Orchestrator::new(Parts { clock: deck.clock.clone(), ..Parts::new(deck.store.clone()) });
+        let orchestrator = Orchestrator::new(RuntimeParts {
+            clock: deck.clock.clone(),
+            ..RuntimeParts::new(deck.store.clone())
+        });
         Self { orchestrator, ..deck }
     }
 
@@ -162,13 +164,13 @@ pub(crate) async fn one(connection: &Connection, call: Call) -> Arc<ToolResponse
     let mut replies = connection.submit(vec![call]).all().await;
     match replies.remove(0) {
         Reply::Answer(answer) => take(answer),
-        Reply::Waits { .. } => panic!("the call waits for a person"),
+        Reply::AwaitingConfirmation { .. } => panic!("the call waits for a person"),
     }
 }
 
 pub(crate) fn take(answer: Answer) -> Arc<ToolResponse> {
     let response = answer.response.clone();
-    answer.delivered();
+    answer.mark_delivered();
     response
 }
 

@@ -14,8 +14,8 @@ const HOUR: Duration = Duration::from_secs(3_600);
 async fn ask(connection: &Connection) -> String {
     let call = Call::new("pay", json!({ "what": "rent" })).with_id("call_pay_01");
     let replies = connection.submit(vec![call]).all().await;
-    assert!(matches!(replies[0], Reply::Waits { .. }));
-    while let Some(event) = connection.try_event() {
+    assert!(matches!(replies[0], Reply::AwaitingConfirmation { .. }));
+    while let Some(event) = connection.try_next_event() {
         if let ClientEvent::Confirmation { request, .. } = event {
             return request.token.unwrap().expose().to_owned();
         }
@@ -24,7 +24,7 @@ async fn ask(connection: &Connection) -> String {
 }
 
 async fn approve(session: &Session, token: &str) -> Option<ErrorType> {
-    kind(&take(session.answer_confirmation(token, ConfirmationAnswer::Approve).await))
+    kind(&take(session.resolve_confirmation(token, ConfirmationAnswer::Approve).await))
 }
 
 async fn rows(deck: &Deck) -> Vec<(String, Value)> {
@@ -67,7 +67,7 @@ async fn an_expired_question_stays_expired_when_the_clock_is_set_back() {
                 End::Look => {
                     assert_eq!(approve(&session, &token).await, Some(ErrorType::ConfirmationExpired));
                 }
-                End::Sweep => drop(deck.orchestrator.tidy().await.unwrap()),
+                End::Sweep => drop(deck.orchestrator.sweep().await.unwrap()),
             }
             assert_eq!(status(&deck).await, "expired", "{end:?}");
 
@@ -171,11 +171,11 @@ async fn questions_of_sessions_that_do_not_come_back_are_closed_too() {
     let (_session, connection) = deck.open("ann", Mode::Text).await;
     ask(&connection).await;
     let after = deck.restarted();
-    after.orchestrator.tidy().await.unwrap();
+    after.orchestrator.sweep().await.unwrap();
     assert_eq!(status(&deck).await, "open");
     after.clock.set(after.clock.now() - Duration::from_secs(1));
     after.clock.advance(LIFETIME);
-    after.orchestrator.tidy().await.unwrap();
+    after.orchestrator.sweep().await.unwrap();
     assert_eq!(status(&deck).await, "expired");
 }
 

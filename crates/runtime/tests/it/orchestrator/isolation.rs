@@ -27,7 +27,7 @@ impl Person {
     }
 
     fn token(&self) -> String {
-        while let Some(event) = self.connection.try_event() {
+        while let Some(event) = self.connection.try_next_event() {
             if let ClientEvent::Confirmation { request, .. } = event {
                 return request.token.unwrap().expose().to_owned();
             }
@@ -66,9 +66,9 @@ async fn two_clients_with_equal_calls_share_no_answer_token_budget_or_value() {
         }
         let (anns, bobs) = (ann.token(), bob.token());
         assert_ne!(anns, bobs);
-        let stolen = take(bob.session.answer_confirmation(&anns, ConfirmationAnswer::Approve).await);
+        let stolen = take(bob.session.resolve_confirmation(&anns, ConfirmationAnswer::Approve).await);
         assert_eq!(kind(&stolen), Some(ErrorType::ConfirmationInvalid));
-        let own = take(bob.session.answer_confirmation(&bobs, ConfirmationAnswer::Approve).await);
+        let own = take(bob.session.resolve_confirmation(&bobs, ConfirmationAnswer::Approve).await);
         assert!(own.is_ok());
         assert_eq!(deck.outside.times(&format!("rent-{round:05}")), 1);
         // Budgets: three calls each are all that a spoken turn has, and one's do not count for the other.
@@ -98,6 +98,6 @@ async fn a_session_of_somebody_else_does_not_exist() {
     for deck in [&deck, &deck.restarted()] {
         let stranger =
             deck.orchestrator.resume(session.id(), Client::anonymous("bob"), deck.snapshot.clone()).await;
-        assert!(matches!(stranger, Err(SessionError::Unknown)));
+        assert!(matches!(stranger, Err(SessionError::NotFound)));
     }
 }

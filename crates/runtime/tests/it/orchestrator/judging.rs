@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quarterdeck_contracts::{ErrorType, Mode};
-use quarterdeck_runtime::{Call, ClientEvent, Why};
+use quarterdeck_runtime::{Call, ClientEvent, DeliveryReason};
 use serde_json::json;
 
 use super::deck::{Deck, kind, one, take};
@@ -24,7 +24,7 @@ async fn a_message_with_long_arguments_is_answered_whole_and_in_order() {
     let short = Call::new("book", json!({ "what": "room" }));
     let wrong = Call::new("book", json!({ "what": [long_text()] }));
     let replies = connection.submit(vec![long_call("book"), short.clone(), wrong]).all().await;
-    let kinds: Vec<_> = replies.into_iter().map(|reply| kind(&take(reply.answer().unwrap()))).collect();
+    let kinds: Vec<_> = replies.into_iter().map(|reply| kind(&take(reply.into_answer().unwrap()))).collect();
     assert_eq!(kinds, [None, None, Some(ErrorType::Validation)]);
     assert_eq!((deck.outside.times(&long_text()), deck.outside.times("room")), (1, 1));
     let replayed = one(&connection, long_call("book")).await;
@@ -38,13 +38,13 @@ async fn a_call_that_is_cancelled_while_it_is_judged_does_not_run() {
     let (session, connection) = deck.open("ann", Mode::Voice).await;
     let interrupted = connection.submit(vec![long_call("book")]);
     session.interrupt();
-    let answer = interrupted.all().await.remove(0).answer().unwrap();
+    let answer = interrupted.all().await.remove(0).into_answer().unwrap();
     assert!(!answer.is_wanted);
     assert_eq!(kind(&take(answer)), Some(ErrorType::Cancelled));
     let cancelled = connection.submit(vec![long_call("book"), Call::new("book", json!({ "what": "room" }))]);
     session.cancel(&["call_000001"]);
     let kinds: Vec<_> =
-        cancelled.all().await.into_iter().map(|reply| kind(&take(reply.answer().unwrap()))).collect();
+        cancelled.all().await.into_iter().map(|reply| kind(&take(reply.into_answer().unwrap()))).collect();
     assert_eq!(kinds, [Some(ErrorType::Cancelled), None]);
     assert_eq!((deck.outside.times(&long_text()), deck.outside.times("room")), (0, 1));
 }
@@ -64,7 +64,9 @@ async fn a_connection_that_is_lost_while_a_call_is_judged_drops_no_call() {
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     let connection = session.connect();
-    let Some(ClientEvent::Answer { why: Why::Late, answer }) = connection.try_event() else { panic!() };
+    let Some(ClientEvent::Answer { why: DeliveryReason::Late, answer }) = connection.try_next_event() else {
+        panic!()
+    };
     assert!(take(answer).is_ok());
 }
 

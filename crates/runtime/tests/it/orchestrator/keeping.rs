@@ -18,7 +18,7 @@ fn call(tool: &str, what: &str) -> Call {
 /// The token of the question that was shown last.
 fn token(connection: &Connection) -> String {
     let mut last = None;
-    while let Some(event) = connection.try_event() {
+    while let Some(event) = connection.try_next_event() {
         if let ClientEvent::Confirmation { request, .. } = event {
             last = request.token;
         }
@@ -33,7 +33,7 @@ async fn a_person_may_take_their_time_to_approve_in_voice() {
     let told = one(&connection, call("pay", "rent").with_id("provider_0001")).await;
     assert_eq!(kind(&told), Some(ErrorType::ConfirmationRequired));
     tokio::time::sleep(A_WHILE).await;
-    let outcome = take(session.answer_confirmation(&token(&connection), ConfirmationAnswer::Approve).await);
+    let outcome = take(session.resolve_confirmation(&token(&connection), ConfirmationAnswer::Approve).await);
     assert_eq!(kind(&outcome), None);
     assert_eq!(deck.outside.times("rent"), 1);
 }
@@ -45,10 +45,10 @@ async fn a_question_that_was_passed_over_can_still_be_approved_later() {
     connection.submit(vec![call("pay", "rent").with_id("provider_0001")]).all().await;
     let token = token(&connection);
     for answer in session.begin_turn(None).answers {
-        answer.delivered();
+        answer.mark_delivered();
     }
     tokio::time::sleep(A_WHILE).await;
-    let outcome = take(session.answer_confirmation(&token, ConfirmationAnswer::Approve).await);
+    let outcome = take(session.resolve_confirmation(&token, ConfirmationAnswer::Approve).await);
     assert_eq!(kind(&outcome), None);
     assert_eq!(deck.outside.times("rent"), 1);
 }
@@ -78,7 +78,7 @@ async fn what_a_tool_called_is_not_handed_to_a_model_that_did_not() {
         .resume(session.id(), Client::anonymous("ann"), deck.snapshot.clone())
         .await
         .unwrap();
-    assert!(session.connect().try_event().is_none());
+    assert!(session.connect().try_next_event().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +88,7 @@ async fn after_a_restart_an_id_stands_for_its_outcome_and_not_for_the_question_b
     let pay = || call("pay", "rent").with_id("provider_0001");
     one(&connection, pay()).await;
     assert!(
-        take(session.answer_confirmation(&token(&connection), ConfirmationAnswer::Approve).await).is_ok()
+        take(session.resolve_confirmation(&token(&connection), ConfirmationAnswer::Approve).await).is_ok()
     );
     tokio::time::sleep(A_WHILE).await;
     let after = deck.restarted();
@@ -145,10 +145,10 @@ async fn calls_beyond_what_a_message_may_hold_are_on_record_too() {
     let (_session, connection) = deck.open("ann", Mode::Text).await;
     let calls: Vec<_> = (0..130).map(|n| call("look", &format!("thing {n}"))).collect();
     let replies = connection.submit(calls).all().await;
-    let answers: Vec<_> = replies.into_iter().map(|reply| reply.answer().unwrap()).collect();
+    let answers: Vec<_> = replies.into_iter().map(|reply| reply.into_answer().unwrap()).collect();
     assert_eq!(&*answers[129].call_id, "call_130");
     for answer in answers {
-        answer.delivered();
+        answer.mark_delivered();
     }
     assert_eq!(deck.trail.count("tool_execution"), 130);
 }
@@ -160,11 +160,11 @@ async fn a_no_is_remembered_for_the_id_that_was_asked_about() {
         let (session, connection) = deck.open("ann", mode).await;
         let pay = || call("pay", "rent").with_id("provider_0001");
         for reply in connection.submit(vec![pay()]).all().await {
-            reply.answer().into_iter().for_each(|answer| drop(take(answer)));
+            reply.into_answer().into_iter().for_each(|answer| drop(take(answer)));
         }
         let token = token(&connection);
         let denied = Some(ErrorType::ConfirmationDenied);
-        assert_eq!(kind(&take(session.answer_confirmation(&token, ConfirmationAnswer::Deny).await)), denied);
+        assert_eq!(kind(&take(session.resolve_confirmation(&token, ConfirmationAnswer::Deny).await)), denied);
         assert_eq!(kind(&one(&connection, pay()).await), denied, "nobody is asked again");
         tokio::time::sleep(A_WHILE).await;
         let after = deck.restarted();

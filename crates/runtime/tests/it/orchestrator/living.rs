@@ -71,10 +71,10 @@ async fn somebody_elses_session_does_not_exist() {
     for orchestrator in [&deck.orchestrator, &after.orchestrator] {
         for (id, who) in [(session.id(), "anna"), (session.id(), "an"), ("ses_unheard_of", "ann")] {
             let result = resume(&deck, orchestrator, id, who).await;
-            assert!(matches!(result, Err(SessionError::Unknown)), "{id} {who}");
+            assert!(matches!(result, Err(SessionError::NotFound)), "{id} {who}");
         }
         let result = resume(&deck, orchestrator, "../x", "ann").await;
-        assert!(matches!(result, Err(SessionError::BadId)));
+        assert!(matches!(result, Err(SessionError::InvalidId)));
     }
 }
 
@@ -86,16 +86,16 @@ async fn idle_sessions_end_by_themselves() {
     let (dropped, connection) = deck.open("cat", Mode::Voice).await;
     drop(connection);
     deck.clock.advance(Duration::from_secs(300));
-    deck.orchestrator.tidy().await.unwrap();
+    deck.orchestrator.sweep().await.unwrap();
     assert!(dropped.state().is_active, "five minutes are not over five minutes");
     deck.clock.advance(Duration::from_secs(1));
-    deck.orchestrator.tidy().await.unwrap();
+    deck.orchestrator.sweep().await.unwrap();
     assert!(!dropped.state().is_active && idle.state().is_active);
     busy.begin_turn(None);
     deck.clock.advance(Duration::from_secs(29 * 60));
-    deck.orchestrator.tidy().await.unwrap();
+    deck.orchestrator.sweep().await.unwrap();
     assert!(!idle.state().is_active && busy.state().is_active);
-    let Some(ClientEvent::End(end)) = idle_connection.try_event() else { panic!("the client is told") };
+    let Some(ClientEvent::End(end)) = idle_connection.try_next_event() else { panic!("the client is told") };
     assert_eq!(end.reason, "inactivity");
     let stored = sessions(&*deck.store).await.unwrap();
     let active: Vec<_> = stored.iter().filter(|it| it.is_active).map(|it| it.client_id.as_str()).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{ErrorType, Mode, Outcome, ToolResponse};
-use quarterdeck_runtime::{Call, Client, Connection, Orchestrator, Parts, Policy, Reply, block_of};
+use quarterdeck_runtime::{Call, Client, Connection, Orchestrator, Policy, Reply, RuntimeParts, find_block};
 use serde_json::json;
 
 use super::deck::{Deck, kind, one, take};
@@ -19,7 +19,7 @@ fn block(what: &str) -> Call {
 
 async fn all(connection: &Connection, calls: Vec<Call>) -> Vec<Arc<ToolResponse>> {
     let replies = connection.submit(calls).all().await;
-    replies.into_iter().filter_map(Reply::answer).map(take).collect()
+    replies.into_iter().filter_map(Reply::into_answer).map(take).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,15 +127,18 @@ async fn a_block_is_no_longer_than_the_policy_allows_and_says_how_long_it_is() {
     {
         let deck = Deck::new();
         let policy = Policy { max_block: Duration::from_secs(max_block), ..Policy::default() };
-        let orchestrator =
-            Orchestrator::new(Parts { policy, clock: deck.clock.clone(), ..Parts::new(deck.store.clone()) });
+        let orchestrator = Orchestrator::new(RuntimeParts {
+            policy,
+            clock: deck.clock.clone(),
+            ..RuntimeParts::new(deck.store.clone())
+        });
         let deck = Deck { orchestrator, ..deck };
         let (_session, connection) = deck.open("ann", Mode::Text).await;
         let done = one(&connection, block(&asked.to_string())).await;
         let Outcome::Success(data) = &done.outcome else { panic!("{done:?}") };
         assert_eq!(data["seconds"], given);
         let is_blocked =
-            async || block_of(&*deck.store, "ann", deck.orchestrator.now_ms()).await.unwrap().is_some();
+            async || find_block(&*deck.store, "ann", deck.orchestrator.now_ms()).await.unwrap().is_some();
         deck.clock.advance(Duration::from_secs(given) - Duration::from_millis(1));
         assert!(is_blocked().await);
         deck.clock.advance(Duration::from_millis(1));

@@ -65,12 +65,12 @@ async fn planted_secrets_appear_nowhere() {
     // What is approved is shown: to the user who approves, and nowhere else.
     session.begin_turn(None);
     let replies = connection.submit(vec![Call::new("pay", with_secret(json!("rent")))]).all().await;
-    assert!(matches!(&replies[0], Reply::Waits { .. }));
-    let Some(ClientEvent::Confirmation { request, .. }) = connection.try_event() else { panic!() };
+    assert!(matches!(&replies[0], Reply::AwaitingConfirmation { .. }));
+    let Some(ClientEvent::Confirmation { request, .. }) = connection.try_next_event() else { panic!() };
     assert!(request.preview.contains(SECRET), "{}", request.preview);
     assert_eq!(request.args["secret"], SECRET);
     let token = request.token.unwrap();
-    assert!(take(session.answer_confirmation(token.expose(), ConfirmationAnswer::Approve).await).is_ok());
+    assert!(take(session.resolve_confirmation(token.expose(), ConfirmationAnswer::Approve).await).is_ok());
 
     let log = log.text();
     for message in [" handler failed ", " handler session="] {
@@ -136,7 +136,7 @@ async fn planted_secrets_in_wrong_places_appear_nowhere_and_what_is_declared_sta
         for tool in ["book", "look", "pay", "crash", "no_such_tool"] {
             let call = Call::new(tool, args.clone()).with_id(format!("call_{number}_{tool}"));
             for reply in connection.submit(vec![call]).all().await {
-                let Some(answer) = reply.answer() else { continue };
+                let Some(answer) = reply.into_answer() else { continue };
                 let told = json!(*take(answer)).to_string();
                 assert!(!told.contains(SECRET), "{tool} {args}: {told}");
             }

@@ -41,7 +41,7 @@ pub(super) async fn get(
 ) -> Result<Json<Value>, ApiError> {
     let trail = trail(&app)?;
     let found = searched(&app, trail, wanted(asked)?).await?;
-    Ok(Json(json!({ "lines": found.lines, "next": found.next, "lookedAt": found.looked_at })))
+    Ok(Json(json!({ "lines": found.lines, "next": found.next, "lookedAt": found.scanned_bytes })))
 }
 
 fn wanted(asked: Asked) -> Result<Search, ApiError> {
@@ -65,7 +65,7 @@ fn wanted(asked: Asked) -> Result<Search, ApiError> {
         until: time("until", asked.until)?,
     };
     let before = number("before", asked.before)?;
-    Ok(Search { filter, text: given(asked.text), before, most, most_bytes: LOOK_AT })
+    Ok(Search { filter, text: given(asked.text), before, max_lines: most, max_bytes: LOOK_AT })
 }
 
 /// A time as the trail writes it, so that both can be compared as text.

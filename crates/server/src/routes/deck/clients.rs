@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use quarterdeck_runtime::{erase_client, session_ids};
+use quarterdeck_runtime::{erase_client, list_session_ids};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub(super) async fn erase(
     let store = app.orchestrator.store();
     let (mut rows, mut quiet) = (0, 0);
     for _ in 0..ROUNDS {
-        for id in session_ids(&**store, &client_id).await.map_err(|error| stored(&error))? {
+        for id in list_session_ids(&**store, &client_id).await.map_err(|error| stored(&error))? {
             sessions::end(&app, &id).await?;
         }
         let erased = erase_client(&**store, &client_id).await.map_err(|error| stored(&error))?;

@@ -21,14 +21,14 @@ use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use quarterdeck_contracts::ErrorType;
-use quarterdeck_runtime::audit::{Found, Search, search};
+use quarterdeck_runtime::audit::{AuditMatches, Search, search};
 use serde_json::{Value, json};
 
 use super::openapi::Operation;
 use super::route::Route;
 use crate::app::App;
 use crate::caller::Caller;
-use crate::deck::Trail;
+use crate::deck::AuditLogHandle;
 use crate::error::ApiError;
 
 /// Every path of the deck.
@@ -87,7 +87,7 @@ impl Operator {
     /// Puts on the record what they did.
     fn did(&self, app: &App, action: &str, details: Value) {
         tracing::info!(action, address = %self.0.source.address, "an operator has done something");
-        if let Some(trail) = &app.operations.trail {
+        if let Some(trail) = &app.operations.audit {
             let by = format!("deck {}", self.0.source.address);
             trail.feed.operator_did(action, &by, details, app.orchestrator.now());
         }
@@ -100,8 +100,8 @@ fn operation(id: &str, summary: &str) -> Operation {
 }
 
 /// The trail, or the word that none is kept.
-fn trail(app: &App) -> Result<Trail, ApiError> {
-    app.operations.trail.clone().ok_or_else(|| ApiError::not_found("This server keeps no audit trail."))
+fn trail(app: &App) -> Result<AuditLogHandle, ApiError> {
+    app.operations.audit.clone().ok_or_else(|| ApiError::not_found("This server keeps no audit trail."))
 }
 
 /// Does something that blocks, on a thread that may.
@@ -117,7 +117,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Searches the trail, with everything in it that was recorded so far.
-async fn searched(app: &App, trail: Trail, wanted: Search) -> Result<Found, ApiError> {
+async fn searched(app: &App, trail: AuditLogHandle, wanted: Search) -> Result<AuditMatches, ApiError> {
     let place = app.admit_search()?;
     blocking("the audit trail could not be searched", move || {
         // Taken along: the thread goes on when whoever asked is gone.

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use quarterdeck_runtime::{LoadedTool, ToolFigures};
+use quarterdeck_runtime::{LoadedTool, ToolCounters};
 use serde_json::{Value, json};
 
 use super::{Operator, Shared, operation};
@@ -14,7 +14,7 @@ const ENOUGH: u64 = 5;
 
 pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
     let snapshot = app.registry.snapshot();
-    let figures = app.orchestrator.metrics().figures();
+    let figures = app.orchestrator.metrics().counters();
     let lately = app.series.lately(&figures);
     let tools: Vec<Value> = snapshot
         .tools()
@@ -36,12 +36,12 @@ pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
             "total": figures.total, "turns": figures.turns,
         },
         "models": { "text": app.text.model(), "voice": app.voice.as_ref().map(|voice| voice.model()) },
-        "audit": { "isKept": app.operations.trail.is_some(), "lostLines": figures.audit_lost },
+        "audit": { "isKept": app.operations.audit.is_some(), "lostLines": figures.audit_lost },
         "tools": tools,
     }))
 }
 
-fn row(tool: &LoadedTool, counted: ToolFigures, lately: Lately) -> Value {
+fn row(tool: &LoadedTool, counted: ToolCounters, lately: Lately) -> Value {
     let metadata = tool.metadata();
     let mut row = json!({
         "id": metadata.tool_id, "version": metadata.version, "category": metadata.category,
@@ -55,7 +55,7 @@ fn row(tool: &LoadedTool, counted: ToolFigures, lately: Lately) -> Value {
 }
 
 /// How a tool fares, in one word.
-fn health(counted: ToolFigures, lately: Lately, budget_ms: u64) -> &'static str {
+fn health(counted: ToolCounters, lately: Lately, budget_ms: u64) -> &'static str {
     match lately {
         Lately { calls: 0, .. } => "idle",
         // One in five: by then people notice.
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn health_is_what_an_operator_would_say() {
         let of = |calls, errors, p95| {
-            health(ToolFigures { p95, ..ToolFigures::default() }, Lately { calls, errors }, 100)
+            health(ToolCounters { p95, ..ToolCounters::default() }, Lately { calls, errors }, 100)
         };
         assert_eq!(of(0, 0, 500.0), "idle");
         assert_eq!(of(4, 4, 1.0), "unclear", "too few to tell, but nobody would say well");

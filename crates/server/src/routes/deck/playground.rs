@@ -9,7 +9,7 @@ use axum::extract::State;
 use quarterdeck_agents::text::Refusal;
 use quarterdeck_contracts::{ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode};
 use quarterdeck_runtime::{
-    Answer, Asking, Call, Client, ClientEvent, Connection, PendingEnd, Reply, Session, random_hex,
+    Answer, Call, Client, ClientEvent, ConfirmationMode, Connection, PendingEnd, Reply, Session, random_hex,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -71,36 +71,36 @@ async fn play(app: Arc<App>, operator: Operator, asked: Asked) -> Result<Value, 
     let session = session.map_err(Refusal::Session)?;
     operator.did(&app, "playground", json!({ "sessionId": session.id(), "toolId": asked.tool }));
     session.begin_turn(None);
-    let connection = session.connect_with(Asking::AnswersFirst);
+    let connection = session.connect_with(ConfirmationMode::AnswerFirst);
     let call = Call::new(asked.tool, Value::Object(asked.args));
     let came = run(&session, &connection, call, asked.approve).await;
-    session.end(PendingEnd::because("playground")).await;
+    session.end(PendingEnd::with_reason("playground")).await;
     let Some(Came { answer, question, messages }) = came else {
         return Err(unknown("a call was not answered"));
     };
     let shown = json!({
         "sessionId": session.id(), "response": *answer.response,
-        "gates": answer.trace.as_ref().map(|trace| trace.explained()),
+        "gates": answer.trace.as_ref().map(|trace| trace.explain()),
         "question": question.as_ref().map(|question| &question.preview),
         "arguments": question.as_ref().map(|question| &question.args), "messages": messages,
     });
-    answer.delivered();
+    answer.mark_delivered();
     Ok(shown)
 }
 
 async fn run(session: &Session, connection: &Connection, call: Call, approve: bool) -> Option<Came> {
     let mut messages = Vec::new();
     let reply = connection.submit(vec![call]).next().await;
-    let mut answer = reply.and_then(Reply::answer)?;
+    let mut answer = reply.and_then(Reply::into_answer)?;
     let question = read(connection, &mut messages);
     if let Some(token) = question.as_ref().and_then(|question| question.token.as_ref())
         && approve
     {
         let asked = std::mem::replace(
             &mut answer,
-            session.answer_confirmation(token.expose(), ConfirmationAnswer::Approve).await,
+            session.resolve_confirmation(token.expose(), ConfirmationAnswer::Approve).await,
         );
-        asked.delivered();
+        asked.mark_delivered();
         read(connection, &mut messages);
     }
     Some(Came { answer, question, messages })
@@ -109,11 +109,11 @@ async fn run(session: &Session, connection: &Connection, call: Call, approve: bo
 /// What was said beside the answer: a tool's messages, and the question to the person.
 fn read(connection: &Connection, messages: &mut Vec<Value>) -> Option<ConfirmationRequest> {
     let mut question = None;
-    while let Some(event) = connection.try_event() {
+    while let Some(event) = connection.try_next_event() {
         match event {
             ClientEvent::Message(message) if messages.len() < MOST_MESSAGES => messages.push(message),
             ClientEvent::Confirmation { request, .. } => question = Some(request),
-            ClientEvent::Answer { answer, .. } => answer.delivered(),
+            ClientEvent::Answer { answer, .. } => answer.mark_delivered(),
             ClientEvent::Message(_) | ClientEvent::Progress { .. } | ClientEvent::End(_) => {}
         }
     }

@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use quarterdeck_contracts::{CommitError, Mode};
-use quarterdeck_runtime::audit::{Filter, Found, Search};
-use quarterdeck_runtime::{PendingEnd, end_stored_session, recent_sessions, session};
+use quarterdeck_runtime::audit::{AuditMatches, Filter, Search};
+use quarterdeck_runtime::{PendingEnd, end_stored_session, list_recent_sessions, session};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ pub(super) async fn list(
     let client = asked.client.filter(|client| !client.is_empty());
     // What has happened a moment ago is in the store by then.
     app.orchestrator.save_all();
-    let recent = recent_sessions(&**app.orchestrator.store(), most, LOOK_AT, |session| {
+    let recent = list_recent_sessions(&**app.orchestrator.store(), most, LOOK_AT, |session| {
         client.as_deref().is_none_or(|client| session.client_id == client)
             && asked.mode.is_none_or(|mode| session.mode == mode)
             && asked.active.is_none_or(|active| session.is_active == active)
@@ -64,20 +64,20 @@ pub(super) async fn get(State(app): Shared, _: Operator, Id(id): Id) -> Result<J
     let found = session(&**app.orchestrator.store(), &id).await.map_err(|error| stored(&error))?;
     let Some(summary) = found else { return Err(unknown()) };
     let state = app.orchestrator.find(&id).map(|session| json!(session.state()));
-    let Found { mut lines, next, .. } = timeline(&app, &id, summary.created_ms).await?;
+    let AuditMatches { mut lines, next, .. } = timeline(&app, &id, summary.created_ms).await?;
     lines.reverse();
     Ok(Json(json!({
         "session": summary, "state": state, "timeline": lines, "isComplete": next.is_none(),
-        "isKept": app.operations.trail.is_some(),
+        "isKept": app.operations.audit.is_some(),
     })))
 }
 
 /// The lines of a session, the newest first. Nothing is on record where no trail is kept.
-async fn timeline(app: &App, id: &str, since_ms: u64) -> Result<Found, ApiError> {
-    let Some(trail) = app.operations.trail.clone() else { return Ok(Found::default()) };
+async fn timeline(app: &App, id: &str, since_ms: u64) -> Result<AuditMatches, ApiError> {
+    let Some(trail) = app.operations.audit.clone() else { return Ok(AuditMatches::default()) };
     let since = Timestamp::from_millisecond(since_ms as i64).ok().map(|time| format!("{time:.3}"));
     let filter = Filter { session: Some(id.to_owned()), since, ..Filter::default() };
-    let wanted = Search { filter, most: MOST_LINES, most_bytes: LOOK_AT_BYTES, ..Search::default() };
+    let wanted = Search { filter, max_lines: MOST_LINES, max_bytes: LOOK_AT_BYTES, ..Search::default() };
     searched(app, trail, wanted).await
 }
 
@@ -100,12 +100,12 @@ pub(super) async fn end(app: &App, id: &str) -> Result<bool, ApiError> {
     for _ in 0..3 {
         if let Some(session) = app.orchestrator.find(id) {
             let was_active = session.state().is_active;
-            session.end(PendingEnd::because("ended_by_operator")).await;
+            session.end(PendingEnd::with_reason("ended_by_operator")).await;
             return Ok(was_active);
         }
         match end_stored_session(&**app.orchestrator.store(), id).await {
             Ok(ended) => return Ok(ended),
-            Err(CommitError::Changed { .. }) => {}
+            Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(stored(&error)),
         }
     }

@@ -6,7 +6,7 @@ use quarterdeck_runtime::audit::{Verification, verify};
 use serde_json::{Value, json};
 
 use super::{Operator, Shared, blocking, operation, trail};
-use crate::deck::Trail;
+use crate::deck::AuditLogHandle;
 use crate::error::ApiError;
 use crate::routes::openapi::Operation;
 
@@ -36,7 +36,7 @@ pub(super) async fn post(State(app): Shared, _: Operator) -> Result<Json<Value>,
     })))
 }
 
-async fn look(app: &crate::app::App, trail: &Trail) -> Result<Verification, ApiError> {
+async fn look(app: &crate::app::App, trail: &AuditLogHandle) -> Result<Verification, ApiError> {
     let (trail, store) = (trail.clone(), app.orchestrator.store().clone());
     let runtime = tokio::runtime::Handle::current();
     blocking("the audit trail could not be verified", move || {

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::task::Waker;
 
 use quarterdeck_contracts::Audio;
-use quarterdeck_websocket::{Broken, Class, Opcode, Role};
+use quarterdeck_websocket::{Class, Opcode, Role, SocketError};
 use serde_json::{Value, json};
 use tokio::io::{DuplexStream, duplex};
 
@@ -31,16 +31,16 @@ fn bytes(page: &mut Page, bytes: &[u8]) {
 }
 
 /// What of what was asked can be kept.
-fn kept(asked: &Asked<'_>) -> String {
+fn kept(asked: &ClientMessage<'_>) -> String {
     match asked {
-        Asked::Audio(Audio::Pcm(bytes)) => format!("{} bytes", bytes.len()),
-        Asked::Audio(Audio::Base64(data)) => format!("{} letters", data.len()),
+        ClientMessage::Audio(Audio::Pcm(bytes)) => format!("{} bytes", bytes.len()),
+        ClientMessage::Audio(Audio::Base64(data)) => format!("{} letters", data.len()),
         other => format!("{other:?}"),
     }
 }
 
 /// Drives the line as the agent does, until nothing more comes of itself.
-async fn drive(line: &mut BrowserLine<DuplexStream>) -> (Vec<String>, Option<Gone>) {
+async fn drive(line: &mut BrowserLine<DuplexStream>) -> (Vec<String>, Option<Disconnect>) {
     let mut all = Vec::new();
     loop {
         let filled = poll_fn(|context| match line.poll_fill(context) {
@@ -75,7 +75,7 @@ async fn read(page: &mut Page) -> (Vec<Value>, Option<u16>) {
         let filled = poll_fn(|context| Poll::Ready(page.poll_fill(context))).await;
         match filled {
             Poll::Ready(Ok(())) => {}
-            Poll::Ready(Err(Broken::Ended)) | Poll::Pending => return (read, None),
+            Poll::Ready(Err(SocketError::Ended)) | Poll::Pending => return (read, None),
             Poll::Ready(Err(error)) => panic!("{error}"),
         }
     }
@@ -149,12 +149,12 @@ async fn a_page_that_closes_is_told_apart_from_one_that_is_lost() {
     let (mut page, mut line) = line();
     page.close(CloseCode::NORMAL, "");
     page.flush().await.unwrap();
-    assert_eq!(drive(&mut line).await, (Vec::new(), Some(Gone::Closed)));
+    assert_eq!(drive(&mut line).await, (Vec::new(), Some(Disconnect::Closed)));
     assert_eq!(read(&mut page).await.1, Some(1000), "the close frame is answered");
 
     let (page, mut line) = self::line();
     drop(page);
-    assert_eq!(drive(&mut line).await, (Vec::new(), Some(Gone::Lost)));
+    assert_eq!(drive(&mut line).await, (Vec::new(), Some(Disconnect::Lost)));
 }
 
 #[tokio::test]
@@ -189,5 +189,5 @@ async fn the_first_message_is_start() {
     let (mut page, mut line) = self::line();
     page.close(CloseCode::NORMAL, "");
     page.flush().await.unwrap();
-    assert!(matches!(line.first().await, First::Gone));
+    assert!(matches!(line.first().await, First::Disconnect));
 }

@@ -1,6 +1,6 @@
 //! Calls as they end.
 
-use quarterdeck_runtime::audit::{Audit, Happening};
+use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use serde_json::json;
 
 use super::somebody;
@@ -26,7 +26,7 @@ async fn whoever_reads_too_slowly_is_told_what_they_missed() {
     for number in 0..5_000 {
         let fields = json!({ "number": number, "filling": "x".repeat(2_000) });
         let fields = fields.as_object().cloned().unwrap();
-        world.feed.record(Happening { event: "e".into(), time: std::time::SystemTime::now(), fields });
+        world.feed.record(AuditEvent { event: "e".into(), time: std::time::SystemTime::now(), fields });
     }
     open.until("{\"lost\":").await;
     open.until("\"number\":4999").await;

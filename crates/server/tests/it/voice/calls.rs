@@ -131,9 +131,9 @@ async fn a_line_whose_other_end_is_gone_without_a_word_is_given_up() {
     while page.socket.fill().await.is_ok() {}
     let after = began.elapsed().as_secs();
     assert!((45..50).contains(&after), "{after}");
-    assert!(world.orchestrator.is_speaking(&client), "the person may come back");
+    assert!(world.orchestrator.has_voice_session(&client), "the person may come back");
     let patience = Duration::from_secs(75);
-    while world.orchestrator.is_speaking(&client) {
+    while world.orchestrator.has_voice_session(&client) {
         assert!(began.elapsed() < patience, "and is not waited for without end");
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_websocket::{Broken, Class, Limits, Message, Opcode, UpgradeError, WebSocket, upgrade};
+use quarterdeck_websocket::{Class, Limits, Message, Opcode, SocketError, UpgradeError, WebSocket, upgrade};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -87,7 +87,7 @@ impl Page {
             }
             match self.socket.fill().await {
                 Ok(()) => {}
-                Err(Broken::Ended | Broken::Io(_)) => return Read::Lost,
+                Err(SocketError::Ended | SocketError::Io(_)) => return Read::Lost,
             }
         }
     }

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use quarterdeck_contracts::{
-    Audio, LiveConnecting, LiveConnection, LiveError, LiveEvent, LiveInput, LiveModel, LiveOpening, Provider,
-    Stage, Words,
+    Audio, LiveConnecting, LiveConnection, LiveError, LiveEvent, LiveInput, LiveModel, LiveSetup, Provider,
+    TranscriptPiece, TranscriptStage,
 };
 
 /// Says audio back as audio and text back as words. Told `speech <bytes>`, it speaks for that long.
@@ -32,7 +32,7 @@ impl LiveModel for Parrot {
         "parrot/1"
     }
 
-    fn connect(&self, _: LiveOpening) -> LiveConnecting {
+    fn connect(&self, _: LiveSetup) -> LiveConnecting {
         Box::pin(async { Ok(Box::new(Perch::default()) as Box<dyn LiveConnection>) })
     }
 }
@@ -63,9 +63,12 @@ impl LiveConnection for Perch {
             LiveInput::Text(text) => match text.strip_prefix("speech ") {
                 Some(bytes) => self.speech = bytes.parse().unwrap(),
                 None => {
-                    let words = Words { text: text.to_owned().into(), stage: Stage::Last };
-                    self.says
-                        .extend([LiveEvent::Said(words), LiveEvent::TurnComplete { more_follows: false }]);
+                    let words =
+                        TranscriptPiece { text: text.to_owned().into(), stage: TranscriptStage::Final };
+                    self.says.extend([
+                        LiveEvent::OutputTranscript(words),
+                        LiveEvent::TurnComplete { more_follows: false },
+                    ]);
                 }
             },
             // What it is cut off in the middle of is over, as with any provider.

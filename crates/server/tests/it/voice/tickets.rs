@@ -39,8 +39,8 @@ async fn a_ticket_says_who_calls_and_counts_before_a_cookie() {
     let target = format!("/voice?ticket={}", ticket(&world).await);
     let mut page = Page::open(&world, &target, &[("cookie", &cookie)]).await;
     page.start(json!({})).await;
-    assert!(world.orchestrator.is_speaking("key:ann"));
-    assert!(!world.orchestrator.is_speaking(&client));
+    assert!(world.orchestrator.has_voice_session("key:ann"));
+    assert!(!world.orchestrator.has_voice_session(&client));
     page.is_heard().await;
 }
 
@@ -49,7 +49,7 @@ async fn a_bearer_token_says_who_calls_without_a_ticket() {
     let world = world().await;
     let mut page = Page::open(&world, "/voice", &[("authorization", "Bearer sesame")]).await;
     page.start(json!({})).await;
-    assert!(world.orchestrator.is_speaking("key:ann"));
+    assert!(world.orchestrator.has_voice_session("key:ann"));
     let refused = Page::try_open(&world, "/voice", &[("authorization", "Bearer wrong")]).await;
     assert!(matches!(refused, Err(UpgradeError::Refused { status: 401, .. })));
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::read_step::step;
 use super::{
-    Begins, ConnectionRule, CutAfter, Form, Interruption, Pace, Refusal, Scenario, ScenarioError,
+    Begins, ConnectionRule, DisconnectAfter, Form, Interruption, Pace, Refusal, Scenario, ScenarioError,
     ScriptedTurn, TurnEnd,
 };
 use crate::fields::{Fault, Field, Fields, Place};
@@ -109,11 +109,11 @@ fn refusal(field: &Field<'_>) -> Result<Refusal, Fault> {
     }
 }
 
-fn cut(field: &Field<'_>) -> Result<CutAfter, Fault> {
+fn cut(field: &Field<'_>) -> Result<DisconnectAfter, Fault> {
     let all = field.object(&["afterSent", "afterReceived"])?;
     match (all.find("afterSent"), all.find("afterReceived")) {
-        (Some(sent), None) => Ok(CutAfter::Sent(sent.number()? as usize)),
-        (None, Some(received)) => Ok(CutAfter::Received(received.number()? as usize)),
+        (Some(sent), None) => Ok(DisconnectAfter::Sent(sent.number()? as usize)),
+        (None, Some(received)) => Ok(DisconnectAfter::Received(received.number()? as usize)),
         _ => Err((field.place.clone(), "must have either “afterSent” or “afterReceived”".into())),
     }
 }

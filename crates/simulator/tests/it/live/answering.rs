@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use quarterdeck_simulator::Rehearsal;
-use quarterdeck_simulator::live::{LiveSimulator, Speaking, Voice};
+use quarterdeck_simulator::live::{LiveSimulator, SpeechFuture, Voice};
 use serde_json::{Value, json};
 
 use super::client::{Client, handle, samples, setup, setup_with, story};
 
 fn answering() -> LiveSimulator {
-    LiveSimulator::answering(Arc::new(Rehearsal::new()))
+    LiveSimulator::from_chat_model(Arc::new(Rehearsal::new()))
 }
 
 /// A setup with a knowledge base, declared in the provider's own dialect.
@@ -137,7 +137,7 @@ async fn an_answer_that_wants_no_words_gets_none() {
 struct Beep;
 
 impl Voice for Beep {
-    fn speak(&self, text: &str) -> Speaking {
+    fn speak(&self, text: &str) -> SpeechFuture {
         let is_long = text.len() > 20;
         Box::pin(async move { is_long.then(|| vec![1_234_i16; 24_000]) })
     }

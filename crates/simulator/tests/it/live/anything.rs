@@ -78,7 +78,7 @@ proptest! {
     fn no_order_of_frames_is_too_much(sent in prop::collection::vec(select(frames()), 0..14), answers in any::<bool>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let simulator = match answers {
-            true => LiveSimulator::answering(Arc::new(Rehearsal::new())),
+            true => LiveSimulator::from_chat_model(Arc::new(Rehearsal::new())),
             false => everything(),
         };
         runtime.block_on(send(simulator, sent));

@@ -18,7 +18,7 @@ const LONG: Duration = Duration::from_secs(120);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Over {
     Closed(u16, String),
-    Cut,
+    Disconnect,
 }
 
 pub(crate) struct Client {
@@ -27,7 +27,7 @@ pub(crate) struct Client {
 }
 
 pub(crate) fn playing(scenario: &Value) -> LiveSimulator {
-    LiveSimulator::playing(Scenario::parse(&scenario.to_string()).unwrap())
+    LiveSimulator::from_scenario(Scenario::parse(&scenario.to_string()).unwrap())
 }
 
 /// A setup with everything on.
@@ -133,7 +133,7 @@ impl Client {
                 Some(Err(violation)) => panic!("{violation}"),
                 None => {
                     if self.socket.fill().await.is_err() {
-                        return Err(Over::Cut);
+                        return Err(Over::Disconnect);
                     }
                 }
             }

@@ -122,7 +122,7 @@ async fn play(name: &str, text: &str) {
     assert!(value["about"].as_str().is_some_and(|about| about.ends_with('.')), "{name}");
     let turns = value["turns"].as_array().unwrap().clone();
     let count = turns.len();
-    let simulator = LiveSimulator::playing(scenario);
+    let simulator = LiveSimulator::from_scenario(scenario);
     let player = Player { turns, simulator, handle: None, done: 0, connections: 0 };
     let simulator = tokio::time::timeout(Duration::from_secs(600), player.play()).await.unwrap();
     let report = simulator.report();

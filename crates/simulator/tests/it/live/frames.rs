@@ -83,7 +83,7 @@ async fn going_away_is_announced_and_done() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_is_dropped_with_a_word_and_without() {
     for (step, over) in [
-        (json!({ "drop": true }), Over::Cut),
+        (json!({ "drop": true }), Over::Disconnect),
         (
             json!({ "drop": { "code": 1011, "reason": "Deadline expired" } }),
             Over::Closed(1011, "Deadline expired".to_owned()),

@@ -1,6 +1,6 @@
 //! Connections that end too early, and conversations that go on.
 
-use quarterdeck_simulator::live::{Cut, CutAfter, LiveSimulator, Scenario};
+use quarterdeck_simulator::live::{Disconnect, DisconnectAfter, LiveSimulator, Scenario};
 use serde_json::{Value, json};
 
 use super::client::{Client, Over, PATH, handle, playing, setup, setup_with, story};
@@ -61,12 +61,13 @@ async fn hold_out(simulator: &LiveSimulator) -> usize {
 async fn a_connection_can_be_cut_after_every_frame_and_the_conversation_goes_on() {
     let whole = playing(&scenario());
     assert_eq!(hold_out(&whole).await, 1);
-    for after in [CutAfter::Sent as fn(usize) -> CutAfter, CutAfter::Received] {
+    for after in [DisconnectAfter::Sent as fn(usize) -> DisconnectAfter, DisconnectAfter::Received] {
         let mut cut_short = 0;
         for frames in 0..40 {
             let parsed = Scenario::parse(&scenario().to_string()).unwrap();
-            let simulator =
-                LiveSimulator::playing(parsed.cut_at(Cut { connection: 1, after: after(frames) }));
+            let simulator = LiveSimulator::from_scenario(
+                parsed.with_disconnect(Disconnect { connection: 1, after: after(frames) }),
+            );
             let connections = hold_out(&simulator).await;
             let report = simulator.report();
             assert_eq!(report.faults, Vec::<String>::new(), "{:?}", after(frames));
@@ -89,7 +90,7 @@ async fn an_answer_to_a_call_that_was_forgotten_is_a_fault() {
     let frames = client.until("/toolCall").await;
     let id = frames.last().unwrap()["toolCall"]["functionCalls"][0]["id"].as_str().unwrap().to_owned();
     client.answer(&id, "book", json!({ "output": 1 })).await;
-    assert_eq!(client.end().await, Over::Cut);
+    assert_eq!(client.end().await, Over::Disconnect);
 
     let mut client = Client::open(&simulator, &setup_with(&hello)).await;
     client.hears_nothing().await;
@@ -157,7 +158,7 @@ async fn a_fresh_session_after_a_lost_one_can_begin_in_the_middle() {
     client.text("go").await;
     let first = handle(&client.turn().await);
     client.text("go").await;
-    assert_eq!(client.end().await, Over::Cut);
+    assert_eq!(client.end().await, Over::Disconnect);
     let mut client = Client::knock(&simulator, PATH).await;
     client.send(&setup_with(&first)).await;
     assert_eq!(client.end().await, Over::Closed(1007, "the handle has expired".to_owned()));

@@ -129,7 +129,7 @@ fn a_full_queue_refuses_while_commits_wait_for_room() {
         assert!(kept < 100, "the queue has no end");
     }
     assert!(kept > 10, "the queue holds almost nothing");
-    assert_eq!(store.queue(put("one more", json!("x".repeat(1000)))), Err(StoreError::Behind));
+    assert_eq!(store.queue(put("one more", json!("x".repeat(1000)))), Err(StoreError::QueueFull));
 
     let mut waiting = store.commit(put("larger than the queue", json!("x".repeat(100_000))));
     let mut dropped = store.commit(put("dropped", json!("x".repeat(100_000))));

@@ -133,7 +133,7 @@ fn two_openings_of_one_file_decide_together() {
         let seen = block_on(reader.get(Table::Values, "a")).unwrap().map(|row| row.version);
         let commit = || put("a", json!(n)).check(Table::Values, "a", seen);
         block_on(writer.commit(commit())).unwrap();
-        assert!(matches!(block_on(reader.commit(commit())), Err(CommitError::Changed { .. })));
+        assert!(matches!(block_on(reader.commit(commit())), Err(CommitError::Conflict { .. })));
         let row = block_on(reader.get(Table::Values, "a")).unwrap().unwrap();
         assert_eq!(row.value, json!(n));
         assert!(row.version > last);

@@ -1,7 +1,7 @@
 //! What we send after the setup.
 
 use base64_simd::STANDARD;
-use quarterdeck_contracts::{Audio, LiveOpening, LiveResult, LiveTurn, Outcome, Speaker};
+use quarterdeck_contracts::{Audio, LiveResult, LiveSetup, LiveTurn, Outcome, Speaker};
 use serde_json::{Value, json};
 
 use super::profile::{Content, Profile};
@@ -56,7 +56,7 @@ pub(super) fn silence(profile: &Profile) -> Option<Value> {
 }
 
 /// What was said before, right after the setup.
-pub(super) fn history(profile: &Profile, opening: &LiveOpening) -> Vec<Value> {
+pub(super) fn history(profile: &Profile, opening: &LiveSetup) -> Vec<Value> {
     let turns = |turns: &[LiveTurn]| -> Vec<Value> {
         turns.iter().map(|turn| content(role(turn.by), &turn.text)).collect()
     };
@@ -64,7 +64,7 @@ pub(super) fn history(profile: &Profile, opening: &LiveOpening) -> Vec<Value> {
         (_, []) => Vec::new(),
         (Content::AllSession, history) => vec![client_content(&turns(history), opening.asks)],
         // History asks for nothing there, and `turnComplete` only ends it. So what asks is said after it.
-        (Content::InitialHistory, [before @ .., LiveTurn { by: Speaker::Person, text }]) if opening.asks => {
+        (Content::InitialHistory, [before @ .., LiveTurn { by: Speaker::User, text }]) if opening.asks => {
             vec![client_content(&turns(before), true), json!({ "realtimeInput": { "text": text } })]
         }
         (Content::InitialHistory, history) => vec![client_content(&turns(history), true)],
@@ -101,7 +101,7 @@ fn content(role: &str, text: &str) -> Value {
 
 fn role(speaker: Speaker) -> &'static str {
     match speaker {
-        Speaker::Person => "user",
+        Speaker::User => "user",
         Speaker::Model => "model",
     }
 }

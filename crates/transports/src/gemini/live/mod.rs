@@ -10,13 +10,13 @@ mod setup;
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveOpening, Provider};
+use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveSetup, Provider};
 use serde_json::Value;
 
 use self::connection::Connection;
 use super::PROVIDER;
 use crate::ConfigError;
-use crate::live::{Dial, Place, PlaceSettings, within};
+use crate::live::{Dialer, Place, PlaceSettings, within};
 
 pub use self::config::{Compression, Detection, GeminiLiveConfig, Thinking};
 pub use self::profile::{Content, Profile, WhileCalling};
@@ -50,7 +50,7 @@ impl GeminiLive {
     }
 
     /// The same model, reached another way.
-    pub fn with_dialer(self, dialer: Arc<dyn Dial>) -> Self {
+    pub fn with_dialer(self, dialer: Arc<dyn Dialer>) -> Self {
         Self { place: self.place.dialled_by(dialer), ..self }
     }
 }
@@ -64,7 +64,7 @@ impl LiveModel for GeminiLive {
         &self.place.troubles.model
     }
 
-    fn connect(&self, opening: LiveOpening) -> LiveConnecting {
+    fn connect(&self, opening: LiveSetup) -> LiveConnecting {
         let setup = setup(&self.config, &self.profile, &opening);
         let history = frames::history(&self.profile, &opening);
         let is_manual = self.config.detection.disabled == Some(true);
@@ -75,13 +75,8 @@ impl LiveModel for GeminiLive {
 
 /// Options that the provider would close the connection for are better said before the first one.
 fn check_options(config: &GeminiLiveConfig, profile: &Profile) -> Result<(), ConfigError> {
-    let nothing = LiveOpening {
-        system: "".into(),
-        tools: Arc::new([]),
-        resume: None,
-        history: Vec::new(),
-        asks: false,
-    };
+    let nothing =
+        LiveSetup { system: "".into(), tools: Arc::new([]), resume: None, history: Vec::new(), asks: false };
     let setup = setup(config, profile, &nothing);
     let refused = |(at, only): &&(&'static str, Option<bool>)| {
         let value = setup["setup"].pointer(at);

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use base64_simd::STANDARD;
 use quarterdeck_contracts::{
-    Audio, LiveEvent, MAX_CALLS_PER_MESSAGE, ModelCall, Stage, Usage, Words, parse_json_noting_duplicates,
+    Audio, LiveEvent, MAX_CALLS_PER_MESSAGE, ModelCall, TranscriptPiece, TranscriptStage, Usage,
+    parse_json_noting_duplicates,
 };
 use serde_json::{Map, Value};
 
@@ -72,10 +73,10 @@ impl ServerMessages {
             self.take_content(content);
         }
         if speaks(&parsed) {
-            self.events.push_back(LiveEvent::PersonSpeaks);
+            self.events.push_back(LiveEvent::SpeechStarted);
         }
         if let Some(mut update) = object(&mut parsed, "sessionResumptionUpdate") {
-            self.events.push_back(LiveEvent::Resumable(handle(&mut update)));
+            self.events.push_back(LiveEvent::ResumptionHandle(handle(&mut update)));
         }
         if let Some(away) = object(&mut parsed, "goAway") {
             let left = away.get("timeLeft").and_then(Value::as_str).and_then(duration);
@@ -107,7 +108,7 @@ impl ServerMessages {
     fn take_content(&mut self, mut content: Map<String, Value>) {
         for (name, is_guess) in [("interimInputTranscription", true), ("inputTranscription", false)] {
             if let Some(words) = object(&mut content, name).and_then(|words| read_words(words, is_guess)) {
-                self.events.push_back(LiveEvent::Heard(words));
+                self.events.push_back(LiveEvent::InputTranscript(words));
             }
         }
         if let Some(parts) = object(&mut content, "modelTurn").and_then(|mut turn| list(&mut turn, "parts")) {
@@ -119,7 +120,7 @@ impl ServerMessages {
         }
         if let Some(words) = object(&mut content, "outputTranscription").and_then(|w| read_words(w, false)) {
             self.has_answered = true;
-            self.events.push_back(LiveEvent::Said(words));
+            self.events.push_back(LiveEvent::OutputTranscript(words));
         }
         let is_set = |name: &str| content.get(name).and_then(Value::as_bool).unwrap_or(false);
         // After the audio of the same message, which is not to be heard either.
@@ -134,9 +135,9 @@ impl ServerMessages {
             let more_follows = text("interactionStatus").is_some_and(|status| status != "IDLE");
             if let Some(reason) = text("turnCompleteReason").filter(|reason| is_trouble(reason)) {
                 let reason = crate::fault::trimmed(reason);
-                self.events.push_back(LiveEvent::Trouble(format!("the turn ended with {reason}")));
+                self.events.push_back(LiveEvent::Warning(format!("the turn ended with {reason}")));
                 if !self.has_answered && !more_follows {
-                    self.events.push_back(LiveEvent::Unanswered);
+                    self.events.push_back(LiveEvent::ResponseFailed);
                 }
             }
             self.has_answered = false;
@@ -151,7 +152,10 @@ impl ServerMessages {
         if let Some(Value::String(text)) = part.get_mut("text").map(Value::take)
             && !text.is_empty()
         {
-            self.events.push_back(LiveEvent::Said(Words { text: text.into(), stage: Stage::Piece }));
+            self.events.push_back(LiveEvent::OutputTranscript(TranscriptPiece {
+                text: text.into(),
+                stage: TranscriptStage::Segment,
+            }));
         }
         let Some(mut blob) = object(&mut part, "inlineData") else { return };
         let Some(Value::String(data)) = blob.get_mut("data").map(Value::take) else { return };
@@ -187,7 +191,7 @@ impl ServerMessages {
     }
 
     fn trouble(&mut self, what: String) {
-        self.events.push_back(LiveEvent::Trouble(what));
+        self.events.push_back(LiveEvent::Warning(what));
     }
 }
 
@@ -217,18 +221,19 @@ fn read_call(mut call: Map<String, Value>, event: CallEvent<'_>) -> ModelCall {
 }
 
 /// A piece of a transcript. An empty one that ends nothing says nothing.
-fn read_words(mut words: Map<String, Value>, is_guess: bool) -> Option<Words<'static>> {
+fn read_words(mut words: Map<String, Value>, is_guess: bool) -> Option<TranscriptPiece<'static>> {
     let text = match words.get_mut("text").map(Value::take) {
         Some(Value::String(text)) => text,
         _ => String::new(),
     };
     let is_last = words.get("finished").and_then(Value::as_bool).unwrap_or(false);
     let stage = match (is_guess, is_last) {
-        (true, _) => Stage::Guess,
-        (false, true) => Stage::Last,
-        (false, false) => Stage::Piece,
+        (true, _) => TranscriptStage::Interim,
+        (false, true) => TranscriptStage::Final,
+        (false, false) => TranscriptStage::Segment,
     };
-    (stage == Stage::Last || !text.is_empty()).then(|| Words { text: text.into(), stage })
+    (stage == TranscriptStage::Final || !text.is_empty())
+        .then(|| TranscriptPiece { text: text.into(), stage })
 }
 
 /// Whether the person has begun to speak, in either of the two ways in which it is said.

@@ -1,6 +1,6 @@
 //! The first message of a connection.
 
-use quarterdeck_contracts::LiveOpening;
+use quarterdeck_contracts::LiveSetup;
 use serde_json::{Map, Value, json};
 
 use super::GeminiLiveConfig;
@@ -8,7 +8,7 @@ use super::config::{Detection, Thinking};
 use super::profile::{Content, Profile};
 
 /// The setup for a conversation. Objects that are empty switch something on, so they are sent.
-pub fn setup(config: &GeminiLiveConfig, profile: &Profile, opening: &LiveOpening) -> Value {
+pub fn setup(config: &GeminiLiveConfig, profile: &Profile, opening: &LiveSetup) -> Value {
     let mut setup = Map::new();
     setup.insert("model".to_owned(), config.full_model().into());
     setup.insert("generationConfig".to_owned(), generation_config(config).into());

@@ -1,7 +1,7 @@
 //! What we send to OpenAI Realtime.
 
 use base64_simd::STANDARD;
-use quarterdeck_contracts::{ErrorType, LiveOpening, LiveResult, Outcome, Speaker};
+use quarterdeck_contracts::{ErrorType, LiveResult, LiveSetup, Outcome, Speaker};
 use serde_json::{Value, json};
 
 use super::OpenAiRealtimeConfig;
@@ -11,7 +11,7 @@ const BEFORE_AUDIO: &[u8] = br#"{"type":"input_audio_buffer.append","audio":""#;
 const AFTER_AUDIO: &[u8] = br#""}"#;
 
 /// Configures a session. Both ways, audio has 24000 samples in a second.
-pub fn session_update(config: &OpenAiRealtimeConfig, opening: &LiveOpening) -> Value {
+pub fn session_update(config: &OpenAiRealtimeConfig, opening: &LiveSetup) -> Value {
     let format = json!({ "type": "audio/pcm", "rate": 24_000 });
     let mut input = json!({ "format": format, "turn_detection": config.turn_detection.to_json() });
     if let Some(model) = &config.transcription {
@@ -88,8 +88,8 @@ pub(super) enum Role {
 }
 
 /// What was said before. Whether it asks is for the conversation to say.
-pub(super) fn history(opening: &LiveOpening) -> Vec<Value> {
-    let turn = |by| if by == Speaker::Person { Role::Person } else { Role::Model };
+pub(super) fn history(opening: &LiveSetup) -> Vec<Value> {
+    let turn = |by| if by == Speaker::User { Role::Person } else { Role::Model };
     opening.history.iter().map(|said| words(turn(said.by), &said.text)).collect()
 }
 

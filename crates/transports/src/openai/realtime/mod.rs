@@ -11,12 +11,12 @@ mod transcript;
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveOpening, Provider};
+use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveSetup, Provider};
 
 use self::connection::Connection;
 use super::PROVIDER;
 use crate::ConfigError;
-use crate::live::{Dial, Place, PlaceSettings, within};
+use crate::live::{Dialer, Place, PlaceSettings, within};
 
 pub use self::config::{OpenAiRealtimeConfig, ServerVad, TurnDetection};
 pub use self::messages::session_update;
@@ -48,7 +48,7 @@ impl OpenAiRealtime {
     }
 
     /// The same model, reached another way.
-    pub fn with_dialer(self, dialer: Arc<dyn Dial>) -> Self {
+    pub fn with_dialer(self, dialer: Arc<dyn Dialer>) -> Self {
         Self { place: self.place.dialled_by(dialer), ..self }
     }
 }
@@ -62,7 +62,7 @@ impl LiveModel for OpenAiRealtime {
         &self.place.troubles.model
     }
 
-    fn connect(&self, opening: LiveOpening) -> LiveConnecting {
+    fn connect(&self, opening: LiveSetup) -> LiveConnecting {
         let update = session_update(&self.config, &opening);
         let history = messages::history(&opening);
         let asks = opening.asks && !history.is_empty();

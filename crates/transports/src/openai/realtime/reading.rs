@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use base64_simd::STANDARD;
-use quarterdeck_contracts::{Audio, LiveEvent, ModelCall, Stage, Usage, Words};
+use quarterdeck_contracts::{Audio, LiveEvent, ModelCall, TranscriptPiece, TranscriptStage, Usage};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -62,7 +62,7 @@ impl ServerEvents {
     pub fn take(&mut self, message: &[u8], now: Instant) {
         let parsed: Value = match serde_json::from_slice(message) {
             Ok(parsed @ Value::Object(_)) => parsed,
-            _ => return self.push(LiveEvent::Trouble("a message that is no JSON object".to_owned())),
+            _ => return self.push(LiveEvent::Warning("a message that is no JSON object".to_owned())),
         };
         match text(&parsed, "type") {
             "session.created" if self.opened == Opened::Not => self.opened = Opened::Created,
@@ -74,7 +74,7 @@ impl ServerEvents {
             "conversation.item.input_audio_transcription.delta" => self.heard_more(&parsed),
             "conversation.item.input_audio_transcription.completed" => self.heard_all(&parsed),
             "conversation.item.input_audio_transcription.failed" => {
-                self.push(LiveEvent::Trouble("what the person said could not be written down".to_owned()));
+                self.push(LiveEvent::Warning("what the person said could not be written down".to_owned()));
             }
             "response.created" => {
                 let id = parsed.pointer("/response/id").and_then(Value::as_str).unwrap_or_default();
@@ -84,11 +84,11 @@ impl ServerEvents {
             "response.output_audio.delta" => self.audio(&parsed, now),
             "response.output_audio_transcript.delta" | "response.output_text.delta" => {
                 let said = self.said.add(text(&parsed, "item_id"), text(&parsed, "delta"));
-                self.say(said, Stage::Piece);
+                self.say(said, TranscriptStage::Segment);
             }
             "response.output_audio_transcript.done" => {
                 let rest = self.said.rest(text(&parsed, "item_id"), text(&parsed, "transcript"));
-                self.say(rest, Stage::Last);
+                self.say(rest, TranscriptStage::Final);
             }
             "response.output_item.done" => self.calls.take(&parsed["item"], true),
             "response.done" => self.response_done(&parsed["response"]),
@@ -102,26 +102,30 @@ impl ServerEvents {
         if let Some(what) = self.exchange.person_speaks(now) {
             self.push(LiveEvent::Interrupted { end_follows: what == CutOff::Response });
         }
-        self.push(LiveEvent::PersonSpeaks);
+        self.push(LiveEvent::SpeechStarted);
     }
 
     /// Pieces are guesses, since what comes in the end may read otherwise.
     fn heard_more(&mut self, event: &Value) {
         self.heard.add(text(event, "item_id"), text(event, "delta"));
-        let words = Words { text: self.heard.whole().to_owned().into(), stage: Stage::Guess };
-        self.push(LiveEvent::Heard(words));
+        let words =
+            TranscriptPiece { text: self.heard.whole().to_owned().into(), stage: TranscriptStage::Interim };
+        self.push(LiveEvent::InputTranscript(words));
     }
 
     fn heard_all(&mut self, event: &Value) {
         self.heard = Transcript::default();
-        let words = Words { text: text(event, "transcript").to_owned().into(), stage: Stage::Last };
-        self.push(LiveEvent::Heard(words));
+        let words = TranscriptPiece {
+            text: text(event, "transcript").to_owned().into(),
+            stage: TranscriptStage::Final,
+        };
+        self.push(LiveEvent::InputTranscript(words));
     }
 
     /// Words of an answer that was cut off come to their end too, and are not heard either.
-    fn say(&mut self, words: String, stage: Stage) {
-        if self.exchange.is_audible() && (stage == Stage::Last || !words.is_empty()) {
-            self.push(LiveEvent::Said(Words { text: words.into(), stage }));
+    fn say(&mut self, words: String, stage: TranscriptStage) {
+        if self.exchange.is_audible() && (stage == TranscriptStage::Final || !words.is_empty()) {
+            self.push(LiveEvent::OutputTranscript(TranscriptPiece { text: words.into(), stage }));
         }
     }
 
@@ -145,7 +149,7 @@ impl ServerEvents {
             None if self.has_complained => {}
             None => {
                 self.has_complained = true;
-                self.push(LiveEvent::Trouble("audio that cannot be read".to_owned()));
+                self.push(LiveEvent::Warning("audio that cannot be read".to_owned()));
             }
         }
     }
@@ -169,14 +173,14 @@ impl ServerEvents {
         let is_trouble = matches!(status, "failed" | "incomplete");
         if is_trouble {
             let why = explain(&response["status_details"]);
-            self.push(LiveEvent::Trouble(format!("a response ended as {status}{why}")));
+            self.push(LiveEvent::Warning(format!("a response ended as {status}{why}")));
         } else if status == "completed" && !self.more_follows {
             self.push(LiveEvent::GenerationComplete);
         }
         // An answer that reached its limit was one.
         let has_answered = status == "incomplete" && self.exchange.spoken.has_begun();
         if is_trouble && !self.more_follows && !has_answered {
-            self.push(LiveEvent::Unanswered);
+            self.push(LiveEvent::ResponseFailed);
         }
         self.push(LiveEvent::TurnComplete { more_follows: self.more_follows });
         if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
@@ -195,7 +199,7 @@ impl ServerEvents {
 
     fn unanswered(&mut self) {
         self.more_follows = false;
-        self.push(LiveEvent::Unanswered);
+        self.push(LiveEvent::ResponseFailed);
         self.push(LiveEvent::TurnComplete { more_follows: false });
     }
 
@@ -209,7 +213,7 @@ impl ServerEvents {
             self.opened = Opened::Refused(what);
             return;
         }
-        self.push(LiveEvent::Trouble(what));
+        self.push(LiveEvent::Warning(what));
         if self.exchange.refused(code, error["event_id"].as_str(), now) {
             self.unanswered();
         }

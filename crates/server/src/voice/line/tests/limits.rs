@@ -20,7 +20,7 @@ async fn a_page_that_is_wrong_all_the_time_is_sent_away() {
     page.send_text(r#"{"type":"text","text":"after"}"#);
     page.flush().await.unwrap();
     let (asked, gone) = drive(&mut line).await;
-    assert_eq!(gone, Some(Gone::Expelled("too many messages that are wrong")));
+    assert_eq!(gone, Some(Disconnect::Rejected("too many messages that are wrong")));
     assert_eq!(asked, ["Alive"], "nothing is heard after that");
     let (read, closed) = read(&mut page).await;
     let message = "The connection is closed because of too many messages that are wrong.";
@@ -40,7 +40,7 @@ async fn frames_that_come_too_fast_are_a_flood() {
     assert_eq!(send(1_000).await, None);
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(send(300).await, None);
-    assert_eq!(send(1).await, Some(Gone::Expelled("too many frames")));
+    assert_eq!(send(1).await, Some(Disconnect::Rejected("too many frames")));
     let (read, closed) = read(&mut page).await;
     assert_eq!(read, [error("RATE_LIMIT", "The connection is closed because of too many frames.")]);
     assert_eq!(closed, Some(1008));
@@ -70,7 +70,7 @@ async fn audio_faster_than_anybody_speaks_is_a_flood_in_either_form() {
             assert_eq!(send(1).await, None);
         }
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(send(20).await, Some(Gone::Expelled("audio faster than anybody speaks")));
+        assert_eq!(send(20).await, Some(Disconnect::Rejected("audio faster than anybody speaks")));
         assert_eq!(read(&mut page).await.1, Some(1008));
     }
 }
@@ -100,7 +100,7 @@ async fn large_messages_that_say_little_are_a_flood_too() {
         page.send_text(&ping);
     }
     page.flush().await.unwrap();
-    assert_eq!(drive(&mut line).await.1, Some(Gone::Expelled("too many bytes")));
+    assert_eq!(drive(&mut line).await.1, Some(Disconnect::Rejected("too many bytes")));
     assert_eq!(read(&mut page).await.1, Some(1008));
 }
 
@@ -109,7 +109,7 @@ async fn a_message_that_is_too_large_gets_a_typed_error_and_1009() {
     let (mut page, mut line) = line();
     page.send_text(&"x".repeat((64 << 10) + 1));
     page.flush().await.unwrap();
-    assert_eq!(drive(&mut line).await.1, Some(Gone::Expelled("a message that is too large")));
+    assert_eq!(drive(&mut line).await.1, Some(Disconnect::Rejected("a message that is too large")));
     let message = "The connection is closed because of a message that is too large.";
     assert_eq!(read(&mut page).await, (vec![error("VALIDATION", message)], Some(1009)));
 }
@@ -121,11 +121,16 @@ async fn control_that_nobody_reads_does_not_pile_up() {
     let mut line = BrowserLine::new(WebSocket::new(ours, Role::Server, LIMITS, &[]), ties);
     let words = "x".repeat(1_000);
     for _ in 0..10_000 {
-        line.send(Told::Transcript { by: Speaker::Model, text: &words, is_final: true, is_late: false });
+        line.send(ServerMessage::Transcript {
+            by: Speaker::Model,
+            text: &words,
+            is_final: true,
+            is_late: false,
+        });
         let _ = line.poll_flush(&mut Context::from_waker(Waker::noop()));
     }
-    assert!(line.waiting() < (256 << 10) + 3_000, "{}", line.waiting());
-    assert_eq!(drive(&mut line).await.1, Some(Gone::Expelled("messages that are not read")));
+    assert!(line.queued_bytes() < (256 << 10) + 3_000, "{}", line.queued_bytes());
+    assert_eq!(drive(&mut line).await.1, Some(Disconnect::Rejected("messages that are not read")));
     drop(page);
 }
 
@@ -133,10 +138,10 @@ async fn control_that_nobody_reads_does_not_pile_up() {
 async fn audio_alone_is_nobodys_fault_and_can_be_thrown_away() {
     let (mut page, mut line) = line();
     for _ in 0..600 {
-        line.send(Told::Audio(Audio::Pcm((&[0; 1_000][..]).into())));
+        line.send(ServerMessage::Audio(Audio::Pcm((&[0; 1_000][..]).into())));
     }
-    line.send(Told::Interrupted);
-    assert!(line.waiting() > 600_000);
+    line.send(ServerMessage::Interrupted);
+    assert!(line.queued_bytes() > 600_000);
     assert_eq!(line.drop_audio(0), 600 * 1_004);
     assert_eq!(drive(&mut line).await.1, None);
     assert_eq!(read(&mut page).await, (vec![json!({ "type": "interrupted" })], None));
@@ -146,7 +151,7 @@ async fn audio_alone_is_nobodys_fault_and_can_be_thrown_away() {
 async fn a_large_message_alone_is_not_held_against_a_page() {
     let (mut page, mut line) = line();
     let words = "x".repeat(400_000);
-    line.send(Told::Transcript { by: Speaker::Model, text: &words, is_final: true, is_late: false });
+    line.send(ServerMessage::Transcript { by: Speaker::Model, text: &words, is_final: true, is_late: false });
     assert_eq!(drive(&mut line).await.1, None);
     assert_eq!(read(&mut page).await.0[0]["text"], words);
 }

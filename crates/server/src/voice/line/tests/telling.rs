@@ -7,7 +7,7 @@ use super::*;
 async fn heard(form: Form, audio: Audio<'_>) -> Value {
     let (mut page, mut line) = line();
     line.form = form;
-    line.send(Told::Audio(audio));
+    line.send(ServerMessage::Audio(audio));
     drive(&mut line).await;
     page.fill().await.unwrap();
     match page.next().unwrap().unwrap() {
@@ -54,7 +54,7 @@ async fn everything_that_is_told_has_its_message() {
     let (mut page, mut line) = line();
     let args = json!({ "day": "today" });
     let failed = ToolError { details: Some(json!("inside")), ..ToolError::new(ErrorType::NotFound, "No.") };
-    let end = PendingEnd { closing_message: Some("Bye.".into()), ..PendingEnd::because("goal_achieved") };
+    let end = PendingEnd { closing_message: Some("Bye.".into()), ..PendingEnd::with_reason("goal_achieved") };
     let block: Block =
         serde_json::from_value(json!({ "untilMs": 1_059_001, "message": "Please calm down." })).unwrap();
     let request = serde_json::from_value(json!({
@@ -67,7 +67,7 @@ async fn everything_that_is_told_has_its_message() {
     let gates = quarterdeck_runtime::gates::Trace::default();
     let all = [
         (
-            Told::Ready {
+            ServerMessage::Ready {
                 session_id: "ses_1",
                 is_resumed: true,
                 tools_version: "r",
@@ -80,57 +80,57 @@ async fn everything_that_is_told_has_its_message() {
             }),
         ),
         (
-            Told::Transcript { by: Speaker::Person, text: "Hi", is_final: false, is_late: false },
+            ServerMessage::Transcript { by: Speaker::User, text: "Hi", is_final: false, is_late: false },
             json!({ "type": "transcript", "role": "user", "text": "Hi", "final": false }),
         ),
         (
-            Told::Transcript { by: Speaker::Model, text: "Yes?", is_final: true, is_late: false },
+            ServerMessage::Transcript { by: Speaker::Model, text: "Yes?", is_final: true, is_late: false },
             json!({ "type": "transcript", "role": "assistant", "text": "Yes?", "final": true }),
         ),
         (
-            Told::Call { id: "c1", name: "probe", args: &args },
+            ServerMessage::ToolCall { id: "c1", name: "probe", args: &args },
             json!({ "type": "tool_call", "callId": "c1", "name": "probe", "args": args }),
         ),
         (
-            Told::Result { id: "c1", response: &good, gates: None },
+            ServerMessage::ToolResult { id: "c1", response: &good, gates: None },
             json!({ "type": "tool_result", "callId": "c1", "ok": true, "duration": 12 }),
         ),
         (
-            Told::Result { id: "c1", response: &bad, gates: Some(&gates) },
+            ServerMessage::ToolResult { id: "c1", response: &bad, gates: Some(&gates) },
             json!({
                 "type": "tool_result", "callId": "c1", "ok": false, "duration": 12, "error": shown,
-                "gates": gates.explained(),
+                "gates": gates.explain(),
             }),
         ),
         (
-            Told::Confirmation { id: "c1", request: &request.unwrap() },
+            ServerMessage::ConfirmationRequest { id: "c1", request: &request.unwrap() },
             json!({
                 "type": "confirmation_request", "callId": "c1", "token": "cnf_1", "tool": "probe", "args": args,
                 "preview": "Do it?", "expires": 5,
             }),
         ),
         (
-            Told::Progress { id: "c1", text: "Looking." },
+            ServerMessage::Progress { id: "c1", text: "Looking." },
             json!({ "type": "progress", "callId": "c1", "text": "Looking." }),
         ),
-        (Told::Interrupted, json!({ "type": "interrupted" })),
-        (Told::TurnComplete, json!({ "type": "turn_complete" })),
+        (ServerMessage::Interrupted, json!({ "type": "interrupted" })),
+        (ServerMessage::TurnComplete, json!({ "type": "turn_complete" })),
         (
-            Told::Blocked(&block),
+            ServerMessage::Blocked(&block),
             json!({
                 "type": "timeout", "durationSeconds": 60, "timeoutUntil": "1970-01-01T00:17:39.001Z",
                 "farewellMessage": "Please calm down.",
             }),
         ),
         (
-            Told::End(&end),
+            ServerMessage::End(&end),
             json!({
                 "type": "session_end", "reason": "goal_achieved", "closingMessage": "Bye.", "textResponse": null,
             }),
         ),
-        (Told::Error(&failed), json!({ "type": "error", "error": shown })),
-        (Told::GoingAway { in_ms: 900 }, json!({ "type": "going_away", "inMs": 900 })),
-        (Told::Message(&args), json!({ "type": "message", "data": args })),
+        (ServerMessage::Error(&failed), json!({ "type": "error", "error": shown })),
+        (ServerMessage::GoingAway { in_ms: 900 }, json!({ "type": "going_away", "inMs": 900 })),
+        (ServerMessage::Message(&args), json!({ "type": "message", "data": args })),
     ];
     for (told, json) in all {
         line.send(told.clone());
@@ -142,19 +142,19 @@ async fn everything_that_is_told_has_its_message() {
 #[tokio::test(start_paused = true)]
 async fn hanging_up_says_why_and_does_not_wait_for_ever() {
     for (why, code) in [
-        (HangUp::Over, 1000),
-        (HangUp::Stopping, 1001),
-        (HangUp::TakenOver, 4001),
-        (HangUp::Refused, 1008),
-        (HangUp::Full, 1013),
-        (HangUp::Idle, 4002),
-        (HangUp::Failed, 1011),
+        (CloseReason::Ended, 1000),
+        (CloseReason::Stopping, 1001),
+        (CloseReason::TakenOver, 4001),
+        (CloseReason::Refused, 1008),
+        (CloseReason::AtCapacity, 1013),
+        (CloseReason::Idle, 4002),
+        (CloseReason::Failed, 1011),
     ] {
         let (mut page, mut line) = line();
-        line.send(Told::TurnComplete);
+        line.send(ServerMessage::TurnComplete);
         let began = tokio::time::Instant::now();
         // The page reads, and never closes its end.
-        Box::new(line).hang_up(why).await;
+        Box::new(line).close(why).await;
         assert_eq!(began.elapsed(), PATIENCE);
         assert_eq!(read(&mut page).await, (vec![json!({ "type": "turn_complete" })], Some(code)));
     }
