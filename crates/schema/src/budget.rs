@@ -11,7 +11,7 @@ pub(crate) const MAX_DEPTH: usize = 1_500;
 
 /// The work ran out before there was a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Exhausted;
+pub(crate) struct BudgetExhausted;
 
 /// The steps that are left.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Budget {
     }
 
     /// Pays for work that is about to be done.
-    pub(crate) fn spend(&mut self, steps: u64) -> Result<(), Exhausted> {
+    pub(crate) fn spend(&mut self, steps: u64) -> Result<(), BudgetExhausted> {
         match self.left.checked_sub(steps) {
             Some(left) => {
                 self.left = left;
@@ -34,7 +34,7 @@ impl Budget {
             }
             None => {
                 self.left = 0;
-                Err(Exhausted)
+                Err(BudgetExhausted)
             }
         }
     }

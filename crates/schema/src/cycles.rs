@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::document::{Document, Place, Unresolved};
+use crate::document::{Document, Place, ReferenceError};
 use crate::keywords::{self, Subject};
 use crate::pointer;
 
@@ -61,7 +61,7 @@ fn steps<'d>(
         if let ("$ref" | "$dynamicRef", Value::String(reference)) = (keyword.as_str(), value) {
             match document.resolve(&base, reference) {
                 Ok(target) => steps.push((here, Subject::Same, target)),
-                Err(Unresolved::Endless) => endless.push(here),
+                Err(ReferenceError::Endless) => endless.push(here),
                 Err(_) => {}
             }
             continue;

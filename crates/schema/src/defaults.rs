@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::budget::{Budget, Exhausted, MAX_DEPTH};
+use crate::budget::{Budget, BudgetExhausted, MAX_DEPTH};
 use crate::explain;
 use crate::plan::{Demand, Node, NodeId, Plan, Rules, size};
 use crate::pointer;
@@ -68,8 +68,8 @@ impl Defaults {
         plan: &Plan,
         value: &mut Value,
         budget: &mut Budget,
-        visits: Visits,
-    ) -> Result<Vec<String>, Exhausted> {
+        visits: VisitMemo,
+    ) -> Result<Vec<String>, BudgetExhausted> {
         let (visited, useful) = (HashSet::new(), &self.useful);
         let (path, filled) = (String::new(), Vec::new());
         let mut filling = Filling { plan, useful, budget, visits, visited, depth: 0, path, filled };
@@ -104,9 +104,9 @@ fn holds_object(value: &Value) -> bool {
 
 /// Whether visits are remembered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Visits {
-    Remembered,
-    Forgotten,
+pub(crate) enum VisitMemo {
+    On,
+    Off,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -120,7 +120,7 @@ struct Filling<'f> {
     plan: &'f Plan,
     useful: &'f [bool],
     budget: &'f mut Budget,
-    visits: Visits,
+    visits: VisitMemo,
     /// Visits that are over, since something was last inserted: the same visit again would find nothing to do. As long
     /// as nothing is inserted, every part of the value stays where it lies in memory.
     visited: HashSet<(NodeId, *const Value, Mode)>,
@@ -130,7 +130,7 @@ struct Filling<'f> {
 }
 
 impl Filling<'_> {
-    fn visit(&mut self, id: NodeId, value: &mut Value, mode: Mode) -> Result<(), Exhausted> {
+    fn visit(&mut self, id: NodeId, value: &mut Value, mode: Mode) -> Result<(), BudgetExhausted> {
         if !self.useful[id] {
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl Filling<'_> {
         let plan = self.plan;
         let Node::Rules(rules) = &plan.nodes[id] else { return Ok(()) };
         if self.depth >= MAX_DEPTH {
-            return Err(Exhausted);
+            return Err(BudgetExhausted);
         }
         self.depth += 1;
         let filled = self.filled.len();
@@ -153,13 +153,13 @@ impl Filling<'_> {
             _ => {}
         }
         self.depth -= 1;
-        if self.visits == Visits::Remembered && self.filled.len() == filled {
+        if self.visits == VisitMemo::On && self.filled.len() == filled {
             self.visited.insert(key);
         }
         Ok(())
     }
 
-    fn same_value(&mut self, rules: &Rules, value: &mut Value, mode: Mode) -> Result<(), Exhausted> {
+    fn same_value(&mut self, rules: &Rules, value: &mut Value, mode: Mode) -> Result<(), BudgetExhausted> {
         for reference in &rules.references {
             self.visit(reference.target, value, if reference.is_standalone { Mode::Filling } else { mode })?;
         }
@@ -182,7 +182,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    fn items(&mut self, rules: &Rules, items: &mut [Value], mode: Mode) -> Result<(), Exhausted> {
+    fn items(&mut self, rules: &Rules, items: &mut [Value], mode: Mode) -> Result<(), BudgetExhausted> {
         for (index, item) in items.iter_mut().enumerate() {
             let node = rules.prefix_items.get(index).copied().or(rules.items).or(rules.unevaluated_items);
             if let Some(node) = node {
@@ -195,7 +195,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    fn members(&mut self, rules: &Rules, value: &mut Value, mode: Mode) -> Result<(), Exhausted> {
+    fn members(&mut self, rules: &Rules, value: &mut Value, mode: Mode) -> Result<(), BudgetExhausted> {
         if mode == Mode::Filling {
             self.insert(rules, value)?;
         }
@@ -229,7 +229,7 @@ impl Filling<'_> {
         name: &str,
         member: &mut Value,
         mode: Mode,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), BudgetExhausted> {
         let mut is_known = rules.declared.contains(name);
         for (pattern, node) in &rules.pattern_properties {
             self.budget.spend(1)?;
@@ -244,7 +244,7 @@ impl Filling<'_> {
         }
     }
 
-    fn insert(&mut self, rules: &Rules, value: &mut Value) -> Result<(), Exhausted> {
+    fn insert(&mut self, rules: &Rules, value: &mut Value) -> Result<(), BudgetExhausted> {
         let Value::Object(members) = value else { return Ok(()) };
         self.budget.spend(rules.defaults.len() as u64)?;
         for (name, default) in &rules.defaults {
@@ -258,7 +258,13 @@ impl Filling<'_> {
         Ok(())
     }
 
-    fn step(&mut self, node: NodeId, segment: &str, value: &mut Value, mode: Mode) -> Result<(), Exhausted> {
+    fn step(
+        &mut self,
+        node: NodeId,
+        segment: &str,
+        value: &mut Value,
+        mode: Mode,
+    ) -> Result<(), BudgetExhausted> {
         if !self.useful[node] {
             return Ok(());
         }

@@ -9,12 +9,12 @@ use crate::{keywords, pointer, uri};
 
 /// Schemas nested more deeply than this are refused before anything walks them, so every walk may recurse. JSON text
 /// that deep does not parse either.
-const DEEPEST: usize = 128;
+const MAX_SCHEMA_DEPTH: usize = 128;
 
 /// Whether walking the value is safe for the stack.
 pub(crate) fn is_shallow(value: &Value) -> bool {
     let mut level = vec![value];
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_SCHEMA_DEPTH {
         level = level
             .into_iter()
             .flat_map(|value| -> Box<dyn Iterator<Item = &Value>> {
@@ -55,7 +55,7 @@ impl Place<'_> {
 
 /// Why a reference leads nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unresolved {
+pub(crate) enum ReferenceError {
     Nothing,
     Foreign,
     Endless,
@@ -93,13 +93,13 @@ impl<'d> Document<'d> {
     }
 
     /// The schema at `pointer`, in which `base` is known to hold.
-    pub(crate) fn at(&self, pointer: &str, base: &str) -> Result<Place<'d>, Unresolved> {
+    pub(crate) fn at(&self, pointer: &str, base: &str) -> Result<Place<'d>, ReferenceError> {
         let place = self.walk(pointer)?;
         Ok(Place { base: base.to_owned(), ..place })
     }
 
     /// What `reference` means in a schema whose base is `base`. A schema that only refers on is followed.
-    pub(crate) fn resolve(&self, base: &str, reference: &str) -> Result<Place<'d>, Unresolved> {
+    pub(crate) fn resolve(&self, base: &str, reference: &str) -> Result<Place<'d>, ReferenceError> {
         let mut place = self.step(base, reference)?;
         // No author forwards a reference this often: it is going in circles.
         for _ in 0..256 {
@@ -111,11 +111,11 @@ impl<'d> Document<'d> {
             }
             place = next;
         }
-        Err(Unresolved::Endless)
+        Err(ReferenceError::Endless)
     }
 
     /// The schema that `reference` names, which may only refer on.
-    pub(crate) fn place(&self, base: &str, reference: &str) -> Result<Place<'d>, Unresolved> {
+    pub(crate) fn place(&self, base: &str, reference: &str) -> Result<Place<'d>, ReferenceError> {
         self.step(base, reference)
     }
 
@@ -125,13 +125,13 @@ impl<'d> Document<'d> {
         contested.map(|(anchor, bases)| (anchor.as_str(), bases.as_slice()))
     }
 
-    fn step(&self, base: &str, reference: &str) -> Result<Place<'d>, Unresolved> {
+    fn step(&self, base: &str, reference: &str) -> Result<Place<'d>, ReferenceError> {
         let target = uri::resolve(base, reference);
         let (resource, fragment) = target.split_once('#').unwrap_or((&target, ""));
         let start = if resource == self.root_base {
             ""
         } else {
-            self.names.get(resource).ok_or(Unresolved::Foreign)?
+            self.names.get(resource).ok_or(ReferenceError::Foreign)?
         };
         let fragment = uri::percent_decode(fragment);
         if fragment.is_empty() || fragment == "/" {
@@ -142,12 +142,12 @@ impl<'d> Document<'d> {
         }
         match self.names.get(&format!("{resource}#{fragment}")) {
             Some(pointer) => self.walk(pointer),
-            None => Err(Unresolved::Nothing),
+            None => Err(ReferenceError::Nothing),
         }
     }
 
     /// The place at a pointer from the document's root, with the base that holds around it.
-    fn walk(&self, path: &str) -> Result<Place<'d>, Unresolved> {
+    fn walk(&self, path: &str) -> Result<Place<'d>, ReferenceError> {
         let mut base = self.root_base.clone();
         let mut schema = self.root;
         let mut pointer = String::new();
@@ -155,7 +155,7 @@ impl<'d> Document<'d> {
             if let (false, Some(id)) = (pointer.is_empty(), id(schema)) {
                 base = uri::without_fragment(&uri::resolve(&base, id)).to_owned();
             }
-            schema = pointer::child(schema, &segment).ok_or(Unresolved::Nothing)?;
+            schema = pointer::child(schema, &segment).ok_or(ReferenceError::Nothing)?;
             pointer::push(&mut pointer, &segment);
         }
         Ok(Place { pointer, schema, base })

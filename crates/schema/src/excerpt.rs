@@ -3,12 +3,14 @@
 use serde_json::Value;
 
 /// Longer values are cut: a message must not carry a whole document, to a model or to a log.
-const LONGEST: usize = 40;
+const MAX_EXCERPT_CHARS: usize = 40;
 
 /// The value as JSON, at most about forty characters of it. Only as much of it is looked at.
 pub(crate) fn excerpt(value: &Value) -> String {
     match value {
-        Value::String(text) => cut(&Value::String(text.chars().take(LONGEST + 1).collect()).to_string()),
+        Value::String(text) => {
+            cut(&Value::String(text.chars().take(MAX_EXCERPT_CHARS + 1).collect()).to_string())
+        }
         Value::Array(items) => format!("an array of {}", counted(items.len(), "item", "items")),
         Value::Object(members) => format!("an object of {}", counted(members.len(), "member", "members")),
         scalar => cut(&scalar.to_string()),
@@ -22,7 +24,7 @@ pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
 
 /// Any text, cut short.
 pub(crate) fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_EXCERPT_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

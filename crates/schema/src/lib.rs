@@ -23,5 +23,5 @@ mod uri;
 
 pub use budget::MAX_STEPS;
 pub use explain::Violation;
-pub use lint::{Fault, Rule, Severity, lint};
+pub use lint::{LintIssue, Rule, Severity, lint};
 pub use schema::{Judgement, Schema, SchemaError};

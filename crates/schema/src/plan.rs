@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::document::{self, Document, Place, Unresolved};
+use crate::document::{self, Document, Place, ReferenceError};
 use crate::pattern::{Pattern, PatternSet};
 use crate::pointer;
 use crate::schema::SchemaError;
 use crate::types::{self, Type};
-pub(crate) use cost::{Cost, remembered, unremembered};
+pub(crate) use cost::{Cost, cost_with_memo, cost_without_memo};
 pub(crate) use leaf::{BYTES_PER_UNIT, Leaf, size};
 use scope::{ScopeId, Scopes};
 
@@ -22,7 +22,7 @@ use scope::{ScopeId, Scopes};
 const MAX_NODES: usize = 200_000;
 
 /// Schemas that may lead from one to the next for the same value: judging it recurses once for each.
-const MAX_WAY: usize = 200;
+const MAX_REFERENCE_CHAIN: usize = 200;
 
 /// A node's number. The root is 0.
 pub(crate) type NodeId = usize;
@@ -93,8 +93,8 @@ pub(crate) struct Condition {
 #[derive(Debug)]
 pub(crate) struct Contains {
     pub(crate) item: NodeId,
-    pub(crate) least: u64,
-    pub(crate) most: Option<u64>,
+    pub(crate) min: u64,
+    pub(crate) max: Option<u64>,
 }
 
 /// What the presence of a member brings.
@@ -123,15 +123,15 @@ impl Plan {
             patterns: PatternSet::default(),
             standalone: HashMap::new(),
             is_recursive: false,
-            fault: None,
+            error: None,
         };
         builder.id(document.root(), ScopeId::default());
         let mut nodes = Vec::new();
         while let Some((place, scope)) = builder.waiting.pop_front() {
             let node = builder.node(&place, scope);
             nodes.push(node);
-            if let Some(fault) = builder.fault {
-                return Err(fault);
+            if let Some(error) = builder.error {
+                return Err(error);
             }
         }
         let tracks_evaluated = nodes.iter().any(|node| match node {
@@ -140,7 +140,7 @@ impl Plan {
         });
         let (is_recursive, patterns) = (builder.is_recursive, builder.patterns);
         let plan = Self { nodes, is_recursive, tracks_evaluated, patterns };
-        match cost::longest_way(&plan) <= MAX_WAY {
+        match cost::longest_chain(&plan) <= MAX_REFERENCE_CHAIN {
             true => Ok(plan),
             false => Err(SchemaError::at("", "too many schemas refer to each other for the same value")),
         }
@@ -208,7 +208,7 @@ struct Builder<'b, 'd> {
     standalone: HashMap<String, bool>,
     is_recursive: bool,
     /// The first thing that cannot be judged.
-    fault: Option<SchemaError>,
+    error: Option<SchemaError>,
 }
 
 impl<'d> Builder<'_, 'd> {
@@ -228,7 +228,7 @@ impl<'d> Builder<'_, 'd> {
     }
 
     fn fail(&mut self, pointer: &str, reason: impl ToString) {
-        self.fault.get_or_insert_with(|| SchemaError::at(pointer, &reason.to_string()));
+        self.error.get_or_insert_with(|| SchemaError::at(pointer, &reason.to_string()));
     }
 
     fn node(&mut self, place: &Place<'d>, scope: ScopeId) -> Node {
@@ -290,8 +290,8 @@ impl<'d> Builder<'_, 'd> {
     fn pattern(&mut self, source: &str, place: &str) -> Option<Arc<Pattern>> {
         match self.patterns.compile(source) {
             Ok(pattern) => Some(pattern),
-            Err(fault) => {
-                self.fail(place, fault);
+            Err(error) => {
+                self.fail(place, error);
                 None
             }
         }
@@ -351,7 +351,12 @@ impl<'d> Builder<'_, 'd> {
             .collect()
     }
 
-    fn target(&self, here: &Inside<'_, 'd>, keyword: &str, reference: &str) -> Result<Place<'d>, Unresolved> {
+    fn target(
+        &self,
+        here: &Inside<'_, 'd>,
+        keyword: &str,
+        reference: &str,
+    ) -> Result<Place<'d>, ReferenceError> {
         let target = self.document.resolve(here.base, reference)?;
         let anchor = reference.split_once('#').map_or("", |(_, fragment)| fragment);
         match self.scopes.provider(here.scope, anchor) {
@@ -387,8 +392,8 @@ impl<'d> Builder<'_, 'd> {
 
     fn contains(&mut self, here: &Inside<'_, 'd>) -> Option<Contains> {
         let bound = |keyword| here.schema.get(keyword).and_then(Value::as_f64).map(|bound| bound as u64);
-        let (least, most) = (bound("minContains").unwrap_or(1), bound("maxContains"));
-        Some(Contains { item: self.one(here, "contains")?, least, most })
+        let (min, max) = (bound("minContains").unwrap_or(1), bound("maxContains"));
+        Some(Contains { item: self.one(here, "contains")?, min, max })
     }
 
     fn dependencies(&mut self, here: &Inside<'_, 'd>) -> Vec<Dependency> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::budget::{Budget, Exhausted, MAX_STEPS};
-use crate::defaults::{Defaults, Visits};
+use crate::budget::{Budget, BudgetExhausted, MAX_STEPS};
+use crate::defaults::{Defaults, VisitMemo};
 use crate::document::{self, Document};
 use crate::explain::{self, Violation};
 use crate::plan::{self, Cost, Plan};
@@ -71,7 +71,7 @@ impl Schema {
         }
         let plan = Arc::new(Plan::new(&document)?);
         let defaults = Defaults::new(&plan);
-        let quick = match plan::unremembered(&plan).filter(|cost| cost.steps(1) <= MAX_QUICK_STEPS) {
+        let quick = match plan::cost_without_memo(&plan).filter(|cost| cost.steps(1) <= MAX_QUICK_STEPS) {
             Some(cost) => {
                 let validator = engine::options(Some(&plan)).build(&source);
                 Some(Quick { validator: validator.map_err(|error| unreadable(&error))?, cost })
@@ -81,7 +81,7 @@ impl Schema {
                 None
             }
         };
-        let cost = quick.as_ref().map_or_else(|| plan::remembered(&plan), |quick| quick.cost);
+        let cost = quick.as_ref().map_or_else(|| plan::cost_with_memo(&plan), |quick| quick.cost);
         Ok(Self { plan, defaults, quick, cost })
     }
 
@@ -118,7 +118,7 @@ impl Schema {
         let mut budget = Budget::new(MAX_STEPS);
         let (filled, violations) = match self.fill(arguments, &mut budget) {
             Ok(filled) => (filled, self.violations_within(arguments, &mut budget)),
-            Err(Exhausted) => (Vec::new(), vec![Violation::too_complex()]),
+            Err(BudgetExhausted) => (Vec::new(), vec![Violation::too_complex()]),
         };
         Judgement { filled, violations, steps: budget.spent() }
     }
@@ -155,7 +155,7 @@ impl Schema {
         size_within(value, self.cost, MAX_INLINE_STEPS).is_some()
     }
 
-    fn verdict(&self, value: &Value, budget: &mut Budget) -> Result<bool, Exhausted> {
+    fn verdict(&self, value: &Value, budget: &mut Budget) -> Result<bool, BudgetExhausted> {
         if !self.is_walkable(value) {
             return Ok(false);
         }
@@ -181,18 +181,18 @@ impl Schema {
             return Vec::new();
         }
         match explain::violations(&self.plan, value, budget) {
-            Err(Exhausted) => vec![Violation::too_complex()],
+            Err(BudgetExhausted) => vec![Violation::too_complex()],
             // Should the two ever differ, the stricter one counts.
             Ok(found) if found.is_empty() && verdict == Some(false) => vec![refused()],
             Ok(found) => found,
         }
     }
 
-    fn fill(&self, value: &mut Value, budget: &mut Budget) -> Result<Vec<String>, Exhausted> {
+    fn fill(&self, value: &mut Value, budget: &mut Budget) -> Result<Vec<String>, BudgetExhausted> {
         if self.defaults.is_empty() || !self.is_walkable(value) {
             return Ok(Vec::new());
         }
-        let visits = if self.quick.is_some() { Visits::Forgotten } else { Visits::Remembered };
+        let visits = if self.quick.is_some() { VisitMemo::Off } else { VisitMemo::On };
         self.defaults.fill(&self.plan, value, budget, visits)
     }
 

@@ -28,7 +28,7 @@ fn similarity(word: &str, candidate: &str) -> f64 {
     strsim::normalized_damerau_levenshtein(&word, &candidate)
 }
 
-/// `topK`, `top-k` and `top_k` are one word to whoever mistypes them.
+/// `topK`, `top-k` and `top_k` are one word to a tool author who mistypes them.
 fn plain(word: &str) -> String {
     word.chars()
         .filter(|character| !matches!(character, '_' | '-' | '$'))

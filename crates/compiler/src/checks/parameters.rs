@@ -1,6 +1,6 @@
 //! The parameters (and `returns`) are a schema that means what it says.
 
-use quarterdeck_schema::{Fault, Rule as SchemaRule, Schema, lint};
+use quarterdeck_schema::{LintIssue, Rule as SchemaRule, Schema, lint};
 use serde_json::{Map, Value};
 
 use super::Subject;
@@ -12,7 +12,7 @@ const MAX_COMFORTABLE_DEPTH: usize = 5;
 
 pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
     if let Some(returns) = subject.field("returns").filter(|returns| returns.is_object()) {
-        problems.extend(lint(returns).into_iter().map(|fault| diagnostic(subject, "/returns", fault)));
+        problems.extend(lint(returns).into_iter().map(|issue| diagnostic(subject, "/returns", issue)));
     }
     let Some(parameters) = subject.field("parameters") else { return };
     let Some(root) = parameters.as_object() else {
@@ -27,8 +27,8 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
         return;
     };
     check_root(subject, root, problems);
-    problems.extend(lint(parameters).into_iter().map(|fault| diagnostic(subject, "/parameters", fault)));
-    Walk { subject, root: parameters, problems, deepest: 0 }.object("/parameters", parameters, 1);
+    problems.extend(lint(parameters).into_iter().map(|issue| diagnostic(subject, "/parameters", issue)));
+    Walk { subject, root: parameters, problems, max_depth: 0 }.object("/parameters", parameters, 1);
 }
 
 fn check_root(subject: &Subject<'_>, root: &Map<String, Value>, problems: &mut Vec<Diagnostic>) {
@@ -63,13 +63,13 @@ fn check_root(subject: &Subject<'_>, root: &Map<String, Value>, problems: &mut V
     }
 }
 
-fn diagnostic(subject: &Subject<'_>, base: &str, fault: Fault) -> Diagnostic {
-    let pointer = format!("{base}{}", fault.pointer);
-    let place = match fault.rule {
+fn diagnostic(subject: &Subject<'_>, base: &str, issue: LintIssue) -> Diagnostic {
+    let pointer = format!("{base}{}", issue.pointer);
+    let place = match issue.rule {
         SchemaRule::UnknownKeyword => subject.json.place_of_key(&pointer),
         _ => subject.json.place(&pointer),
     };
-    Diagnostic::new(rule(fault.rule), fault.message, fault.help).at(place)
+    Diagnostic::new(rule(issue.rule), issue.message, issue.help).at(place)
 }
 
 fn rule(rule: SchemaRule) -> &'static Rule {
@@ -102,7 +102,7 @@ struct Walk<'a, 'b> {
     subject: &'a Subject<'b>,
     root: &'a Value,
     problems: &'a mut Vec<Diagnostic>,
-    deepest: usize,
+    max_depth: usize,
 }
 
 impl Walk<'_, '_> {
@@ -124,7 +124,7 @@ impl Walk<'_, '_> {
     }
 
     fn nested(&mut self, pointer: &str, schema: &Value, depth: usize) {
-        if depth > MAX_COMFORTABLE_DEPTH && self.deepest <= MAX_COMFORTABLE_DEPTH {
+        if depth > MAX_COMFORTABLE_DEPTH && self.max_depth <= MAX_COMFORTABLE_DEPTH {
             self.report(
                 &rules::TOO_DEEP,
                 pointer,
@@ -132,7 +132,7 @@ impl Walk<'_, '_> {
                 "flatten them",
             );
         }
-        self.deepest = self.deepest.max(depth);
+        self.max_depth = self.max_depth.max(depth);
         for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let at = child(&child(pointer, "properties"), name);
             self.property(&at, name, property);

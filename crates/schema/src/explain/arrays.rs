@@ -2,37 +2,37 @@
 
 use serde_json::Value;
 
-use super::{Judged, Judging, messages};
-use crate::budget::Exhausted;
+use super::{Evaluation, Evaluator, messages};
+use crate::budget::BudgetExhausted;
 use crate::plan::{Contains, Node, NodeId, Rules};
 
-impl<'p, 'v> Judging<'p, 'v, '_> {
+impl<'p, 'v> Evaluator<'p, 'v, '_> {
     pub(super) fn arrays(
         &mut self,
         rules: &'p Rules,
         items: &'v [Value],
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         let prefix = rules.prefix_items.len();
         for (index, (node, item)) in rules.prefix_items.iter().zip(items).enumerate() {
-            judged.is_valid &= self.item(*node, index, item)?;
+            evaluation.is_valid &= self.item(*node, index, item)?;
         }
-        judged.seen.items_before(prefix);
+        evaluation.evaluated.items_before(prefix);
         if let Some(node) = rules.items {
-            judged.seen.every_item();
+            evaluation.evaluated.every_item();
             let is_limit = prefix > 0 && matches!(self.plan.nodes[node], Node::Refuse);
             if is_limit && items.len() > prefix {
-                judged.is_valid = false;
+                evaluation.is_valid = false;
                 self.report("items", |path| messages::too_many_items(path, prefix))?;
             } else if !is_limit {
-                self.each(node, items.iter().enumerate().skip(prefix), judged)?;
+                self.each(node, items.iter().enumerate().skip(prefix), evaluation)?;
             }
         }
         if let Some(contains) = &rules.contains {
-            self.contains(contains, items, judged)?;
+            self.contains(contains, items, evaluation)?;
         }
         if let Some(node) = rules.unevaluated_items {
-            self.unevaluated_items(node, items, judged)?;
+            self.unevaluated_items(node, items, evaluation)?;
         }
         Ok(())
     }
@@ -41,13 +41,13 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
         &mut self,
         node: NodeId,
         items: impl Iterator<Item = (usize, &'v Value)>,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         for (index, item) in items {
-            if self.is_settled(judged) {
+            if self.is_settled(evaluation) {
                 break;
             }
-            judged.is_valid &= self.item(node, index, item)?;
+            evaluation.is_valid &= self.item(node, index, item)?;
         }
         Ok(())
     }
@@ -56,19 +56,20 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
         &mut self,
         node: NodeId,
         items: &'v [Value],
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         self.budget.spend(items.len() as u64)?;
-        let rest: Vec<usize> = (0..items.len()).filter(|index| !judged.seen.has_item(*index)).collect();
+        let rest: Vec<usize> =
+            (0..items.len()).filter(|index| !evaluation.evaluated.has_item(*index)).collect();
         if matches!(self.plan.nodes[node], Node::Refuse) {
             if let Some(first) = rest.first() {
-                judged.is_valid = false;
+                evaluation.is_valid = false;
                 self.report("unevaluatedItems", |path| messages::too_many_items(path, *first))?;
             }
         } else {
-            self.each(node, rest.into_iter().map(|index| (index, &items[index])), judged)?;
+            self.each(node, rest.into_iter().map(|index| (index, &items[index])), evaluation)?;
         }
-        judged.seen.every_item();
+        evaluation.evaluated.every_item();
         Ok(())
     }
 
@@ -76,31 +77,31 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
         &mut self,
         contains: &'p Contains,
         items: &'v [Value],
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         let mut count = 0;
         let mut refused = Vec::new();
         // Limits that contradict each other refuse every array, whatever its items are.
-        let is_hopeless = contains.most.is_some_and(|most| contains.least > most);
+        let is_hopeless = contains.max.is_some_and(|max| contains.min > max);
         let items = if is_hopeless { &[] } else { items };
         for (index, item) in items.iter().enumerate() {
             if self.verdict(contains.item, item)?.is_valid {
                 count += 1;
-                judged.seen.item(index);
-            } else if self.tells {
+                evaluation.evaluated.item(index);
+            } else if self.reports {
                 refused.push(index);
             }
-            if contains.most.is_some_and(|most| count > most) {
+            if contains.max.is_some_and(|max| count > max) {
                 break;
             }
         }
-        if count >= contains.least && contains.most.is_none_or(|most| count <= most) {
+        if count >= contains.min && contains.max.is_none_or(|max| count <= max) {
             return Ok(());
         }
-        judged.is_valid = false;
+        evaluation.is_valid = false;
         for index in refused {
             self.item(contains.item, index, &items[index])?;
         }
-        self.report("contains", |path| messages::contains(path, contains.least, contains.most))
+        self.report("contains", |path| messages::contains(path, contains.min, contains.max))
     }
 }

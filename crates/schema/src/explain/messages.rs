@@ -8,7 +8,7 @@ use crate::pointer;
 use crate::types::Type;
 
 /// Options of an `enum` that are listed before the list is cut.
-const MOST_OPTIONS: usize = 20;
+const MAX_LISTED_OPTIONS: usize = 20;
 
 pub(super) fn wrong_type(path: &str, wanted: &[Type], value: &Value) -> String {
     let names: Vec<&str> = wanted.iter().map(|kind| with_article(*kind)).collect();
@@ -67,7 +67,7 @@ pub(super) fn unknown_member(
     match meant {
         Some(meant) => format!("{unknown}; did you mean \"{}\"?", cut(meant)),
         None if declared.is_empty() => format!("{unknown}; none are taken"),
-        None if declared.len() > MOST_OPTIONS => unknown,
+        None if declared.len() > MAX_LISTED_OPTIONS => unknown,
         None => {
             let names: Vec<String> = declared.iter().map(|(name, _)| format!("\"{}\"", cut(name))).collect();
             format!("{unknown}; known are {}", names.join(", "))
@@ -87,11 +87,11 @@ pub(super) fn forbidden(path: &str, value: &Value) -> String {
     format!("{} must not be of this form (got {})", subject(path), excerpt(value))
 }
 
-pub(super) fn no_choice(path: &str) -> String {
+pub(super) fn no_branch(path: &str) -> String {
     format!("{} matches none of the forms it may have", subject(path))
 }
 
-pub(super) fn several_choices(path: &str) -> String {
+pub(super) fn several_branches(path: &str) -> String {
     format!("{} matches more than one of the forms of which it may have one", subject(path))
 }
 
@@ -99,13 +99,13 @@ pub(super) fn condition(path: &str) -> String {
     format!("{} must fit the condition that its other values bring", subject(path))
 }
 
-pub(super) fn too_many_items(path: &str, most: usize) -> String {
-    format!("{} must have at most {}", subject(path), items(most))
+pub(super) fn too_many_items(path: &str, max: usize) -> String {
+    format!("{} must have at most {}", subject(path), items(max))
 }
 
-pub(super) fn contains(path: &str, least: u64, most: Option<u64>) -> String {
-    let most = most.map(|most| format!(" and at most {most}")).unwrap_or_default();
-    format!("{} must contain at least {least}{most} of the wanted items", subject(path))
+pub(super) fn contains(path: &str, min: u64, max: Option<u64>) -> String {
+    let max = max.map(|max| format!(" and at most {max}")).unwrap_or_default();
+    format!("{} must contain at least {min}{max} of the wanted items", subject(path))
 }
 
 /// `filters.types[0]`, as one would write it in code.
@@ -142,9 +142,9 @@ fn with_article(kind: Type) -> &'static str {
 
 fn options(list: &Value) -> String {
     let all = list.as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut shown: Vec<String> = all.iter().take(MOST_OPTIONS).map(excerpt).collect();
-    if all.len() > MOST_OPTIONS {
-        shown.push(format!("… ({} more)", all.len() - MOST_OPTIONS));
+    let mut shown: Vec<String> = all.iter().take(MAX_LISTED_OPTIONS).map(excerpt).collect();
+    if all.len() > MAX_LISTED_OPTIONS {
+        shown.push(format!("… ({} more)", all.len() - MAX_LISTED_OPTIONS));
     }
     shown.join(", ")
 }

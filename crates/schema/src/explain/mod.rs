@@ -7,19 +7,19 @@
 //! itself. Every step of both is counted.
 
 mod arrays;
+mod evaluated;
 mod messages;
 mod objects;
-mod seen;
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::budget::{Budget, Exhausted, MAX_DEPTH};
+use crate::budget::{Budget, BudgetExhausted, MAX_DEPTH};
 use crate::plan::{Condition, Node, NodeId, Plan, Rules};
 use crate::pointer;
-use seen::Seen;
+use evaluated::EvaluatedParts;
 
 /// Entries of a list of errors. A hostile value could otherwise make the list larger than itself.
 const MAX_VIOLATIONS: usize = 1_000;
@@ -55,8 +55,8 @@ pub(crate) fn is_valid(
     node: NodeId,
     value: &Value,
     budget: &mut Budget,
-) -> Result<bool, Exhausted> {
-    Judging::new(plan, budget).verdict(node, value).map(|outcome| outcome.is_valid)
+) -> Result<bool, BudgetExhausted> {
+    Evaluator::new(plan, budget).verdict(node, value).map(|outcome| outcome.is_valid)
 }
 
 /// Everything that is wrong with `value`, in the order of the keywords. A list for which there was not enough budget
@@ -65,16 +65,16 @@ pub(crate) fn violations(
     plan: &Plan,
     value: &Value,
     budget: &mut Budget,
-) -> Result<Vec<Violation>, Exhausted> {
-    let mut judging = Judging::new(plan, budget);
-    judging.tells = true;
-    match judging.node(0, value) {
-        Err(Exhausted) if judging.found.is_empty() => Err(Exhausted),
-        Ok(_) | Err(Exhausted) => Ok(judging.found),
+) -> Result<Vec<Violation>, BudgetExhausted> {
+    let mut evaluator = Evaluator::new(plan, budget);
+    evaluator.reports = true;
+    match evaluator.node(0, value) {
+        Err(BudgetExhausted) if evaluator.found.is_empty() => Err(BudgetExhausted),
+        Ok(_) | Err(BudgetExhausted) => Ok(evaluator.found),
     }
 }
 
-struct Judging<'p, 'v, 'b> {
+struct Evaluator<'p, 'v, 'b> {
     plan: &'p Plan,
     budget: &'b mut Budget,
     /// What is known about schemas and parts of the value. The parts are told apart by where they lie in memory, and
@@ -82,7 +82,7 @@ struct Judging<'p, 'v, 'b> {
     known: HashMap<(NodeId, *const Value), Outcome<'v>>,
     depth: usize,
     /// Whether messages are wanted, or only the verdict.
-    tells: bool,
+    reports: bool,
     path: String,
     found: Vec<Violation>,
     found_bytes: usize,
@@ -94,23 +94,23 @@ struct Judging<'p, 'v, 'b> {
 struct Outcome<'v> {
     is_valid: bool,
     /// Which members and items were looked at; nothing unless some schema asks.
-    seen: Option<Rc<Seen<'v>>>,
+    evaluated: Option<Rc<EvaluatedParts<'v>>>,
 }
 
 impl Outcome<'_> {
     fn plain(is_valid: bool) -> Self {
-        Self { is_valid, seen: None }
+        Self { is_valid, evaluated: None }
     }
 }
 
-impl<'p, 'v, 'b> Judging<'p, 'v, 'b> {
+impl<'p, 'v, 'b> Evaluator<'p, 'v, 'b> {
     fn new(plan: &'p Plan, budget: &'b mut Budget) -> Self {
         Self {
             plan,
             budget,
             known: HashMap::new(),
             depth: 0,
-            tells: false,
+            reports: false,
             path: String::new(),
             found: Vec::new(),
             found_bytes: 0,
@@ -119,16 +119,16 @@ impl<'p, 'v, 'b> Judging<'p, 'v, 'b> {
     }
 
     /// Judges the value, and lists what is wrong with it if that is wanted.
-    fn node(&mut self, id: NodeId, value: &'v Value) -> Result<Outcome<'v>, Exhausted> {
+    fn node(&mut self, id: NodeId, value: &'v Value) -> Result<Outcome<'v>, BudgetExhausted> {
         let outcome = self.verdict(id, value)?;
-        if self.tells && !outcome.is_valid {
-            self.tell(id, value)?;
+        if self.reports && !outcome.is_valid {
+            self.report_refusal(id, value)?;
         }
         Ok(outcome)
     }
 
     /// Judges the value without a word about it.
-    fn verdict(&mut self, id: NodeId, value: &'v Value) -> Result<Outcome<'v>, Exhausted> {
+    fn verdict(&mut self, id: NodeId, value: &'v Value) -> Result<Outcome<'v>, BudgetExhausted> {
         let plan = self.plan;
         let rules = match &plan.nodes[id] {
             Node::Accept => return Ok(Outcome::plain(true)),
@@ -140,19 +140,19 @@ impl<'p, 'v, 'b> Judging<'p, 'v, 'b> {
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let tells = std::mem::replace(&mut self.tells, false);
-        let judged = self.deeper(|judging| judging.rules(rules, value));
-        self.tells = tells;
-        let judged = judged?;
-        let seen = plan.tracks_evaluated.then(|| Rc::new(judged.seen));
-        let outcome = Outcome { is_valid: judged.is_valid, seen };
+        let reports = std::mem::replace(&mut self.reports, false);
+        let evaluation = self.deeper(|evaluator| evaluator.rules(rules, value));
+        self.reports = reports;
+        let evaluation = evaluation?;
+        let evaluated = plan.tracks_evaluated.then(|| Rc::new(evaluation.evaluated));
+        let outcome = Outcome { is_valid: evaluation.is_valid, evaluated };
         self.known.insert(key, outcome.clone());
         Ok(outcome)
     }
 
     /// Lists what is wrong with a value that was refused.
-    fn tell(&mut self, id: NodeId, value: &'v Value) -> Result<(), Exhausted> {
-        if !self.tells || self.is_full() {
+    fn report_refusal(&mut self, id: NodeId, value: &'v Value) -> Result<(), BudgetExhausted> {
+        if !self.reports || self.is_full() {
             return Ok(());
         }
         self.budget.spend(1)?;
@@ -160,41 +160,44 @@ impl<'p, 'v, 'b> Judging<'p, 'v, 'b> {
         match &plan.nodes[id] {
             Node::Accept => Ok(()),
             Node::Refuse => self.report("false schema", messages::not_allowed),
-            Node::Rules(rules) => self.deeper(|judging| judging.rules(rules, value)).map(drop),
+            Node::Rules(rules) => self.deeper(|evaluator| evaluator.rules(rules, value)).map(drop),
         }
     }
 
-    fn deeper<T>(&mut self, judge: impl FnOnce(&mut Self) -> Result<T, Exhausted>) -> Result<T, Exhausted> {
+    fn deeper<T>(
+        &mut self,
+        judge: impl FnOnce(&mut Self) -> Result<T, BudgetExhausted>,
+    ) -> Result<T, BudgetExhausted> {
         if self.depth >= MAX_DEPTH {
-            return Err(Exhausted);
+            return Err(BudgetExhausted);
         }
         self.depth += 1;
-        let judged = judge(self);
+        let evaluation = judge(self);
         self.depth -= 1;
-        judged
+        evaluation
     }
 
     /// Judges a part of the value.
-    fn part(&mut self, id: NodeId, segment: &str, value: &'v Value) -> Result<bool, Exhausted> {
-        if !self.tells {
+    fn part(&mut self, id: NodeId, segment: &str, value: &'v Value) -> Result<bool, BudgetExhausted> {
+        if !self.reports {
             return self.verdict(id, value).map(|outcome| outcome.is_valid);
         }
         self.budget.spend(segment.len() as u64 / 16)?;
         let length = self.path.len();
         pointer::push(&mut self.path, segment);
-        let judged = self.node(id, value);
+        let evaluation = self.node(id, value);
         self.path.truncate(length);
-        judged.map(|outcome| outcome.is_valid)
+        evaluation.map(|outcome| outcome.is_valid)
     }
 
     /// The same for an item, whose segment is only written where it is read.
-    fn item(&mut self, id: NodeId, index: usize, value: &'v Value) -> Result<bool, Exhausted> {
-        let segment = if self.tells { index.to_string() } else { String::new() };
+    fn item(&mut self, id: NodeId, index: usize, value: &'v Value) -> Result<bool, BudgetExhausted> {
+        let segment = if self.reports { index.to_string() } else { String::new() };
         self.part(id, &segment, value)
     }
 
-    fn report(&mut self, keyword: &str, message: impl FnOnce(&str) -> String) -> Result<(), Exhausted> {
-        if !self.tells || self.is_full() {
+    fn report(&mut self, keyword: &str, message: impl FnOnce(&str) -> String) -> Result<(), BudgetExhausted> {
+        if !self.reports || self.is_full() {
             return Ok(());
         }
         self.budget.spend(1 + self.path.len() as u64)?;
@@ -209,70 +212,70 @@ impl<'p, 'v, 'b> Judging<'p, 'v, 'b> {
     }
 
     /// Whether nothing that is still to be judged could change the outcome or the list.
-    fn is_settled(&self, judged: &Judged<'v>) -> bool {
-        let adds_nothing = if self.tells { self.is_full() } else { !self.plan.tracks_evaluated };
-        adds_nothing && !judged.is_valid
+    fn is_settled(&self, evaluation: &Evaluation<'v>) -> bool {
+        let adds_nothing = if self.reports { self.is_full() } else { !self.plan.tracks_evaluated };
+        adds_nothing && !evaluation.is_valid
     }
 
-    fn rules(&mut self, rules: &'p Rules, value: &'v Value) -> Result<Judged<'v>, Exhausted> {
-        let mut judged = Judged::default();
+    fn rules(&mut self, rules: &'p Rules, value: &'v Value) -> Result<Evaluation<'v>, BudgetExhausted> {
+        let mut evaluation = Evaluation::default();
         if !rules.types.is_empty() && !rules.types.iter().any(|kind| kind.admits(value)) {
-            judged.is_valid = false;
+            evaluation.is_valid = false;
             self.report("type", |path| messages::wrong_type(path, &rules.types, value))?;
         }
         for reference in &rules.references {
             let outcome = self.node(reference.target, value)?;
-            self.adopt(&mut judged, outcome)?;
+            self.adopt(&mut evaluation, outcome)?;
         }
         for leaf in &rules.leaves {
-            if self.is_settled(&judged) {
-                return Ok(judged);
+            if self.is_settled(&evaluation) {
+                return Ok(evaluation);
             }
             if !leaf.admits(value, self.budget)? {
-                judged.is_valid = false;
+                evaluation.is_valid = false;
                 self.report(&leaf.keyword, |path| messages::limit(path, &leaf.keyword, &leaf.limit, value))?;
             }
         }
-        self.composition(rules, value, &mut judged)?;
-        if self.is_settled(&judged) {
-            return Ok(judged);
+        self.composition(rules, value, &mut evaluation)?;
+        if self.is_settled(&evaluation) {
+            return Ok(evaluation);
         }
         match value {
-            Value::Array(items) => self.arrays(rules, items, &mut judged)?,
-            Value::Object(members) => self.objects(rules, value, members, &mut judged)?,
+            Value::Array(items) => self.arrays(rules, items, &mut evaluation)?,
+            Value::Object(members) => self.objects(rules, value, members, &mut evaluation)?,
             _ => {}
         }
-        Ok(judged)
+        Ok(evaluation)
     }
 
     fn composition(
         &mut self,
         rules: &'p Rules,
         value: &'v Value,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         if let Some(inner) = rules.not
             && self.verdict(inner, value)?.is_valid
         {
-            judged.is_valid = false;
+            evaluation.is_valid = false;
             self.report("not", |path| messages::forbidden(path, value))?;
         }
-        if !rules.any_of.is_empty() && !self.is_settled(judged) {
-            self.any_of(&rules.any_of, value, judged)?;
+        if !rules.any_of.is_empty() && !self.is_settled(evaluation) {
+            self.any_of(&rules.any_of, value, evaluation)?;
         }
-        if !rules.one_of.is_empty() && !self.is_settled(judged) {
-            self.one_of(&rules.one_of, value, judged)?;
+        if !rules.one_of.is_empty() && !self.is_settled(evaluation) {
+            self.one_of(&rules.one_of, value, evaluation)?;
         }
         for branch in &rules.all_of {
-            if self.is_settled(judged) {
+            if self.is_settled(evaluation) {
                 return Ok(());
             }
             // What a failing branch has looked at is reported by itself; calling it unknown as well would mislead.
             let outcome = self.node(*branch, value)?;
-            self.adopt(judged, outcome)?;
+            self.adopt(evaluation, outcome)?;
         }
         match &rules.condition {
-            Some(condition) if !self.is_settled(judged) => self.condition(condition, value, judged),
+            Some(condition) if !self.is_settled(evaluation) => self.condition(condition, value, evaluation),
             _ => Ok(()),
         }
     }
@@ -281,28 +284,28 @@ impl<'p, 'v, 'b> Judging<'p, 'v, 'b> {
         &mut self,
         branches: &'p [NodeId],
         value: &'v Value,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         let mut is_accepted = false;
         for branch in branches {
             let outcome = self.verdict(*branch, value)?;
             if outcome.is_valid {
                 is_accepted = true;
-                self.adopt(judged, outcome)?;
+                self.adopt(evaluation, outcome)?;
             }
             if is_accepted && !self.plan.tracks_evaluated {
                 break;
             }
         }
-        if is_accepted { Ok(()) } else { self.no_choice("anyOf", branches, value, judged) }
+        if is_accepted { Ok(()) } else { self.no_branch("anyOf", branches, value, evaluation) }
     }
 
     fn one_of(
         &mut self,
         branches: &'p [NodeId],
         value: &'v Value,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         let mut accepted: Option<(usize, Outcome<'v>)> = None;
         for (index, branch) in branches.iter().enumerate() {
             let outcome = self.verdict(*branch, value)?;
@@ -310,62 +313,66 @@ impl<'p, 'v, 'b> Judging<'p, 'v, 'b> {
                 continue;
             }
             if let Some((first, _)) = accepted {
-                judged.is_valid = false;
+                evaluation.is_valid = false;
                 for (_, refused) in branches[..index].iter().enumerate().filter(|(other, _)| *other != first)
                 {
-                    self.tell(*refused, value)?;
+                    self.report_refusal(*refused, value)?;
                 }
-                return self.report("oneOf", messages::several_choices);
+                return self.report("oneOf", messages::several_branches);
             }
             accepted = Some((index, outcome));
         }
         match accepted {
-            Some((_, outcome)) => self.adopt(judged, outcome),
-            None => self.no_choice("oneOf", branches, value, judged),
+            Some((_, outcome)) => self.adopt(evaluation, outcome),
+            None => self.no_branch("oneOf", branches, value, evaluation),
         }
     }
 
-    fn no_choice(
+    fn no_branch(
         &mut self,
         keyword: &str,
         branches: &'p [NodeId],
         value: &'v Value,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
-        judged.is_valid = false;
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
+        evaluation.is_valid = false;
         for branch in branches {
-            self.tell(*branch, value)?;
+            self.report_refusal(*branch, value)?;
         }
-        self.report(keyword, messages::no_choice)
+        self.report(keyword, messages::no_branch)
     }
 
     fn condition(
         &mut self,
         condition: &'p Condition,
         value: &'v Value,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         let tested = self.verdict(condition.test, value)?;
         let branch = if tested.is_valid { condition.then } else { condition.otherwise };
         if tested.is_valid {
-            self.adopt(judged, tested)?;
+            self.adopt(evaluation, tested)?;
         }
         let Some(branch) = branch else { return Ok(()) };
         let outcome = self.node(branch, value)?;
         if outcome.is_valid {
-            return self.adopt(judged, outcome);
+            return self.adopt(evaluation, outcome);
         }
-        judged.is_valid = false;
+        evaluation.is_valid = false;
         self.report("if", messages::condition)
     }
 
     /// Takes over what a subschema for the same value has made of it.
-    fn adopt(&mut self, judged: &mut Judged<'v>, outcome: Outcome<'v>) -> Result<(), Exhausted> {
-        judged.is_valid &= outcome.is_valid;
-        match outcome.seen {
-            Some(seen) => {
-                self.budget.spend(seen.len() as u64)?;
-                judged.seen.merge(&seen);
+    fn adopt(
+        &mut self,
+        evaluation: &mut Evaluation<'v>,
+        outcome: Outcome<'v>,
+    ) -> Result<(), BudgetExhausted> {
+        evaluation.is_valid &= outcome.is_valid;
+        match outcome.evaluated {
+            Some(evaluated) => {
+                self.budget.spend(evaluated.len() as u64)?;
+                evaluation.evaluated.merge(&evaluated);
                 Ok(())
             }
             None => Ok(()),
@@ -374,13 +381,13 @@ impl<'p, 'v, 'b> Judging<'p, 'v, 'b> {
 }
 
 /// A verdict in the making.
-struct Judged<'v> {
+struct Evaluation<'v> {
     is_valid: bool,
-    seen: Seen<'v>,
+    evaluated: EvaluatedParts<'v>,
 }
 
-impl Default for Judged<'_> {
+impl Default for Evaluation<'_> {
     fn default() -> Self {
-        Self { is_valid: true, seen: Seen::default() }
+        Self { is_valid: true, evaluated: EvaluatedParts::default() }
     }
 }

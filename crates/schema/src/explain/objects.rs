@@ -2,44 +2,44 @@
 
 use serde_json::{Map, Value};
 
-use super::{Judged, Judging, messages};
-use crate::budget::Exhausted;
+use super::{Evaluation, Evaluator, messages};
+use crate::budget::BudgetExhausted;
 use crate::plan::{Demand, Dependency, Node, NodeId, Rules};
 use crate::suggest;
 
-impl<'p, 'v> Judging<'p, 'v, '_> {
+impl<'p, 'v> Evaluator<'p, 'v, '_> {
     pub(super) fn objects(
         &mut self,
         rules: &'p Rules,
         value: &'v Value,
         members: &'v Map<String, Value>,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         self.budget.spend(rules.required.len() as u64)?;
         for name in rules.required.iter().filter(|name| !members.contains_key(*name)) {
-            judged.is_valid = false;
+            evaluation.is_valid = false;
             self.report("required", |path| messages::required(path, name))?;
         }
         if let Some(node) = rules.property_names {
-            self.property_names(node, members, judged)?;
+            self.property_names(node, members, evaluation)?;
         }
-        if self.is_settled(judged) {
+        if self.is_settled(evaluation) {
             return Ok(());
         }
-        self.known_members(rules, members, judged)?;
+        self.known_members(rules, members, evaluation)?;
         self.budget.spend(rules.dependencies.len() as u64)?;
         for dependency in &rules.dependencies {
             if members.contains_key(&dependency.member) {
-                self.dependency(dependency, value, members, judged)?;
+                self.dependency(dependency, value, members, evaluation)?;
             }
         }
         if let Some(node) = rules.unevaluated_properties {
             self.budget.spend(members.len() as u64)?;
-            let rest = members.iter().filter(|(name, _)| !judged.seen.has_member(name));
+            let rest = members.iter().filter(|(name, _)| !evaluation.evaluated.has_member(name));
             for (name, member) in rest.collect::<Vec<_>>() {
-                self.undeclared("unevaluatedProperties", node, rules, (name, member), members, judged)?;
+                self.undeclared("unevaluatedProperties", node, rules, (name, member), members, evaluation)?;
             }
-            judged.seen.every_member();
+            evaluation.evaluated.every_member();
         }
         Ok(())
     }
@@ -48,15 +48,15 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
         &mut self,
         node: NodeId,
         members: &'v Map<String, Value>,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         for name in members.keys() {
-            if self.is_settled(judged) {
+            if self.is_settled(evaluation) {
                 break;
             }
             self.budget.spend(1 + name.len() as u64 / 16)?;
             if !self.name_is_valid(node, &Value::String(name.clone()))? {
-                judged.is_valid = false;
+                evaluation.is_valid = false;
                 self.report("propertyNames", |path| messages::member_name(path, name))?;
             }
         }
@@ -64,10 +64,10 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
     }
 
     /// Judges a name as a value. It is none of the value's parts, so what is known about those says nothing about it.
-    fn name_is_valid(&mut self, node: NodeId, name: &Value) -> Result<bool, Exhausted> {
-        let mut inner = Judging::new(self.plan, &mut *self.budget);
+    fn name_is_valid(&mut self, node: NodeId, name: &Value) -> Result<bool, BudgetExhausted> {
+        let mut inner = Evaluator::new(self.plan, &mut *self.budget);
         inner.depth = self.depth;
-        inner.tells = self.tells;
+        inner.reports = self.reports;
         inner.path = std::mem::take(&mut self.path);
         inner.found = std::mem::take(&mut self.found);
         inner.found_bytes = self.found_bytes;
@@ -80,42 +80,49 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
         &mut self,
         rules: &'p Rules,
         members: &'v Map<String, Value>,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         let tracks = self.plan.tracks_evaluated;
         if let Some(node) = rules.additional_properties {
             for (name, member) in members {
-                if self.is_settled(judged) {
+                if self.is_settled(evaluation) {
                     return Ok(());
                 }
                 if self.is_additional(rules, name)? {
-                    self.undeclared("additionalProperties", node, rules, (name, member), members, judged)?;
+                    self.undeclared(
+                        "additionalProperties",
+                        node,
+                        rules,
+                        (name, member),
+                        members,
+                        evaluation,
+                    )?;
                 }
             }
-            judged.seen.every_member();
+            evaluation.evaluated.every_member();
         }
         self.budget.spend(rules.properties.len() as u64)?;
         for (name, node) in &rules.properties {
-            if self.is_settled(judged) {
+            if self.is_settled(evaluation) {
                 return Ok(());
             }
             if let Some((name, member)) = members.get_key_value(name) {
-                judged.is_valid &= self.part(*node, name, member)?;
+                evaluation.is_valid &= self.part(*node, name, member)?;
                 if tracks {
-                    judged.seen.member(name);
+                    evaluation.evaluated.member(name);
                 }
             }
         }
         for (pattern, node) in &rules.pattern_properties {
             for (name, member) in members {
-                if self.is_settled(judged) {
+                if self.is_settled(evaluation) {
                     return Ok(());
                 }
                 self.budget.spend(1)?;
                 if pattern.is_match(name, self.budget)? {
-                    judged.is_valid &= self.part(*node, name, member)?;
+                    evaluation.is_valid &= self.part(*node, name, member)?;
                     if tracks {
-                        judged.seen.member(name);
+                        evaluation.evaluated.member(name);
                     }
                 }
             }
@@ -123,7 +130,7 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
         Ok(())
     }
 
-    fn is_additional(&mut self, rules: &Rules, name: &str) -> Result<bool, Exhausted> {
+    fn is_additional(&mut self, rules: &Rules, name: &str) -> Result<bool, BudgetExhausted> {
         self.budget.spend(1)?;
         if rules.declared.contains(name) {
             return Ok(false);
@@ -144,14 +151,14 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
         rules: &'p Rules,
         (name, member): (&'v str, &'v Value),
         members: &'v Map<String, Value>,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         if !matches!(self.plan.nodes[node], Node::Refuse) {
-            judged.is_valid &= self.part(node, name, member)?;
+            evaluation.is_valid &= self.part(node, name, member)?;
             return Ok(());
         }
-        judged.is_valid = false;
-        if !self.tells || self.is_full() {
+        evaluation.is_valid = false;
+        if !self.reports || self.is_full() {
             return Ok(());
         }
         let meant = match self.suggestions_left {
@@ -170,7 +177,7 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
         name: &str,
         member: &'v Value,
         members: &'v Map<String, Value>,
-    ) -> Result<Option<&'p str>, Exhausted> {
+    ) -> Result<Option<&'p str>, BudgetExhausted> {
         let absent: Vec<&'p (String, NodeId)> =
             rules.properties.iter().filter(|(declared, _)| !members.contains_key(declared)).collect();
         let names = || absent.iter().map(|(declared, _)| declared.as_str());
@@ -197,13 +204,13 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
         dependency: &'p Dependency,
         value: &'v Value,
         members: &'v Map<String, Value>,
-        judged: &mut Judged<'v>,
-    ) -> Result<(), Exhausted> {
+        evaluation: &mut Evaluation<'v>,
+    ) -> Result<(), BudgetExhausted> {
         match &dependency.demand {
             Demand::Members(names) => {
                 self.budget.spend(names.len() as u64)?;
                 for name in names.iter().filter(|name| !members.contains_key(*name)) {
-                    judged.is_valid = false;
+                    evaluation.is_valid = false;
                     self.report(dependency.keyword, |path| {
                         messages::required_with(path, name, &dependency.member)
                     })?;
@@ -213,9 +220,9 @@ impl<'p, 'v> Judging<'p, 'v, '_> {
             Demand::Schema(node) => {
                 let outcome = self.node(*node, value)?;
                 match outcome.is_valid {
-                    true => self.adopt(judged, outcome),
+                    true => self.adopt(evaluation, outcome),
                     false => {
-                        judged.is_valid = false;
+                        evaluation.is_valid = false;
                         Ok(())
                     }
                 }

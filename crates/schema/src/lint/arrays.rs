@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fault::Rule;
+use super::issue::Rule;
 use super::walk::{Coverage, Evaluated, Here, Walk, always_valid};
 use crate::excerpt::counted;
 use crate::pointer;
@@ -78,15 +78,15 @@ impl<'d> Walk<'_, 'd> {
             }
             return;
         };
-        let (least, most) = (bound("minContains").unwrap_or(1.0), bound("maxContains"));
-        match most {
-            None if least == 0.0 => {
+        let (min, max) = (bound("minContains").unwrap_or(1.0), bound("maxContains"));
+        match max {
+            None if min == 0.0 => {
                 let message =
                     "`minContains` 0 without `maxContains` makes `contains` have no effect".to_owned();
                 let place = here.keyword("minContains");
                 self.report(place, Rule::IgnoredKeyword, message, "add `maxContains`, or remove both");
             }
-            Some(most) if least > most => {
+            Some(max) if min > max => {
                 let message =
                     "`minContains` is greater than `maxContains`, so nothing is admitted".to_owned();
                 let place = here.keyword("minContains");

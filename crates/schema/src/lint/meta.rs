@@ -6,20 +6,20 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-use super::fault::{Fault, Rule};
+use super::issue::{LintIssue, Rule};
 use crate::excerpt::excerpt;
 
 /// All objections, one per place.
-pub(super) fn objections(schema: &Value) -> Vec<Fault> {
-    let mut places: BTreeMap<String, Fault> = BTreeMap::new();
+pub(super) fn objections(schema: &Value) -> Vec<LintIssue> {
+    let mut places: BTreeMap<String, LintIssue> = BTreeMap::new();
     for error in jsonschema::draft202012::meta::validator().iter_errors(schema) {
         let pointer = error.instance_path().to_string();
-        places.entry(pointer).or_insert_with_key(|pointer| fault(pointer, &error));
+        places.entry(pointer).or_insert_with_key(|pointer| issue(pointer, &error));
     }
     places.into_values().collect()
 }
 
-fn fault(pointer: &str, error: &ValidationError<'_>) -> Fault {
+fn issue(pointer: &str, error: &ValidationError<'_>) -> LintIssue {
     let keyword = pointer.rsplit('/').next().unwrap_or_default().to_owned();
     let value = excerpt(error.instance());
     let (message, help) = match error.kind() {
@@ -50,5 +50,5 @@ fn fault(pointer: &str, error: &ValidationError<'_>) -> Fault {
             format!("see draft 2020-12 for what `{keyword}` takes"),
         ),
     };
-    Fault { pointer: pointer.to_owned(), rule: Rule::MetaSchema, message, help }
+    LintIssue { pointer: pointer.to_owned(), rule: Rule::MetaSchema, message, help }
 }

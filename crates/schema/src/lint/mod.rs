@@ -18,7 +18,7 @@
 //! | nesting beyond 128 levels, or more than 200 000 schemas once references are expanded | may overflow the stack | refused | bounded time and stack |
 
 mod arrays;
-mod fault;
+mod issue;
 mod meta;
 mod objects;
 mod patterns;
@@ -26,7 +26,7 @@ mod references;
 mod types;
 mod walk;
 
-pub use fault::{Fault, Rule, Severity};
+pub use issue::{LintIssue, Rule, Severity};
 
 use serde_json::Value;
 
@@ -35,9 +35,9 @@ use crate::schema::Schema;
 use crate::{cycles, excerpt};
 
 /// All faults of `schema`, in the order of a reader's eye: by place. Any JSON may be asked about.
-pub fn lint(schema: &Value) -> Vec<Fault> {
+pub fn lint(schema: &Value) -> Vec<LintIssue> {
     if !schema.is_object() && !schema.is_boolean() {
-        return vec![Fault {
+        return vec![LintIssue {
             pointer: String::new(),
             rule: Rule::MetaSchema,
             message: format!("{} is not a schema", excerpt::excerpt(schema)),
@@ -45,7 +45,7 @@ pub fn lint(schema: &Value) -> Vec<Fault> {
         }];
     }
     if !document::is_shallow(schema) {
-        return vec![Fault {
+        return vec![LintIssue {
             pointer: String::new(),
             rule: Rule::TooLarge,
             message: "the schema is nested too deeply".to_owned(),
@@ -53,23 +53,23 @@ pub fn lint(schema: &Value) -> Vec<Fault> {
         }];
     }
     let document = Document::new(schema);
-    let mut faults: Vec<Fault> = draft(schema).into_iter().collect();
-    faults.extend(meta::objections(schema));
-    faults.extend(ambiguous_names(&document));
-    faults.extend(endless_references(&document));
-    faults.extend(walk::faults(&document));
-    if !faults.iter().any(Fault::is_error) {
-        faults.extend(unreadable(schema));
+    let mut issues: Vec<LintIssue> = draft(schema).into_iter().collect();
+    issues.extend(meta::objections(schema));
+    issues.extend(ambiguous_names(&document));
+    issues.extend(endless_references(&document));
+    issues.extend(walk::issues(&document));
+    if !issues.iter().any(LintIssue::is_error) {
+        issues.extend(unreadable(schema));
     }
-    faults.sort_by(|left, right| left.pointer.cmp(&right.pointer));
-    faults.dedup();
-    faults
+    issues.sort_by(|left, right| left.pointer.cmp(&right.pointer));
+    issues.dedup();
+    issues
 }
 
 /// What the rules have let through must also compile, or a tool would pass its build and fail at its first call.
-fn unreadable(schema: &Value) -> Option<Fault> {
+fn unreadable(schema: &Value) -> Option<LintIssue> {
     let reason = Schema::compile(schema).err()?;
-    Some(Fault {
+    Some(LintIssue {
         pointer: reason.pointer,
         rule: Rule::Unreadable,
         message: format!("the validator cannot read the schema: {}", reason.reason),
@@ -77,13 +77,13 @@ fn unreadable(schema: &Value) -> Option<Fault> {
     })
 }
 
-fn draft(schema: &Value) -> Option<Fault> {
+fn draft(schema: &Value) -> Option<LintIssue> {
     let named = schema.get("$schema")?.as_str()?;
     let is_ours = matches!(
         named.trim_end_matches('#'),
         "" | "https://json-schema.org/draft/2020-12/schema" | "http://json-schema.org/schema"
     );
-    (!is_ours).then(|| Fault {
+    (!is_ours).then(|| LintIssue {
         pointer: "/$schema".to_owned(),
         rule: Rule::OtherDraft,
         message: format!("`$schema` names {}, but schemas are read as draft 2020-12", excerpt::cut(named)),
@@ -91,10 +91,10 @@ fn draft(schema: &Value) -> Option<Fault> {
     })
 }
 
-fn ambiguous_names(document: &Document<'_>) -> Vec<Fault> {
+fn ambiguous_names(document: &Document<'_>) -> Vec<LintIssue> {
     let names = document.ambiguous().iter();
     names
-        .map(|(name, pointer)| Fault {
+        .map(|(name, pointer)| LintIssue {
             pointer: pointer.clone(),
             rule: Rule::AmbiguousReference,
             message: format!("\"{}\" already names another schema", excerpt::cut(name)),
@@ -103,10 +103,10 @@ fn ambiguous_names(document: &Document<'_>) -> Vec<Fault> {
         .collect()
 }
 
-fn endless_references(document: &Document<'_>) -> Vec<Fault> {
+fn endless_references(document: &Document<'_>) -> Vec<LintIssue> {
     let places = cycles::endless(document).into_iter();
     places
-        .map(|pointer| Fault {
+        .map(|pointer| LintIssue {
             pointer,
             rule: Rule::EndlessReference,
             message:

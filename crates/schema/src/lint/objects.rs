@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::fault::Rule;
+use super::issue::Rule;
 use super::walk::{Coverage, Evaluated, Here, Walk, always_valid};
 use crate::types::Type;
 use crate::{excerpt, pointer};
 
-/// Matching every declared name against every pattern is a product; past this many pairs nobody reads the list.
-const MOST_MATCHES_TRIED: usize = 20_000;
+/// Matching every declared name against every pattern is a product; past this many pairs the list is cut.
+const MAX_MATCHES_TRIED: usize = 20_000;
 
 impl<'d> Walk<'_, 'd> {
     pub(super) fn objects(
@@ -175,7 +175,7 @@ impl<'d> Walk<'_, 'd> {
         let pairs = patterns
             .keys()
             .flat_map(|pattern| properties.into_iter().flat_map(Map::keys).map(move |name| (pattern, name)));
-        for (pattern, name) in pairs.take(MOST_MATCHES_TRIED) {
+        for (pattern, name) in pairs.take(MAX_MATCHES_TRIED) {
             if self.pattern_matches(pattern, name) {
                 self.report(
                     pointer::join(&place, pattern),

@@ -1,7 +1,7 @@
 //! Judges regular expressions.
 
 use crate::budget::{Budget, MAX_STEPS};
-use crate::pattern::{PatternFault, PatternSet};
+use crate::pattern::{PatternError, PatternSet};
 
 /// The patterns of a schema, and the work that trying them on declared names may take.
 pub(super) struct Patterns {
@@ -16,7 +16,7 @@ impl Default for Patterns {
 }
 
 impl Patterns {
-    pub(super) fn judge(&mut self, pattern: &str) -> Option<PatternFault> {
+    pub(super) fn judge(&mut self, pattern: &str) -> Option<PatternError> {
         self.known.compile(pattern).err()
     }
 

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::fault::Rule;
+use super::issue::Rule;
 use super::walk::{Coverage, Evaluated, Here, Walk};
-use crate::document::{Unresolved, mentions_reference};
+use crate::document::{ReferenceError, mentions_reference};
 use crate::excerpt;
 
 impl<'d> Walk<'_, 'd> {
@@ -14,7 +14,7 @@ impl<'d> Walk<'_, 'd> {
             Err(reason) => return self.unresolved("$ref", reference, reason, here),
         };
         if !target.schema.is_object() && !target.schema.is_boolean() {
-            return self.unresolved("$ref", reference, Unresolved::Nothing, here);
+            return self.unresolved("$ref", reference, ReferenceError::Nothing, here);
         }
         if target.pointer.is_empty() || mentions_reference(target.schema) {
             // It is compiled by itself, so it does not know the types or the composition around the reference.
@@ -31,28 +31,28 @@ impl<'d> Walk<'_, 'd> {
     pub(super) fn dynamic_reference(&mut self, reference: &str, here: &Here<'d>) {
         match self.document.resolve(&here.base, reference) {
             _ if !reference.starts_with('#') => {
-                self.unresolved("$dynamicRef", reference, Unresolved::Foreign, here);
+                self.unresolved("$dynamicRef", reference, ReferenceError::Foreign, here);
             }
             Ok(target) => self.enqueue(target),
             Err(reason) => self.unresolved("$dynamicRef", reference, reason, here),
         }
     }
 
-    fn unresolved(&mut self, keyword: &str, reference: &str, reason: Unresolved, here: &Here<'d>) {
+    fn unresolved(&mut self, keyword: &str, reference: &str, reason: ReferenceError, here: &Here<'d>) {
         let shown = excerpt::cut(reference);
         let (rule, message, help) = match reason {
-            Unresolved::Nothing => (
+            ReferenceError::Nothing => (
                 Rule::UnresolvedReference,
                 format!("\"{shown}\" leads to no schema"),
                 "refer to a schema of this document, as in \"#/$defs/name\"",
             ),
-            Unresolved::Foreign => (
+            ReferenceError::Foreign => (
                 Rule::ForeignReference,
                 format!("\"{shown}\" leaves the document"),
                 "copy the schema into `$defs` and refer to it there",
             ),
             // The search for endless references reports the same place with the same words.
-            Unresolved::Endless => return,
+            ReferenceError::Endless => return,
         };
         self.report(here.keyword(keyword), rule, message, help);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::fault::Rule;
+use super::issue::Rule;
 use super::walk::{Here, Walk};
 use crate::keywords;
 use crate::types::{self, Type};

@@ -10,28 +10,28 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use super::fault::{Fault, Rule};
+use super::issue::{LintIssue, Rule};
 use super::patterns::Patterns;
 use crate::document::{self, Document, Place};
 use crate::formats::{self, Format};
-use crate::pattern::PatternFault;
+use crate::pattern::PatternError;
 use crate::types::Type;
 use crate::{excerpt, keywords, pointer, suggest};
 
 /// Schemas looked at before giving up. References to large definitions multiply: without a limit a small document
 /// could keep the walk busy for minutes.
-const MOST_SCHEMAS: usize = 200_000;
+const MAX_SCHEMAS: usize = 200_000;
 
 /// A suggestion compares a word with many others, so a schema that is wrong all over gets only so many.
-const MOST_SUGGESTIONS: usize = 100;
+const MAX_SUGGESTIONS: usize = 100;
 
-pub(super) fn faults(document: &Document<'_>) -> Vec<Fault> {
+pub(super) fn issues(document: &Document<'_>) -> Vec<LintIssue> {
     let mut walk = Walk::new(document);
     walk.enqueue(document.root());
     while let Some(place) = walk.waiting.pop_front() {
         walk.standalone(place);
     }
-    walk.faults
+    walk.issues
 }
 
 /// Where the walk stands: the schema's place and what the schemas around it have established for the same value.
@@ -113,7 +113,7 @@ impl Evaluated {
 
 pub(super) struct Walk<'w, 'd> {
     pub(super) document: &'w Document<'d>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) issues: Vec<LintIssue>,
     patterns: Patterns,
     waiting: VecDeque<Place<'d>>,
     enqueued: HashSet<String>,
@@ -126,13 +126,13 @@ impl<'w, 'd> Walk<'w, 'd> {
     fn new(document: &'w Document<'d>) -> Self {
         Self {
             document,
-            faults: Vec::new(),
+            issues: Vec::new(),
             patterns: Patterns::default(),
             waiting: VecDeque::new(),
             enqueued: HashSet::new(),
             reported: HashSet::new(),
             looked_at: 0,
-            suggestions_left: MOST_SUGGESTIONS,
+            suggestions_left: MAX_SUGGESTIONS,
         }
     }
 
@@ -146,7 +146,7 @@ impl<'w, 'd> Walk<'w, 'd> {
     /// Reports once, however often a shared definition is passed.
     pub(super) fn report(&mut self, pointer: String, rule: Rule, message: String, help: impl Into<String>) {
         if self.reported.insert((rule, pointer.clone(), message.clone())) {
-            self.faults.push(Fault { pointer, rule, message, help: help.into() });
+            self.issues.push(LintIssue { pointer, rule, message, help: help.into() });
         }
     }
 
@@ -190,7 +190,7 @@ impl<'w, 'd> Walk<'w, 'd> {
     pub(super) fn subschema(&mut self, schema: &'d Value, mut here: Here<'d>) -> Evaluated {
         let Value::Object(schema) = schema else { return Evaluated::default() };
         self.looked_at += 1;
-        if self.looked_at > MOST_SCHEMAS {
+        if self.looked_at > MAX_SCHEMAS {
             self.report(
                 String::new(),
                 Rule::TooLarge,
@@ -364,24 +364,24 @@ impl<'w, 'd> Walk<'w, 'd> {
     }
 
     pub(super) fn pattern(&mut self, pattern: &str, place: String) {
-        let Some(fault) = self.patterns.judge(pattern) else { return };
-        let (rule, help) = match &fault {
-            PatternFault::Grammar(_) => (
+        let Some(issue) = self.patterns.judge(pattern) else { return };
+        let (rule, help) = match &issue {
+            PatternError::Grammar(_) => (
                 Rule::BadPattern,
                 "patterns follow JavaScript with the `u` flag: no inline flags such as (?i), no \\A or \\Z, and no \
                  escapes of characters that need none",
             ),
-            PatternFault::Unsupported(_) => (Rule::BadPattern, "name the characters themselves, as in [a-z]"),
-            PatternFault::BackReference => (
+            PatternError::Unsupported(_) => (Rule::BadPattern, "name the characters themselves, as in [a-z]"),
+            PatternError::BackReference => (
                 Rule::UnboundedPattern,
                 "list the alternatives, as in (aa|bb), or let the handler compare the two parts",
             ),
-            PatternFault::TooLarge => (
+            PatternError::TooLarge => (
                 Rule::UnboundedPattern,
                 "make it smaller: `maxLength` limits a length better than a counted repetition",
             ),
         };
-        self.report(place, rule, fault.to_string(), help);
+        self.report(place, rule, issue.to_string(), help);
     }
 
     pub(super) fn pattern_matches(&mut self, pattern: &str, text: &str) -> bool {

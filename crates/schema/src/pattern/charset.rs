@@ -1,12 +1,12 @@
 //! Sets of characters.
 
-use super::PatternFault;
+use super::PatternError;
 use crate::excerpt;
 
 const LAST: u32 = 0x10_FFFF;
 
 /// Ranges that are looked at before a set under construction is put in order: a class may name large sets often.
-const MAX_LOOSE_RANGES: usize = 8_192;
+const MAX_UNSORTED_RANGES: usize = 8_192;
 
 /// A set of code points, as ranges in ascending order that do not touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -18,7 +18,7 @@ pub(super) struct CharSet {
 
 impl CharSet {
     pub(super) fn of(ranges: impl IntoIterator<Item = (u32, u32)>) -> Self {
-        let mut loose = LooseSet::default();
+        let mut loose = CharSetBuilder::default();
         ranges.into_iter().for_each(|range| loose.add(range));
         loose.finish()
     }
@@ -55,9 +55,9 @@ impl CharSet {
     }
 
     /// The set of `\p{name}`.
-    pub(super) fn property(name: &str) -> Result<Self, PatternFault> {
+    pub(super) fn property(name: &str) -> Result<Self, PatternError> {
         use regex_syntax::hir::{Class, HirKind};
-        let unknown = || PatternFault::Unsupported(format!("the property \\p{{{}}}", excerpt::cut(name)));
+        let unknown = || PatternError::Unsupported(format!("the property \\p{{{}}}", excerpt::cut(name)));
         let parsed = regex_syntax::parse(&format!("\\p{{{name}}}")).map_err(|_| unknown())?;
         match parsed.kind() {
             HirKind::Class(Class::Unicode(class)) => {
@@ -103,14 +103,14 @@ impl CharSet {
 
 /// A set under construction.
 #[derive(Default)]
-pub(super) struct LooseSet {
+pub(super) struct CharSetBuilder {
     ranges: Vec<(u32, u32)>,
 }
 
-impl LooseSet {
+impl CharSetBuilder {
     pub(super) fn add(&mut self, range: (u32, u32)) {
         self.ranges.push(range);
-        if self.ranges.len() > MAX_LOOSE_RANGES {
+        if self.ranges.len() > MAX_UNSORTED_RANGES {
             self.tidy();
         }
     }

@@ -8,11 +8,11 @@ const MAX_GROUP_DEPTH: usize = 100;
 const MAX_ALTERNATIVES: usize = 1_000;
 
 /// What is wrong with the pattern as ECMAScript with the `u` flag, if anything is.
-pub(super) fn fault(pattern: &str) -> Option<String> {
+pub(super) fn find_error(pattern: &str) -> Option<String> {
     if let Err(error) = regress::Regex::with_flags(pattern, "u") {
         return Some(error.to_string());
     }
-    // Two things that the grammar we parse with has and the one most people run does not, or not yet.
+    // Two things that the grammar we parse with has and the engines in use do not, or not yet.
     let mut previous = Token::Other("");
     for token in tokens(pattern) {
         match (previous, token) {
@@ -99,10 +99,10 @@ mod tests {
     #[test]
     fn patterns_are_judged_with_the_unicode_flag() {
         for good in ["^[\\w\\-]+$", "(?<=a)b", "\\p{L}", "(?<n>a)\\k<n>", "[^]", "\\bword\\b", "a\\B"] {
-            assert_eq!(fault(good), None, "{good}");
+            assert_eq!(find_error(good), None, "{good}");
         }
         for bad in ["(", "\\_", "\\Z", "(?i)a", "(?i:a)", "\\b*", "\\B+", "a{2", "[b-a]", "\\p{Nope}"] {
-            assert!(fault(bad).is_some(), "{bad}");
+            assert!(find_error(bad).is_some(), "{bad}");
         }
     }
 

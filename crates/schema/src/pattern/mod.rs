@@ -17,7 +17,7 @@ mod tests;
 
 use std::fmt;
 
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExhausted};
 use crate::plan::BYTES_PER_UNIT;
 use program::Program;
 use syntax::Parsed;
@@ -33,7 +33,7 @@ const MAX_PATTERN_BYTES: usize = 16_384;
 
 /// Why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PatternFault {
+pub(crate) enum PatternError {
     /// Not an ECMAScript regular expression with the `u` flag.
     Grammar(String),
     /// It refers to what a group has matched, for which no matcher has a bound.
@@ -44,7 +44,7 @@ pub(crate) enum PatternFault {
     Unsupported(String),
 }
 
-impl fmt::Display for PatternFault {
+impl fmt::Display for PatternError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Grammar(reason) => {
@@ -70,18 +70,18 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    fn parse(source: &str) -> Result<Parsed, PatternFault> {
+    fn parse(source: &str) -> Result<Parsed, PatternError> {
         if source.len() > MAX_PATTERN_BYTES || is_too_nested(source) {
-            return Err(PatternFault::TooLarge);
+            return Err(PatternError::TooLarge);
         }
-        match grammar::fault(source) {
-            Some(reason) => Err(PatternFault::Grammar(reason)),
+        match grammar::find_error(source) {
+            Some(reason) => Err(PatternError::Grammar(reason)),
             None => syntax::parse(source),
         }
     }
 
     /// An automaton of at most `max_size` instructions, with the faster engine beside it if that `is_wanted`.
-    fn compile(parsed: &Parsed, max_size: usize, is_wanted: bool) -> Result<Self, PatternFault> {
+    fn compile(parsed: &Parsed, max_size: usize, is_wanted: bool) -> Result<Self, PatternError> {
         let programs = program::compile(parsed, max_size.min(MAX_PROGRAM_SIZE))?;
         let size = programs.iter().map(Program::size).sum();
         Ok(Self { programs, size, linear: is_wanted.then(|| linear::translated(parsed)).flatten() })
@@ -98,7 +98,7 @@ impl Pattern {
     }
 
     /// Whether the pattern matches anywhere in the text.
-    pub(crate) fn is_match(&self, text: &str, budget: &mut Budget) -> Result<bool, Exhausted> {
+    pub(crate) fn is_match(&self, text: &str, budget: &mut Budget) -> Result<bool, BudgetExhausted> {
         let worst = (self.size as u64).saturating_mul(text.len() as u64 + 1);
         match &self.linear {
             Some(linear) if budget.spend_spare(worst) => Ok(linear.is_match(text)),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::PatternFault;
+use super::PatternError;
 use super::charset::CharSet;
 use super::syntax::{Assertion, Direction, Look, Node, Parsed};
 
@@ -48,11 +48,11 @@ impl Program {
 }
 
 /// The automatons of the look-arounds, then that of the whole, of at most `max` instructions together.
-pub(super) fn compile(parsed: &Parsed, max: usize) -> Result<Vec<Program>, PatternFault> {
+pub(super) fn compile(parsed: &Parsed, max: usize) -> Result<Vec<Program>, PatternError> {
     let nodes = parsed.looks.iter().map(|look| &look.inner).chain([&parsed.root]);
     let total = nodes.fold(0_usize, |total, node| total.saturating_add(written_out(node)).saturating_add(1));
     if total > max {
-        return Err(PatternFault::TooLarge);
+        return Err(PatternError::TooLarge);
     }
     let looks = parsed.looks.iter().map(|look: &Look| {
         program(&look.inner, look.direction == Direction::Ahead, Some((look.direction, look.is_negated)))

@@ -1,11 +1,17 @@
 //! Runs automatons over a text, all their states at once and every step counted.
 
+use std::ops::ControlFlow;
+
 use super::program::{Address, Instruction, Program};
 use super::syntax::Assertion;
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExhausted};
 
 /// Whether the last of the automatons matches anywhere; those before it are its look-arounds.
-pub(super) fn is_match(programs: &[Program], text: &str, budget: &mut Budget) -> Result<bool, Exhausted> {
+pub(super) fn is_match(
+    programs: &[Program],
+    text: &str,
+    budget: &mut Budget,
+) -> Result<bool, BudgetExhausted> {
     let Some((whole, looks)) = programs.split_last() else { return Ok(false) };
     budget.spend(text.len() as u64)?;
     let characters: Vec<char> = text.chars().collect();
@@ -15,7 +21,7 @@ pub(super) fn is_match(programs: &[Program], text: &str, budget: &mut Budget) ->
         let mut table = vec![false; characters.len() + 1];
         Scan::new(look, &characters, &tables, budget).run(|position| {
             table[position] = true;
-            Go::On
+            ControlFlow::Continue(())
         })?;
         if look.is_negated() {
             table.iter_mut().for_each(|holds| *holds = !*holds);
@@ -25,15 +31,9 @@ pub(super) fn is_match(programs: &[Program], text: &str, budget: &mut Budget) ->
     let mut is_found = false;
     Scan::new(whole, &characters, &tables, budget).run(|_| {
         is_found = true;
-        Go::Home
+        ControlFlow::Break(())
     })?;
     Ok(is_found)
-}
-
-/// Whether a scan goes on after a match.
-enum Go {
-    On,
-    Home,
 }
 
 struct Scan<'s> {
@@ -60,15 +60,13 @@ impl<'s> Scan<'s> {
     }
 
     /// Calls `found` with every position at which a match that began anywhere before ends, in the direction of reading.
-    fn run(mut self, mut found: impl FnMut(usize) -> Go) -> Result<(), Exhausted> {
+    fn run(mut self, mut found: impl FnMut(usize) -> ControlFlow<()>) -> Result<(), BudgetExhausted> {
         let end = self.characters.len();
         self.budget.spend(self.program.size() as u64)?;
         for read in 0..=end {
             let position = if self.program.reads_backwards() { end - read } else { read };
             self.enter(self.program.start, position)?;
-            if self.current.contains_match
-                && let Go::Home = found(position)
-            {
+            if self.current.contains_match && found(position).is_break() {
                 return Ok(());
             }
             if read < end {
@@ -79,7 +77,7 @@ impl<'s> Scan<'s> {
     }
 
     /// Follows one character from `position` on.
-    fn take(&mut self, position: usize) -> Result<(), Exhausted> {
+    fn take(&mut self, position: usize) -> Result<(), BudgetExhausted> {
         let (character, next) = match self.program.reads_backwards() {
             true => (self.characters[position - 1], position - 1),
             false => (self.characters[position], position + 1),
@@ -101,7 +99,7 @@ impl<'s> Scan<'s> {
     }
 
     /// Adds a state and everything that follows from it without taking a character.
-    fn enter(&mut self, address: Address, position: usize) -> Result<(), Exhausted> {
+    fn enter(&mut self, address: Address, position: usize) -> Result<(), BudgetExhausted> {
         self.waiting.push(address);
         while let Some(address) = self.waiting.pop() {
             self.budget.spend(1)?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Pattern, PatternFault};
+use super::{Pattern, PatternError};
 
 /// Instructions that the patterns of one schema may have together.
 const MAX_TOTAL_SIZE: usize = 200_000;
@@ -14,13 +14,13 @@ const MAX_LINEAR_ENGINES: usize = 64;
 /// Compiled patterns by their source.
 #[derive(Debug, Default)]
 pub(crate) struct PatternSet {
-    known: HashMap<String, Result<Arc<Pattern>, PatternFault>>,
+    known: HashMap<String, Result<Arc<Pattern>, PatternError>>,
     total_size: usize,
     linear_engines: usize,
 }
 
 impl PatternSet {
-    pub(crate) fn compile(&mut self, source: &str) -> Result<Arc<Pattern>, PatternFault> {
+    pub(crate) fn compile(&mut self, source: &str) -> Result<Arc<Pattern>, PatternError> {
         if let Some(known) = self.known.get(source) {
             return known.clone();
         }
@@ -34,7 +34,7 @@ impl PatternSet {
         self.known.get(source)?.clone().ok()
     }
 
-    fn compiled(&mut self, source: &str) -> Result<Pattern, PatternFault> {
+    fn compiled(&mut self, source: &str) -> Result<Pattern, PatternError> {
         let parsed = Pattern::parse(source)?;
         let has_engine_left = self.linear_engines < MAX_LINEAR_ENGINES;
         let pattern = Pattern::compile(&parsed, MAX_TOTAL_SIZE - self.total_size, has_engine_left)?;

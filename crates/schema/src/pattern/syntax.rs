@@ -1,7 +1,7 @@
 //! Parses a pattern whose grammar was found to be right, with groups that capture as groups that do not.
 
-use super::PatternFault;
-use super::charset::{CharSet, LooseSet};
+use super::PatternError;
+use super::charset::{CharSet, CharSetBuilder};
 
 /// Groups nested deeper than this are refused: parsing recurses.
 const MAX_GROUP_DEPTH: usize = 100;
@@ -51,7 +51,7 @@ pub(super) enum Direction {
     Behind,
 }
 
-pub(super) fn parse(source: &str) -> Result<Parsed, PatternFault> {
+pub(super) fn parse(source: &str) -> Result<Parsed, PatternError> {
     let characters: Vec<char> = source.chars().collect();
     let mut parser = Parser { characters: &characters, at: 0, depth: 0, looks: Vec::new() };
     let root = parser.choice()?;
@@ -69,7 +69,7 @@ struct Parser<'p> {
 }
 
 impl Parser<'_> {
-    fn choice(&mut self) -> Result<Node, PatternFault> {
+    fn choice(&mut self) -> Result<Node, PatternError> {
         let mut branches = vec![self.sequence()?];
         while self.eat("|") {
             branches.push(self.sequence()?);
@@ -77,7 +77,7 @@ impl Parser<'_> {
         Ok(single_or(branches, Node::Choice))
     }
 
-    fn sequence(&mut self) -> Result<Node, PatternFault> {
+    fn sequence(&mut self) -> Result<Node, PatternError> {
         let mut parts = Vec::new();
         while let Some(next) = self.peek() {
             if matches!(next, '|' | ')') {
@@ -89,7 +89,7 @@ impl Parser<'_> {
         Ok(if parts.is_empty() { Node::Empty } else { single_or(parts, Node::Sequence) })
     }
 
-    fn atom(&mut self) -> Result<Node, PatternFault> {
+    fn atom(&mut self) -> Result<Node, PatternError> {
         let Some(next) = self.peek() else { return Err(self.unexpected()) };
         match next {
             '(' => return self.group(),
@@ -106,7 +106,7 @@ impl Parser<'_> {
         })
     }
 
-    fn repeated(&mut self, inner: Node) -> Result<Node, PatternFault> {
+    fn repeated(&mut self, inner: Node) -> Result<Node, PatternError> {
         let (min, max) = match self.peek() {
             Some('*') => (0, None),
             Some('+') => (1, None),
@@ -122,7 +122,7 @@ impl Parser<'_> {
         self.repeat(inner, (min, max))
     }
 
-    fn repeat(&mut self, inner: Node, (min, max): (u32, Option<u32>)) -> Result<Node, PatternFault> {
+    fn repeat(&mut self, inner: Node, (min, max): (u32, Option<u32>)) -> Result<Node, PatternError> {
         // Whether as much or as little as possible is taken makes no difference to whether there is a match.
         self.eat("?");
         if max.is_some_and(|max| min > max) {
@@ -151,10 +151,10 @@ impl Parser<'_> {
         number
     }
 
-    fn group(&mut self) -> Result<Node, PatternFault> {
+    fn group(&mut self) -> Result<Node, PatternError> {
         self.depth += 1;
         if self.depth > MAX_GROUP_DEPTH {
-            return Err(PatternFault::TooLarge);
+            return Err(PatternError::TooLarge);
         }
         let look = [
             ("(?=", Direction::Ahead, false),
@@ -185,11 +185,11 @@ impl Parser<'_> {
         })
     }
 
-    fn escape(&mut self) -> Result<Node, PatternFault> {
+    fn escape(&mut self) -> Result<Node, PatternError> {
         Ok(match self.characters.get(self.at + 1) {
             Some('b') => self.assert(Assertion::WordBoundary),
             Some('B') => self.assert(Assertion::NotWordBoundary),
-            Some('1'..='9' | 'k') => return Err(PatternFault::BackReference),
+            Some('1'..='9' | 'k') => return Err(PatternError::BackReference),
             _ => match self.class_atom()? {
                 Atom::One(code) => Node::Set(CharSet::one(code)),
                 Atom::Many(set) => Node::Set(set),
@@ -202,10 +202,10 @@ impl Parser<'_> {
         Node::Assert(assertion)
     }
 
-    fn class(&mut self) -> Result<Node, PatternFault> {
+    fn class(&mut self) -> Result<Node, PatternError> {
         self.eat("[");
         let is_negated = self.eat("^");
-        let mut set = LooseSet::default();
+        let mut set = CharSetBuilder::default();
         while !self.eat("]") {
             let first = self.class_atom()?;
             let is_range = self.peek() == Some('-') && self.characters.get(self.at + 1) != Some(&']');
@@ -226,7 +226,7 @@ impl Parser<'_> {
     }
 
     /// One character, or an escape that stands for one or for many.
-    fn class_atom(&mut self) -> Result<Atom, PatternFault> {
+    fn class_atom(&mut self) -> Result<Atom, PatternError> {
         let Some(next) = self.next() else { return Err(self.unexpected()) };
         if next != '\\' {
             return Ok(Atom::One(next as u32));
@@ -251,7 +251,7 @@ impl Parser<'_> {
         }))
     }
 
-    fn property(&mut self, is_negated: bool) -> Result<Atom, PatternFault> {
+    fn property(&mut self, is_negated: bool) -> Result<Atom, PatternError> {
         if !self.eat("{") {
             return Err(self.unexpected());
         }
@@ -268,7 +268,7 @@ impl Parser<'_> {
     }
 
     /// What follows `\u`. Two halves of a surrogate pair are one character.
-    fn code_point(&mut self) -> Result<u32, PatternFault> {
+    fn code_point(&mut self) -> Result<u32, PatternError> {
         if self.eat("{") {
             let mut code: u32 = 0;
             loop {
@@ -293,7 +293,7 @@ impl Parser<'_> {
         Ok(high)
     }
 
-    fn digits(&mut self, count: usize) -> Result<u32, PatternFault> {
+    fn digits(&mut self, count: usize) -> Result<u32, PatternError> {
         (0..count).try_fold(0, |code, _| {
             let digit = self.next().and_then(|next| next.to_digit(16)).ok_or_else(|| self.unexpected())?;
             Ok(code * 16 + digit)
@@ -318,8 +318,8 @@ impl Parser<'_> {
         is_there
     }
 
-    fn unexpected(&self) -> PatternFault {
-        PatternFault::Grammar(format!("unexpected character at {}", self.at))
+    fn unexpected(&self) -> PatternError {
+        PatternError::Grammar(format!("unexpected character at {}", self.at))
     }
 }
 

@@ -6,13 +6,13 @@ use super::*;
 use crate::budget::MAX_STEPS;
 
 impl Pattern {
-    fn new(source: &str) -> Result<Self, PatternFault> {
+    fn new(source: &str) -> Result<Self, PatternError> {
         Self::compile(&Self::parse(source)?, MAX_PROGRAM_SIZE, true)
     }
 }
 
 fn matches(pattern: &str, text: &str) -> bool {
-    let pattern = Pattern::new(pattern).unwrap_or_else(|fault| panic!("{pattern}: {fault}"));
+    let pattern = Pattern::new(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
     let counted = scan::is_match(&pattern.programs, text, &mut Budget::new(u64::MAX));
     let either = pattern.is_match(text, &mut Budget::new(u64::MAX));
     assert_eq!(counted, either, "the two engines differ on {text:?}");
@@ -56,7 +56,7 @@ fn patterns_mean_what_they_mean_in_ecmascript() {
 #[test]
 fn what_has_no_bound_is_refused() {
     for pattern in ["^(a|b)\\1$", "(?<n>a)\\k<n>", "(?=(a))\\1"] {
-        assert_eq!(Pattern::new(pattern).err(), Some(PatternFault::BackReference), "{pattern}");
+        assert_eq!(Pattern::new(pattern).err(), Some(PatternError::BackReference), "{pattern}");
     }
     let nested = format!("{}a{}", "(".repeat(50_000), ")".repeat(50_000));
     let sly = format!("{}a{}", "([)]".repeat(5_000), ")".repeat(5_000));
@@ -70,7 +70,7 @@ fn what_has_no_bound_is_refused() {
         &sly,
         &"a".repeat(100_000),
     ] {
-        assert_eq!(Pattern::new(pattern).err(), Some(PatternFault::TooLarge), "{}", pattern.len());
+        assert_eq!(Pattern::new(pattern).err(), Some(PatternError::TooLarge), "{}", pattern.len());
     }
 }
 
@@ -105,7 +105,7 @@ fn a_long_text_takes_time_in_proportion() {
 fn a_pattern_that_would_take_too_long_gives_up_within_its_budget() {
     let pattern = Pattern::new("(?=x[ab]{0,5000})b").unwrap();
     let mut budget = Budget::new(MAX_STEPS);
-    assert_eq!(pattern.is_match(&"ab".repeat(100_000), &mut budget), Err(Exhausted));
+    assert_eq!(pattern.is_match(&"ab".repeat(100_000), &mut budget), Err(BudgetExhausted));
     assert_eq!(budget.spent(), MAX_STEPS);
 }
 

@@ -35,13 +35,13 @@ impl Cost {
 
     /// Schemas of which each has a part of the value to itself.
     fn for_parts(&mut self, others: impl Iterator<Item = Self>) {
-        let mut most = 0;
+        let mut max = 0;
         for other in others {
             self.constant = self.constant.saturating_add(other.constant);
             self.depth = self.depth.max(other.depth);
-            most = other.per_unit.max(most);
+            max = other.per_unit.max(max);
         }
-        self.per_unit = self.per_unit.saturating_add(most);
+        self.per_unit = self.per_unit.saturating_add(max);
     }
 
     /// A schema for every part of the value.
@@ -54,7 +54,7 @@ impl Cost {
 
 /// The cost when nothing is remembered on the way, if it can be told: of a schema that leads back to itself, or that
 /// asks what others have judged, it cannot.
-pub(crate) fn unremembered(plan: &Plan) -> Option<Cost> {
+pub(crate) fn cost_without_memo(plan: &Plan) -> Option<Cost> {
     let mut costs: Vec<Option<Cost>> = vec![None; plan.nodes.len()];
     let mut is_open = vec![false; plan.nodes.len()];
     let mut waiting: Vec<NodeId> = vec![0];
@@ -85,7 +85,7 @@ pub(crate) fn unremembered(plan: &Plan) -> Option<Cost> {
 }
 
 /// The cost when every schema judges every part of a value once, and its answer is remembered.
-pub(crate) fn remembered(plan: &Plan) -> Cost {
+pub(crate) fn cost_with_memo(plan: &Plan) -> Cost {
     let mut cost = Cost::default();
     for node in &plan.nodes {
         if let Node::Rules(rules) = node {
@@ -97,27 +97,27 @@ pub(crate) fn remembered(plan: &Plan) -> Cost {
 }
 
 /// How many schemas judge the same value one inside the other, at most; without end if they go in a circle.
-pub(super) fn longest_way(plan: &Plan) -> usize {
-    let mut ways: Vec<Option<usize>> = vec![None; plan.nodes.len()];
+pub(super) fn longest_chain(plan: &Plan) -> usize {
+    let mut chains: Vec<Option<usize>> = vec![None; plan.nodes.len()];
     let mut is_open = vec![false; plan.nodes.len()];
     let mut waiting: Vec<NodeId> = (0..plan.nodes.len()).collect();
     while let Some(id) = waiting.last().copied() {
         let Node::Rules(rules) = &plan.nodes[id] else {
-            ways[id] = Some(1);
+            chains[id] = Some(1);
             waiting.pop();
             continue;
         };
-        if ways[id].is_some() {
+        if chains[id].is_some() {
             waiting.pop();
         } else if is_open[id] {
-            let inner = rules.same_value().map(|child| ways[child].unwrap_or(usize::MAX)).max();
-            ways[id] = Some(inner.unwrap_or(0).saturating_add(1));
+            let inner = rules.same_value().map(|child| chains[child].unwrap_or(usize::MAX)).max();
+            chains[id] = Some(inner.unwrap_or(0).saturating_add(1));
         } else {
             is_open[id] = true;
-            waiting.extend(rules.same_value().filter(|child| ways[*child].is_none()));
+            waiting.extend(rules.same_value().filter(|child| chains[*child].is_none()));
         }
     }
-    ways.into_iter().flatten().max().unwrap_or(0)
+    chains.into_iter().flatten().max().unwrap_or(0)
 }
 
 /// The cost of a schema and of what it leads to; none if it leads back to itself.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExhausted};
 use crate::engine;
 use crate::pattern::Pattern;
 
@@ -55,7 +55,7 @@ impl Leaf {
         }
     }
 
-    pub(crate) fn admits(&self, value: &Value, budget: &mut Budget) -> Result<bool, Exhausted> {
+    pub(crate) fn admits(&self, value: &Value, budget: &mut Budget) -> Result<bool, BudgetExhausted> {
         let length = match value {
             Value::String(text) if self.parses() => {
                 text.len() / BYTES_PER_UNIT * STEPS_PER_PARSED_UNIT as usize
@@ -105,32 +105,32 @@ const MAX_MEASURED_DEPTH: usize = 128;
 pub(crate) const BYTES_PER_UNIT: usize = 16;
 
 /// How large a value is: its members, items and scalars, and the bytes of its texts by sixteens. It is not counted
-/// further than `most`, and larger than any number if it is nested too deeply to count.
-pub(crate) fn size(value: &Value, most: u64) -> u64 {
-    size_at(value, most, MAX_MEASURED_DEPTH)
+/// further than `max`, and larger than any number if it is nested too deeply to count.
+pub(crate) fn size(value: &Value, max: u64) -> u64 {
+    size_at(value, max, MAX_MEASURED_DEPTH)
 }
 
-fn size_at(value: &Value, most: u64, levels: usize) -> u64 {
+fn size_at(value: &Value, max: u64, levels: usize) -> u64 {
     let Some(levels) = levels.checked_sub(1) else { return u64::MAX };
     match value {
         Value::String(text) => 1 + (text.len() / BYTES_PER_UNIT) as u64,
-        Value::Array(items) => size_of_parts(items.iter().map(|item| (0, item)), most, levels),
+        Value::Array(items) => size_of_parts(items.iter().map(|item| (0, item)), max, levels),
         Value::Object(members) => {
-            size_of_parts(members.iter().map(|(name, member)| (name.len(), member)), most, levels)
+            size_of_parts(members.iter().map(|(name, member)| (name.len(), member)), max, levels)
         }
         _ => 1,
     }
 }
 
 /// One more than the sizes of the parts, each with the length of its name.
-fn size_of_parts<'v>(parts: impl Iterator<Item = (usize, &'v Value)>, most: u64, levels: usize) -> u64 {
+fn size_of_parts<'v>(parts: impl Iterator<Item = (usize, &'v Value)>, max: u64, levels: usize) -> u64 {
     let mut size: u64 = 1;
     for (name, part) in parts {
-        if size > most {
+        if size > max {
             break;
         }
         let named = size.saturating_add((name / BYTES_PER_UNIT) as u64);
-        size = named.saturating_add(size_at(part, most - size, levels));
+        size = named.saturating_add(size_at(part, max - size, levels));
     }
     size
 }

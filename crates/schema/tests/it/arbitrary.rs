@@ -9,7 +9,7 @@ proptest! {
 
     #[test]
     fn any_json_may_be_asked_about_as_a_schema(schema in schema_like()) {
-        let is_clean = !lint(&schema).iter().any(|fault| fault.is_error());
+        let is_clean = !lint(&schema).iter().any(|issue| issue.is_error());
         let compiled = Schema::compile(&schema);
         prop_assert!(!is_clean || compiled.is_ok(), "lint approves of what does not compile: {schema}");
     }

@@ -48,7 +48,7 @@ fn calls_are_judged_as_ajv_judges_them() {
     let (mut verdicts, mut values, mut lists) = (Vec::new(), Vec::new(), Vec::new());
     for case in &cases {
         let schema = &schemas[case["schema"].as_str().expect("a schema's id")];
-        let judged = Judged::new(schema, case);
+        let judged = Evaluation::new(schema, case);
         verdicts.extend(judged.verdict);
         values.extend(judged.value);
         lists.extend(judged.list);
@@ -71,7 +71,7 @@ fn probes_are_judged_as_ajv_judges_them() {
             found.push(format!("{name}: strict is {} but we say {:?}", probe["strict_ok"], lint(schema)));
         }
         if let (Ok(schema), Some(_)) = (Schema::compile(schema), probe.get("accepted")) {
-            let judged = Judged::new(&schema, probe);
+            let judged = Evaluation::new(&schema, probe);
             found.extend([judged.verdict, judged.value, judged.list].into_iter().flatten());
         }
         match excuse {
@@ -83,13 +83,13 @@ fn probes_are_judged_as_ajv_judges_them() {
 }
 
 /// How one recorded case differs from what we do.
-struct Judged {
+struct Evaluation {
     verdict: Option<String>,
     value: Option<String>,
     list: Option<String>,
 }
 
-impl Judged {
+impl Evaluation {
     fn new(schema: &Schema, case: &Value) -> Self {
         let mut value = case["args"].clone();
         let found = schema.admit(&mut value).err().unwrap_or_default();
@@ -106,5 +106,5 @@ impl Judged {
 }
 
 fn is_clean(schema: &Value) -> bool {
-    !lint(schema).iter().any(|fault| fault.is_error())
+    !lint(schema).iter().any(|issue| issue.is_error())
 }

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use quarterdeck_schema::{Fault, Rule, Schema, lint};
+use quarterdeck_schema::{LintIssue, Rule, Schema, lint};
 use serde_json::{Map, Value, json};
 
 #[test]
 fn a_schema_nested_thousands_deep_is_refused() {
     let deep = nested(json!({"type": "string"}), "not", 20_000);
-    let faults = soon(|| lint(&deep));
-    assert_eq!(rules(&faults), [Rule::TooLarge]);
+    let issues = soon(|| lint(&deep));
+    assert_eq!(rules(&issues), [Rule::TooLarge]);
     assert!(soon(|| Schema::compile(&deep)).is_err());
     unnest(deep);
 }
@@ -34,8 +34,8 @@ fn references_in_circles_are_refused() {
         json!({"$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}),
         json!({"type": "object", "dependentSchemas": {"a": {"$ref": "#"}}}),
     ] {
-        let faults = soon(|| lint(&schema));
-        assert!(rules(&faults).contains(&Rule::EndlessReference), "{schema}: {faults:?}");
+        let issues = soon(|| lint(&schema));
+        assert!(rules(&issues).contains(&Rule::EndlessReference), "{schema}: {issues:?}");
         assert!(Schema::compile(&schema).is_err(), "{schema}");
     }
 }
@@ -50,8 +50,8 @@ fn a_long_chain_of_references_ends() {
     }
     definitions.insert("d5000".to_owned(), json!({"type": "string"}));
     let schema = json!({"type": "object", "properties": {"n": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
-    let faults = within(Duration::from_secs(5), || lint(&schema));
-    assert!(faults.len() <= 1, "{faults:?}");
+    let issues = within(Duration::from_secs(5), || lint(&schema));
+    assert!(issues.len() <= 1, "{issues:?}");
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn references_that_multiply_are_bounded() {
         "properties": references,
         "$defs": {"large": {"type": "object", "properties": large}}
     });
-    let faults = within(Duration::from_secs(10), || lint(&schema));
-    assert_eq!(rules(&faults), [Rule::TooLarge]);
+    let issues = within(Duration::from_secs(10), || lint(&schema));
+    assert_eq!(rules(&issues), [Rule::TooLarge]);
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn patterns_without_a_bound_are_refused() {
             json!({"type": "string", "pattern": pattern}),
             json!({"type": "object", "patternProperties": {pattern: {"type": "string"}}}),
         ] {
-            let faults = within(Duration::from_secs(5), || lint(&schema));
-            assert_eq!(rules(&faults), [Rule::UnboundedPattern]);
-            assert!(!faults[0].help.is_empty());
+            let issues = within(Duration::from_secs(5), || lint(&schema));
+            assert_eq!(rules(&issues), [Rule::UnboundedPattern]);
+            assert!(!issues[0].help.is_empty());
             assert!(Schema::compile(&schema).is_err());
         }
     }
@@ -120,8 +120,8 @@ fn a_schema_that_is_wrong_all_over_is_told_so_in_time() {
     assert_eq!(within(Duration::from_secs(5), || lint(&schema)).len(), 6_000);
 }
 
-fn rules(faults: &[Fault]) -> Vec<Rule> {
-    faults.iter().map(|fault| fault.rule).collect()
+fn rules(issues: &[LintIssue]) -> Vec<Rule> {
+    issues.iter().map(|issue| issue.rule).collect()
 }
 
 fn nested(mut value: Value, name: &str, levels: usize) -> Value {

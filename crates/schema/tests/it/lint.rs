@@ -275,9 +275,9 @@ fn references_lead_to_schemas_of_the_document() {
 
 #[test]
 fn another_draft_is_only_a_warning() {
-    let faults = lint(&json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}));
+    let issues = lint(&json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}));
     assert_eq!(
-        faults.iter().map(|fault| (fault.rule, fault.severity())).collect::<Vec<_>>(),
+        issues.iter().map(|issue| (issue.rule, issue.severity())).collect::<Vec<_>>(),
         [(Rule::OtherDraft, Severity::Warning)]
     );
     assert_eq!(lint(&json!({"$schema": "https://json-schema.org/draft/2020-12/schema#"})), []);
@@ -316,14 +316,14 @@ fn all_faults_are_told_at_once_with_a_way_out() {
 
 fn check(schema: Value, expected: Expect) {
     let told: String =
-        lint(&schema).iter().map(|fault| format!("{fault}\n  help: {}\n", fault.help)).collect();
+        lint(&schema).iter().map(|issue| format!("{issue}\n  help: {}\n", issue.help)).collect();
     expected.assert_eq(&told);
 }
 
 fn refused(rule: Rule, schemas: impl IntoIterator<Item = Value>) {
     for schema in schemas {
-        let faults = lint(&schema);
-        assert!(faults.iter().any(|fault| fault.rule == rule), "{schema} should break {rule:?}: {faults:?}");
+        let issues = lint(&schema);
+        assert!(issues.iter().any(|issue| issue.rule == rule), "{schema} should break {rule:?}: {issues:?}");
     }
 }
 

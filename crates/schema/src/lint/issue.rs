@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One problem of a schema, told to the tool's author.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct LintIssue {
     /// Where: the JSON pointer of the keyword that is wrong, or of its schema when no one keyword is.
     pub pointer: String,
     /// Which rule is broken.
@@ -15,7 +15,7 @@ pub struct Fault {
     pub help: String,
 }
 
-impl Fault {
+impl LintIssue {
     /// Whether the fault makes the schema unusable.
     pub fn severity(&self) -> Severity {
         self.rule.severity()
@@ -27,7 +27,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LintIssue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = if self.pointer.is_empty() { "/" } else { &self.pointer };
         write!(formatter, "{place}: {}", self.message)

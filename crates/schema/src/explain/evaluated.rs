@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 /// What was judged.
 #[derive(Debug, Default)]
-pub(super) struct Seen<'v> {
+pub(super) struct EvaluatedParts<'v> {
     members: HashSet<&'v str>,
     all_members: bool,
     items: HashSet<usize>,
@@ -13,7 +13,7 @@ pub(super) struct Seen<'v> {
     all_items: bool,
 }
 
-impl<'v> Seen<'v> {
+impl<'v> EvaluatedParts<'v> {
     pub(super) fn merge(&mut self, other: &Self) {
         self.members.extend(&other.members);
         self.items.extend(&other.items);
