@@ -16,14 +16,14 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::answer::Ending;
 use crate::config::HostConfig;
-use crate::engine::{Engine, Life};
+use crate::engine::{Engine, EngineTracker};
 use crate::fetch::FetchRequest;
 use crate::limits::{Allowance, Budget, Control};
 use crate::random::{self, Random};
 use crate::url;
 
 /// Requests and timers of one call, in all. Each costs the driver memory until the call ends.
-const MOST_REQUESTS: u32 = 10_000;
+const MAX_REQUESTS_PER_CALL: u32 = 10_000;
 
 /// What an engine tells the driver of its call.
 pub(crate) enum Event {
@@ -49,7 +49,7 @@ pub(crate) struct Link {
 /// The host's side of one engine.
 pub(crate) struct Bridge {
     config: Arc<HostConfig>,
-    life: Arc<Life>,
+    tracker: Arc<EngineTracker>,
     control: Mutex<Arc<Control>>,
     state: Mutex<State>,
 }
@@ -68,7 +68,11 @@ struct State {
 }
 
 impl Bridge {
-    pub(crate) fn new(config: Arc<HostConfig>, life: Arc<Life>, control: Arc<Control>) -> Arc<Self> {
+    pub(crate) fn new(
+        config: Arc<HostConfig>,
+        tracker: Arc<EngineTracker>,
+        control: Arc<Control>,
+    ) -> Arc<Self> {
         let state = State {
             link: None,
             ending: None,
@@ -80,7 +84,7 @@ impl Bridge {
             audit: Budget::new(config.talk),
             progress: Budget::new(config.talk),
         };
-        Arc::new(Self { config, life, control: Mutex::new(control), state: Mutex::new(state) })
+        Arc::new(Self { config, tracker, control: Mutex::new(control), state: Mutex::new(state) })
     }
 
     /// Gives the engine its call.
@@ -98,7 +102,7 @@ impl Bridge {
     }
 
     pub(crate) fn must_stop(&self) -> bool {
-        self.life.is_closing() || self.control.lock().unwrap_or_else(PoisonError::into_inner).is_over()
+        self.tracker.is_closed() || self.control.lock().unwrap_or_else(PoisonError::into_inner).is_over()
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -114,7 +118,7 @@ impl Bridge {
         !self.state().open.is_empty()
     }
 
-    /// Takes note that a request or timer has come back. False if nobody waits for it any more.
+    /// Records that a request or timer has come back. False if the handler no longer waits for it.
     pub(crate) fn close(&self, id: u32) -> bool {
         self.state().open.remove(&id)
     }
@@ -156,7 +160,7 @@ impl Bridge {
     fn begin(&self, ctx: &Ctx<'_>, event: impl FnOnce(u32) -> Event) -> Result<u32> {
         // Throwing may run code of the handler's, which may come back here: never while the state is locked.
         let (id, link) = self.number().map_err(|refusal| Exception::throw_message(ctx, refusal))?;
-        // Nobody listens when the call has been given up; the engine is about to be stopped.
+        // A call that was dropped has no receiver; its engine is about to be stopped.
         let _ = link.events.send(event(id));
         Ok(id)
     }
@@ -167,7 +171,7 @@ impl Bridge {
         if state.open.len() >= self.config.open_requests {
             return Err("too many requests and timers are open");
         }
-        if state.next_id > MOST_REQUESTS {
+        if state.next_id > MAX_REQUESTS_PER_CALL {
             return Err("too many requests and timers in one call");
         }
         let id = state.next_id;

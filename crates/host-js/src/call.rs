@@ -16,35 +16,35 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, sleep_until, timeout_at};
 
-use crate::account::Pass;
 use crate::answer::{Ending, Reason};
 use crate::bridge::{Event, Link};
 use crate::engine::{Arrival, ArrivalResult, Engine, Input, Step};
+use crate::engine_pool::{EnginePool, HostState};
 use crate::fetch::{FetchRequest, Fetcher};
+use crate::handler_status::CallPermit;
 use crate::limits::{Control, TimeLimit};
-use crate::pool::{CallIds, Job, NoRoom};
-use crate::stock::{Shared, Stock};
+use crate::thread_pool::{CallIds, Job, QueueFull};
 
-/// What a call is told when there is no room.
+/// The error of a call when the queue is full.
 pub(crate) const BUSY: HostError = HostError::Busy { retry_after_ms: 250 };
 
-/// Longer than any call; a deadline beyond it could not be reckoned with.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// Longer than any call. A deadline further off could overflow an `Instant`.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A handler may fetch thousands of times.
 const MAX_FETCH_WARNINGS: usize = 10;
 
 /// One call under way.
 pub(crate) struct Call {
-    pub(crate) stock: Arc<Stock>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) pool: Arc<EnginePool>,
+    pub(crate) shared: Arc<HostState>,
     pub(crate) fetcher: Arc<Fetcher>,
     pub(crate) context: Arc<dyn Context>,
     pub(crate) limits: Limits,
     /// When the call was made. Waiting for a thread counts.
     pub(crate) since: Instant,
-    /// What it was let in with.
-    pub(crate) pass: Pass,
+    /// Held until the call has ended.
+    pub(crate) permit: CallPermit,
     /// Lines that its fetches have brought into the log.
     pub(crate) warnings: Arc<AtomicUsize>,
 }
@@ -53,13 +53,13 @@ impl Call {
     /// Runs the call to its end, or to its deadline.
     pub(crate) async fn run(self, args: Value) -> Result<HandlerAnswer, HostError> {
         let limit_ms = u64::try_from(self.limits.timeout.as_millis()).unwrap_or(u64::MAX);
-        let deadline = self.since + self.limits.timeout.min(LONGEST);
+        let deadline = self.since + self.limits.timeout.min(MAX_TIMEOUT);
         let control = StopOnDrop(Arc::new(Control::until(deadline)));
         let (events, incoming) = unbounded_channel();
         let link = Link { context: self.context.clone(), events };
         let job = self.job(&control.0);
         self.start(call_text(&args, self.context.facts()), link, control.0.clone(), job.clone())
-            .map_err(|NoRoom| BUSY)?;
+            .map_err(|QueueFull| BUSY)?;
 
         let deadline = deadline.into();
         let mut driver = Driver {
@@ -89,13 +89,13 @@ impl Call {
         let _ = timeout_at(deadline, async { while driver.asks.next().await.is_some() {} }).await;
         drop(driver);
         if has_ended {
-            self.pass.ended_in_time();
+            self.permit.complete();
         }
         answer
     }
 
     fn fetch(&self, id: u32, request: FetchRequest) -> BoxFuture<Arrival> {
-        let (fetcher, program) = (self.fetcher.clone(), self.stock.program.clone());
+        let (fetcher, program) = (self.fetcher.clone(), self.pool.program.clone());
         let (context, warnings) = (self.context.clone(), self.warnings.clone());
         Box::pin(async move {
             let result = match fetcher.fetch(request, &program.network).await {
@@ -115,28 +115,28 @@ impl Call {
 
     fn job(&self, control: &Arc<Control>) -> Job {
         Job {
-            account: self.stock.account.clone(),
+            status: self.pool.status.clone(),
             limit: TimeLimit::Call(control.clone()),
             call: Some(CallIds::of(self.context.facts())),
         }
     }
 
-    fn start(&self, text: String, link: Link, control: Arc<Control>, job: Job) -> Result<(), NoRoom> {
-        let (shared, stock) = (self.shared.clone(), self.stock.clone());
-        let (events, account) = (link.events.clone(), stock.account.clone());
-        let refuse = Box::new(move || drop(events.send(Event::Ended(Ending::Refused(account.refusal())))));
+    fn start(&self, text: String, link: Link, control: Arc<Control>, job: Job) -> Result<(), QueueFull> {
+        let (shared, pool) = (self.shared.clone(), self.pool.clone());
+        let (events, status) = (link.events.clone(), pool.status.clone());
+        let refuse = Box::new(move || drop(events.send(Event::Ended(Ending::Refused(status.refusal())))));
         let run = Box::new(move || {
             if control.is_over() {
                 let _ = link.events.send(Event::Ended(Ending::Stopped));
                 return;
             }
             control.begin();
-            let made = stock.take().map_or_else(|| shared.make(&stock.program, control.clone()), Ok);
+            let made = pool.take().map_or_else(|| shared.make(&pool.program, control.clone()), Ok);
             match made {
                 Ok(engine) => {
                     engine.attach(link.clone(), control.clone());
                     step(engine, Input::Start(text), &link, &control);
-                    stock.replenish();
+                    pool.refill();
                 }
                 Err(error) => {
                     let _ = link.events.send(Event::Ended(Ending::Crashed(error.to_string())));
@@ -204,7 +204,7 @@ impl Driver<'_> {
         }
     }
 
-    fn resume(&mut self, engine: Engine) -> Result<(), NoRoom> {
+    fn resume(&mut self, engine: Engine) -> Result<(), QueueFull> {
         let arrived = std::mem::take(&mut self.arrived);
         let resume = move || {
             if let Some(link) = engine.link() {
@@ -225,13 +225,13 @@ impl Drop for Driver<'_> {
     fn drop(&mut self) {
         // Taking an engine apart takes longer than the caller should wait.
         if let Some(engine) = self.engine.take() {
-            let teardown = self.call.stock.teardown();
-            self.call.shared.queue.chore(teardown, Box::new(move || drop(engine)));
+            let teardown = self.call.pool.teardown();
+            self.call.shared.queue.run_in_background(teardown, Box::new(move || drop(engine)));
         }
     }
 }
 
-/// Stops the engine when nobody waits for its answer any more.
+/// Stops the engine when its caller no longer waits for the answer.
 struct StopOnDrop(Arc<Control>);
 
 impl Drop for StopOnDrop {

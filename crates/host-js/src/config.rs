@@ -10,8 +10,8 @@ use std::time::Duration;
 pub struct HostConfig {
     /// Threads that run handlers. One that computes holds a thread; one that waits holds none.
     pub threads: usize,
-    /// How far the threads may grow while all of them compute and somebody waits, so that endless loops share the
-    /// processor with everybody else until their deadline. A handler that holds none gets one all the same.
+    /// How far the threads may grow while all of them compute and a call waits, so that endless loops share the
+    /// processor with the other handlers until their deadline. A handler that holds none gets one all the same.
     pub max_threads: usize,
     /// Threads that one handler may hold, so that it never takes all of them. Also how many threads it can leave
     /// stuck inside the engine: it is called again only when they have come back.
@@ -28,9 +28,9 @@ pub struct HostConfig {
     /// Engines kept ready for a handler in use.
     pub pooled_per_handler: usize,
     /// Engines kept ready in all.
-    pub max_stock: usize,
-    /// How long a handler goes unused before its engines are let go.
-    pub keep_stock_for: Duration,
+    pub max_pooled_engines: usize,
+    /// How long a handler goes unused before its engines are dropped.
+    pub engine_idle_timeout: Duration,
     /// Memory of one engine, in bytes.
     pub memory: usize,
     /// JavaScript stack of one engine, in bytes.
@@ -60,8 +60,8 @@ impl Default for HostConfig {
             max_calls: 1_024,
             max_queue: 512,
             pooled_per_handler: 4,
-            max_stock: 128,
-            keep_stock_for: Duration::from_secs(60),
+            max_pooled_engines: 128,
+            engine_idle_timeout: Duration::from_secs(60),
             memory: 64 << 20,
             stack: 512 << 10,
             answer: 1 << 20,

@@ -1,4 +1,4 @@
-//! One engine: a QuickJS runtime that has run nobody's call, and will run one.
+//! One engine: a QuickJS runtime that has run no call, and will run one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ const NO_ROOM_FOR_BODY: &str = r#"{"code":"NOT_AVAILABLE","message":"too many re
 pub(crate) struct Engine {
     context: Context,
     bridge: Arc<Bridge>,
-    _counted: Counted,
+    _token: TrackerToken,
 }
 
 /// Something that an engine is woken with.
@@ -64,22 +64,22 @@ impl Engine {
         program: &Arc<Program>,
         config: &Arc<HostConfig>,
         control: Arc<Control>,
-        life: &Arc<Life>,
+        tracker: &Arc<EngineTracker>,
     ) -> Result<Self, HostError> {
-        let counted = Counted::new(life);
+        let token = TrackerToken::new(tracker);
         let unmade =
             |error: rquickjs::Error| HostError::Crashed(format!("the engine cannot be made: {error}"));
         let runtime = Runtime::new().map_err(unmade)?;
         runtime.set_max_stack_size(config.stack);
         // Most calls end before there is anything worth collecting.
         runtime.set_gc_threshold((4 << 20).min(config.memory / 4));
-        let bridge = Bridge::new(config.clone(), life.clone(), control);
+        let bridge = Bridge::new(config.clone(), tracker.clone(), control);
         let interrupted = bridge.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || interrupted.must_stop())));
         let reading = Reading::new(program.clone());
         runtime.set_loader(Imports(program.clone()), reading.clone());
         let context = Context::custom::<Language>(&runtime).map_err(unmade)?;
-        let engine = Self { context, bridge, _counted: counted };
+        let engine = Self { context, bridge, _token: token };
         engine.enter_with(|ctx| engine.install(ctx, program, &reading))?;
         // From here on code of the handler's runs; the native code that set up the engine did not expect a limit.
         runtime.set_memory_limit(config.memory);
@@ -230,14 +230,14 @@ fn failure_of_call(error: &rquickjs::Error, ctx: &Ctx<'_>) -> Ending {
     }
 }
 
-/// What the engines of a host have in common: their number, and whether they have to stop.
+/// Counts the engines of a host, and tells them to stop.
 #[derive(Default)]
-pub(crate) struct Life {
+pub(crate) struct EngineTracker {
     engines: AtomicUsize,
     closing: AtomicBool,
 }
 
-impl Life {
+impl EngineTracker {
     pub(crate) fn engines(&self) -> usize {
         self.engines.load(Ordering::Relaxed)
     }
@@ -246,22 +246,22 @@ impl Life {
         self.closing.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_closing(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
 }
 
-/// Counts an engine for as long as it lives.
-struct Counted(Arc<Life>);
+/// Counts an engine until it is dropped.
+struct TrackerToken(Arc<EngineTracker>);
 
-impl Counted {
-    fn new(life: &Arc<Life>) -> Self {
-        life.engines.fetch_add(1, Ordering::Relaxed);
-        Self(life.clone())
+impl TrackerToken {
+    fn new(tracker: &Arc<EngineTracker>) -> Self {
+        tracker.engines.fetch_add(1, Ordering::Relaxed);
+        Self(tracker.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for TrackerToken {
     fn drop(&mut self) {
         self.0.engines.fetch_sub(1, Ordering::Relaxed);
     }
@@ -295,7 +295,7 @@ mod tests {
         let own = Arc::new(OwnModules::compile().unwrap());
         let handler = HandlerToLoad { metadata: &metadata, entry: "tool/handler.js", files: &files };
         let program = Arc::new(Program::compile(handler, own).unwrap());
-        let (config, life) = (Arc::new(HostConfig::default()), Arc::new(Life::default()));
+        let (config, tracker) = (Arc::new(HostConfig::default()), Arc::new(EngineTracker::default()));
         let text = json!({ "args": { "n": 1 }, "facts": { "clientId": "c", "mode": "text", "callId": "1",
             "tool": {}, "session": {}, "clamped": {}, "declared": {} } })
         .to_string();
@@ -313,7 +313,7 @@ mod tests {
             drop((bare, runtime));
             note(1);
             let control = Arc::new(Control::until(Instant::now() + Duration::from_secs(1)));
-            let engine = Engine::make(&program, &config, control, &life).unwrap();
+            let engine = Engine::make(&program, &config, control, &tracker).unwrap();
             note(2);
             bytes = engine.context.runtime().memory_usage().malloc_size;
             note(5);
@@ -328,6 +328,6 @@ mod tests {
             println!("{name}: {:?}", times[times.len() / 2]);
         }
         println!("a waiting engine: {bytes} bytes");
-        assert_eq!(life.engines(), 0);
+        assert_eq!(tracker.engines(), 0);
     }
 }

@@ -13,19 +13,19 @@ use quarterdeck_contracts::handler::{
 };
 use serde_json::Value;
 
-use crate::account::{Account, Alarm};
 use crate::call::{BUSY, Call};
 use crate::config::HostConfig;
+use crate::engine_pool::{EnginePool, HostState};
 use crate::fetch::Fetcher;
+use crate::handler_status::{HandlerStatus, HostMonitor};
 use crate::limits::{Control, TimeLimit};
-use crate::pool::{Job, Pool, Sizes};
 use crate::program::{OwnModules, Program};
-use crate::stock::{Shared, Stock};
+use crate::thread_pool::{Job, PoolLimits, ThreadPool};
 
 /// How long loading waits for a thread, and for an engine that is being interrupted.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs JavaScript handlers, each call in an engine of its own that nobody has used before.
+/// Runs JavaScript handlers, each call in a fresh engine of its own.
 ///
 /// Futures of its handlers are polled on a Tokio runtime with time (and I/O, for `fetch`). Dropping the host stops
 /// what runs and joins its threads.
@@ -45,12 +45,12 @@ const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 ///   trial has ended in time, or an operator has lifted it. Other handlers are not affected.
 pub struct JsHost {
     // Dropped first: work that still runs refers to the rest.
-    pool: Pool,
-    shared: Arc<Shared>,
+    pool: ThreadPool,
+    shared: Arc<HostState>,
     own: Arc<OwnModules>,
     fetcher: Arc<Fetcher>,
     calls: Arc<AtomicUsize>,
-    accounts: Mutex<HashMap<(String, u64), Weak<Account>>>,
+    statuses: Mutex<HashMap<(String, u64), Weak<HandlerStatus>>>,
 }
 
 /// What a host holds at this moment.
@@ -58,9 +58,9 @@ pub struct JsHost {
 pub struct HostStats {
     /// Calls under way.
     pub calls: usize,
-    /// Engines that live: in calls, in stock, or being taken apart.
+    /// Engines that live: in calls, in a pool, or being taken apart.
     pub engines: usize,
-    /// Engines that lie ready or are being made.
+    /// Engines that are ready or being made.
     pub pooled: usize,
     /// Threads that run handlers, but for stuck ones that were replaced.
     pub threads: usize,
@@ -73,57 +73,57 @@ impl JsHost {
     pub fn new(config: HostConfig) -> Result<Self, HostError> {
         let own = Arc::new(OwnModules::compile().map_err(HostError::Unloadable)?);
         let fetcher = Arc::new(Fetcher::new(&config.fetch).map_err(HostError::Unloadable)?);
-        let pool = Pool::new(Sizes {
+        let pool = ThreadPool::new(PoolLimits {
             threads: config.threads.max(1),
             max_threads: config.max_threads.max(config.threads).max(1),
             max_threads_per_handler: config.max_threads_per_handler.max(1),
             max_stuck_threads: config.max_stuck_threads,
             max_queue: config.max_queue,
-            max_queue_per_handler: most_of(config.max_queue),
+            max_queue_per_handler: share_of(config.max_queue),
             stack: config.stack,
         });
-        let shared = Arc::new(Shared::new(Arc::new(config), pool.queue().clone()));
-        Ok(Self { pool, shared, own, fetcher, calls: Arc::default(), accounts: Mutex::default() })
+        let shared = Arc::new(HostState::new(Arc::new(config), pool.queue().clone()));
+        Ok(Self { pool, shared, own, fetcher, calls: Arc::default(), statuses: Mutex::default() })
     }
 
     /// What the host holds at this moment.
     pub fn stats(&self) -> HostStats {
         HostStats {
             calls: self.calls.load(Ordering::Relaxed),
-            engines: self.shared.life.engines(),
+            engines: self.shared.tracker.engines(),
             pooled: self.shared.pooled.load(Ordering::Relaxed),
             threads: self.pool.queue().threads(),
-            stuck: self.shared.alarm.stuck(),
+            stuck: self.shared.monitor.stuck(),
         }
     }
 
     /// The account of a handler. Another source is another handler, with a record of its own: what was mended is
     /// called again at once.
-    fn account(&self, handler: HandlerToLoad<'_>) -> Arc<Account> {
+    fn status(&self, handler: HandlerToLoad<'_>) -> Arc<HandlerStatus> {
         let mut hasher = DefaultHasher::new();
         handler.files.hash(&mut hasher);
         let tool_id = handler.metadata.tool_id.as_str();
-        let mut accounts = self.accounts();
-        accounts.retain(|_, account| account.strong_count() > 0);
-        let known = accounts.entry((tool_id.to_owned(), hasher.finish())).or_default();
-        if let Some(account) = known.upgrade() {
-            return account;
+        let mut statuses = self.statuses();
+        statuses.retain(|_, status| status.strong_count() > 0);
+        let known = statuses.entry((tool_id.to_owned(), hasher.finish())).or_default();
+        if let Some(status) = known.upgrade() {
+            return status;
         }
-        let account = Account::open(tool_id, &self.shared.alarm, self.shared.config.quarantine);
-        *known = Arc::downgrade(&account);
-        account
+        let status = HandlerStatus::open(tool_id, &self.shared.monitor, self.shared.config.quarantine);
+        *known = Arc::downgrade(&status);
+        status
     }
 
-    fn accounts(&self) -> MutexGuard<'_, HashMap<(String, u64), Weak<Account>>> {
-        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn statuses(&self) -> MutexGuard<'_, HashMap<(String, u64), Weak<HandlerStatus>>> {
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the first engine of a handler on a thread of the pool, where even a top level that never returns
-    /// blocks nobody.
+    /// blocks no other handler.
     fn first_engine(
         &self,
         program: &Arc<Program>,
-        account: &Arc<Account>,
+        status: &Arc<HandlerStatus>,
     ) -> Result<crate::engine::Engine, HostError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         let (shared, program) = (self.shared.clone(), program.clone());
@@ -132,14 +132,14 @@ impl JsHost {
             let control = Arc::new(Control::until(Instant::now() + allowed));
             let _ = sender.send(shared.make(&program, control));
         };
-        let job = Job { account: account.clone(), limit: TimeLimit::Within(allowed), call: None };
+        let job = Job { status: status.clone(), limit: TimeLimit::Within(allowed), call: None };
         self.shared.queue.resume(job, Box::new(make)).map_err(|_| BUSY)?;
         let end = Instant::now() + allowed + LOAD_TIMEOUT;
         loop {
             match receiver.recv_timeout(Duration::from_millis(100)) {
                 Ok(made) => return made,
                 // It is stuck in the engine, and will not answer.
-                Err(RecvTimeoutError::Timeout) if account.quarantine().is_none() && Instant::now() < end => {}
+                Err(RecvTimeoutError::Timeout) if status.quarantine().is_none() && Instant::now() < end => {}
                 Err(_) => return Err(HostError::Unloadable("its top level takes too long".into())),
             }
         }
@@ -149,18 +149,18 @@ impl JsHost {
 /// Engines at work see it and stop; then the pool is dropped, which joins its threads.
 impl Drop for JsHost {
     fn drop(&mut self) {
-        self.shared.life.close();
+        self.shared.tracker.close();
     }
 }
 
 impl HandlerHost for JsHost {
     fn load(&self, handler: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
         let program = Arc::new(Program::compile(handler, self.own.clone())?);
-        let account = self.account(handler);
-        let first = self.first_engine(&program, &account)?;
-        let stock = Stock::open(program, account, self.shared.clone(), first);
+        let status = self.status(handler);
+        let first = self.first_engine(&program, &status)?;
+        let pool = EnginePool::open(program, status, self.shared.clone(), first);
         Ok(Arc::new(JsHandler {
-            stock,
+            pool,
             shared: self.shared.clone(),
             fetcher: self.fetcher.clone(),
             calls: self.calls.clone(),
@@ -168,28 +168,28 @@ impl HandlerHost for JsHost {
     }
 
     fn health(&self) -> HostHealth {
-        let alarm: &Alarm = &self.shared.alarm;
-        let accounts: Vec<_> = self.accounts().values().filter_map(Weak::upgrade).collect();
-        let mut quarantines: Vec<_> = accounts.iter().filter_map(|account| account.quarantine()).collect();
+        let monitor: &HostMonitor = &self.shared.monitor;
+        let statuses: Vec<_> = self.statuses().values().filter_map(Weak::upgrade).collect();
+        let mut quarantines: Vec<_> = statuses.iter().filter_map(|status| status.quarantine()).collect();
         quarantines.sort_by(|one, other| one.tool_id.cmp(&other.tool_id));
-        HostHealth { stuck_threads: alarm.stuck(), quarantines_total: alarm.quarantines(), quarantines }
+        HostHealth { stuck_threads: monitor.stuck(), quarantines_total: monitor.quarantines(), quarantines }
     }
 
     fn lift_quarantine(&self, tool_id: &str) -> bool {
-        let accounts: Vec<_> = self.accounts().values().filter_map(Weak::upgrade).collect();
-        let lifted = accounts.iter().filter(|account| account.tool_id == tool_id && account.lift());
+        let statuses: Vec<_> = self.statuses().values().filter_map(Weak::upgrade).collect();
+        let lifted = statuses.iter().filter(|status| status.tool_id == tool_id && status.lift());
         lifted.count() > 0
     }
 
     fn observe(&self, observer: Arc<dyn HostObserver>) {
-        self.shared.alarm.observe(observer);
+        self.shared.monitor.observe(observer);
     }
 }
 
 /// A handler in JavaScript.
 struct JsHandler {
-    stock: Arc<Stock>,
-    shared: Arc<Shared>,
+    pool: Arc<EnginePool>,
+    shared: Arc<HostState>,
     fetcher: Arc<Fetcher>,
     calls: Arc<AtomicUsize>,
 }
@@ -202,26 +202,26 @@ impl Handler for JsHandler {
         limits: Limits,
     ) -> BoxFuture<Result<HandlerAnswer, HostError>> {
         let since = Instant::now();
-        let account = &self.stock.account;
-        let Some(admission) = Admission::new(&self.calls, account, self.shared.config.max_calls) else {
+        let status = &self.pool.status;
+        let Some(slot) = CallSlot::new(&self.calls, status, self.shared.config.max_calls) else {
             return Box::pin(std::future::ready(Err(BUSY)));
         };
-        let pass = match account.enter(self.shared.config.max_stuck_threads) {
-            Ok(pass) => pass,
+        let permit = match status.admit(self.shared.config.max_stuck_threads) {
+            Ok(permit) => permit,
             Err(refusal) => return Box::pin(std::future::ready(Err(refusal))),
         };
         let call = Call {
-            stock: self.stock.clone(),
+            pool: self.pool.clone(),
             shared: self.shared.clone(),
             fetcher: self.fetcher.clone(),
             context,
             limits,
             since,
-            pass,
+            permit,
             warnings: Arc::default(),
         };
         Box::pin(async move {
-            let _admission = admission;
+            let _slot = slot;
             call.run(args).await
         })
     }
@@ -231,33 +231,33 @@ impl Handler for JsHandler {
 ///
 /// A call that finds none is refused rather than made to wait: the calls that hold the places may be waiting for
 /// this very one.
-struct Admission {
+struct CallSlot {
     calls: Arc<AtomicUsize>,
-    account: Arc<Account>,
+    status: Arc<HandlerStatus>,
 }
 
-impl Admission {
-    fn new(calls: &Arc<AtomicUsize>, account: &Arc<Account>, most: usize) -> Option<Self> {
-        if !account.count_call(most_of(most)) {
+impl CallSlot {
+    fn new(calls: &Arc<AtomicUsize>, status: &Arc<HandlerStatus>, max_calls: usize) -> Option<Self> {
+        if !status.count_call(share_of(max_calls)) {
             return None;
         }
-        let add = |calls: usize| (calls < most).then_some(calls + 1);
+        let add = |calls: usize| (calls < max_calls).then_some(calls + 1);
         if calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
-            account.uncount_call();
+            status.uncount_call();
             return None;
         }
-        Some(Self { calls: calls.clone(), account: account.clone() })
+        Some(Self { calls: calls.clone(), status: status.clone() })
     }
 }
 
-impl Drop for Admission {
+impl Drop for CallSlot {
     fn drop(&mut self) {
         self.calls.fetch_sub(1, Ordering::Relaxed);
-        self.account.uncount_call();
+        self.status.uncount_call();
     }
 }
 
 /// What one handler may have of something that all share: a quarter is left for the others.
-fn most_of(all: usize) -> usize {
+fn share_of(all: usize) -> usize {
     all - all / 4
 }

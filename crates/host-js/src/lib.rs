@@ -5,7 +5,6 @@
 //! [`JsInspector`] looks at a handler before a build. [`JsHost`] runs it: every call in an engine that has never run
 //! another, made ahead of time from bytecode ([`HostConfig`] says how many), on a thread only while it computes.
 
-mod account;
 mod answer;
 mod bridge;
 mod bytecode;
@@ -13,17 +12,18 @@ mod call;
 mod config;
 mod dynamic;
 mod engine;
+mod engine_pool;
 mod fetch;
+mod handler_status;
 mod host;
 mod inspector;
 mod limits;
 mod modules;
-mod pool;
 mod priority;
 mod program;
 mod quarantine;
 mod random;
-mod stock;
+mod thread_pool;
 mod url;
 
 pub use config::{Addresses, FetchConfig, HostConfig};

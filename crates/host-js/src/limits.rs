@@ -32,7 +32,7 @@ impl Control {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Nobody waits for the answer any more.
+    /// No caller waits for the answer any more.
     pub(crate) fn stop(&self) {
         let _ = self.stopped.set(Instant::now());
     }

@@ -5,14 +5,14 @@
 
 use std::time::{Duration, Instant};
 
-/// The longest that one lasts. A handler that was in service for as long has a clean record again.
+/// The longest quarantine. A handler that was in service for as long has a clean record again.
 const MAX_BACKOFF: Duration = Duration::from_secs(60 * 60);
-/// What a caller is told to wait when the back-off is over and the trial is still under way.
+/// The wait that a caller is given when the back-off is over and the trial is still under way.
 const TRIAL_WAIT: Duration = Duration::from_secs(5);
 
 /// One handler's record.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct QuarantineRecord {
     /// How long the first quarantine lasts.
     first_backoff: Duration,
     strikes: u32,
@@ -41,8 +41,8 @@ impl Default for State {
 
 /// Whether a call may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entry {
-    Free,
+pub(crate) enum Admission {
+    Allowed,
     /// As the one call that decides what comes next.
     OnTrial,
     /// Not before so much time has passed.
@@ -56,27 +56,29 @@ pub(crate) enum Threads {
     Stuck,
 }
 
-impl Record {
+impl QuarantineRecord {
     pub(crate) fn new(first_backoff: Duration) -> Self {
         Self { first_backoff, strikes: 0, state: State::default() }
     }
 
-    /// Asks to begin a call.
-    pub(crate) fn enter(&mut self, now: Instant, threads: Threads) -> Entry {
+    /// Decides whether a call may begin.
+    pub(crate) fn admit(&mut self, now: Instant, threads: Threads) -> Admission {
         match self.state {
             State::InService { since } => {
                 if since.is_none_or(|since| now.saturating_duration_since(since) >= MAX_BACKOFF) {
                     self.strikes = 0;
                 }
-                Entry::Free
+                Admission::Allowed
             }
             State::OutUntil(until) | State::UndecidedUntil(until)
                 if now >= until && threads == Threads::Fine =>
             {
                 self.state = State::OnTrial;
-                Entry::OnTrial
+                Admission::OnTrial
             }
-            State::OutUntil(_) | State::UndecidedUntil(_) | State::OnTrial => Entry::Refused(self.wait(now)),
+            State::OutUntil(_) | State::UndecidedUntil(_) | State::OnTrial => {
+                Admission::Refused(self.wait(now))
+            }
         }
     }
 
@@ -117,14 +119,14 @@ impl Record {
         is_decided
     }
 
-    /// The call on trial was given up or ran to its deadline, which says nothing good.
+    /// The call on trial was given up or ran to its deadline.
     pub(crate) fn postpone(&mut self, now: Instant) {
         if self.state == State::OnTrial {
             self.state = State::UndecidedUntil(now + self.backoff());
         }
     }
 
-    /// An operator vouches for it. False if it is in service.
+    /// An operator ends the quarantine. False if it is in service.
     pub(crate) fn lift(&mut self) -> bool {
         let was_out = self.is_out_of_service();
         if was_out {
@@ -148,15 +150,15 @@ mod tests {
 
     #[test]
     fn quarantine_lasts_twice_as_long_each_time_up_to_an_hour() {
-        let mut record = Record::new(FIRST_BACKOFF);
+        let mut record = QuarantineRecord::new(FIRST_BACKOFF);
         let mut now = Instant::now();
         let mut lasted = Vec::new();
         for _ in 0..12 {
             assert!(record.strike(now));
             let wait = record.wait(now);
-            assert_eq!(record.enter(now + wait - SECOND, Threads::Fine), Entry::Refused(SECOND));
+            assert_eq!(record.admit(now + wait - SECOND, Threads::Fine), Admission::Refused(SECOND));
             now += wait;
-            assert_eq!(record.enter(now, Threads::Fine), Entry::OnTrial);
+            assert_eq!(record.admit(now, Threads::Fine), Admission::OnTrial);
             lasted.push(wait.as_secs());
         }
         assert_eq!(lasted[..4], [30, 60, 120, 240]);
@@ -165,16 +167,16 @@ mod tests {
 
     #[test]
     fn one_call_is_let_through_on_trial_and_decides() {
-        let mut record = Record::new(FIRST_BACKOFF);
+        let mut record = QuarantineRecord::new(FIRST_BACKOFF);
         let start = Instant::now();
         record.strike(start);
         assert!(!record.strike(start + SECOND), "calls of the same time are one strike");
         let later = start + FIRST_BACKOFF;
-        assert_eq!(record.enter(later, Threads::Stuck), Entry::Refused(TRIAL_WAIT));
-        assert_eq!(record.enter(later, Threads::Fine), Entry::OnTrial);
-        assert_eq!(record.enter(later, Threads::Fine), Entry::Refused(TRIAL_WAIT));
+        assert_eq!(record.admit(later, Threads::Stuck), Admission::Refused(TRIAL_WAIT));
+        assert_eq!(record.admit(later, Threads::Fine), Admission::OnTrial);
+        assert_eq!(record.admit(later, Threads::Fine), Admission::Refused(TRIAL_WAIT));
         assert!(record.pass(later));
-        assert_eq!(record.enter(later, Threads::Fine), Entry::Free);
+        assert_eq!(record.admit(later, Threads::Fine), Admission::Allowed);
         // It is remembered for a while, so that good calls in between do not shorten what follows.
         assert!(record.strike(later + SECOND));
         assert_eq!(record.wait(later + SECOND), 2 * FIRST_BACKOFF);
@@ -182,44 +184,47 @@ mod tests {
 
     #[test]
     fn a_trial_that_decides_nothing_is_followed_by_another() {
-        let mut record = Record::new(FIRST_BACKOFF);
+        let mut record = QuarantineRecord::new(FIRST_BACKOFF);
         let start = Instant::now();
         record.strike(start);
         let trial = start + FIRST_BACKOFF;
-        assert_eq!(record.enter(trial, Threads::Fine), Entry::OnTrial);
+        assert_eq!(record.admit(trial, Threads::Fine), Admission::OnTrial);
         record.postpone(trial);
-        assert_eq!(record.enter(trial, Threads::Fine), Entry::Refused(FIRST_BACKOFF));
-        assert_eq!(record.enter(trial + FIRST_BACKOFF, Threads::Fine), Entry::OnTrial);
+        assert_eq!(record.admit(trial, Threads::Fine), Admission::Refused(FIRST_BACKOFF));
+        assert_eq!(record.admit(trial + FIRST_BACKOFF, Threads::Fine), Admission::OnTrial);
     }
 
     #[test]
     fn a_trial_that_is_stuck_is_a_strike_of_its_own() {
-        let mut record = Record::new(FIRST_BACKOFF);
+        let mut record = QuarantineRecord::new(FIRST_BACKOFF);
         let start = Instant::now();
         record.strike(start);
         let trial = start + FIRST_BACKOFF;
-        record.enter(trial, Threads::Fine);
+        record.admit(trial, Threads::Fine);
         record.postpone(trial);
-        assert!(record.strike(trial + SECOND), "it was told at its deadline, and found a second later");
+        assert!(
+            record.strike(trial + SECOND),
+            "its caller was answered at the deadline, and it was found stuck a second later"
+        );
         assert_eq!((record.strikes(), record.wait(trial + SECOND)), (2, 2 * FIRST_BACKOFF));
         assert!(!record.strike(trial + SECOND));
     }
 
     #[test]
     fn an_operator_and_an_hour_of_service_clear_the_record() {
-        let mut record = Record::new(FIRST_BACKOFF);
+        let mut record = QuarantineRecord::new(FIRST_BACKOFF);
         let start = Instant::now();
         assert!(!record.lift(), "it is in service");
         record.strike(start);
         assert!(record.lift());
-        assert_eq!((record.enter(start, Threads::Stuck), record.strikes()), (Entry::Free, 0));
+        assert_eq!((record.admit(start, Threads::Stuck), record.strikes()), (Admission::Allowed, 0));
         record.strike(start);
         let trial = start + FIRST_BACKOFF;
-        record.enter(trial, Threads::Fine);
+        record.admit(trial, Threads::Fine);
         record.pass(trial);
-        assert_eq!(record.enter(trial + SECOND, Threads::Fine), Entry::Free);
+        assert_eq!(record.admit(trial + SECOND, Threads::Fine), Admission::Allowed);
         assert_eq!(record.strikes(), 1);
-        record.enter(trial + MAX_BACKOFF, Threads::Fine);
+        record.admit(trial + MAX_BACKOFF, Threads::Fine);
         assert_eq!(record.strikes(), 0);
     }
 }

@@ -8,7 +8,7 @@ use quarterdeck_contracts::{HandlerAnswer, Outcome};
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 
-use crate::world::{Answering, SECOND, Slow, call, data, eval, fails, host, load, load_files};
+use crate::world::{Answering, Slow, TEN_SECONDS, call, data, eval, fails, host, load, load_files};
 
 #[tokio::test]
 async fn arguments_go_in_and_answers_come_out() {
@@ -69,7 +69,7 @@ async fn capabilities_do_their_work() {
          }",
     );
     let context = FakeContext::new();
-    let answer = handler.run(json!({}), context.clone(), SECOND).await.unwrap();
+    let answer = handler.run(json!({}), context.clone(), TEN_SECONDS).await.unwrap();
     assert_eq!(answer, HandlerAnswer::success(json!({ "a": { "n": 1 }, "none": null })));
     let seen = context.seen();
     assert_eq!(seen.messages, [json!({ "type": "note" }), json!({ "type": "not waited for" })]);
@@ -95,14 +95,14 @@ async fn a_failing_capability_can_be_caught_and_otherwise_becomes_the_fitting_er
         "export const execute = ({ context }) => context.kb.search({ query: 'x' }).then((data) => ({ ok: true, data }));",
     );
     let limited = || Slow::new(Answering::Failing(CapabilityErrorCode::RateLimit, Some(1.5)));
-    let caught = catching.run(json!({}), limited(), SECOND).await.unwrap();
+    let caught = catching.run(json!({}), limited(), TEN_SECONDS).await.unwrap();
     assert_eq!(
         caught,
         HandlerAnswer::success(
             json!({ "code": "RATE_LIMIT", "message": "it did not work", "retryAfter": 1.5, "is": true })
         )
     );
-    let uncaught = letting.run(json!({}), limited(), SECOND).await.unwrap();
+    let uncaught = letting.run(json!({}), limited(), TEN_SECONDS).await.unwrap();
     let Outcome::Failure(error) = uncaught.outcome else { panic!("{uncaught:?}") };
     assert_eq!(
         (error.kind.as_str(), error.retry_after_ms, error.retryable),
@@ -326,7 +326,7 @@ async fn waiting_does_not_hold_still_what_else_a_handler_does() {
     );
     let context = Slow::new(Answering::After(Duration::from_millis(400)));
     let start = std::time::Instant::now();
-    let answer = handler.run(json!({}), context, SECOND).await.unwrap();
+    let answer = handler.run(json!({}), context, TEN_SECONDS).await.unwrap();
     assert_eq!(answer, HandlerAnswer::success(json!([1, 2, 3])));
     assert!(start.elapsed() < Duration::from_millis(1_100), "{:?}", start.elapsed());
 }
@@ -339,7 +339,7 @@ async fn tools_call_tools() {
         &host,
         "export const execute = async ({ context }) => ({ ok: true, data: await context.callTool('inner', {}) });",
     );
-    let answer = outer.run(json!({}), Slow::new(Answering::Calling(inner, 1)), SECOND).await.unwrap();
+    let answer = outer.run(json!({}), Slow::new(Answering::Calling(inner, 1)), TEN_SECONDS).await.unwrap();
     assert_eq!(answer, HandlerAnswer::success(json!({ "ok": true, "data": "inner" })));
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::world::{SECOND, config, data, load_files, within};
+use crate::world::{TEN_SECONDS, config, data, load_files, within};
 
 /// Answers every request by its path, on a port of its own.
 async fn server() -> u16 {
@@ -195,7 +195,7 @@ async fn what_was_not_declared_or_is_not_http_is_refused() {
         assert_eq!(fetch(&handler, url).await["code"], code, "{url}");
     }
     let letting = load_files(&host, &[("tool/handler.js", "export const execute = async () => ({ ok: true, data: (await fetch('http://other.example/')).status });")], &[]).unwrap();
-    let answer = letting.run(json!({}), FakeContext::new(), SECOND).await.unwrap();
+    let answer = letting.run(json!({}), FakeContext::new(), TEN_SECONDS).await.unwrap();
     let Outcome::Failure(error) = answer.outcome else { panic!("{answer:?}") };
     assert_eq!(error.kind.as_str(), "PERMANENT");
     assert!(error.message.contains("\"network\": [\"other.example\"]"), "{}", error.message);
@@ -424,13 +424,13 @@ async fn refused_fetches_fill_no_log() {
       }";
     let handler = load_files(&host, &[("tool/handler.js", source)], &["10.0.0.1"]).unwrap();
     let context = FakeContext::new();
-    handler.run(json!({}), context.clone(), SECOND).await.unwrap();
+    handler.run(json!({}), context.clone(), TEN_SECONDS).await.unwrap();
     assert_eq!(context.seen().logs.len(), 10);
 }
 
 async fn told_and_logged(handler: &Arc<dyn Handler>, url: &str) -> (Value, Vec<String>) {
     let context = FakeContext::new();
-    let answer = handler.run(json!({ "url": url }), context.clone(), SECOND).await.unwrap();
+    let answer = handler.run(json!({ "url": url }), context.clone(), TEN_SECONDS).await.unwrap();
     let Outcome::Success(told) = answer.outcome else { panic!("{answer:?}") };
     (told, context.seen().logs.into_iter().map(|(_, line)| line).collect())
 }

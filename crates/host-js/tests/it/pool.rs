@@ -10,7 +10,7 @@ use quarterdeck_host_js::{HostConfig, JsHost};
 use quarterdeck_testkit::FakeContext;
 use serde_json::json;
 
-use crate::world::{Answering, SECOND, Slow, config, data, host, load, within};
+use crate::world::{Answering, Slow, TEN_SECONDS, config, data, host, load, within};
 
 const ASKING: &str =
     "export const execute = async ({ context }) => ({ ok: true, data: await context.kb.search({ q: 1 }) });";
@@ -28,8 +28,9 @@ async fn soon(what: &str, holds: impl Fn() -> bool) {
 async fn two_hundred_calls_wait_on_two_threads() {
     let host = JsHost::new(HostConfig { max_threads: 2, ..config() }).unwrap();
     let handler = load(&host, ASKING);
-    let calls = (0..200)
-        .map(|_| handler.run(json!({}), Slow::new(Answering::After(Duration::from_millis(100))), SECOND));
+    let calls = (0..200).map(|_| {
+        handler.run(json!({}), Slow::new(Answering::After(Duration::from_millis(100))), TEN_SECONDS)
+    });
     let start = Instant::now();
     for answer in join_all(calls).await {
         assert_eq!(answer.unwrap(), HandlerAnswer::success(json!([{ "q": 1 }])));
@@ -45,8 +46,8 @@ async fn nested_calls_do_not_deadlock_one_thread() {
         &host,
         "export const execute = async ({ context }) => ({ ok: true, data: await context.callTool('x', {}) });",
     );
-    let calls =
-        (0..50).map(|_| handler.run(json!({}), Slow::new(Answering::Calling(handler.clone(), 3)), SECOND));
+    let calls = (0..50)
+        .map(|_| handler.run(json!({}), Slow::new(Answering::Calling(handler.clone(), 3)), TEN_SECONDS));
     for answer in join_all(calls).await {
         answer.unwrap();
     }
@@ -66,7 +67,7 @@ async fn a_full_queue_says_busy_and_recovers() {
     let ordinary = load(&host, "export const execute = () => ({ ok: true });");
     let blocking = tokio::spawn(endless.run(json!({}), FakeContext::new(), within(800)));
     soon("its engine is taken", || host.stats().pooled == 1).await;
-    let results = join_all((0..6).map(|_| ordinary.run(json!({}), FakeContext::new(), SECOND))).await;
+    let results = join_all((0..6).map(|_| ordinary.run(json!({}), FakeContext::new(), TEN_SECONDS))).await;
     let busy = results.iter().filter(|result| matches!(result, Err(HostError::Busy { .. }))).count();
     assert_eq!(busy, 3, "{results:?}");
     assert!(blocking.await.unwrap().is_err());
@@ -79,14 +80,15 @@ async fn a_full_queue_says_busy_and_recovers() {
     // A handler that holds no thread does not wait for one that holds them all.
     assert!(ordinary.run(json!({}), FakeContext::new(), within(700)).await.is_ok());
     assert!(blocking.await.unwrap().is_err());
-    assert!(ordinary.run(json!({}), FakeContext::new(), SECOND).await.is_ok());
+    assert!(ordinary.run(json!({}), FakeContext::new(), TEN_SECONDS).await.is_ok());
 }
 
 #[tokio::test]
 async fn more_calls_than_engines_are_refused_at_once() {
     let host = JsHost::new(HostConfig { max_calls: 2, ..config() }).unwrap();
     let handler = load(&host, ASKING);
-    let waiting = || handler.run(json!({}), Slow::new(Answering::After(Duration::from_millis(50))), SECOND);
+    let waiting =
+        || handler.run(json!({}), Slow::new(Answering::After(Duration::from_millis(50))), TEN_SECONDS);
     let results = join_all([waiting(), waiting(), waiting()]).await;
     assert!(results[0].is_ok() && results[1].is_ok());
     assert!(matches!(results[2], Err(HostError::Busy { .. })));
@@ -99,7 +101,7 @@ async fn dropped_calls_let_go_of_everything() {
     let waiting = load(&host, ASKING);
     let context = Slow::new(Answering::Never);
     let calls: Vec<_> =
-        (0..20).map(|_| tokio::spawn(waiting.run(json!({}), context.clone(), SECOND))).collect();
+        (0..20).map(|_| tokio::spawn(waiting.run(json!({}), context.clone(), TEN_SECONDS))).collect();
     soon("all wait", || context.open.load(Ordering::SeqCst) == 20).await;
     assert!(host.stats().engines >= 20);
     for call in &calls {
@@ -121,8 +123,8 @@ async fn dropped_calls_let_go_of_everything() {
 async fn stock_is_kept_ready_within_bounds_and_let_go() {
     let config = HostConfig {
         pooled_per_handler: 3,
-        max_stock: 5,
-        keep_stock_for: Duration::from_millis(200),
+        max_pooled_engines: 5,
+        engine_idle_timeout: Duration::from_millis(200),
         ..config()
     };
     let host = JsHost::new(config).unwrap();
@@ -132,13 +134,13 @@ async fn stock_is_kept_ready_within_bounds_and_let_go() {
     for (n, handler) in handlers.iter().enumerate() {
         assert_eq!(data(handler, json!({})).await, json!(n));
     }
-    soon("the stock fills up", || host.stats().pooled == 5 && host.stats().engines == 5).await;
+    soon("the pool fills up", || host.stats().pooled == 5 && host.stats().engines == 5).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     // The first call lets go of what the others have, the second fills the room.
     for _ in 0..2 {
         assert_eq!(data(&handlers[0], json!({})).await, json!(0));
     }
-    soon("only the handler in use keeps its stock", || host.stats().pooled == 3).await;
+    soon("only the handler in use keeps its pool", || host.stats().pooled == 3).await;
     drop(handlers);
     soon("nothing is left", || host.stats().engines == 0 && host.stats().pooled == 0).await;
 }
@@ -153,7 +155,7 @@ async fn a_dropped_host_leaves_no_threads() {
     tokio::task::spawn_blocking(move || drop(host)).await.unwrap();
     assert!(start.elapsed() < Duration::from_secs(2), "its threads were joined: {:?}", start.elapsed());
     assert!(running.await.unwrap().is_err());
-    assert!(handler.run(json!({}), FakeContext::new(), SECOND).await.is_err());
+    assert!(handler.run(json!({}), FakeContext::new(), TEN_SECONDS).await.is_err());
 }
 
 #[tokio::test]

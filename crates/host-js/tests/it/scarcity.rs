@@ -1,4 +1,4 @@
-//! Engines that run out of memory at every point of their life.
+//! Engines that run out of memory at every point of a call.
 
 use quarterdeck_contracts::handler::HostError;
 use quarterdeck_host_js::{HostConfig, JsHost};

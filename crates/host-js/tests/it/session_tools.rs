@@ -10,13 +10,13 @@ use quarterdeck_contracts::{HandlerAnswer, Outcome, ToolError};
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 
-use crate::world::{SECOND, host, load};
+use crate::world::{TEN_SECONDS, host, load};
 
 async fn run(folder: &str, args: Value, context: Arc<dyn Context>) -> HandlerAnswer {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools").join(folder).join("handler.js");
     let source = fs::read_to_string(path).unwrap();
     let host = host();
-    load(&host, &source).run(args, context, SECOND).await.unwrap()
+    load(&host, &source).run(args, context, TEN_SECONDS).await.unwrap()
 }
 
 fn failure(answer: HandlerAnswer) -> ToolError {

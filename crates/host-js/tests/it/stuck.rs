@@ -13,7 +13,7 @@ use quarterdeck_host_js::{HostConfig, JsHost};
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 
-use crate::world::{SECOND, config, data, load_files, load_tool, within};
+use crate::world::{TEN_SECONDS, config, data, load_files, load_tool, within};
 
 /// Each computes for seconds within one native function, where the engine's memory lets it. What cannot is here all
 /// the same, as slow as it gets.
@@ -50,18 +50,18 @@ const SURELY_STUCK: [&str; 9] =
 const ORDINARY: &str = "export const execute = async ({ args }) => ({ ok: true, data: args.n + 1 });";
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<HostEvent>>);
+struct RecordedEvents(Mutex<Vec<HostEvent>>);
 
-impl HostObserver for Heard {
+impl HostObserver for RecordedEvents {
     fn observe(&self, event: HostEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
 
-impl Heard {
+impl RecordedEvents {
     fn quarantined(&self) -> Vec<String> {
-        let heard = self.0.lock().unwrap();
-        let mut tools: Vec<_> = heard
+        let events = self.0.lock().unwrap();
+        let mut tools: Vec<_> = events
             .iter()
             .filter_map(|event| match event {
                 HostEvent::Quarantined { quarantine, .. } => Some(quarantine.tool_id.clone()),
@@ -102,8 +102,8 @@ async fn soon(what: &str, holds: impl Fn() -> bool) {
 async fn natives_that_never_return_cost_their_own_tools_and_no_other() {
     const CALLS_OF_EACH: usize = 20;
     let host = JsHost::new(HostConfig { max_threads: 16, ..config() }).unwrap();
-    let heard = Arc::new(Heard::default());
-    host.observe(heard.clone());
+    let events = Arc::new(RecordedEvents::default());
+    host.observe(events.clone());
     let ordinary = load_tool(&host, "ordinary", ORDINARY).unwrap();
     let usual = ordinary_median(&ordinary).await;
 
@@ -127,7 +127,7 @@ async fn natives_that_never_return_cost_their_own_tools_and_no_other() {
             let is_out = || host.health().quarantines.iter().any(|quarantine| quarantine.tool_id == name.0);
             let _ = tool.run(json!({}), FakeContext::new(), within(1_000)).await;
             soon(name.0, is_out).await;
-            let refused = tool.run(json!({}), FakeContext::new(), SECOND).await.unwrap_err();
+            let refused = tool.run(json!({}), FakeContext::new(), TEN_SECONDS).await.unwrap_err();
             assert!(
                 matches!(refused, HostError::Quarantined { retry_after_ms: 1_000..=30_000 }),
                 "{refused}"
@@ -140,7 +140,7 @@ async fn natives_that_never_return_cost_their_own_tools_and_no_other() {
     for _ in 0..8 {
         let now = ordinary_median(&ordinary).await;
         if now <= usual.mul_f64(1.5) {
-            let quarantined = heard.quarantined();
+            let quarantined = events.quarantined();
             for name in SURELY_STUCK {
                 assert_eq!(quarantined.iter().filter(|tool| *tool == name).count(), 1, "{quarantined:?}");
             }
@@ -155,14 +155,14 @@ async fn natives_that_never_return_cost_their_own_tools_and_no_other() {
 #[tokio::test]
 async fn one_tool_leaves_no_more_than_its_share_of_threads_stuck_and_an_operator_lifts_its_quarantine() {
     let host = JsHost::new(HostConfig { max_threads_per_handler: 3, ..config() }).unwrap();
-    let heard = Arc::new(Heard::default());
-    host.observe(heard.clone());
+    let events = Arc::new(RecordedEvents::default());
+    host.observe(events.clone());
     let ordinary = load_tool(&host, "ordinary", ORDINARY).unwrap();
     // A few seconds.
     let stuck = slow(&host, "stuck", "'a'.repeat(160_000).indexOf('a'.repeat(80_000) + 'b')");
     let answers = join_all((0..40).map(|_| stuck.run(json!({}), FakeContext::new(), within(50)))).await;
     assert!(answers.iter().all(Result::is_err));
-    soon("it is out of service", || heard.quarantined() == ["stuck"]).await;
+    soon("it is out of service", || events.quarantined() == ["stuck"]).await;
     assert!(host.stats().stuck <= 3, "{:?}", host.stats());
     for n in 0..100 {
         assert_eq!(data(&ordinary, json!({ "n": n })).await, n + 1);
@@ -176,16 +176,16 @@ async fn one_tool_leaves_no_more_than_its_share_of_threads_stuck_and_an_operator
 
 /// Ids are what an operator needs to find the conversation.
 #[tokio::test]
-async fn the_alarm_names_the_tool_and_the_call() {
+async fn quarantine_event_names_the_tool_and_the_call() {
     let host = JsHost::new(config()).unwrap();
-    let heard = Arc::new(Heard::default());
-    host.observe(heard.clone());
+    let events = Arc::new(RecordedEvents::default());
+    host.observe(events.clone());
     let tool = slow(&host, "sticky", "'a'.repeat(400_000).indexOf('a'.repeat(200_000) + 'b')");
     let context = FakeContext::new();
     assert!(tool.run(json!({}), context.clone(), within(1_000)).await.is_err());
-    soon("it is told", || !heard.quarantined().is_empty()).await;
-    let heard = heard.0.lock().unwrap();
-    let [HostEvent::Quarantined { quarantine, call: Some(call) }] = &heard[..] else { panic!("{heard:?}") };
+    soon("the quarantine is reported", || !events.quarantined().is_empty()).await;
+    let events = events.0.lock().unwrap();
+    let [HostEvent::Quarantined { quarantine, call: Some(call) }] = &events[..] else { panic!("{events:?}") };
     let facts = context.facts();
     assert_eq!(quarantine.tool_id, "sticky");
     assert_eq!((call.session_id.as_str(), call.turn), (facts.session.id.as_str(), facts.session.turn));
@@ -300,18 +300,18 @@ async fn stuck_at_gate(tool: &Arc<dyn Handler>) -> Arc<Gated> {
 async fn after_the_back_off_one_call_on_trial_decides_and_none_while_threads_are_stuck() {
     let backoff = Duration::from_millis(300);
     let host = JsHost::new(HostConfig { quarantine: backoff, ..config() }).unwrap();
-    let heard = Arc::new(Heard::default());
-    host.observe(heard.clone());
+    let events = Arc::new(RecordedEvents::default());
+    host.observe(events.clone());
     let source = "export const execute = async ({ args, context }) => {
         if (args.block) console.log('block');
         if (args.wait) await new Promise((resolve) => setTimeout(resolve, 300));
         return { ok: true };
       };";
     let tool = load_tool(&host, "sticky", source).unwrap();
-    let plain = || tool.run(json!({}), FakeContext::new(), SECOND);
+    let plain = || tool.run(json!({}), FakeContext::new(), TEN_SECONDS);
     let is_refused = |ended: Result<_, HostError>| matches!(ended, Err(HostError::Quarantined { .. }));
     let gate = stuck_at_gate(&tool).await;
-    soon("it is out of service", || !heard.quarantined().is_empty()).await;
+    soon("it is out of service", || !events.quarantined().is_empty()).await;
     assert!(is_refused(plain().await));
     tokio::time::sleep(backoff * 2).await;
     assert!(is_refused(plain().await), "its thread is still stuck");
@@ -319,24 +319,24 @@ async fn after_the_back_off_one_call_on_trial_decides_and_none_while_threads_are
     soon("the thread is back", || host.stats().stuck == 0).await;
 
     // Of calls at the same time one is let through.
-    let trial = tokio::spawn(tool.run(json!({ "wait": true }), FakeContext::new(), SECOND));
+    let trial = tokio::spawn(tool.run(json!({ "wait": true }), FakeContext::new(), TEN_SECONDS));
     assert!(is_refused(plain().await), "the trial is under way");
     assert!(trial.await.unwrap().is_ok());
-    assert!(heard.0.lock().unwrap().contains(&HostEvent::Released { tool_id: "sticky".into() }));
+    assert!(events.0.lock().unwrap().contains(&HostEvent::Released { tool_id: "sticky".into() }));
     for ended in join_all((0..20).map(|_| plain())).await {
         assert!(ended.is_ok(), "{ended:?}");
     }
 
     // The next time it takes twice as long.
     let gate = stuck_at_gate(&tool).await;
-    soon("it is out of service again", || heard.quarantined().len() == 2).await;
+    soon("it is out of service again", || events.quarantined().len() == 2).await;
     gate.open();
     assert_eq!(host.health().quarantines[0].strikes, 2);
     soon("the thread is back", || host.stats().stuck == 0).await;
     tokio::time::sleep(backoff * 2).await;
     // A trial that gets stuck is a strike of its own.
     let gate = stuck_at_gate(&tool).await;
-    soon("it is out of service for good", || heard.quarantined().len() == 3).await;
+    soon("it is out of service for good", || events.quarantined().len() == 3).await;
     assert_eq!(host.health().quarantines[0].strikes, 3);
     gate.open();
 }

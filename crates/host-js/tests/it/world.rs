@@ -59,7 +59,7 @@ fn load_as(
     host.load(HandlerToLoad { metadata: &metadata, entry: "tool/handler.js", files: &files })
 }
 
-pub(crate) const SECOND: Limits = Limits { timeout: Duration::from_secs(10) };
+pub(crate) const TEN_SECONDS: Limits = Limits { timeout: Duration::from_secs(10) };
 
 pub(crate) fn within(ms: u64) -> Limits {
     Limits { timeout: Duration::from_millis(ms) }
@@ -67,7 +67,7 @@ pub(crate) fn within(ms: u64) -> Limits {
 
 /// Runs one call in the usual world.
 pub(crate) async fn call(handler: &Arc<dyn Handler>, args: Value) -> Result<HandlerAnswer, HostError> {
-    handler.run(args, FakeContext::new(), SECOND).await
+    handler.run(args, FakeContext::new(), TEN_SECONDS).await
 }
 
 /// The data of one call's success.
@@ -185,7 +185,7 @@ impl Context for Slow {
                     },
                     open: self.open.clone(),
                 };
-                let running = handler.run(json!({}), Arc::new(inner), SECOND);
+                let running = handler.run(json!({}), Arc::new(inner), TEN_SECONDS);
                 Box::pin(async move {
                     let _open = open;
                     let answer = running.await.map_err(|error| {

@@ -1,6 +1,6 @@
 //! Threads that run handlers, and the queues before them.
 //!
-//! A thread is held only while an engine computes. When all compute and work waits, more threads are added up to
+//! A thread is queue only while an engine computes. When all compute and work waits, more threads are added up to
 //! a bound: QuickJS cannot be preempted, the operating system's threads can. They leave again when they are idle.
 //!
 //! Each handler has a queue of its own and a bound on the threads that it holds. A free thread takes up the work of
@@ -19,16 +19,16 @@ use std::time::{Duration, Instant};
 
 use quarterdeck_contracts::handler::{CallFacts, SessionFacts, StuckCall};
 
-use crate::account::Account;
+use crate::handler_status::HandlerStatus;
 use crate::limits::TimeLimit;
 use crate::priority::ThreadId;
 
 /// How long work may wait before another thread is added.
-const PATIENCE: Duration = Duration::from_millis(2);
+const ADD_THREAD_DELAY: Duration = Duration::from_millis(2);
 /// How long a thread beyond the usual number stays without work.
-const LINGER: Duration = Duration::from_secs(2);
+const IDLE_THREAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long closing waits for threads. One that is stuck inside the engine beyond that is left behind.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a thread may hold on after the end of its work. An engine that can be interrupted is, within milliseconds.
 const STUCK_GRACE: Duration = Duration::from_secs(1);
 /// How often running work is looked at.
@@ -39,7 +39,7 @@ const MAX_EXTRA_THREADS: usize = 32;
 pub(crate) type Run = Box<dyn FnOnce() + Send>;
 
 /// The threads. Dropping it ends them.
-pub(crate) struct Pool {
+pub(crate) struct ThreadPool {
     queue: Arc<Queue>,
     watcher: Option<JoinHandle<()>>,
 }
@@ -51,11 +51,11 @@ pub(crate) struct Queue {
     work: Condvar,
     /// The watcher waits here for reasons to look, and closing for threads to leave.
     change: Condvar,
-    sizes: Sizes,
+    limits: PoolLimits,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sizes {
+pub(crate) struct PoolLimits {
     pub(crate) threads: usize,
     pub(crate) max_threads: usize,
     pub(crate) max_threads_per_handler: usize,
@@ -68,7 +68,7 @@ pub(crate) struct Sizes {
 /// Whose work something is, and how long it may take.
 #[derive(Clone)]
 pub(crate) struct Job {
-    pub(crate) account: Arc<Account>,
+    pub(crate) status: Arc<HandlerStatus>,
     pub(crate) limit: TimeLimit,
     /// The call that it belongs to.
     pub(crate) call: Option<CallIds>,
@@ -104,12 +104,12 @@ struct Work {
 
 #[derive(Default)]
 struct State {
-    /// By the number of the account.
-    handlers: HashMap<u64, Handled>,
+    /// By `HandlerStatus::id`.
+    handlers: HashMap<u64, HandlerQueue>,
     /// Calls that have not started.
     starting: usize,
     /// Done when there is nothing else to do.
-    chores: VecDeque<Work>,
+    background: VecDeque<Work>,
     workers: HashMap<u64, Worker>,
     /// Threads, but for those that were replaced.
     threads: usize,
@@ -120,7 +120,7 @@ struct State {
     taken: u64,
     queued: u64,
     spawned: u64,
-    /// The watcher has nothing to look at and waits to be told.
+    /// The watcher has nothing to look at and waits to be woken.
     is_watcher_asleep: bool,
     closing: bool,
     handles: Vec<JoinHandle<()>>,
@@ -128,13 +128,13 @@ struct State {
 
 /// What one handler holds and waits for.
 #[derive(Default)]
-struct Handled {
+struct HandlerQueue {
     running: usize,
     starting: usize,
     ready: VecDeque<Work>,
 }
 
-impl Handled {
+impl HandlerQueue {
     /// Whether the next work may have a thread. What is over runs nothing; an engine that waits behind threads that are
     /// stuck is let go of all the same.
     fn may_take(&self, max: usize) -> bool {
@@ -150,7 +150,7 @@ struct Worker {
 struct Running {
     job: Job,
     since: Instant,
-    /// When it was first seen to be past its end. The clock alone would accuse everything that ran while the machine
+    /// When it was first seen to be past its end. The clock alone would blame everything that ran while the machine
     /// was asleep.
     overdue: Option<Instant>,
     stuck: Option<Stuck>,
@@ -172,7 +172,7 @@ enum Stuck {
 }
 
 /// A thread that was just found to be stuck, and what waited for its handler.
-struct Found {
+struct StuckThread {
     thread: ThreadId,
     job: Job,
     refused: Vec<Work>,
@@ -180,12 +180,12 @@ struct Found {
 
 /// The queue is full, or closed.
 #[derive(Debug)]
-pub(crate) struct NoRoom;
+pub(crate) struct QueueFull;
 
-impl Pool {
-    pub(crate) fn new(sizes: Sizes) -> Self {
+impl ThreadPool {
+    pub(crate) fn new(limits: PoolLimits) -> Self {
         let queue =
-            Arc::new(Queue { state: Mutex::default(), work: Condvar::new(), change: Condvar::new(), sizes });
+            Arc::new(Queue { state: Mutex::default(), work: Condvar::new(), change: Condvar::new(), limits });
         let watched = queue.clone();
         let watcher = thread::Builder::new().name("js-watch".into()).spawn(move || watched.watch()).ok();
         Self { queue, watcher }
@@ -196,12 +196,13 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for ThreadPool {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
         state.closing = true;
-        let ready: Vec<_> = state.handlers.values_mut().map(|held| std::mem::take(&mut held.ready)).collect();
-        let abandoned = (ready, std::mem::take(&mut state.chores));
+        let ready: Vec<_> =
+            state.handlers.values_mut().map(|queue| std::mem::take(&mut queue.ready)).collect();
+        let abandoned = (ready, std::mem::take(&mut state.background));
         self.queue.work.notify_all();
         self.queue.change.notify_all();
         drop(state);
@@ -209,15 +210,15 @@ impl Drop for Pool {
         if let Some(watcher) = self.watcher.take() {
             let _ = watcher.join();
         }
-        let end = Instant::now() + FAREWELL;
+        let end = Instant::now() + SHUTDOWN_TIMEOUT;
         let mut state = self.queue.lock();
         while state.threads > 0 && Instant::now() < end {
             state = wait(&self.queue.change, state, end.saturating_duration_since(Instant::now()));
         }
-        let is_everyone_gone = state.threads == 0 && state.replaced == 0;
+        let are_all_gone = state.threads == 0 && state.replaced == 0;
         let handles = std::mem::take(&mut state.handles);
         drop(state);
-        if is_everyone_gone {
+        if are_all_gone {
             for handle in handles {
                 let _ = handle.join();
             }
@@ -228,13 +229,13 @@ impl Drop for Pool {
 impl Queue {
     /// Queues the start of a call, if there is room. `refuse` is done in its place when the handler goes out of
     /// service in the meantime.
-    pub(crate) fn start(self: &Arc<Self>, job: Job, run: Run, refuse: Run) -> Result<(), NoRoom> {
+    pub(crate) fn start(self: &Arc<Self>, job: Job, run: Run, refuse: Run) -> Result<(), QueueFull> {
         let mut state = self.lock();
-        let of_handler = state.handlers.get(&job.account.id).map_or(0, |held| held.starting);
+        let of_handler = state.handlers.get(&job.status.id).map_or(0, |queue| queue.starting);
         let is_full =
-            state.starting >= self.sizes.max_queue || of_handler >= self.sizes.max_queue_per_handler;
+            state.starting >= self.limits.max_queue || of_handler >= self.limits.max_queue_per_handler;
         if state.closing || is_full {
-            return Err(NoRoom);
+            return Err(QueueFull);
         }
         state.make_ready(job, run, Some(refuse));
         self.wake(state);
@@ -242,25 +243,25 @@ impl Queue {
     }
 
     /// Queues the rest of a call that had started. There is always room: calls are bounded when they start.
-    pub(crate) fn resume(self: &Arc<Self>, job: Job, run: Run) -> Result<(), NoRoom> {
+    pub(crate) fn resume(self: &Arc<Self>, job: Job, run: Run) -> Result<(), QueueFull> {
         let mut state = self.lock();
         if state.closing {
-            return Err(NoRoom);
+            return Err(QueueFull);
         }
         state.make_ready(job, run, None);
         self.wake(state);
         Ok(())
     }
 
-    /// Queues something that nobody waits for. A thread that is at work does it when it has nothing else to do:
+    /// Queues work that no caller waits for. A thread that is at work does it when it has nothing else to do:
     /// waking another one now would take a processor from the caller whose answer is due.
-    pub(crate) fn chore(self: &Arc<Self>, job: Job, run: Run) {
+    pub(crate) fn run_in_background(self: &Arc<Self>, job: Job, run: Run) {
         let mut state = self.lock();
         if state.closing {
             return;
         }
         let number = state.next_number();
-        state.chores.push_back(Work { job, run, refuse: None, number });
+        state.background.push_back(Work { job, run, refuse: None, number });
         if state.idle == state.threads {
             self.wake(state);
         }
@@ -275,15 +276,15 @@ impl Queue {
     }
 
     fn wake(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
-        if state.idle == 0 && state.threads < self.sizes.threads {
+        if state.idle == 0 && state.threads < self.limits.threads {
             self.add_thread(&mut state);
         } else {
-            self.call_for_help(&state);
+            self.wake_thread_or_watcher(&state);
         }
     }
 
     /// Wakes an idle thread, or the watcher when there is none.
-    fn call_for_help(&self, state: &State) {
+    fn wake_thread_or_watcher(&self, state: &State) {
         if state.idle > 0 {
             self.work.notify_one();
         } else {
@@ -294,10 +295,10 @@ impl Queue {
     fn add_thread(self: &Arc<Self>, state: &mut State) {
         let queue = self.clone();
         // The engine measures its own stack; what lies under it is for the host's and the engine's native code.
-        let stack_size = self.sizes.stack + (2 << 20);
+        let stack_size = self.limits.stack + (2 << 20);
         let number = state.spawned;
         let builder = thread::Builder::new().name("js-worker".into()).stack_size(stack_size);
-        if let Ok(handle) = builder.spawn(move || queue.serve(number)) {
+        if let Ok(handle) = builder.spawn(move || queue.run_worker(number)) {
             state.spawned += 1;
             state.threads += 1;
             state.handles.retain(|handle| !handle.is_finished());
@@ -305,22 +306,22 @@ impl Queue {
         }
     }
 
-    /// A worker's life.
-    fn serve(&self, number: u64) {
+    /// Runs work until the thread should end.
+    fn run_worker(&self, number: u64) {
         let worker = Worker { thread: ThreadId::current(), running: None };
         self.lock().workers.insert(number, worker);
         while let Some(run) = self.next(number) {
-            // A panic has been told to the caller by what the work dropped; the thread goes on.
+            // The caller learns of a panic from what the work dropped; the thread goes on.
             let _ = catch_unwind(AssertUnwindSafe(run));
         }
         self.lock().workers.remove(&number);
         self.change.notify_all();
     }
 
-    /// Puts away the work that a worker has done, and gives it more; nothing when it should leave.
+    /// Ends the work that a worker has done, and gives it more; nothing when it should end.
     fn next(&self, number: u64) -> Option<Run> {
         let mut state = self.lock();
-        match state.put_away(number) {
+        match state.finish_work(number) {
             Some(Stuck::Replaced) => {
                 state.replaced -= 1;
                 return None;
@@ -334,37 +335,38 @@ impl Queue {
         }
         loop {
             // Threads beyond the bound are for handlers that hold none.
-            let is_extra = state.threads > self.sizes.max_threads && !state.has_starving();
+            let is_extra = state.threads > self.limits.max_threads && !state.has_starved_handler();
             if state.closing || is_extra {
                 state.threads -= 1;
                 return None;
             }
-            if let Some(work) = state.take_ready(self.sizes.max_threads_per_handler) {
+            if let Some(work) = state.take_ready(self.limits.max_threads_per_handler) {
                 state.taken += 1;
-                // Whoever queued the rest may have counted on this thread, which was still counted as idle.
-                if state.has_ready(self.sizes.max_threads_per_handler) {
-                    self.call_for_help(&state);
+                // The rest was queued while this thread still counted as idle, so no other was woken for it.
+                if state.has_ready(self.limits.max_threads_per_handler) {
+                    self.wake_thread_or_watcher(&state);
                 }
-                return Some(self.take_up(&mut state, number, work));
+                return Some(self.assign(&mut state, number, work));
             }
-            if let Some(work) = state.take_chore(self.sizes.max_threads_per_handler) {
-                return Some(self.take_up(&mut state, number, work));
+            if let Some(work) = state.take_background(self.limits.max_threads_per_handler) {
+                return Some(self.assign(&mut state, number, work));
             }
             state.idle += 1;
             let since = Instant::now();
-            state = wait(&self.work, state, LINGER);
+            state = wait(&self.work, state, IDLE_THREAD_TIMEOUT);
             state.idle -= 1;
-            let has_idled = since.elapsed() >= LINGER && state.is_empty(self.sizes.max_threads_per_handler);
-            if has_idled && state.threads > self.sizes.threads {
+            let has_idled =
+                since.elapsed() >= IDLE_THREAD_TIMEOUT && state.is_empty(self.limits.max_threads_per_handler);
+            if has_idled && state.threads > self.limits.threads {
                 state.threads -= 1;
                 return None;
             }
         }
     }
 
-    fn take_up(&self, state: &mut State, number: u64, work: Work) -> Run {
+    fn assign(&self, state: &mut State, number: u64, work: Work) -> Run {
         let Work { job, run, .. } = work;
-        state.handlers.entry(job.account.id).or_default().running += 1;
+        state.handlers.entry(job.status.id).or_default().running += 1;
         if let Some(worker) = state.workers.get_mut(&number) {
             worker.running = Some(Running { job, since: Instant::now(), overdue: None, stuck: None });
         }
@@ -374,22 +376,23 @@ impl Queue {
         run
     }
 
-    /// Whether work waits, nobody is free to take it, and there may be more threads.
+    /// Whether work waits, no thread is free to take it, and there may be more threads.
     fn needs_thread(&self, state: &State) -> bool {
-        let max = self.sizes.max_threads;
+        let max = self.limits.max_threads;
         state.idle == 0
-            && state.has_ready(self.sizes.max_threads_per_handler)
-            && (state.threads < max || (state.has_starving() && state.threads < max + MAX_EXTRA_THREADS))
+            && state.has_ready(self.limits.max_threads_per_handler)
+            && (state.threads < max
+                || (state.has_starved_handler() && state.threads < max + MAX_EXTRA_THREADS))
     }
 
-    /// The watcher's life: adds a thread whenever work waits and nothing moves, and looks for threads that are stuck.
+    /// Adds a thread whenever work waits and nothing moves, and looks for threads that are stuck.
     fn watch(self: Arc<Self>) {
         let mut state = self.lock();
         while !state.closing {
-            let found = state.find_stuck(Instant::now(), self.sizes.max_stuck_threads);
+            let found = state.find_stuck(Instant::now(), self.limits.max_stuck_threads);
             if !found.is_empty() {
                 drop(state);
-                found.into_iter().for_each(Found::report);
+                found.into_iter().for_each(StuckThread::report);
                 state = self.lock();
                 continue;
             }
@@ -399,9 +402,9 @@ impl Queue {
             }
             let taken = state.taken;
             drop(state);
-            thread::sleep(PATIENCE);
+            thread::sleep(ADD_THREAD_DELAY);
             state = self.lock();
-            // Others may have added threads meanwhile, so the whole question is asked again.
+            // Others may have added threads meanwhile, so everything is checked again.
             if state.taken == taken && !state.closing && self.needs_thread(&state) {
                 self.add_thread(&mut state);
             }
@@ -412,7 +415,7 @@ impl Queue {
     fn sleep<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let is_running =
             |worker: &Worker| worker.running.as_ref().is_some_and(|running| running.stuck.is_none());
-        let is_waiting = |held: &Handled| !held.ready.is_empty();
+        let is_waiting = |queue: &HandlerQueue| !queue.ready.is_empty();
         if state.workers.values().any(is_running) || state.handlers.values().any(is_waiting) {
             return wait(&self.change, state, STUCK_CHECK_INTERVAL);
         }
@@ -429,68 +432,68 @@ impl State {
 
     fn make_ready(&mut self, job: Job, run: Run, refuse: Option<Run>) {
         let number = self.next_number();
-        let held = self.handlers.entry(job.account.id).or_default();
+        let queue = self.handlers.entry(job.status.id).or_default();
         if refuse.is_some() {
-            held.starting += 1;
+            queue.starting += 1;
             self.starting += 1;
         }
-        held.ready.push_back(Work { job, run, refuse, number });
+        queue.ready.push_back(Work { job, run, refuse, number });
     }
 
     /// The next work of the handler that holds the fewest threads; of those, what came first.
     fn take_ready(&mut self, max: usize) -> Option<Work> {
-        let waiting = self.handlers.values_mut().filter(|held| held.may_take(max));
-        let first = waiting.filter_map(|held| Some((held.running, held.ready.front()?.number, held)));
-        let (.., held) = first.min_by_key(|(running, number, _)| (*running, *number))?;
-        let work = held.ready.pop_front()?;
+        let waiting = self.handlers.values_mut().filter(|queue| queue.may_take(max));
+        let first = waiting.filter_map(|queue| Some((queue.running, queue.ready.front()?.number, queue)));
+        let (.., queue) = first.min_by_key(|(running, number, _)| (*running, *number))?;
+        let work = queue.ready.pop_front()?;
         if work.refuse.is_some() {
-            held.starting -= 1;
+            queue.starting -= 1;
             self.starting -= 1;
         }
         Some(work)
     }
 
-    fn take_chore(&mut self, max: usize) -> Option<Work> {
-        let place = self.chores.iter().position(|work| self.may_run(work, max))?;
-        self.chores.remove(place)
+    fn take_background(&mut self, max: usize) -> Option<Work> {
+        let place = self.background.iter().position(|work| self.may_run(work, max))?;
+        self.background.remove(place)
     }
 
     fn may_run(&self, work: &Work, max: usize) -> bool {
-        let held = self.handlers.get(&work.job.account.id);
-        held.is_none_or(|held| held.running < max) || work.job.limit.is_over()
+        let queue = self.handlers.get(&work.job.status.id);
+        queue.is_none_or(|queue| queue.running < max) || work.job.limit.is_over()
     }
 
     fn has_ready(&self, max: usize) -> bool {
-        self.handlers.values().any(|held| held.may_take(max))
+        self.handlers.values().any(|queue| queue.may_take(max))
     }
 
     /// Whether work waits whose handler holds no thread.
-    fn has_starving(&self) -> bool {
-        self.handlers.values().any(|held| held.running == 0 && !held.ready.is_empty())
+    fn has_starved_handler(&self) -> bool {
+        self.handlers.values().any(|queue| queue.running == 0 && !queue.ready.is_empty())
     }
 
     fn is_empty(&self, max: usize) -> bool {
-        !self.has_ready(max) && !self.chores.iter().any(|work| self.may_run(work, max))
+        !self.has_ready(max) && !self.background.iter().any(|work| self.may_run(work, max))
     }
 
-    /// Takes note that a worker is done with what it ran.
-    fn put_away(&mut self, number: u64) -> Option<Stuck> {
+    /// Records that a worker is done with what it ran.
+    fn finish_work(&mut self, number: u64) -> Option<Stuck> {
         let running = self.workers.get_mut(&number)?.running.take()?;
-        let id = running.job.account.id;
-        if let Some(held) = self.handlers.get_mut(&id) {
-            held.running -= 1;
-            if held.running == 0 && held.ready.is_empty() {
+        let id = running.job.status.id;
+        if let Some(queue) = self.handlers.get_mut(&id) {
+            queue.running -= 1;
+            if queue.running == 0 && queue.ready.is_empty() {
                 self.handlers.remove(&id);
             }
         }
         if running.stuck.is_some() {
-            running.job.account.uncount_stuck();
+            running.job.status.uncount_stuck();
         }
         running.stuck
     }
 
     /// Marks the threads whose work should have ended a while ago.
-    fn find_stuck(&mut self, now: Instant, max: usize) -> Vec<Found> {
+    fn find_stuck(&mut self, now: Instant, max: usize) -> Vec<StuckThread> {
         let mut found = Vec::new();
         for worker in self.workers.values_mut() {
             let Some(running) = worker.running.as_mut().filter(|running| running.stuck.is_none()) else {
@@ -499,7 +502,7 @@ impl State {
             if !running.is_stuck(now) {
                 continue;
             }
-            running.job.account.count_stuck();
+            running.job.status.count_stuck();
             running.stuck = Some(if self.replaced < max {
                 self.replaced += 1;
                 self.threads -= 1;
@@ -507,30 +510,30 @@ impl State {
             } else {
                 Stuck::InPlace
             });
-            found.push(Found { thread: worker.thread, job: running.job.clone(), refused: Vec::new() });
+            found.push(StuckThread { thread: worker.thread, job: running.job.clone(), refused: Vec::new() });
         }
         for found in &mut found {
-            found.refused = self.take_starts(found.job.account.id);
+            found.refused = self.take_starts(found.job.status.id);
         }
         found
     }
 
     /// Takes the calls of a handler that have not started out of its queue.
     fn take_starts(&mut self, id: u64) -> Vec<Work> {
-        let Some(held) = self.handlers.get_mut(&id) else { return Vec::new() };
+        let Some(queue) = self.handlers.get_mut(&id) else { return Vec::new() };
         let (starts, rest): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut held.ready).into_iter().partition(|work| work.refuse.is_some());
-        held.ready = rest.into();
-        held.starting -= starts.len();
+            std::mem::take(&mut queue.ready).into_iter().partition(|work| work.refuse.is_some());
+        queue.ready = rest.into();
+        queue.starting -= starts.len();
         self.starting -= starts.len();
         starts
     }
 }
 
-impl Found {
+impl StuckThread {
     fn report(self) {
         self.thread.set_aside();
-        self.job.account.strike(self.job.call.map(StuckCall::from));
+        self.job.status.strike(self.job.call.map(StuckCall::from));
         for refuse in self.refused.into_iter().filter_map(|work| work.refuse) {
             refuse();
         }

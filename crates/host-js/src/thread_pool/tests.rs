@@ -1,10 +1,10 @@
 use std::sync::mpsc::{self, Sender};
 
 use super::*;
-use crate::account::Alarm;
+use crate::handler_status::HostMonitor;
 
-fn sizes(threads: usize, max_threads: usize) -> Sizes {
-    Sizes {
+fn limits(threads: usize, max_threads: usize) -> PoolLimits {
+    PoolLimits {
         threads,
         max_threads,
         max_threads_per_handler: max_threads,
@@ -15,18 +15,18 @@ fn sizes(threads: usize, max_threads: usize) -> Sizes {
     }
 }
 
-fn account(name: &str) -> Arc<Account> {
-    Account::open(name, &Arc::new(Alarm::default()), BACKOFF)
+fn status(name: &str) -> Arc<HandlerStatus> {
+    HandlerStatus::open(name, &Arc::new(HostMonitor::default()), BACKOFF)
 }
 
-fn accounts<const N: usize>() -> [Arc<Account>; N] {
-    let alarm = Arc::new(Alarm::default());
-    std::array::from_fn(|n| Account::open(&format!("tool_{n}"), &alarm, BACKOFF))
+fn statuses<const N: usize>() -> [Arc<HandlerStatus>; N] {
+    let monitor = Arc::new(HostMonitor::default());
+    std::array::from_fn(|n| HandlerStatus::open(&format!("tool_{n}"), &monitor, BACKOFF))
 }
 
-fn job(account: &Arc<Account>, ms: u64) -> Job {
+fn job(status: &Arc<HandlerStatus>, ms: u64) -> Job {
     let limit = TimeLimit::Within(Duration::from_millis(ms));
-    Job { account: account.clone(), limit, call: None }
+    Job { status: status.clone(), limit, call: None }
 }
 
 /// Work that says that it has begun, and ends when it is let go of.
@@ -72,14 +72,14 @@ fn soon(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
-fn work_queued_in_one_breath_is_all_taken_up_while_threads_may_grow() {
-    let account = account("tool");
+fn work_queued_at_once_is_all_started_while_threads_may_grow() {
+    let status = status("tool");
     for _ in 0..100 {
-        let pool = Pool::new(sizes(2, 8));
+        let pool = ThreadPool::new(limits(2, 8));
         let (sender, receiver) = mpsc::channel();
         let gate = Gate::default();
         for _ in 0..6 {
-            pool.queue().resume(job(&account, 60_000), gate.work(&sender, "work")).unwrap();
+            pool.queue().resume(job(&status, 60_000), gate.work(&sender, "work")).unwrap();
         }
         for _ in 0..6 {
             receiver.recv_timeout(SOON).expect("all six run at once");
@@ -90,19 +90,19 @@ fn work_queued_in_one_breath_is_all_taken_up_while_threads_may_grow() {
 
 #[test]
 fn a_panic_ends_its_work_and_not_the_thread() {
-    let account = account("tool");
-    let pool = Pool::new(sizes(1, 1));
+    let status = status("tool");
+    let pool = ThreadPool::new(limits(1, 1));
     let (sender, receiver) = mpsc::channel();
-    pool.queue().resume(job(&account, 60_000), Box::new(|| panic!("on purpose"))).unwrap();
-    pool.queue().resume(job(&account, 60_000), Box::new(move || sender.send(()).unwrap())).unwrap();
+    pool.queue().resume(job(&status, 60_000), Box::new(|| panic!("on purpose"))).unwrap();
+    pool.queue().resume(job(&status, 60_000), Box::new(move || sender.send(()).unwrap())).unwrap();
     receiver.recv_timeout(SOON).unwrap();
     assert_eq!(pool.queue().threads(), 1);
 }
 
 #[test]
 fn one_handler_holds_no_more_than_its_share_and_the_others_work_gets_through() {
-    let [greedy, modest] = accounts();
-    let pool = Pool::new(Sizes { max_threads_per_handler: 2, ..sizes(1, 4) });
+    let [greedy, modest] = statuses();
+    let pool = ThreadPool::new(PoolLimits { max_threads_per_handler: 2, ..limits(1, 4) });
     let (sender, receiver) = mpsc::channel();
     let gate = Gate::default();
     for _ in 0..20 {
@@ -125,12 +125,12 @@ fn one_handler_holds_no_more_than_its_share_and_the_others_work_gets_through() {
 
 #[test]
 fn a_handler_that_holds_no_thread_gets_one_when_all_are_taken() {
-    let [one, two, three] = accounts();
-    let pool = Pool::new(Sizes { max_threads_per_handler: 1, ..sizes(1, 2) });
+    let [one, two, three] = statuses();
+    let pool = ThreadPool::new(PoolLimits { max_threads_per_handler: 1, ..limits(1, 2) });
     let (sender, receiver) = mpsc::channel();
     let gate = Gate::default();
-    for account in [&one, &two] {
-        pool.queue().resume(job(account, 60_000), gate.work(&sender, "long")).unwrap();
+    for status in [&one, &two] {
+        pool.queue().resume(job(status, 60_000), gate.work(&sender, "long")).unwrap();
         receiver.recv_timeout(SOON).unwrap();
     }
     pool.queue().resume(job(&three, 60_000), gate.work(&sender, "late")).unwrap();
@@ -141,8 +141,8 @@ fn a_handler_that_holds_no_thread_gets_one_when_all_are_taken() {
 
 #[test]
 fn a_stuck_thread_is_replaced_and_ends_when_it_comes_back() {
-    let [stuck, other] = accounts();
-    let pool = Pool::new(sizes(1, 1));
+    let [stuck, other] = statuses();
+    let pool = ThreadPool::new(limits(1, 1));
     let (sender, receiver) = mpsc::channel();
     let gate = Gate::default();
     pool.queue().resume(job(&stuck, 10), gate.work(&sender, "stuck")).unwrap();
@@ -162,7 +162,7 @@ fn a_stuck_thread_is_replaced_and_ends_when_it_comes_back() {
     pool.queue().resume(job(&other, 60_000), run).unwrap();
     assert_eq!(receiver.recv_timeout(SOON), Ok("other"), "another thread has its place");
     assert_eq!(pool.queue().threads(), 1);
-    assert!(stuck.enter(4).is_err() && other.enter(4).is_ok());
+    assert!(stuck.admit(4).is_err() && other.admit(4).is_ok());
 
     gate.open();
     soon("the stuck thread is gone", || {
@@ -174,15 +174,15 @@ fn a_stuck_thread_is_replaced_and_ends_when_it_comes_back() {
 
 #[test]
 fn beyond_the_bound_stuck_threads_keep_their_place_and_others_still_get_through() {
-    let [other, stuck @ ..] = accounts::<7>();
-    let pool = Pool::new(Sizes { max_stuck_threads: 2, ..sizes(1, 2) });
+    let [other, stuck @ ..] = statuses::<7>();
+    let pool = ThreadPool::new(PoolLimits { max_stuck_threads: 2, ..limits(1, 2) });
     let (sender, receiver) = mpsc::channel();
     let gate = Gate::default();
-    for account in &stuck {
-        pool.queue().resume(job(account, 10), gate.work(&sender, "stuck")).unwrap();
+    for status in &stuck {
+        pool.queue().resume(job(status, 10), gate.work(&sender, "stuck")).unwrap();
         assert_eq!(receiver.recv_timeout(SOON), Ok("stuck"));
     }
-    soon("all are out of service", || stuck.iter().all(|account| account.quarantine().is_some()));
+    soon("all are out of service", || stuck.iter().all(|status| status.quarantine().is_some()));
     assert_eq!(pool.queue().lock().replaced, 2);
     let run = {
         let sender = sender.clone();
@@ -192,15 +192,15 @@ fn beyond_the_bound_stuck_threads_keep_their_place_and_others_still_get_through(
     assert_eq!(receiver.recv_timeout(SOON), Ok("other"));
     gate.open();
     soon("all are gone", || pool.queue().lock().workers.len() <= 1);
-    assert!(stuck.iter().all(|account| account.quarantine().unwrap().stuck_threads == 0));
+    assert!(stuck.iter().all(|status| status.quarantine().unwrap().stuck_threads == 0));
 }
 
 #[test]
 fn what_waits_behind_stuck_threads_is_let_go_of_when_its_time_is_over() {
     use crate::limits::Control;
 
-    let [stuck, other] = accounts();
-    let pool = Pool::new(Sizes { max_threads_per_handler: 1, ..sizes(1, 4) });
+    let [stuck, other] = statuses();
+    let pool = ThreadPool::new(PoolLimits { max_threads_per_handler: 1, ..limits(1, 4) });
     let (sender, receiver) = mpsc::channel();
     let gate = Gate::default();
     pool.queue().resume(job(&stuck, 10), gate.work(&sender, "stuck")).unwrap();
@@ -210,8 +210,8 @@ fn what_waits_behind_stuck_threads_is_let_go_of_when_its_time_is_over() {
         Box::new(move || sender.send(text).unwrap())
     };
     let teardown = Job { limit: TimeLimit::Teardown, ..job(&stuck, 0) };
-    pool.queue().chore(teardown, say("taken apart"));
-    // A chore begins when a thread has nothing else to do.
+    pool.queue().run_in_background(teardown, say("taken apart"));
+    // Background work begins when a thread has nothing else to do.
     pool.queue().resume(job(&other, 60_000), say("other")).unwrap();
     let mut said = [receiver.recv_timeout(SOON).unwrap(), receiver.recv_timeout(SOON).unwrap()];
     said.sort_unstable();

@@ -1,4 +1,4 @@
-//! What a host knows about one handler: its record, and what it holds.
+//! What a host knows about one handler: its quarantine record, and what it holds.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,30 +6,30 @@ use std::time::{Duration, Instant};
 
 use quarterdeck_contracts::handler::{HostError, HostEvent, HostObserver, Quarantine, StuckCall};
 
-use crate::quarantine::{Entry, Record, Threads};
+use crate::quarantine::{Admission, QuarantineRecord, Threads};
 
-/// One handler's account. Handlers of the same tool and the same source share it, also across reloads.
-pub(crate) struct Account {
+/// One handler's state. Handlers of the same tool and the same source share it, also across reloads.
+pub(crate) struct HandlerStatus {
     pub(crate) id: u64,
     pub(crate) tool_id: String,
-    alarm: Arc<Alarm>,
-    record: Mutex<Record>,
+    monitor: Arc<HostMonitor>,
+    record: Mutex<QuarantineRecord>,
     /// Threads that its work holds past its deadline. Changed by the pool alone.
     stuck: AtomicUsize,
     calls: AtomicUsize,
 }
 
-/// Tells the operator, and counts.
+/// Reports quarantines to the operator, and counts them.
 #[derive(Default)]
-pub(crate) struct Alarm {
+pub(crate) struct HostMonitor {
     observer: Mutex<Option<Arc<dyn HostObserver>>>,
     quarantines: AtomicU64,
-    accounts: AtomicU64,
+    statuses: AtomicU64,
     /// Threads that are stuck, of all handlers.
     stuck: AtomicUsize,
 }
 
-impl Alarm {
+impl HostMonitor {
     pub(crate) fn observe(&self, observer: Arc<dyn HostObserver>) {
         *self.observer.lock().unwrap_or_else(PoisonError::into_inner) = Some(observer);
     }
@@ -42,7 +42,7 @@ impl Alarm {
         self.stuck.load(Ordering::Relaxed)
     }
 
-    fn tell(&self, event: HostEvent) {
+    fn notify(&self, event: HostEvent) {
         let observer = self.observer.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(observer) = observer {
             observer.observe(event);
@@ -50,31 +50,31 @@ impl Alarm {
     }
 }
 
-impl Account {
-    pub(crate) fn open(tool_id: &str, alarm: &Arc<Alarm>, first_backoff: Duration) -> Arc<Self> {
+impl HandlerStatus {
+    pub(crate) fn open(tool_id: &str, monitor: &Arc<HostMonitor>, first_backoff: Duration) -> Arc<Self> {
         Arc::new(Self {
-            id: alarm.accounts.fetch_add(1, Ordering::Relaxed),
+            id: monitor.statuses.fetch_add(1, Ordering::Relaxed),
             tool_id: tool_id.to_owned(),
-            alarm: alarm.clone(),
-            record: Mutex::new(Record::new(first_backoff)),
+            monitor: monitor.clone(),
+            record: Mutex::new(QuarantineRecord::new(first_backoff)),
             stuck: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
         })
     }
 
     /// Begins a call, unless the handler is out of service. `max_stuck` is how many stuck threads a host bears.
-    pub(crate) fn enter(self: &Arc<Self>, max_stuck: usize) -> Result<Pass, HostError> {
+    pub(crate) fn admit(self: &Arc<Self>, max_stuck: usize) -> Result<CallPermit, HostError> {
         let now = Instant::now();
-        let is_crowded = self.stuck.load(Ordering::Relaxed) > 0 || self.alarm.stuck() >= max_stuck;
+        let is_crowded = self.stuck.load(Ordering::Relaxed) > 0 || self.monitor.stuck() >= max_stuck;
         let threads = if is_crowded { Threads::Stuck } else { Threads::Fine };
-        match self.record().enter(now, threads) {
-            Entry::Free => Ok(Pass { trial: None }),
-            Entry::OnTrial => Ok(Pass { trial: Some(self.clone()) }),
-            Entry::Refused(wait) => Err(refusal(wait)),
+        match self.record().admit(now, threads) {
+            Admission::Allowed => Ok(CallPermit { trial: None }),
+            Admission::OnTrial => Ok(CallPermit { trial: Some(self.clone()) }),
+            Admission::Refused(wait) => Err(refusal(wait)),
         }
     }
 
-    /// What a caller is told while the handler is out of service.
+    /// The error of a call while the handler is out of service.
     pub(crate) fn refusal(&self) -> HostError {
         refusal(self.record().wait(Instant::now()))
     }
@@ -89,9 +89,9 @@ impl Account {
         self.record().lift()
     }
 
-    /// Counts a call, if no more than `most` are under way.
-    pub(crate) fn count_call(&self, most: usize) -> bool {
-        let add = |calls: usize| (calls < most).then_some(calls + 1);
+    /// Counts a call, if no more than `max` are under way.
+    pub(crate) fn count_call(&self, max: usize) -> bool {
+        let add = |calls: usize| (calls < max).then_some(calls + 1);
         self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
 
@@ -102,13 +102,13 @@ impl Account {
     /// A thread is stuck from now on.
     pub(crate) fn count_stuck(&self) {
         self.stuck.fetch_add(1, Ordering::Relaxed);
-        self.alarm.stuck.fetch_add(1, Ordering::Relaxed);
+        self.monitor.stuck.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A stuck thread has come back.
     pub(crate) fn uncount_stuck(&self) {
         self.stuck.fetch_sub(1, Ordering::Relaxed);
-        self.alarm.stuck.fetch_sub(1, Ordering::Relaxed);
+        self.monitor.stuck.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Takes the handler out of service because of work that did not end, unless it is already.
@@ -119,11 +119,11 @@ impl Account {
         }
         let quarantine = self.describe(&record);
         drop(record);
-        self.alarm.quarantines.fetch_add(1, Ordering::Relaxed);
-        self.alarm.tell(HostEvent::Quarantined { quarantine, call });
+        self.monitor.quarantines.fetch_add(1, Ordering::Relaxed);
+        self.monitor.notify(HostEvent::Quarantined { quarantine, call });
     }
 
-    fn describe(&self, record: &Record) -> Quarantine {
+    fn describe(&self, record: &QuarantineRecord) -> Quarantine {
         Quarantine {
             tool_id: self.tool_id.clone(),
             strikes: record.strikes(),
@@ -132,31 +132,31 @@ impl Account {
         }
     }
 
-    fn record(&self) -> MutexGuard<'_, Record> {
+    fn record(&self) -> MutexGuard<'_, QuarantineRecord> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Leave to run one call. Dropped without a word, a trial has decided nothing.
-pub(crate) struct Pass {
-    trial: Option<Arc<Account>>,
+/// Permission to run one call. A trial whose permit is dropped uncompleted has decided nothing.
+pub(crate) struct CallPermit {
+    trial: Option<Arc<HandlerStatus>>,
 }
 
-impl Pass {
-    /// The call has ended by itself, well within its time.
-    pub(crate) fn ended_in_time(mut self) {
-        if let Some(account) = self.trial.take()
-            && account.record().pass(Instant::now())
+impl CallPermit {
+    /// The call has ended by itself, within its time.
+    pub(crate) fn complete(mut self) {
+        if let Some(status) = self.trial.take()
+            && status.record().pass(Instant::now())
         {
-            account.alarm.tell(HostEvent::Released { tool_id: account.tool_id.clone() });
+            status.monitor.notify(HostEvent::Released { tool_id: status.tool_id.clone() });
         }
     }
 }
 
-impl Drop for Pass {
+impl Drop for CallPermit {
     fn drop(&mut self) {
-        if let Some(account) = self.trial.take() {
-            account.record().postpone(Instant::now());
+        if let Some(status) = self.trial.take() {
+            status.record().postpone(Instant::now());
         }
     }
 }
