@@ -37,7 +37,7 @@ impl Ending {
             ("limit", "memory") => Self::OverLimit("memory"),
             ("limit", "stack") => Self::OverLimit("stack"),
             ("limit", "answer") => Self::OverLimit("answer size"),
-            _ => Self::Crashed(shortened(text)),
+            _ => Self::Crashed(truncated(text)),
         }
     }
 
@@ -54,7 +54,8 @@ impl Ending {
                 HandlerAnswer::failure(error)
             }
             Self::Capability(text) => {
-                let reason: Reason = serde_json::from_value(read(&text)?).map_err(AnswerError::BadError)?;
+                let reason: CapabilityErrorJson =
+                    serde_json::from_value(read(&text)?).map_err(AnswerError::BadError)?;
                 HandlerAnswer::failure(CapabilityError::from(reason).into())
             }
             Self::Crashed(text) => return Err(HostError::Crashed(text)),
@@ -73,10 +74,10 @@ impl Ending {
 }
 
 /// What an operator reads of a crash. A handler may throw megabytes.
-fn shortened(mut text: String) -> String {
-    const LONGEST: usize = 8 << 10;
-    if text.len() > LONGEST {
-        text.truncate(text.floor_char_boundary(LONGEST));
+fn truncated(mut text: String) -> String {
+    const MAX_CRASH_BYTES: usize = 8 << 10;
+    if text.len() > MAX_CRASH_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_CRASH_BYTES));
         text.push('…');
     }
     text
@@ -85,21 +86,21 @@ fn shortened(mut text: String) -> String {
 /// A capability's error as it crosses into JavaScript and back.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Reason {
+pub(crate) struct CapabilityErrorJson {
     code: CapabilityErrorCode,
     message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     retry_after: Option<f64>,
 }
 
-impl From<CapabilityError> for Reason {
+impl From<CapabilityError> for CapabilityErrorJson {
     fn from(error: CapabilityError) -> Self {
         Self { code: error.code, message: error.message, retry_after: error.retry_after_seconds }
     }
 }
 
-impl From<Reason> for CapabilityError {
-    fn from(reason: Reason) -> Self {
+impl From<CapabilityErrorJson> for CapabilityError {
+    fn from(reason: CapabilityErrorJson) -> Self {
         Self { retry_after_seconds: reason.retry_after, ..Self::new(reason.code, reason.message) }
     }
 }

@@ -18,7 +18,7 @@ use crate::answer::Ending;
 use crate::config::HostConfig;
 use crate::engine::{Engine, EngineTracker};
 use crate::fetch::FetchRequest;
-use crate::limits::{Allowance, Budget, Control};
+use crate::limits::{Control, Quota, QuotaVerdict};
 use crate::random::{self, Random};
 use crate::url;
 
@@ -28,13 +28,13 @@ const MAX_REQUESTS_PER_CALL: u32 = 10_000;
 /// What an engine tells the driver of its call.
 pub(crate) enum Event {
     /// Use a capability.
-    Ask { id: u32, call: CapabilityCall },
+    Request { id: u32, call: CapabilityCall },
     /// Fetch something.
     Fetch { id: u32, request: FetchRequest },
     /// Wake the engine in so many milliseconds.
-    Wait { id: u32, ms: f64 },
-    /// The engine is off its thread until something it asked for has come.
-    Parked(Engine),
+    Timer { id: u32, ms: f64 },
+    /// The engine waits without a thread for a request or timer.
+    Suspended(Engine),
     /// It is over.
     Ended(Ending),
 }
@@ -62,9 +62,9 @@ struct State {
     open: HashSet<u32>,
     bodies: HashMap<u32, Vec<u8>>,
     random: Random,
-    log: Budget,
-    audit: Budget,
-    progress: Budget,
+    log: Quota,
+    audit: Quota,
+    progress: Quota,
 }
 
 impl Bridge {
@@ -80,9 +80,9 @@ impl Bridge {
             open: HashSet::new(),
             bodies: HashMap::new(),
             random: Random::new(),
-            log: Budget::new(config.talk),
-            audit: Budget::new(config.talk),
-            progress: Budget::new(config.talk),
+            log: Quota::new(config.max_output_bytes),
+            audit: Quota::new(config.max_output_bytes),
+            progress: Quota::new(config.max_output_bytes),
         };
         Arc::new(Self { config, tracker, control: Mutex::new(control), state: Mutex::new(state) })
     }
@@ -128,7 +128,7 @@ impl Bridge {
     pub(crate) fn keep_body(&self, id: u32, body: Vec<u8>) -> bool {
         let mut state = self.state();
         let kept: usize = state.bodies.values().map(Vec::len).sum();
-        let fits = kept + body.len() <= self.config.memory;
+        let fits = kept + body.len() <= self.config.memory_bytes;
         if fits {
             state.bodies.insert(id, body);
         }
@@ -159,16 +159,16 @@ impl Bridge {
     /// Numbers something that takes time and tells the driver to begin it.
     fn begin(&self, ctx: &Ctx<'_>, event: impl FnOnce(u32) -> Event) -> Result<u32> {
         // Throwing may run code of the handler's, which may come back here: never while the state is locked.
-        let (id, link) = self.number().map_err(|refusal| Exception::throw_message(ctx, refusal))?;
+        let (id, link) = self.allocate_id().map_err(|refusal| Exception::throw_message(ctx, refusal))?;
         // A call that was dropped has no receiver; its engine is about to be stopped.
         let _ = link.events.send(event(id));
         Ok(id)
     }
 
-    fn number(&self) -> std::result::Result<(u32, Link), &'static str> {
+    fn allocate_id(&self) -> std::result::Result<(u32, Link), &'static str> {
         let mut state = self.state();
         let link = state.link.clone().ok_or("this works only while a call runs")?;
-        if state.open.len() >= self.config.open_requests {
+        if state.open.len() >= self.config.max_open_requests {
             return Err("too many requests and timers are open");
         }
         if state.next_id > MAX_REQUESTS_PER_CALL {
@@ -180,7 +180,7 @@ impl Bridge {
         Ok((id, link))
     }
 
-    fn ask(&self, ctx: &Ctx<'_>, capability: &str, method: String, args: &str) -> Result<u32> {
+    fn request(&self, ctx: &Ctx<'_>, capability: &str, method: String, args: &str) -> Result<u32> {
         let args = self.parse_args(ctx, args)?;
         let capability = match capability {
             "messaging" => Capability::Messaging,
@@ -191,36 +191,36 @@ impl Bridge {
             "tools" => Capability::Tools,
             other => return Err(Exception::throw_message(ctx, &format!("there is no capability {other}"))),
         };
-        self.begin(ctx, |id| Event::Ask { id, call: CapabilityCall { capability, method, args } })
+        self.begin(ctx, |id| Event::Request { id, call: CapabilityCall { capability, method, args } })
     }
 
     fn parse_args<T: for<'de> Deserialize<'de>>(&self, ctx: &Ctx<'_>, text: &str) -> Result<T> {
-        if text.len() > self.config.answer {
-            let message = format!("a request may carry {} bytes", self.config.answer);
+        if text.len() > self.config.max_answer_bytes {
+            let message = format!("a request may carry {} bytes", self.config.max_answer_bytes);
             return Err(Exception::throw_range(ctx, &message));
         }
         let read = crate::answer::read(text).ok().and_then(|value| serde_json::from_value(value).ok());
         read.ok_or_else(|| Exception::throw_type(ctx, "the request is malformed"))
     }
 
-    /// Spends `bytes` on a channel, and says so in the log when it is the first that has to be dropped.
-    fn may_say(
+    /// Charges `bytes` to a channel. The first message that has to be dropped is reported in the log.
+    fn charge(
         &self,
         channel: &str,
         bytes: usize,
-        budget: impl Fn(&mut State) -> &mut Budget,
+        quota: impl Fn(&mut State) -> &mut Quota,
     ) -> Option<Arc<dyn Context>> {
         let mut state = self.state();
-        let allowance = budget(&mut state).spend(bytes);
+        let verdict = quota(&mut state).spend(bytes);
         let context = state.link.as_ref().map(|link| link.context.clone())?;
         drop(state);
-        match allowance {
-            Allowance::Granted => Some(context),
-            Allowance::Refused => None,
-            Allowance::JustExhausted => {
+        match verdict {
+            QuotaVerdict::Granted => Some(context),
+            QuotaVerdict::Refused => None,
+            QuotaVerdict::JustExhausted => {
                 context.log(
                     LogLevel::Warn,
-                    &format!("the call said too much; the rest of its {channel} is dropped"),
+                    &format!("the call went over its limit for {channel} output; the rest is dropped"),
                 );
                 None
             }
@@ -235,9 +235,9 @@ impl Bridge {
     /// The object `host` of the prelude, and of `web.js` where that is used.
     pub(crate) fn object<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, for_web: bool) -> Result<Object<'js>> {
         let host = Object::new(ctx.clone())?;
-        host.set("answerLimit", self.config.answer)?;
+        host.set("answerLimit", self.config.max_answer_bytes)?;
         self.add_reports(ctx, &host)?;
-        self.add_chance_and_time(ctx, &host)?;
+        self.add_random_and_clock(ctx, &host)?;
         self.add_requests(ctx, &host)?;
         if for_web {
             self.add_fetching(ctx, &host)?;
@@ -258,14 +258,14 @@ impl Bridge {
                 "error" => LogLevel::Error,
                 _ => LogLevel::Info,
             };
-            if let Some(context) = bridge.may_say("log", text.len(), |state| &mut state.log) {
+            if let Some(context) = bridge.charge("log", text.len(), |state| &mut state.log) {
                 context.log(level, &text);
             }
         };
         host.set("log", Function::new(ctx.clone(), log)?)?;
         let bridge = self.clone();
         let audit = move |event: String, data: String| {
-            let context = bridge.may_say("audit", event.len() + data.len(), |state| &mut state.audit);
+            let context = bridge.charge("audit", event.len() + data.len(), |state| &mut state.audit);
             if let Some(context) = context {
                 context.audit(&event, crate::answer::read(&data).unwrap_or(Value::Null));
             }
@@ -273,14 +273,14 @@ impl Bridge {
         host.set("audit", Function::new(ctx.clone(), audit)?)?;
         let bridge = self.clone();
         let progress = move |text: String| {
-            if let Some(context) = bridge.may_say("progress", text.len(), |state| &mut state.progress) {
+            if let Some(context) = bridge.charge("progress", text.len(), |state| &mut state.progress) {
                 context.progress(&text);
             }
         };
         host.set("progress", Function::new(ctx.clone(), progress)?)
     }
 
-    fn add_chance_and_time<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
+    fn add_random_and_clock<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
         let bridge = self.clone();
         host.set("now", Function::new(ctx.clone(), move || bridge.now())?)?;
         let bridge = self.clone();
@@ -291,12 +291,12 @@ impl Bridge {
 
     fn add_requests<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
         let bridge = self.clone();
-        let ask = move |ctx: Ctx<'_>, capability: String, method: String, args: String| {
-            bridge.ask(&ctx, &capability, method, &args)
+        let request = move |ctx: Ctx<'_>, capability: String, method: String, args: String| {
+            bridge.request(&ctx, &capability, method, &args)
         };
-        host.set("ask", Function::new(ctx.clone(), ask)?)?;
+        host.set("request", Function::new(ctx.clone(), request)?)?;
         let bridge = self.clone();
-        let wait = move |ctx: Ctx<'_>, ms: f64| bridge.begin(&ctx, |id| Event::Wait { id, ms });
+        let wait = move |ctx: Ctx<'_>, ms: f64| bridge.begin(&ctx, |id| Event::Timer { id, ms });
         host.set("wait", Function::new(ctx.clone(), wait)?)?;
         let bridge = self.clone();
         let cancel = move |id: u32| bridge.close(id);

@@ -22,9 +22,9 @@ impl Bytecode {
 
 /// Whether bytecode remembers lines and columns, for stack traces. It loads faster without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Places {
+pub(crate) enum DebugInfo {
     Kept,
-    Forgotten,
+    Stripped,
 }
 
 /// An engine that parses and runs nothing.
@@ -34,14 +34,19 @@ impl Compiler {
     pub(crate) fn new() -> rquickjs::Result<Self> {
         let runtime = Runtime::new()?;
         runtime.set_memory_limit(256 << 20);
-        runtime.set_loader(Nowhere, Nothing);
+        runtime.set_loader(EmptyResolver, EmptyLoader);
         Ok(Self(Context::full(&runtime)?))
     }
 
     /// Compiles a module under the name that imports will know it by.
-    pub(crate) fn compile(&self, name: &str, source: &str, places: Places) -> Result<Bytecode, String> {
+    pub(crate) fn compile(
+        &self,
+        name: &str,
+        source: &str,
+        debug_info: DebugInfo,
+    ) -> Result<Bytecode, String> {
         self.0.with(|ctx| {
-            let strip_debug = places == Places::Forgotten;
+            let strip_debug = debug_info == DebugInfo::Stripped;
             let options = WriteOptions { strip_source: true, strip_debug, ..WriteOptions::default() };
             Module::declare(ctx.clone(), name, source)
                 .and_then(|module| module.write(options))
@@ -59,7 +64,7 @@ impl Parser {
     pub(crate) fn new() -> rquickjs::Result<Self> {
         let runtime = Runtime::new()?;
         runtime.set_memory_limit(256 << 20);
-        runtime.set_loader(Nowhere, Nothing);
+        runtime.set_loader(EmptyResolver, EmptyLoader);
         Ok(Self(runtime))
     }
 
@@ -77,9 +82,9 @@ impl Parser {
 
 /// Declaring a module resolves what it imports. While compiling, every import is an empty module: names are bound
 /// when an engine links the real ones.
-struct Nowhere;
+struct EmptyResolver;
 
-impl Resolver for Nowhere {
+impl Resolver for EmptyResolver {
     fn resolve<'js>(
         &mut self,
         _: &Ctx<'js>,
@@ -91,9 +96,9 @@ impl Resolver for Nowhere {
     }
 }
 
-struct Nothing;
+struct EmptyLoader;
 
-impl Loader for Nothing {
+impl Loader for EmptyLoader {
     fn load<'js>(
         &mut self,
         ctx: &Ctx<'js>,

@@ -16,9 +16,9 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, sleep_until, timeout_at};
 
-use crate::answer::{Ending, Reason};
+use crate::answer::{CapabilityErrorJson, Ending};
 use crate::bridge::{Event, Link};
-use crate::engine::{Arrival, ArrivalResult, Engine, Input, Step};
+use crate::engine::{Completion, CompletionResult, Engine, Input, Step};
 use crate::engine_pool::{EnginePool, HostState};
 use crate::fetch::{FetchRequest, Fetcher};
 use crate::handler_status::CallPermit;
@@ -58,7 +58,7 @@ impl Call {
         let (events, incoming) = unbounded_channel();
         let link = Link { context: self.context.clone(), events };
         let job = self.job(&control.0);
-        self.start(call_text(&args, self.context.facts()), link, control.0.clone(), job.clone())
+        self.start(call_json(&args, self.context.facts()), link, control.0.clone(), job.clone())
             .map_err(|QueueFull| BUSY)?;
 
         let deadline = deadline.into();
@@ -66,9 +66,9 @@ impl Call {
             call: &self,
             job,
             incoming,
-            asks: FuturesUnordered::new(),
-            waits: FuturesUnordered::new(),
-            arrived: Vec::new(),
+            requests: FuturesUnordered::new(),
+            timers_and_fetches: FuturesUnordered::new(),
+            completed: Vec::new(),
             engine: None,
         };
         let ending = tokio::select! {
@@ -84,9 +84,9 @@ impl Call {
             return Err(BUSY);
         }
         let has_ended = !matches!(ending, Ending::Stopped | Ending::Refused(_));
-        let answer = ending.into_answer(limit_ms, self.shared.config.answer);
+        let answer = ending.into_answer(limit_ms, self.shared.config.max_answer_bytes);
         // What the handler began and did not wait for is still done, as long as there is time.
-        let _ = timeout_at(deadline, async { while driver.asks.next().await.is_some() {} }).await;
+        let _ = timeout_at(deadline, async { while driver.requests.next().await.is_some() {} }).await;
         drop(driver);
         if has_ended {
             self.permit.complete();
@@ -94,22 +94,22 @@ impl Call {
         answer
     }
 
-    fn fetch(&self, id: u32, request: FetchRequest) -> BoxFuture<Arrival> {
+    fn fetch(&self, id: u32, request: FetchRequest) -> BoxFuture<Completion> {
         let (fetcher, program) = (self.fetcher.clone(), self.pool.program.clone());
         let (context, warnings) = (self.context.clone(), self.warnings.clone());
         Box::pin(async move {
             let result = match fetcher.fetch(request, &program.network).await {
-                Ok(response) => ArrivalResult::Response(response.head(), response.body),
+                Ok(response) => CompletionResult::Response(response.head(), response.body),
                 Err(failure) => {
-                    if let Some(line) = failure.logged
+                    if let Some(line) = failure.log_line
                         && warnings.fetch_add(1, Ordering::Relaxed) < MAX_FETCH_WARNINGS
                     {
                         context.log(LogLevel::Warn, &line);
                     }
-                    ArrivalResult::Failed(text(&Reason::from(failure.told)))
+                    CompletionResult::Failed(text(&CapabilityErrorJson::from(failure.error)))
                 }
             };
-            Arrival { id, result }
+            Completion { id, result }
         })
     }
 
@@ -150,8 +150,8 @@ impl Call {
 /// Runs an engine on the current thread until it ends or waits, and tells the driver.
 fn step(engine: Engine, input: Input, link: &Link, control: &Control) {
     match engine.step(input) {
-        Step::Waiting => drop(link.events.send(Event::Parked(engine))),
-        // The caller is told first; taking the engine apart comes after.
+        Step::Waiting => drop(link.events.send(Event::Suspended(engine))),
+        // The caller is answered first; taking the engine apart comes after.
         Step::Ended(ending) => {
             control.end();
             let _ = link.events.send(Event::Ended(ending));
@@ -164,9 +164,9 @@ struct Driver<'a> {
     call: &'a Call,
     job: Job,
     incoming: UnboundedReceiver<Event>,
-    asks: FuturesUnordered<BoxFuture<Arrival>>,
-    waits: FuturesUnordered<BoxFuture<Arrival>>,
-    arrived: Vec<Arrival>,
+    requests: FuturesUnordered<BoxFuture<Completion>>,
+    timers_and_fetches: FuturesUnordered<BoxFuture<Completion>>,
+    completed: Vec<Completion>,
     /// The engine, while it waits.
     engine: Option<Engine>,
 }
@@ -174,7 +174,7 @@ struct Driver<'a> {
 impl Driver<'_> {
     async fn drive(&mut self) -> Ending {
         loop {
-            if !self.arrived.is_empty()
+            if !self.completed.is_empty()
                 && let Some(engine) = self.engine.take()
                 && self.resume(engine).is_err()
             {
@@ -184,28 +184,28 @@ impl Driver<'_> {
                 biased;
                 event = self.incoming.recv() => match event {
                     Some(Event::Ended(ending)) => return ending,
-                    Some(Event::Parked(engine)) => self.engine = Some(engine),
-                    Some(Event::Ask { id, call }) => {
+                    Some(Event::Suspended(engine)) => self.engine = Some(engine),
+                    Some(Event::Request { id, call }) => {
                         let answer = self.call.context.request(call);
-                        self.asks.push(Box::pin(async move { Arrival { id, result: value_or_reason(answer.await) } }));
+                        self.requests.push(Box::pin(async move { Completion { id, result: result_of(answer.await) } }));
                     }
                     Some(Event::Fetch { id, request }) => {
-                        self.waits.push(self.call.fetch(id, request));
+                        self.timers_and_fetches.push(self.call.fetch(id, request));
                     }
-                    Some(Event::Wait { id, ms }) => self.waits.push(Box::pin(async move {
+                    Some(Event::Timer { id, ms }) => self.timers_and_fetches.push(Box::pin(async move {
                         sleep(Duration::from_secs_f64(ms / 1_000.0)).await;
-                        Arrival { id, result: ArrivalResult::Fired }
+                        Completion { id, result: CompletionResult::Fired }
                     })),
                     None => return Ending::Crashed("its engine was lost".into()),
                 },
-                Some(arrival) = self.asks.next(), if !self.asks.is_empty() => self.arrived.push(arrival),
-                Some(arrival) = self.waits.next(), if !self.waits.is_empty() => self.arrived.push(arrival),
+                Some(completion) = self.requests.next(), if !self.requests.is_empty() => self.completed.push(completion),
+                Some(completion) = self.timers_and_fetches.next(), if !self.timers_and_fetches.is_empty() => self.completed.push(completion),
             }
         }
     }
 
     fn resume(&mut self, engine: Engine) -> Result<(), QueueFull> {
-        let arrived = std::mem::take(&mut self.arrived);
+        let completed = std::mem::take(&mut self.completed);
         let resume = move || {
             if let Some(link) = engine.link() {
                 let control = engine.control();
@@ -214,7 +214,7 @@ impl Driver<'_> {
                     let _ = link.events.send(Event::Ended(Ending::Stopped));
                     return;
                 }
-                step(engine, Input::Results(arrived), &link, &control);
+                step(engine, Input::Results(completed), &link, &control);
             }
         };
         self.call.shared.queue.resume(self.job.clone(), Box::new(resume))
@@ -240,15 +240,15 @@ impl Drop for StopOnDrop {
     }
 }
 
-fn value_or_reason(answer: Result<Value, quarterdeck_contracts::handler::CapabilityError>) -> ArrivalResult {
+fn result_of(answer: Result<Value, quarterdeck_contracts::handler::CapabilityError>) -> CompletionResult {
     match answer {
-        Ok(value) => ArrivalResult::Value(text(&value)),
-        Err(error) => ArrivalResult::Failed(text(&Reason::from(error))),
+        Ok(value) => CompletionResult::Value(text(&value)),
+        Err(error) => CompletionResult::Failed(text(&CapabilityErrorJson::from(error))),
     }
 }
 
 /// What `start` of the prelude reads.
-fn call_text(args: &Value, facts: &CallFacts) -> String {
+fn call_json(args: &Value, facts: &CallFacts) -> String {
     #[derive(Serialize)]
     struct Text<'a> {
         args: &'a Value,

@@ -1,4 +1,4 @@
-//! What a host may spend.
+//! The limits of a host.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ pub struct HostConfig {
     pub max_stuck_threads: usize,
     /// How long a handler that left a thread stuck is out of service, the first time; twice as long each time after,
     /// up to an hour.
-    pub quarantine: Duration,
+    pub first_quarantine: Duration,
     /// Calls that may be under way at once, waiting ones included: each holds an engine.
     pub max_calls: usize,
     /// Calls that may wait for a thread before they have started.
@@ -32,18 +32,18 @@ pub struct HostConfig {
     /// How long a handler goes unused before its engines are dropped.
     pub engine_idle_timeout: Duration,
     /// Memory of one engine, in bytes.
-    pub memory: usize,
+    pub memory_bytes: usize,
     /// JavaScript stack of one engine, in bytes.
-    pub stack: usize,
+    pub stack_bytes: usize,
     /// Size of an answer's JSON, and of the arguments of one request, in bytes.
-    pub answer: usize,
+    pub max_answer_bytes: usize,
     /// What one call may send to each of log, audit and progress, in bytes.
-    pub talk: usize,
+    pub max_output_bytes: usize,
     /// Requests and timers that one call may have open.
-    pub open_requests: usize,
+    pub max_open_requests: usize,
     /// How long the top level of a handler's modules may take.
-    pub prepare: Duration,
-    /// What `fetch` may reach and bring home.
+    pub load_timeout: Duration,
+    /// What `fetch` may reach, and how much it may read.
     pub fetch: FetchConfig,
 }
 
@@ -56,18 +56,18 @@ impl Default for HostConfig {
             max_threads,
             max_threads_per_handler: max_threads / 4,
             max_stuck_threads: 32,
-            quarantine: Duration::from_secs(30),
+            first_quarantine: Duration::from_secs(30),
             max_calls: 1_024,
             max_queue: 512,
             pooled_per_handler: 4,
             max_pooled_engines: 128,
             engine_idle_timeout: Duration::from_secs(60),
-            memory: 64 << 20,
-            stack: 512 << 10,
-            answer: 1 << 20,
-            talk: 64 << 10,
-            open_requests: 256,
-            prepare: Duration::from_millis(500),
+            memory_bytes: 64 << 20,
+            stack_bytes: 512 << 10,
+            max_answer_bytes: 1 << 20,
+            max_output_bytes: 64 << 10,
+            max_open_requests: 256,
+            load_timeout: Duration::from_millis(500),
             fetch: FetchConfig::default(),
         }
     }
@@ -79,12 +79,12 @@ pub struct FetchConfig {
     /// Which addresses may be dialled once a name has been looked up.
     pub addresses: Addresses,
     /// Size of a response's body, in bytes.
-    pub response: usize,
+    pub max_response_bytes: usize,
 }
 
 impl Default for FetchConfig {
     fn default() -> Self {
-        Self { addresses: Addresses::Public, response: 1 << 20 }
+        Self { addresses: Addresses::Public, max_response_bytes: 1 << 20 }
     }
 }
 

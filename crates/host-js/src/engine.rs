@@ -13,7 +13,7 @@ use crate::answer::Ending;
 use crate::bridge::{Bridge, Link};
 use crate::config::HostConfig;
 use crate::limits::Control;
-use crate::program::{Imports, PRELUDE, Program, Reading, WEB};
+use crate::program::{ModuleReader, ModuleResolver, PRELUDE, Program, WEB};
 
 /// What the language offers. `eval` and `Function` are not among it: engines are given bytecode and parse nothing.
 type Language = (Date, RegExp, Json, Proxy, MapSet, TypedArrays, Promise, WeakRef);
@@ -27,21 +27,21 @@ pub(crate) struct Engine {
     _token: TrackerToken,
 }
 
-/// Something that an engine is woken with.
+/// What an engine is resumed with.
 pub(crate) enum Input {
     /// The call: `{"args": …, "facts": …}`.
     Start(String),
     /// What it asked for.
-    Results(Vec<Arrival>),
+    Results(Vec<Completion>),
 }
 
 /// A request or a timer that has come back.
-pub(crate) struct Arrival {
+pub(crate) struct Completion {
     pub(crate) id: u32,
-    pub(crate) result: ArrivalResult,
+    pub(crate) result: CompletionResult,
 }
 
-pub(crate) enum ArrivalResult {
+pub(crate) enum CompletionResult {
     /// The value's JSON.
     Value(String),
     /// A response's head as JSON, and its body.
@@ -70,19 +70,19 @@ impl Engine {
         let unmade =
             |error: rquickjs::Error| HostError::Crashed(format!("the engine cannot be made: {error}"));
         let runtime = Runtime::new().map_err(unmade)?;
-        runtime.set_max_stack_size(config.stack);
+        runtime.set_max_stack_size(config.stack_bytes);
         // Most calls end before there is anything worth collecting.
-        runtime.set_gc_threshold((4 << 20).min(config.memory / 4));
+        runtime.set_gc_threshold((4 << 20).min(config.memory_bytes / 4));
         let bridge = Bridge::new(config.clone(), tracker.clone(), control);
         let interrupted = bridge.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || interrupted.must_stop())));
-        let reading = Reading::new(program.clone());
-        runtime.set_loader(Imports(program.clone()), reading.clone());
+        let reader = ModuleReader::new(program.clone());
+        runtime.set_loader(ModuleResolver(program.clone()), reader.clone());
         let context = Context::custom::<Language>(&runtime).map_err(unmade)?;
         let engine = Self { context, bridge, _token: token };
-        engine.enter_with(|ctx| engine.install(ctx, program, &reading))?;
+        engine.enter_with(|ctx| engine.install(ctx, program, &reader))?;
         // From here on code of the handler's runs; the native code that set up the engine did not expect a limit.
-        runtime.set_memory_limit(config.memory);
+        runtime.set_memory_limit(config.memory_bytes);
         engine.enter_with(|ctx| engine.load_handler(ctx, program))?;
         Ok(engine)
     }
@@ -100,16 +100,16 @@ impl Engine {
     ///
     /// QuickJS does not survive running out of memory while it reads bytecode, so none is read once a handler could
     /// have filled the memory: what a handler imports later has been declared here, and only runs then.
-    fn install(&self, ctx: &Ctx<'_>, program: &Program, reading: &Reading) -> rquickjs::Result<()> {
-        let prelude = evaluate(program.own(PRELUDE)?.load(ctx)?)?;
+    fn install(&self, ctx: &Ctx<'_>, program: &Program, reader: &ModuleReader) -> rquickjs::Result<()> {
+        let prelude = evaluate(program.host_module(PRELUDE)?.load(ctx)?)?;
         let host = self.bridge.object(ctx, program.uses_web)?;
         let calls: Object<'_> = prelude.get::<_, Function<'_>>("prepare")?.call((host.clone(),))?;
         if program.uses_web {
-            let web = evaluate(program.own(WEB)?.load(ctx)?)?;
+            let web = evaluate(program.host_module(WEB)?.load(ctx)?)?;
             let wait: Function<'_> = calls.get("wait")?;
             web.get::<_, Function<'_>>("installWeb")?.call::<_, ()>((host, wait))?;
         }
-        reading.read_all(ctx, program)?;
+        reader.read_all(ctx, program)?;
         // Kept where no code of the handler's can reach it.
         ctx.store_userdata(calls).map(drop).map_err(|_| rquickjs::Error::Unknown)
     }
@@ -151,8 +151,8 @@ impl Engine {
         self.context.with(|ctx| {
             let entered = match input {
                 Input::Start(text) => self.enter(&ctx, "start", (text,)),
-                Input::Results(arrivals) => {
-                    arrivals.into_iter().try_for_each(|arrival| self.deliver(&ctx, arrival))
+                Input::Results(completions) => {
+                    completions.into_iter().try_for_each(|completion| self.deliver(&ctx, completion))
                 }
             };
             if let Err(error) = entered {
@@ -172,16 +172,16 @@ impl Engine {
         })
     }
 
-    fn deliver(&self, ctx: &Ctx<'_>, arrival: Arrival) -> rquickjs::Result<()> {
-        let Arrival { id, result } = arrival;
+    fn deliver(&self, ctx: &Ctx<'_>, completion: Completion) -> rquickjs::Result<()> {
+        let Completion { id, result } = completion;
         if !self.bridge.close(id) || self.bridge.has_ended() {
             return Ok(());
         }
         match result {
-            ArrivalResult::Value(text) => self.enter(ctx, "settle", (id, true, text)),
-            ArrivalResult::Failed(text) => self.enter(ctx, "settle", (id, false, text)),
-            ArrivalResult::Fired => self.enter(ctx, "fire", (id,)),
-            ArrivalResult::Response(head, body) => match self.bridge.keep_body(id, body) {
+            CompletionResult::Value(text) => self.enter(ctx, "settle", (id, true, text)),
+            CompletionResult::Failed(text) => self.enter(ctx, "settle", (id, false, text)),
+            CompletionResult::Fired => self.enter(ctx, "fire", (id,)),
+            CompletionResult::Response(head, body) => match self.bridge.keep_body(id, body) {
                 true => self.enter(ctx, "settle", (id, true, head)),
                 false => self.enter(ctx, "settle", (id, false, NO_ROOM_FOR_BODY)),
             },
@@ -276,7 +276,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::program::OwnModules;
+    use crate::program::HostModules;
 
     /// Printed, not asserted: `cargo test -p quarterdeck-host-js --release --lib making -- --nocapture`.
     #[test]
@@ -292,9 +292,9 @@ mod tests {
             "latencyBudgetMs": 100,
         }))
         .unwrap();
-        let own = Arc::new(OwnModules::compile().unwrap());
+        let host_modules = Arc::new(HostModules::compile().unwrap());
         let handler = HandlerToLoad { metadata: &metadata, entry: "tool/handler.js", files: &files };
-        let program = Arc::new(Program::compile(handler, own).unwrap());
+        let program = Arc::new(Program::compile(handler, host_modules).unwrap());
         let (config, tracker) = (Arc::new(HostConfig::default()), Arc::new(EngineTracker::default()));
         let text = json!({ "args": { "n": 1 }, "facts": { "clientId": "c", "mode": "text", "callId": "1",
             "tool": {}, "session": {}, "clamped": {}, "declared": {} } })

@@ -127,7 +127,7 @@ impl EnginePool {
                 Some(pool) => pool.add_engine(),
                 None => drop(shared.pooled.fetch_sub(1, Ordering::Relaxed)),
             };
-            let limit = TimeLimit::Within(self.shared.config.prepare);
+            let limit = TimeLimit::Within(self.shared.config.load_timeout);
             let job = Job { status: self.status.clone(), limit, call: None };
             self.shared.queue.run_in_background(job, Box::new(add_engine));
         }
@@ -148,7 +148,7 @@ impl EnginePool {
     }
 
     fn add_engine(&self) {
-        let control = Arc::new(Control::until(Instant::now() + self.shared.config.prepare));
+        let control = Arc::new(Control::until(Instant::now() + self.shared.config.load_timeout));
         let made = self.shared.make(&self.program, control);
         let mut idle = self.idle();
         idle.making -= 1;

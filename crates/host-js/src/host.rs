@@ -19,7 +19,7 @@ use crate::engine_pool::{EnginePool, HostState};
 use crate::fetch::Fetcher;
 use crate::handler_status::{HandlerStatus, HostMonitor};
 use crate::limits::{Control, TimeLimit};
-use crate::program::{OwnModules, Program};
+use crate::program::{HostModules, Program};
 use crate::thread_pool::{Job, PoolLimits, ThreadPool};
 
 /// How long loading waits for a thread, and for an engine that is being interrupted.
@@ -38,16 +38,16 @@ const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 ///   long as its time lasts. Timers and fetches that it left behind are not.
 /// - A promise that nothing can settle any more (no request, timer or fetch is open) ends the call at once; any other
 ///   one, at the deadline.
-/// - Time spent waiting for a thread counts. A call that got none before its deadline is told
+/// - Time spent waiting for a thread counts. A call that got none before its deadline gets
 ///   [`HostError::Busy`]: nothing was run.
 /// - A call that still holds its thread a second after its deadline, inside a native function of the engine that
-///   cannot be interrupted, takes its handler out of service: calls are told [`HostError::Quarantined`] until one on
+///   cannot be interrupted, takes its handler out of service: calls get [`HostError::Quarantined`] until one on
 ///   trial has ended in time, or an operator has lifted it. Other handlers are not affected.
 pub struct JsHost {
     // Dropped first: work that still runs refers to the rest.
     pool: ThreadPool,
     shared: Arc<HostState>,
-    own: Arc<OwnModules>,
+    host_modules: Arc<HostModules>,
     fetcher: Arc<Fetcher>,
     calls: Arc<AtomicUsize>,
     statuses: Mutex<HashMap<(String, u64), Weak<HandlerStatus>>>,
@@ -71,7 +71,7 @@ pub struct HostStats {
 impl JsHost {
     /// Starts a host.
     pub fn new(config: HostConfig) -> Result<Self, HostError> {
-        let own = Arc::new(OwnModules::compile().map_err(HostError::Unloadable)?);
+        let host_modules = Arc::new(HostModules::compile().map_err(HostError::Unloadable)?);
         let fetcher = Arc::new(Fetcher::new(&config.fetch).map_err(HostError::Unloadable)?);
         let pool = ThreadPool::new(PoolLimits {
             threads: config.threads.max(1),
@@ -80,10 +80,10 @@ impl JsHost {
             max_stuck_threads: config.max_stuck_threads,
             max_queue: config.max_queue,
             max_queue_per_handler: share_of(config.max_queue),
-            stack: config.stack,
+            stack_bytes: config.stack_bytes,
         });
         let shared = Arc::new(HostState::new(Arc::new(config), pool.queue().clone()));
-        Ok(Self { pool, shared, own, fetcher, calls: Arc::default(), statuses: Mutex::default() })
+        Ok(Self { pool, shared, host_modules, fetcher, calls: Arc::default(), statuses: Mutex::default() })
     }
 
     /// What the host holds at this moment.
@@ -109,7 +109,7 @@ impl JsHost {
         if let Some(status) = known.upgrade() {
             return status;
         }
-        let status = HandlerStatus::open(tool_id, &self.shared.monitor, self.shared.config.quarantine);
+        let status = HandlerStatus::open(tool_id, &self.shared.monitor, self.shared.config.first_quarantine);
         *known = Arc::downgrade(&status);
         status
     }
@@ -127,7 +127,7 @@ impl JsHost {
     ) -> Result<crate::engine::Engine, HostError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         let (shared, program) = (self.shared.clone(), program.clone());
-        let allowed = self.shared.config.prepare;
+        let allowed = self.shared.config.load_timeout;
         let make = move || {
             let control = Arc::new(Control::until(Instant::now() + allowed));
             let _ = sender.send(shared.make(&program, control));
@@ -155,7 +155,7 @@ impl Drop for JsHost {
 
 impl HandlerHost for JsHost {
     fn load(&self, handler: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
-        let program = Arc::new(Program::compile(handler, self.own.clone())?);
+        let program = Arc::new(Program::compile(handler, self.host_modules.clone())?);
         let status = self.status(handler);
         let first = self.first_engine(&program, &status)?;
         let pool = EnginePool::open(program, status, self.shared.clone(), first);

@@ -44,24 +44,24 @@ impl Inspector for JsInspector {
     }
 }
 
-/// One look at one handler, in an engine of its own.
+/// Inspects one handler in an engine of its own.
 struct Probe {
     entry: String,
     context: Context,
     parser: Parser,
-    seen: Rc<RefCell<Seen>>,
+    graph: Rc<RefCell<ModuleGraph>>,
 }
 
-/// What the engine asked for while it parsed and linked.
-struct Seen {
+/// The modules that the engine met while it parsed and linked.
+struct ModuleGraph {
     sources: BTreeMap<String, String>,
     loaded: BTreeSet<String>,
     findings: Vec<Finding>,
 }
 
-impl Seen {
+impl ModuleGraph {
     /// The module that an import leads to, or why there is none.
-    fn lead(&self, base: &str, specifier: &str) -> Result<String, String> {
+    fn resolve(&self, base: &str, specifier: &str) -> Result<String, String> {
         match resolve(base, specifier)? {
             Target::Quarterdeck => Ok("quarterdeck".into()),
             Target::File(path) if self.sources.contains_key(&path) => Ok(path),
@@ -79,16 +79,16 @@ impl Seen {
 
 impl Probe {
     fn new(source: HandlerSource<'_>) -> rquickjs::Result<Self> {
-        let seen = Rc::new(RefCell::new(Seen {
+        let graph = Rc::new(RefCell::new(ModuleGraph {
             sources: source.files.clone(),
             loaded: BTreeSet::new(),
             findings: Vec::new(),
         }));
         let runtime = Runtime::new()?;
         runtime.set_memory_limit(MEMORY_LIMIT);
-        runtime.set_loader(Imports(seen.clone()), Sources(seen.clone()));
+        runtime.set_loader(ModuleResolver(graph.clone()), Sources(graph.clone()));
         let context = Context::full(&runtime)?;
-        Ok(Self { entry: source.entry.to_owned(), context, parser: Parser::new()?, seen })
+        Ok(Self { entry: source.entry.to_owned(), context, parser: Parser::new()?, graph })
     }
 
     fn inspect(self) -> Inspection {
@@ -96,29 +96,29 @@ impl Probe {
         self.follow_dynamic_imports();
         // A module that was refused or does not parse has been replaced by an empty one; what fails to link then
         // says nothing new.
-        if self.seen.borrow().findings.is_empty() {
+        if self.graph.borrow().findings.is_empty() {
             match linked {
                 Err(reason) => self.report(FindingKind::Import, None, reason),
                 Ok(()) => self.check_exports(),
             }
         }
-        let seen = self.seen.borrow();
-        Inspection { files: seen.loaded.iter().cloned().collect(), findings: seen.findings.clone() }
+        let graph = self.graph.borrow();
+        Inspection { files: graph.loaded.iter().cloned().collect(), findings: graph.findings.clone() }
     }
 
     /// Loads what the handler imports only when it runs, so that it is checked and recorded like everything else.
     fn follow_dynamic_imports(&self) {
         let mut followed = BTreeSet::new();
         loop {
-            let next = self.seen.borrow().loaded.difference(&followed).next().cloned();
+            let next = self.graph.borrow().loaded.difference(&followed).next().cloned();
             let Some(file) = next else { break };
             followed.insert(file.clone());
-            let text = self.seen.borrow().sources.get(&file).cloned().unwrap_or_default();
+            let text = self.graph.borrow().sources.get(&file).cloned().unwrap_or_default();
             for import in dynamic::find(&text, |source| self.parser.parses(source)) {
                 let position = Some(Position::of(&text, import.offset));
                 let refusal = match import
                     .specifier
-                    .map(|specifier| self.seen.borrow().lead(&file, specifier))
+                    .map(|specifier| self.graph.borrow().resolve(&file, specifier))
                 {
                     Some(Ok(name)) => {
                         // What fails to link is found when the import runs; that it parses is found here.
@@ -128,7 +128,7 @@ impl Probe {
                     Some(Err(refusal)) => refusal,
                     None => "an import must name its file as a plain text, so that it can be checked".into(),
                 };
-                self.seen.borrow_mut().report(FindingKind::Import, &file, position, refusal);
+                self.graph.borrow_mut().report(FindingKind::Import, &file, position, refusal);
             }
         }
     }
@@ -160,7 +160,7 @@ impl Probe {
     }
 
     fn check_response_version(&self) {
-        let text = self.seen.borrow().sources.get(&self.entry).cloned().unwrap_or_default();
+        let text = self.graph.borrow().sources.get(&self.entry).cloned().unwrap_or_default();
         let Some((offset, version)) = declared_version(&text) else {
             let message = "`responseSchemaVersion` cannot be read without running the handler".into();
             return self.report(FindingKind::ResponseVersion, None, message);
@@ -172,14 +172,14 @@ impl Probe {
     }
 
     fn report(&self, kind: FindingKind, position: Option<Position>, message: String) {
-        self.seen.borrow_mut().report(kind, &self.entry, position, message);
+        self.graph.borrow_mut().report(kind, &self.entry, position, message);
     }
 }
 
-/// Answers the engine's question where an import leads.
-struct Imports(Rc<RefCell<Seen>>);
+/// Resolves imports for the engine.
+struct ModuleResolver(Rc<RefCell<ModuleGraph>>);
 
-impl Resolver for Imports {
+impl Resolver for ModuleResolver {
     fn resolve<'js>(
         &mut self,
         _: &Ctx<'js>,
@@ -187,30 +187,30 @@ impl Resolver for Imports {
         specifier: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<String> {
-        let mut seen = self.0.borrow_mut();
+        let mut graph = self.0.borrow_mut();
         if base.starts_with("quarterdeck:probe:") {
             return Ok(specifier.to_owned());
         }
-        let refusal = match seen.lead(base, specifier) {
+        let refusal = match graph.resolve(base, specifier) {
             Ok(name) => return Ok(name),
             Err(refusal) => refusal,
         };
-        let position = seen.sources.get(base).and_then(|text| {
+        let position = graph.sources.get(base).and_then(|text| {
             let quoted =
                 ['"', '\''].into_iter().find_map(|quote| text.find(&format!("{quote}{specifier}{quote}")));
             quoted.map(|offset| Position::of(text, offset))
         });
         let finding =
             Finding { kind: FindingKind::Import, file: base.to_owned(), position, message: refusal };
-        if !seen.findings.contains(&finding) {
-            seen.findings.push(finding);
+        if !graph.findings.contains(&finding) {
+            graph.findings.push(finding);
         }
         Ok(NOTHING.into())
     }
 }
 
-/// Hands the engine the source of a module.
-struct Sources(Rc<RefCell<Seen>>);
+/// Loads the source of a module.
+struct Sources(Rc<RefCell<ModuleGraph>>);
 
 impl Loader for Sources {
     fn load<'js>(
@@ -224,9 +224,9 @@ impl Loader for Sources {
             NOTHING => String::new(),
             "quarterdeck" => QUARTERDECK.to_owned(),
             path => {
-                let mut seen = self.0.borrow_mut();
-                seen.loaded.insert(path.to_owned());
-                seen.sources.get(path).cloned().unwrap_or_default()
+                let mut graph = self.0.borrow_mut();
+                graph.loaded.insert(path.to_owned());
+                graph.sources.get(path).cloned().unwrap_or_default()
             }
         };
         // The borrow has ended: declaring a module makes the engine resolve its imports, which borrows again.

@@ -1,4 +1,4 @@
-//! When an engine has to stop, and how much it may say.
+//! When an engine has to stop, and how much output it may write.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -87,38 +87,38 @@ impl TimeLimit {
     }
 }
 
-/// How much one call may still say on one channel.
+/// How much one call may still write to log, audit or progress.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct Quota {
     left: usize,
     exhausted: bool,
 }
 
-/// What a budget allows.
+/// Whether output is within the quota.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Allowance {
+pub(crate) enum QuotaVerdict {
     Granted,
     /// No more, and this is the first time that it had to be refused.
     JustExhausted,
     Refused,
 }
 
-impl Budget {
+impl Quota {
     pub(crate) fn new(bytes: usize) -> Self {
         Self { left: bytes, exhausted: false }
     }
 
-    /// Asks to say something of `bytes`. Each costs a little more than its text, so that empty ones end too.
-    pub(crate) fn spend(&mut self, bytes: usize) -> Allowance {
-        const EACH: usize = 32;
-        let cost = bytes.saturating_add(EACH);
+    /// Charges a message of `bytes`. Each costs a little more than its text, so that empty ones end too.
+    pub(crate) fn spend(&mut self, bytes: usize) -> QuotaVerdict {
+        const MESSAGE_OVERHEAD_BYTES: usize = 32;
+        let cost = bytes.saturating_add(MESSAGE_OVERHEAD_BYTES);
         if !self.exhausted && cost <= self.left {
             self.left -= cost;
-            return Allowance::Granted;
+            return QuotaVerdict::Granted;
         }
         match std::mem::replace(&mut self.exhausted, true) {
-            false => Allowance::JustExhausted,
-            true => Allowance::Refused,
+            false => QuotaVerdict::JustExhausted,
+            true => QuotaVerdict::Refused,
         }
     }
 }
@@ -128,10 +128,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_says_once_that_it_is_exhausted() {
-        let mut budget = Budget::new(100);
-        assert_eq!(budget.spend(60), Allowance::Granted);
-        assert_eq!(budget.spend(0), Allowance::JustExhausted);
-        assert_eq!(budget.spend(0), Allowance::Refused);
+    fn quota_reports_once_that_it_is_exhausted() {
+        let mut quota = Quota::new(100);
+        assert_eq!(quota.spend(60), QuotaVerdict::Granted);
+        assert_eq!(quota.spend(0), QuotaVerdict::JustExhausted);
+        assert_eq!(quota.spend(0), QuotaVerdict::Refused);
     }
 }

@@ -16,7 +16,7 @@ defineProperty(Error, 'prepareStackTrace', { value: undefined, writable: true, e
 const wellFormed = ((method) => (text) => apply(method, text, []))(String.prototype.toWellFormed);
 const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
 
-/** Puts a name into the handler's world, as replaceable as the language's own names. */
+/** Defines a global, as replaceable as the language's own names. */
 export function define(name, value) {
   defineOn(globalThis, name, value);
 }
@@ -56,7 +56,7 @@ export function prepare(host) {
     });
   }
 
-  const ask = (capability, method, args) => wait(() => host.ask(capability, method, stringify(args)), parse);
+  const request = (capability, method, args) => wait(() => host.request(capability, method, stringify(args)), parse);
 
   function settle(id, ok, text) {
     const entry = waiting[id];
@@ -77,27 +77,27 @@ export function prepare(host) {
     }
   }
 
-  // The powers are the same for every call, so they are made before there is one. Whether a tool may use one is
-  // decided by the runtime, which answers the request.
-  const power = (capability, methods) => {
+  // The objects of the capabilities are the same for every call, so they are made before there is one. Whether a tool
+  // may use one is decided by the runtime, which answers the request.
+  const capability = (name, methods) => {
     const made = {};
     for (const method of methods) {
-      made[method] = { [method]: (...args) => ask(capability, method, args) }[method];
+      made[method] = { [method]: (...args) => request(name, method, args) }[method];
     }
     return freeze(made);
   };
-  const messaging = power('messaging', ['send']);
-  const kb = power('kb', ['search', 'query', 'get']);
-  const calendar = power('calendar', ['getFreeBusy', 'getEvents', 'createEvent']);
-  const store = power('store', ['get', 'put', 'delete']);
-  const client = power('moderation', ['block']);
-  const callTool = freeze((toolId, args) => ask('tools', 'call', [toolId, args]));
+  const messaging = capability('messaging', ['send']);
+  const kb = capability('kb', ['search', 'query', 'get']);
+  const calendar = capability('calendar', ['getFreeBusy', 'getEvents', 'createEvent']);
+  const store = capability('store', ['get', 'put', 'delete']);
+  const client = capability('moderation', ['block']);
+  const callTool = freeze((toolId, args) => request('tools', 'call', [toolId, args]));
   const progress = freeze((text) => host.progress(wellFormed(SafeString(text))));
   const audit = freeze({
     log: (event, data) => host.audit(wellFormed(SafeString(event)), stringify(data) ?? 'null'),
   });
 
-  function contextOf(facts) {
+  function contextFrom(facts) {
     const { clientId, mode, callId, tool, session, declared } = facts;
     const state = session.state ?? {};
     const speaking = state.voiceActive ?? ((state.mode ?? mode) === 'voice' && (state.isActive ?? session.isActive) === true);
@@ -115,7 +115,7 @@ export function prepare(host) {
   function start(text) {
     const { args, facts } = parse(text);
     origin = host.now();
-    answer({ args, context: contextOf(facts) });
+    answer({ args, context: contextFrom(facts) });
   }
 
   /** Never rejects: whatever happens is reported to the host. */

@@ -11,7 +11,7 @@ mod linux {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
     /// Behind everything else that wants a processor.
-    const LOWEST: i32 = 19;
+    const LOWEST_PRIORITY_NICE: i32 = 19;
 
     /// A thread of this process, as the operating system knows it.
     #[derive(Debug, Clone, Copy)]
@@ -24,9 +24,9 @@ mod linux {
 
         /// Lets everything else go before the thread, for good: only a privileged process may take it back. All
         /// threads that are set aside share one processor, so that however many there are the others are free.
-        pub(crate) fn set_aside(self) {
+        pub(crate) fn deprioritise(self) {
             // Linux takes the number of a thread here. A thread that has just ended has none, and needs none.
-            let _ = setpriority_process(Some(self.0), LOWEST);
+            let _ = setpriority_process(Some(self.0), LOWEST_PRIORITY_NICE);
             if let Some(processor) = last_processor() {
                 let mut only = CpuSet::new();
                 only.set(processor);
@@ -53,6 +53,6 @@ mod other {
             Self
         }
 
-        pub(crate) fn set_aside(self) {}
+        pub(crate) fn deprioritise(self) {}
     }
 }

@@ -8,7 +8,7 @@ use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Module};
 
-use crate::bytecode::{Bytecode, Compiler, Places};
+use crate::bytecode::{Bytecode, Compiler, DebugInfo};
 use crate::modules::{QUARTERDECK, Target, resolve};
 
 pub(crate) const PRELUDE: &str = "quarterdeck:prelude";
@@ -16,9 +16,9 @@ pub(crate) const WEB: &str = "quarterdeck:web";
 pub(crate) const QUARTERDECK_NAME: &str = "quarterdeck";
 
 /// The host's own modules, compiled once for all handlers.
-pub(crate) struct OwnModules(BTreeMap<&'static str, Bytecode>);
+pub(crate) struct HostModules(BTreeMap<&'static str, Bytecode>);
 
-impl OwnModules {
+impl HostModules {
     pub(crate) fn compile() -> Result<Self, String> {
         let compiler = Compiler::new().map_err(|error| error.to_string())?;
         let sources = [
@@ -28,7 +28,7 @@ impl OwnModules {
         ];
         let modules = sources
             .into_iter()
-            .map(|(name, source)| Ok((name, compiler.compile(name, source, Places::Forgotten)?)));
+            .map(|(name, source)| Ok((name, compiler.compile(name, source, DebugInfo::Stripped)?)));
         modules.collect::<Result<_, String>>().map(Self)
     }
 }
@@ -43,18 +43,21 @@ pub(crate) struct Program {
     /// Whether its text has the word `import`, without which it reaches no module but its entry.
     imports: bool,
     files: BTreeMap<String, Bytecode>,
-    own: Arc<OwnModules>,
+    host_modules: Arc<HostModules>,
 }
 
 impl Program {
-    pub(crate) fn compile(handler: HandlerToLoad<'_>, own: Arc<OwnModules>) -> Result<Self, HostError> {
+    pub(crate) fn compile(
+        handler: HandlerToLoad<'_>,
+        host_modules: Arc<HostModules>,
+    ) -> Result<Self, HostError> {
         let compiler = Compiler::new().map_err(|error| HostError::Unloadable(error.to_string()))?;
         let mut files = BTreeMap::new();
         for (path, source) in handler.files {
             if path.ends_with(".js") || path.ends_with(".mjs") {
                 files.insert(
                     path.clone(),
-                    compiler.compile(path, source, Places::Kept).map_err(HostError::Unloadable)?,
+                    compiler.compile(path, source, DebugInfo::Kept).map_err(HostError::Unloadable)?,
                 );
             }
         }
@@ -65,19 +68,19 @@ impl Program {
         let names = ["URL", "TextEncoder", "TextDecoder", "Headers", "fetch", "structuredClone"];
         let uses_web = handler.files.values().any(|text| names.iter().any(|name| text.contains(name)));
         let imports = handler.files.values().any(|text| text.contains("import"));
-        Ok(Self { entry: handler.entry.to_owned(), network, uses_web, imports, files, own })
+        Ok(Self { entry: handler.entry.to_owned(), network, uses_web, imports, files, host_modules })
     }
 
-    /// A module of the host's own.
-    pub(crate) fn own(&self, name: &str) -> rquickjs::Result<&Bytecode> {
-        self.own.0.get(name).ok_or_else(|| Error::new_loading(name))
+    /// One of the host's own modules.
+    pub(crate) fn host_module(&self, name: &str) -> rquickjs::Result<&Bytecode> {
+        self.host_modules.0.get(name).ok_or_else(|| Error::new_loading(name))
     }
 }
 
 /// Finds modules while an engine links or follows an `import()`.
-pub(crate) struct Imports(pub(crate) Arc<Program>);
+pub(crate) struct ModuleResolver(pub(crate) Arc<Program>);
 
-impl Resolver for Imports {
+impl Resolver for ModuleResolver {
     fn resolve<'js>(
         &mut self,
         _: &Ctx<'js>,
@@ -98,51 +101,51 @@ impl Resolver for Imports {
     }
 }
 
-/// Which modules an engine has read. Reading one reads what it imports.
+/// Which modules an engine has read. ModuleReader one reads what it imports.
 #[derive(Clone)]
-pub(crate) struct Reading(Arc<Mutex<Read>>);
+pub(crate) struct ModuleReader(Arc<Mutex<ReaderState>>);
 
-struct Read {
+struct ReaderState {
     program: Arc<Program>,
     names: BTreeSet<String>,
     done: bool,
 }
 
-impl Reading {
+impl ModuleReader {
     pub(crate) fn new(program: Arc<Program>) -> Self {
-        Self(Arc::new(Mutex::new(Read { program, names: BTreeSet::new(), done: false })))
+        Self(Arc::new(Mutex::new(ReaderState { program, names: BTreeSet::new(), done: false })))
     }
 
     /// Reads every module that the handler may import, now or later, and no more after that.
     pub(crate) fn read_all(&self, ctx: &Ctx<'_>, program: &Program) -> rquickjs::Result<()> {
         let ours = program.imports.then_some(QUARTERDECK_NAME);
         for name in program.files.keys().map(String::as_str).chain(ours) {
-            if !self.read().names.contains(name) {
+            if !self.state().names.contains(name) {
                 self.clone().load(ctx, name, None)?;
             }
         }
-        self.read().done = true;
+        self.state().done = true;
         Ok(())
     }
 
-    fn read(&self) -> MutexGuard<'_, Read> {
+    fn state(&self) -> MutexGuard<'_, ReaderState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Loader for Reading {
+impl Loader for ModuleReader {
     fn load<'js>(
         &mut self,
         ctx: &Ctx<'js>,
         name: &str,
         _: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<Module<'js, Declared>> {
-        let mut read = self.read();
-        let program = read.program.clone();
-        let module = program.own.0.get(name).or_else(|| program.files.get(name));
-        let module = module.filter(|_| !read.done).ok_or_else(|| Error::new_loading(name))?;
-        read.names.insert(name.to_owned());
-        drop(read);
+        let mut state = self.state();
+        let program = state.program.clone();
+        let module = program.host_modules.0.get(name).or_else(|| program.files.get(name));
+        let module = module.filter(|_| !state.done).ok_or_else(|| Error::new_loading(name))?;
+        state.names.insert(name.to_owned());
+        drop(state);
         module.load(ctx)
     }
 }

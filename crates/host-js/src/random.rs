@@ -1,4 +1,4 @@
-//! Chance for handlers.
+//! Random numbers for handlers.
 
 /// `Math.random` of one engine: fast, seeded from the operating system's randomness, good for jitter and sampling.
 /// Nothing that must not be guessed should come from it; `crypto` is for that.

@@ -62,7 +62,7 @@ pub(crate) struct PoolLimits {
     pub(crate) max_stuck_threads: usize,
     pub(crate) max_queue: usize,
     pub(crate) max_queue_per_handler: usize,
-    pub(crate) stack: usize,
+    pub(crate) stack_bytes: usize,
 }
 
 /// Whose work something is, and how long it may take.
@@ -295,7 +295,7 @@ impl Queue {
     fn add_thread(self: &Arc<Self>, state: &mut State) {
         let queue = self.clone();
         // The engine measures its own stack; what lies under it is for the host's and the engine's native code.
-        let stack_size = self.limits.stack + (2 << 20);
+        let stack_size = self.limits.stack_bytes + (2 << 20);
         let number = state.spawned;
         let builder = thread::Builder::new().name("js-worker".into()).stack_size(stack_size);
         if let Ok(handle) = builder.spawn(move || queue.run_worker(number)) {
@@ -532,7 +532,7 @@ impl State {
 
 impl StuckThread {
     fn report(self) {
-        self.thread.set_aside();
+        self.thread.deprioritise();
         self.job.status.strike(self.job.call.map(StuckCall::from));
         for refuse in self.refused.into_iter().filter_map(|work| work.refuse) {
             refuse();

@@ -1,37 +1,37 @@
-//! Why nothing was fetched: what the handler is told, and what the operator reads.
+//! Why nothing was fetched: what the handler learns, and what the operator reads.
 
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
 
 use super::address::Refusal;
 
-/// A failed fetch. Addresses are for the log alone: a handler that is told them can map a private network.
+/// A failed fetch. Addresses are for the log alone: a handler that learned them can map a private network.
 #[derive(Debug)]
 pub(crate) struct FetchFailure {
-    pub(crate) told: CapabilityError,
+    pub(crate) error: CapabilityError,
     /// A line for the operator's log.
-    pub(crate) logged: Option<String>,
+    pub(crate) log_line: Option<String>,
 }
 
 impl FetchFailure {
-    pub(crate) fn new(told: CapabilityError, logged: String) -> Self {
-        Self { told, logged: Some(logged) }
+    pub(crate) fn new(error: CapabilityError, log_line: String) -> Self {
+        Self { error, log_line: Some(log_line) }
     }
 
     /// A host that does not exist, does not answer or lies at a private address is the same to a handler.
     pub(crate) fn of_sending(host: &str, error: &reqwest::Error) -> Self {
         let refusal = refusal_in(error);
         let what = if refusal.is_some() || error.is_connect() { "cannot be reached" } else { "broke off" };
-        let told = CapabilityError::new(CapabilityErrorCode::NotAvailable, format!("{host} {what}"));
+        let error = CapabilityError::new(CapabilityErrorCode::NotAvailable, format!("{host} {what}"));
         match refusal {
-            Some(refusal) => Self::new(told, format!("fetch refused: {host} was looked up, and {refusal}")),
-            None => Self::from(told),
+            Some(refusal) => Self::new(error, format!("fetch refused: {host} was looked up, and {refusal}")),
+            None => Self::from(error),
         }
     }
 }
 
 impl From<CapabilityError> for FetchFailure {
-    fn from(told: CapabilityError) -> Self {
-        Self { told, logged: None }
+    fn from(error: CapabilityError) -> Self {
+        Self { error, log_line: None }
     }
 }
 

@@ -72,7 +72,7 @@ impl FetchResponse {
 pub(crate) struct Fetcher {
     client: Client,
     rule: Arc<AddressRule>,
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 impl Fetcher {
@@ -86,7 +86,7 @@ impl Fetcher {
             .user_agent("quarterdeck")
             .build()
             .map_err(|error| format!("the HTTP client cannot start: {error}"))?;
-        Ok(Self { client, rule, most_bytes: config.response })
+        Ok(Self { client, rule, max_bytes: config.max_response_bytes })
     }
 
     /// Fetches within the hosts of `network`. The caller's deadline bounds the time.
@@ -137,7 +137,7 @@ impl Fetcher {
         }
         // An address in the URL is dialled without a look-up, so the look-up's check would not see it.
         self.rule.check_literal(url).map_err(|refusal| {
-            let message = "this address may not be reached: handlers reach the public internet alone";
+            let message = "this address may not be reached: handlers reach the public internet only";
             FetchFailure::new(refused(message), format!("fetch refused: {refusal}"))
         })
     }
@@ -147,8 +147,8 @@ impl Fetcher {
     fn check_redirect(&self, from: &Url, to: &Url, network: &[String]) -> Result<(), FetchFailure> {
         let from_host = host_of(from);
         let refuse = |message: &str, why: &str| {
-            let logged = format!("fetch refused: {from_host} redirects to {}, {why}", host_of(to));
-            Err(FetchFailure::new(refused(format!("{from_host} redirects {message}")), logged))
+            let log_line = format!("fetch refused: {from_host} redirects to {}, {why}", host_of(to));
+            Err(FetchFailure::new(refused(format!("{from_host} redirects {message}")), log_line))
         };
         if !matches!(to.scheme(), "http" | "https") {
             return Err(
@@ -175,18 +175,18 @@ impl Fetcher {
 
     async fn read(&self, url: Url, mut response: Response) -> Result<FetchResponse, FetchFailure> {
         let too_large = || {
-            let message = format!("the response is larger than {} bytes", self.most_bytes);
+            let message = format!("the response is larger than {} bytes", self.max_bytes);
             FetchFailure::from(CapabilityError::new(CapabilityErrorCode::NotAvailable, message))
         };
         let announced =
             response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if announced.is_some_and(|length: u64| length > self.most_bytes as u64) {
+        if announced.is_some_and(|length: u64| length > self.max_bytes as u64) {
             return Err(too_large());
         }
         let mut body = Vec::new();
         let broken = |error: reqwest::Error| FetchFailure::of_sending(&host_of(&url), &error);
         while let Some(chunk) = response.chunk().await.map_err(broken)? {
-            if body.len() + chunk.len() > self.most_bytes {
+            if body.len() + chunk.len() > self.max_bytes {
                 return Err(too_large());
             }
             body.extend_from_slice(&chunk);

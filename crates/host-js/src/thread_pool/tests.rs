@@ -11,7 +11,7 @@ fn limits(threads: usize, max_threads: usize) -> PoolLimits {
         max_stuck_threads: 4,
         max_queue: 1_000,
         max_queue_per_handler: 1_000,
-        stack: 64 << 10,
+        stack_bytes: 64 << 10,
     }
 }
 

@@ -8,7 +8,7 @@ use quarterdeck_contracts::{HandlerAnswer, Outcome};
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 
-use crate::world::{Answering, Slow, TEN_SECONDS, call, data, eval, fails, host, load, load_files};
+use crate::world::{AnswerMode, Slow, TEN_SECONDS, call, data, eval, fails, host, load, load_files};
 
 #[tokio::test]
 async fn arguments_go_in_and_answers_come_out() {
@@ -71,11 +71,11 @@ async fn capabilities_do_their_work() {
     let context = FakeContext::new();
     let answer = handler.run(json!({}), context.clone(), TEN_SECONDS).await.unwrap();
     assert_eq!(answer, HandlerAnswer::success(json!({ "a": { "n": 1 }, "none": null })));
-    let seen = context.seen();
-    assert_eq!(seen.messages, [json!({ "type": "note" }), json!({ "type": "not waited for" })]);
-    assert_eq!(seen.audits, [("looked".to_owned(), json!({ "at": 1 }))]);
-    assert_eq!(seen.progress, ["half way"]);
-    assert_eq!(seen.logs, [(LogLevel::Warn, "careful {\"x\":1} 2".to_owned())]);
+    let effects = context.seen();
+    assert_eq!(effects.messages, [json!({ "type": "note" }), json!({ "type": "not waited for" })]);
+    assert_eq!(effects.audits, [("looked".to_owned(), json!({ "at": 1 }))]);
+    assert_eq!(effects.progress, ["half way"]);
+    assert_eq!(effects.logs, [(LogLevel::Warn, "careful {\"x\":1} 2".to_owned())]);
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_failing_capability_can_be_caught_and_otherwise_becomes_the_fitting_er
         &host,
         "export const execute = ({ context }) => context.kb.search({ query: 'x' }).then((data) => ({ ok: true, data }));",
     );
-    let limited = || Slow::new(Answering::Failing(CapabilityErrorCode::RateLimit, Some(1.5)));
+    let limited = || Slow::new(AnswerMode::Failing(CapabilityErrorCode::RateLimit, Some(1.5)));
     let caught = catching.run(json!({}), limited(), TEN_SECONDS).await.unwrap();
     assert_eq!(
         caught,
@@ -324,7 +324,7 @@ async fn waiting_does_not_hold_still_what_else_a_handler_does() {
            return { ok: true, data: all.map(([{ n }]) => n) };
          }",
     );
-    let context = Slow::new(Answering::After(Duration::from_millis(400)));
+    let context = Slow::new(AnswerMode::After(Duration::from_millis(400)));
     let start = std::time::Instant::now();
     let answer = handler.run(json!({}), context, TEN_SECONDS).await.unwrap();
     assert_eq!(answer, HandlerAnswer::success(json!([1, 2, 3])));
@@ -339,7 +339,7 @@ async fn tools_call_tools() {
         &host,
         "export const execute = async ({ context }) => ({ ok: true, data: await context.callTool('inner', {}) });",
     );
-    let answer = outer.run(json!({}), Slow::new(Answering::Calling(inner, 1)), TEN_SECONDS).await.unwrap();
+    let answer = outer.run(json!({}), Slow::new(AnswerMode::Calling(inner, 1)), TEN_SECONDS).await.unwrap();
     assert_eq!(answer, HandlerAnswer::success(json!({ "ok": true, "data": "inner" })));
 }
 

@@ -9,7 +9,7 @@ use quarterdeck_host_js::JsHost;
 use quarterdeck_testkit::FakeContext;
 use serde_json::json;
 
-use crate::world::{Answering, Slow, call, config, data, host, load, load_files, within};
+use crate::world::{AnswerMode, Slow, call, config, data, host, load, load_files, within};
 
 /// How many ordinary calls follow each hostile one.
 const AFTER_EACH: u64 = 1_000;
@@ -340,8 +340,8 @@ async fn replacing_the_language_fools_only_the_handler() {
         serde_json::to_value(answer).unwrap(),
         json!({ "ok": true, "data": { "value": "v", "n": 1 } })
     );
-    let seen = context.seen();
-    assert_eq!((seen.logs.len(), seen.audits.len()), (1, 1));
+    let effects = context.seen();
+    assert_eq!((effects.logs.len(), effects.audits.len()), (1, 1));
     a_thousand(&ordinary(&host)).await;
 }
 
@@ -414,9 +414,9 @@ async fn talking_too_much_is_cut_short() {
     );
     let context = FakeContext::new();
     handler.run(json!({}), context.clone(), within(10_000)).await.unwrap();
-    let seen = context.seen();
-    assert!(seen.logs.len() < 1_000 && seen.progress.len() < 3_000 && seen.audits.len() < 3_000);
-    assert!(seen.logs.iter().any(|(_, line)| line.contains("said too much")));
+    let effects = context.seen();
+    assert!(effects.logs.len() < 1_000 && effects.progress.len() < 3_000 && effects.audits.len() < 3_000);
+    assert!(effects.logs.iter().any(|(_, line)| line.contains("went over its limit")));
     let error = survive("for (let i = 0; i < 1e6; i++) setTimeout(() => {}, 1e6);", 2_000).await;
     assert!(error.to_string().contains("too many"), "{error}");
     let error = survive("for (;;) clearTimeout(setTimeout(() => {}, 1e6));", 5_000).await;
@@ -459,7 +459,7 @@ async fn a_panic_of_the_runtime_ends_the_call_that_met_it() {
     let besieged = Besieged::new();
     let handler =
         load(&besieged.host, "export const execute = () => { console.log('panic'); return { ok: true }; };");
-    let error = handler.run(json!({}), Slow::new(Answering::Never), within(2_000)).await.unwrap_err();
+    let error = handler.run(json!({}), Slow::new(AnswerMode::Never), within(2_000)).await.unwrap_err();
     assert!(matches!(error, HostError::Crashed(_)), "{error}");
     besieged.stands("a panic").await;
 }

@@ -7,7 +7,7 @@ use quarterdeck_contracts::handler::{CapabilityErrorCode, Handler};
 use quarterdeck_host_js::{Addresses, FetchConfig, HostConfig, JsHost};
 use serde_json::{Value, json};
 
-use crate::world::{Answering, Slow, config, load_files, within};
+use crate::world::{AnswerMode, Slow, config, load_files, within};
 
 /// Installed in every test: collects every function and every object that a hook is handed. A function is private when
 /// it is not one of the language's or the platform's, and not the handler's own: those are gathered first, by walking
@@ -76,7 +76,7 @@ const HOOKS: [(&str, &str); 14] = [
     ),
     (
         "getters on Object.prototype",
-        "for (const name of ['callback', 'resolve', 'reject', 'finish', 'args', 'host', 'ask', 'wait', 'begin', 'entry',
+        "for (const name of ['callback', 'resolve', 'reject', 'finish', 'args', 'host', 'request', 'wait', 'begin', 'entry',
            'then', 'toJSON', 'message', 'code', 'retryAfter', 'clamped', 'voiceActive', 'state', 'mode',
            'isActive', 'declared', 'type', 'details', 'suggestion', 'status', 'href', 'username', 'password', 'url']) {
            const getter = mine(function () { if (this !== Object.prototype) handed(`get ${name}`, this); return undefined; });
@@ -238,7 +238,7 @@ async fn no_hook_of_the_language_is_handed_a_function_of_the_hosts() {
         for at_top_level in [true, false] {
             for failing in [CapabilityErrorCode::NotAvailable, CapabilityErrorCode::RateLimit] {
                 let handler = hostile(&host, hook, at_top_level);
-                let context = Slow::new(Answering::Failing(failing, Some(1.0)));
+                let context = Slow::new(AnswerMode::Failing(failing, Some(1.0)));
                 let ended = handler.run(json!({}), context, within(10_000)).await;
                 let answer = ended.unwrap_or_else(|error| panic!("{name}: {error}"));
                 let found = match answer.outcome {

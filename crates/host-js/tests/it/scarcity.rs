@@ -30,8 +30,9 @@ async fn an_engine_without_memory_fails_its_call_and_nothing_else() {
         [("tool/handler.js", BUSY_HANDLER), ("tool/other.js", "export const other = 'x'.repeat(100);")];
     let (mut unmade, mut failed, mut answered) = (0, 0, 0);
     for step in 0..400 {
-        let memory = 150_000 + step * 601;
-        let host = JsHost::new(HostConfig { memory, pooled_per_handler: 0, threads: 1, ..config() }).unwrap();
+        let memory_bytes = 150_000 + step * 601;
+        let host =
+            JsHost::new(HostConfig { memory_bytes, pooled_per_handler: 0, threads: 1, ..config() }).unwrap();
         let handler = match load_files(&host, &files, &[]) {
             Ok(handler) => handler,
             Err(_) => {
@@ -43,7 +44,7 @@ async fn an_engine_without_memory_fails_its_call_and_nothing_else() {
             match call(&handler, json!({ "fail": fail })).await {
                 Ok(_) => answered += 1,
                 Err(HostError::OverLimit(_) | HostError::Crashed(_)) => failed += 1,
-                Err(other) => panic!("{memory} bytes: {other}"),
+                Err(other) => panic!("{memory_bytes} bytes: {other}"),
             }
         }
     }

@@ -46,11 +46,11 @@ async fn ignoring_someone_tells_them_blocks_them_and_ends_the_call() {
             ],
         })
     );
-    let seen = context.seen();
+    let effects = context.seen();
     let message = json!({ "type": "timeout", "durationSeconds": 300, "timeoutUntil": until, "farewellMessage": "Goodbye." });
-    assert_eq!(seen.messages, [message]);
-    assert_eq!(seen.blocks, [(json!(300), json!("Goodbye."))]);
-    assert_eq!(seen.audits[0].0, "user_ignored");
+    assert_eq!(effects.messages, [message]);
+    assert_eq!(effects.blocks, [(json!(300), json!("Goodbye."))]);
+    assert_eq!(effects.audits[0].0, "user_ignored");
 }
 
 #[tokio::test]

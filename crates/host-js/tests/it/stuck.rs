@@ -299,7 +299,7 @@ async fn stuck_at_gate(tool: &Arc<dyn Handler>) -> Arc<Gated> {
 #[tokio::test]
 async fn after_the_back_off_one_call_on_trial_decides_and_none_while_threads_are_stuck() {
     let backoff = Duration::from_millis(300);
-    let host = JsHost::new(HostConfig { quarantine: backoff, ..config() }).unwrap();
+    let host = JsHost::new(HostConfig { first_quarantine: backoff, ..config() }).unwrap();
     let events = Arc::new(RecordedEvents::default());
     host.observe(events.clone());
     let source = "export const execute = async ({ args, context }) => {

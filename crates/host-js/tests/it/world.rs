@@ -104,11 +104,11 @@ pub(crate) async fn fails(body: &str) -> String {
 /// A context whose every request takes a while, fails, or never comes back.
 pub(crate) struct Slow {
     inner: Arc<FakeContext>,
-    mode: Answering,
+    mode: AnswerMode,
     pub(crate) open: Arc<AtomicUsize>,
 }
 
-pub(crate) enum Answering {
+pub(crate) enum AnswerMode {
     After(Duration),
     Never,
     Failing(CapabilityErrorCode, Option<f64>),
@@ -117,7 +117,7 @@ pub(crate) enum Answering {
 }
 
 impl Slow {
-    pub(crate) fn new(mode: Answering) -> Arc<Self> {
+    pub(crate) fn new(mode: AnswerMode) -> Arc<Self> {
         Arc::new(Self { inner: FakeContext::new(), mode, open: Arc::default() })
     }
 }
@@ -156,7 +156,7 @@ impl Context for Slow {
         self.open.fetch_add(1, Ordering::SeqCst);
         let open = Open(self.open.clone());
         match &self.mode {
-            Answering::After(time) => {
+            AnswerMode::After(time) => {
                 let time = *time;
                 Box::pin(async move {
                     let _open = open;
@@ -164,24 +164,24 @@ impl Context for Slow {
                     Ok(json!(call.args))
                 })
             }
-            Answering::Never => Box::pin(async move {
+            AnswerMode::Never => Box::pin(async move {
                 let _open = open;
                 pending().await
             }),
-            Answering::Failing(code, retry_after_seconds) => {
+            AnswerMode::Failing(code, retry_after_seconds) => {
                 let error = CapabilityError {
                     retry_after_seconds: *retry_after_seconds,
                     ..CapabilityError::new(*code, "it did not work")
                 };
                 Box::pin(std::future::ready(Err(error)))
             }
-            Answering::Calling(handler, depth) => {
+            AnswerMode::Calling(handler, depth) => {
                 let inner = Self {
                     inner: self.inner.clone(),
                     mode: if *depth > 1 {
-                        Answering::Calling(handler.clone(), depth - 1)
+                        AnswerMode::Calling(handler.clone(), depth - 1)
                     } else {
-                        Answering::After(Duration::from_millis(1))
+                        AnswerMode::After(Duration::from_millis(1))
                     },
                     open: self.open.clone(),
                 };
