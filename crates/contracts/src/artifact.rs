@@ -23,7 +23,7 @@ pub const RESPONSE_SCHEMA_VERSIONS: [&str; 2] = ["1.0.0", "1.1.0"];
 pub struct Artifact {
     /// [`ARTIFACT_FORMAT_VERSION`]; checked before anything else is read.
     pub format_version: u32,
-    /// A label for people: `1.0.` and the first eight digits of the content hash.
+    /// A short label: `1.0.` and the first eight digits of the content hash.
     pub version: String,
     /// SHA-256 over everything that changes behaviour; this is what is compared.
     pub content_hash: String,

@@ -15,7 +15,7 @@ pub use viewer::CalendarViewer;
 
 /// A site's set of calendars, whatever keeps them.
 ///
-/// Failures say what the caller can do: [`AuthError`](crate::handler::CapabilityErrorCode::AuthError) when someone
+/// Failures say what the caller can do: [`AuthError`](crate::handler::CapabilityErrorCode::AuthError) when the user
 /// must sign in again, `RateLimit` with a time, `Timeout` for what may work a moment later, `NotFound` for a calendar
 /// that does not exist, `InvalidArgument` for what makes no sense.
 pub trait Calendar: Send + Sync {

@@ -52,7 +52,7 @@ pub struct Case {
     /// `data` must be equal, not only contain what is listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
-    /// The person's answer to the only call's confirmation request.
+    /// The user's answer to the only call's confirmation request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<ConfirmationAnswer>,
 }
@@ -74,7 +74,7 @@ pub struct CaseCall {
     /// `data` must be equal, not only contain what is listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
-    /// The person's answer to a confirmation request.
+    /// The user's answer to a confirmation request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<ConfirmationAnswer>,
 }
@@ -103,7 +103,7 @@ pub struct CaseFixtures {
     pub calendar: Vec<Value>,
 }
 
-/// How the person answers a confirmation request.
+/// How the user answers a confirmation request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfirmationAnswer {

@@ -1,6 +1,6 @@
 //! A streaming chat model with tools, as the agents see every provider.
 //!
-//! Messages are neutral: what the person said, what the model answered, what its calls came to. What a provider wants
+//! Messages are neutral: what the user said, what the model answered, what its calls came to. What a provider wants
 //! back byte for byte (thought signatures, thinking blocks, unknown members of a call) travels beside the part that it
 //! came with, and only ever to the model that made it.
 
@@ -26,7 +26,7 @@ pub trait ChatModel: Send + Sync {
     /// In which form it wants tools to be declared.
     fn declarations(&self) -> Provider;
 
-    /// Provider and model, `gemini/gemini-3.8-flash`: for people, for logs, and to know whose opaque state is whose.
+    /// Provider and model, `gemini/gemini-3.8-flash`: for display and logs, and to match opaque state to its model.
     fn name(&self) -> &str;
 
     /// How many tokens a request and its answer may have together.
@@ -44,7 +44,7 @@ pub type ChatStream = Pin<Box<dyn Stream<Item = Result<ChatEvent, ChatError>> + 
 pub struct ChatRequest {
     /// Who it is and what it should do.
     pub system: Arc<str>,
-    /// The conversation, the oldest first. It begins with a person's message and ends with one or with results.
+    /// The conversation, the oldest first. It begins with a user's message and ends with one or with results.
     pub messages: Vec<ChatMessage>,
     /// The tools, in the form that [`ChatModel::declarations`] asks for.
     pub tools: Arc<[Value]>,
@@ -98,7 +98,7 @@ impl ModelMessage {
         })
     }
 
-    /// What it says to the person.
+    /// What it says to the user.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match &part.content {
             PartContent::Text(text) => Some(text.as_str()),
@@ -112,7 +112,7 @@ impl ModelMessage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelPart {
-    /// What everybody understands.
+    /// The provider-neutral content.
     pub content: PartContent,
     /// What only the model that made it understands, to be sent back as it came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,9 +130,9 @@ impl ModelPart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "snake_case")]
 pub enum PartContent {
-    /// Words for the person. May be empty when it carries state.
+    /// Text for the user. May be empty when it carries state.
     Text(String),
-    /// A summary of what it thought, not meant for the person.
+    /// A summary of what it thought, not meant for the user.
     Thought(String),
     /// A call.
     Call(ModelCall),
@@ -179,7 +179,7 @@ pub struct CallResult {
 /// A piece of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChatEvent {
-    /// More words for the person. Never empty.
+    /// More text for the user. Never empty.
     Text(String),
     /// More of what it thinks.
     Thought(String),
@@ -228,7 +228,7 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// Why there is no reply, or no more of it. The text is for the operator; what a person is told follows from the kind.
+/// Why there is no reply, or no more of it. The text is for the operator; what a user is told follows from the kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{model}: {detail}")]
 pub struct ChatError {
@@ -246,7 +246,7 @@ pub struct ChatError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChatErrorKind {
-    /// Nobody answers at the address.
+    /// The address does not answer.
     Unreachable,
     /// The key is missing or wrong.
     Unauthorised,

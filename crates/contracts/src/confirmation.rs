@@ -1,4 +1,4 @@
-//! What a person is asked before a call that needs their word.
+//! What a user is asked before a call that needs approval.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::visible_value;
 
-/// The secret that redeems one confirmation. It is for the person and never for the model,
+/// The secret that redeems one confirmation. It is for the user and never for the model,
 /// so it neither prints itself nor compares as text.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -31,7 +31,7 @@ impl fmt::Debug for ConfirmationToken {
     }
 }
 
-/// A question to the person: may this very call run?
+/// A question to the user: may this very call run?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfirmationRequest {
     /// Redeems the request. Absent in the copy that a model sees.
@@ -43,7 +43,7 @@ pub struct ConfirmationRequest {
     pub tool: String,
     /// The arguments it would run with.
     pub args: Value,
-    /// One sentence for a person.
+    /// One sentence for the user.
     pub preview: String,
 }
 

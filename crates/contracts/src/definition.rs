@@ -1,6 +1,6 @@
 //! What an author declares about a tool: `schema.json`.
 //!
-//! The doc comments of these types are what editors show while someone writes a `schema.json`
+//! The doc comments of these types are what editors show while a tool author writes a `schema.json`
 //! (see [`crate::definition_schema`]), so they speak to tool authors.
 
 use indexmap::IndexMap;
@@ -41,7 +41,7 @@ pub struct Metadata {
     pub side_effects: SideEffects,
     /// Whether doing it twice is the same as doing it once.
     pub idempotent: bool,
-    /// Whether a person must approve each call: `true`, `false`, or `"policy"` when the tool's policy decides.
+    /// Whether the user must approve each call: `true`, `false`, or `"policy"` when the tool's policy decides.
     pub requires_confirmation: Confirmation,
     /// Where the tool may be called.
     #[cfg_attr(feature = "json-schema", schemars(length(min = 1), extend("uniqueItems" = true)))]
@@ -55,7 +55,7 @@ pub struct Metadata {
     #[serde(default, deserialize_with = "whole_or_absent", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "json-schema", schemars(range(min = 1, max = 86_400_000)))]
     pub timeout_ms: Option<u64>,
-    /// Session control (ending a call, blocking someone): never refused for budget.
+    /// Session control (ending a call, blocking the user): never refused for budget.
     #[serde(default, skip_serializing_if = "is_false")]
     pub control: bool,
     /// The same call twice in a turn really means twice.
@@ -79,7 +79,7 @@ pub struct Metadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "json-schema", schemars(with = "Option<serde_json::Map<String, Value>>"))]
     pub returns: Option<Value>,
-    /// The sentence a person sees before approving a call; `{name}` stands for an argument.
+    /// The sentence that the user sees before approving a call; `{name}` stands for an argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
     /// JSON pointers of arguments that are hidden in audit and logs, such as `/attendees`.
@@ -147,7 +147,7 @@ pub enum SideEffects {
     Writes,
 }
 
-/// How people reach the agent.
+/// How users reach the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
@@ -158,18 +158,18 @@ pub enum Mode {
     Voice,
 }
 
-/// Whether a person must approve each call.
+/// Whether the user must approve each call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Confirmation {
     /// Runs on the model's word.
     Never,
-    /// Runs only after a person approved it.
+    /// Runs only after a user approved it.
     Always,
     /// The tool's policy decides for each call.
     Policy,
 }
 
-/// A power that a handler has only when its definition names it.
+/// What a handler may use when its definition names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
@@ -219,7 +219,7 @@ impl Capability {
         }
     }
 
-    /// Whether every handler has it without asking.
+    /// Whether every handler has it without declaring it.
     pub fn is_always_granted(self) -> bool {
         matches!(
             self,
@@ -256,11 +256,11 @@ pub struct RateLimit {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
 pub enum RateLimitScope {
-    /// One person or device, across sessions.
+    /// One user or device, across sessions.
     Client,
     /// One conversation.
     Session,
-    /// Everybody.
+    /// All clients together.
     Global,
 }
 

@@ -36,7 +36,7 @@ fn parameters(description: Value) -> Value {
     })
 }
 
-/// Says what the generator says in the words of someone who writes a schema for people: an absent field is left out
+/// Rewrites the generated schema as a tool author would write it: an absent field is left out
 /// rather than null, integers have no machine width, and a choice of words is an `enum`.
 fn simplify(schema: &mut Value) {
     match schema {

@@ -156,7 +156,7 @@ pub struct ToolError {
     /// How often to try again at the most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
-    /// The question to the person; only with CONFIRMATION_REQUIRED.
+    /// The question to the user; only with CONFIRMATION_REQUIRED.
     #[serde(rename = "confirmation_request", skip_serializing_if = "Option::is_none")]
     pub confirmation_request: Option<ConfirmationRequest>,
 }
@@ -196,7 +196,7 @@ impl ToolError {
         self
     }
 
-    /// The same error without what only a person may hold.
+    /// The same error without what only the user may hold.
     pub fn for_model(&self) -> Self {
         let mut copy = self.clone();
         if let Some(request) = &mut copy.confirmation_request {

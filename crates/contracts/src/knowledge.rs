@@ -1,4 +1,4 @@
-//! The knowledge base: records that people wrote, found by words and by meaning.
+//! The knowledge base: records found by words and by meaning.
 
 mod methods;
 
@@ -29,7 +29,7 @@ pub trait Knowledge: Send + Sync {
 
 /// Turns texts into vectors of one length whose cosine says how alike they are in meaning.
 ///
-/// The same text gives the same vector. It computes, so whoever calls it from async code does so on a thread that may
+/// The same text gives the same vector. It computes, so async code calls it on a thread that may
 /// be held.
 pub trait Embedder: Send + Sync {
     /// What made the vectors: name, dimension and a digest of the weights. Vectors of different models are never
@@ -44,7 +44,7 @@ pub trait Embedder: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmbeddingModel {
-    /// What people call it.
+    /// Its usual name.
     pub name: String,
     /// How long its vectors are.
     pub dimension: usize,
@@ -221,7 +221,7 @@ pub struct SearchResults {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchResult {
-    /// The record, whole; whoever shows it picks the fields.
+    /// The whole record; the caller picks the fields to show.
     pub record: KnowledgeRecord,
     /// How well it answers, between 0 and 1.
     pub score: f64,

@@ -24,7 +24,7 @@ pub trait LiveModel: Send + Sync {
     /// In which form it wants tools to be declared.
     fn declarations(&self) -> Provider;
 
-    /// Provider and model, `gemini/gemini-3.8-live`: for people and for logs.
+    /// Provider and model, `gemini/gemini-3.8-live`: for display and logs.
     fn name(&self) -> &str;
 
     /// How many tokens a conversation may have.
@@ -97,12 +97,12 @@ pub trait LiveConnection: Send {
     fn close(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-/// A piece of audio: 16-bit little-endian mono samples, 16 kHz from the person and 24 kHz from the model.
+/// A piece of audio: 16-bit little-endian mono samples, 16 kHz from the user and 24 kHz from the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Audio<'a> {
     /// The samples.
     Pcm(Cow<'a, [u8]>),
-    /// The samples in base64, as JSON carries them. Whoever hands it on has looked at it: it is valid.
+    /// The samples in base64, as JSON carries them. It has been checked to be valid base64.
     Base64(Cow<'a, str>),
 }
 
@@ -126,13 +126,13 @@ pub enum LiveEvent<'a> {
     Calls(Vec<ModelCall>),
     /// It takes back calls, by their ids. It wants no answer to them.
     CallsCancelled(Vec<String>),
-    /// What the person said, as far as it was understood. Pieces follow each other.
+    /// What the user said, as far as it was understood. Pieces follow each other.
     InputTranscript(TranscriptPiece<'a>),
     /// What the model says, in words. Pieces follow each other.
     OutputTranscript(TranscriptPiece<'a>),
-    /// The person has begun to speak.
+    /// The user has begun to speak.
     SpeechStarted,
-    /// The person has barged in: what was not heard yet is not to be.
+    /// The user has barged in: what was not heard yet is not to be.
     Interrupted {
         /// Whether what was cut off will still be said to be over, by a [`LiveEvent::TurnComplete`].
         end_follows: bool,
@@ -143,7 +143,7 @@ pub enum LiveEvent<'a> {
     GenerationComplete,
     /// The turn is over.
     TurnComplete {
-        /// Whether the model goes on by itself, so that the person need not speak first.
+        /// Whether the model goes on by itself, so that the user need not speak first.
         more_follows: bool,
     },
     /// The provider is about to close the connection.
@@ -213,13 +213,13 @@ pub enum TranscriptStage {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum LiveInput<'a> {
-    /// The person is heard.
+    /// The user is heard.
     Audio(Audio<'a>),
     /// The microphone is off for now.
     AudioEnded,
-    /// The person writes something, which asks for an answer.
+    /// The user writes something, which asks for an answer.
     Text(&'a str),
-    /// The model should know something. Sent while it speaks, it may cut it off, so whoever sends it waits for a pause.
+    /// The model should know something. Sent while it speaks, it may cut it off, so the sender waits for a pause.
     Note {
         /// What.
         text: &'a str,
@@ -228,7 +228,7 @@ pub enum LiveInput<'a> {
     },
     /// What a call came to.
     Result(LiveResult<'a>),
-    /// The person wants silence. `heard` is how much of the answer's audio they have heard, if that is known.
+    /// The user wants silence. `heard` is how much of the answer's audio they have heard, if that is known.
     Interrupt {
         /// How much was heard.
         heard: Option<Duration>,
@@ -268,7 +268,7 @@ pub struct LiveError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LiveErrorKind {
-    /// Nobody is there, or the connection was lost. Trying again may help.
+    /// The provider does not answer, or the connection was lost. Trying again may help.
     Lost,
     /// Nothing came in time. Trying again may help.
     TimedOut,

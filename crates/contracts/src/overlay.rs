@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::{Commit, Scan, Store, StoreError, Table};
 
-/// What one call has read and wants to write. It reads its own writes; nobody else does until they are committed
+/// What one call has read and wants to write. It reads its own writes; other calls do not until they are committed
 /// together with the call's record, or never.
 ///
 /// Every row that was read with [`Overlay::get`] must still be the same at the commit, so that two calls which
-/// decide from the same row cannot both succeed. A scan gives no such guarantee: whoever decides from one also reads
+/// decide from the same row cannot both succeed. A scan gives no such guarantee: a call that decides from one also reads
 /// a row that every writer of the scanned rows changes.
 pub struct Overlay {
     store: Arc<dyn Store>,

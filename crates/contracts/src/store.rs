@@ -227,7 +227,7 @@ pub enum StoreError {
     #[error("the store failed: {0}")]
     Failed(String),
     /// Too many queued commits are waiting.
-    #[error("the store is too far behind")]
+    #[error("the store's queue is full")]
     QueueFull,
     /// The store was shut.
     #[error("the store is closed")]

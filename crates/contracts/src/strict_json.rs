@@ -42,7 +42,7 @@ impl JsonError {
 
 /// Parses JSON. A key that stands twice in one object is a fault, at any depth; nesting is limited as serde_json limits it.
 pub fn parse_json(text: &str) -> Result<Value, JsonError> {
-    read(text, Refused)
+    read(text, RefuseDuplicates)
 }
 
 /// Parses JSON in which keys may stand twice, and tells whether any did; the last one is in the value.
@@ -50,7 +50,7 @@ pub fn parse_json(text: &str) -> Result<Value, JsonError> {
 /// For messages of which every part must be answered, the parts that cannot be trusted included.
 pub fn parse_json_noting_duplicates(text: &str) -> Result<(Value, bool), JsonError> {
     let found = Cell::new(false);
-    let value = read(text, Noted(&found))?;
+    let value = read(text, RecordDuplicates(&found))?;
     Ok((value, found.get()))
 }
 
@@ -72,9 +72,9 @@ trait Duplicates: Copy {
 }
 
 #[derive(Clone, Copy)]
-struct Refused;
+struct RefuseDuplicates;
 
-impl Duplicates for Refused {
+impl Duplicates for RefuseDuplicates {
     fn found<E: Error>(self, key: &str) -> Result<(), E> {
         let quoted = &key[..key.floor_char_boundary(MAX_QUOTED_KEY_BYTES)];
         Err(E::custom(format_args!("the key {quoted:?} stands twice")))
@@ -82,9 +82,9 @@ impl Duplicates for Refused {
 }
 
 #[derive(Clone, Copy)]
-struct Noted<'a>(&'a Cell<bool>);
+struct RecordDuplicates<'a>(&'a Cell<bool>);
 
-impl Duplicates for Noted<'_> {
+impl Duplicates for RecordDuplicates<'_> {
     fn found<E: Error>(self, _: &str) -> Result<(), E> {
         self.0.set(true);
         Ok(())

@@ -60,7 +60,7 @@ pub enum LogLevel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallFacts {
-    /// The person or device on the other end, stable across sessions.
+    /// the user or device on the other end, stable across sessions.
     pub client_id: Arc<str>,
     /// How they reach the agent.
     pub mode: Mode,

@@ -27,7 +27,7 @@ pub trait HandlerHost: Send + Sync {
         false
     }
 
-    /// Who hears of events from now on, instead of the observer before.
+    /// Sends events to this observer from now on, instead of the one before.
     fn observe(&self, _observer: Arc<dyn HostObserver>) {}
 }
 
@@ -47,7 +47,7 @@ pub trait Handler: Send + Sync {
     /// Runs one call with arguments that the tool's schema has accepted.
     ///
     /// The future ends by the deadline of `limits` whatever the handler does, and may be dropped at any time; what
-    /// the handler does after that reaches nobody.
+    /// the handler does after that has no effect.
     fn run(
         &self,
         args: Value,

@@ -27,7 +27,7 @@ pub struct HostHealth {
     pub quarantines: Vec<Quarantine>,
 }
 
-/// What an operator must hear of.
+/// An event that operators must know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostEvent {
@@ -56,8 +56,8 @@ pub struct StuckCall {
     pub call_id: String,
 }
 
-/// Hears what happens in a host. It is called on the host's own threads and must return at once.
+/// Receives the events of a host. It is called on the host's own threads and must return at once.
 pub trait HostObserver: Send + Sync {
-    /// Takes one event.
+    /// Handles one event.
     fn observe(&self, event: HostEvent);
 }

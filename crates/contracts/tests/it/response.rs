@@ -222,7 +222,7 @@ fn error_types_have_their_names_and_statuses() {
 
 #[test]
 fn the_copy_for_a_model_has_no_token_anywhere() {
-    let mut error = ToolError::new(ErrorType::ConfirmationRequired, "A person must approve this.");
+    let mut error = ToolError::new(ErrorType::ConfirmationRequired, "The user must approve this.");
     error.confirmation_request = Some(ConfirmationRequest {
         token: Some(ConfirmationToken::new("s3cret")),
         expires: 1,
