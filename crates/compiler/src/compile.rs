@@ -58,7 +58,7 @@ pub struct ToolReport {
     pub folder: String,
     /// Problems that keep the artifact from being written.
     pub errors: usize,
-    /// Problems that someone should look at.
+    /// Problems that the tool author should look at.
     pub warnings: usize,
 }
 
@@ -100,7 +100,7 @@ fn check_folder(folder: &Folder, options: &Options<'_>) -> (Option<CheckedTool>,
         return (None, problems);
     };
     let subject = Subject { folder, json: &json, documentation: documentation.as_ref() };
-    for check in checks::OF_ONE_TOOL {
+    for check in checks::TOOL_CHECKS {
         check(&subject, &mut problems);
     }
     let has_error = problems.iter().any(|problem| problem.severity == Severity::Error);

@@ -11,7 +11,7 @@ use crate::source::SourceFile;
 pub enum Severity {
     /// No artifact is written.
     Error,
-    /// The artifact is written; someone should look.
+    /// The artifact is written.
     Warning,
 }
 

@@ -206,7 +206,7 @@ fn check_text(folder: &Folder, documentation: &Documentation, problems: &mut Vec
             Diagnostic::new(
                 &rules::LONG_DOCUMENTATION,
                 format!("the documentation takes about {tokens} tokens of every conversation"),
-                "shorten it to 1,500; what only people need can stand in another file",
+                "shorten it to 1,500; move what only tool authors need to another file",
             )
             .at(documentation.place.clone()),
         );
@@ -219,11 +219,11 @@ fn at_summary(documentation: &Documentation, rule: &'static Rule, message: Strin
 
 /// Whether the summary has no word that the name does not have, but for words that say nothing.
 fn repeats_name(summary: &str, folder: &str) -> bool {
-    const SAYS_NOTHING: [&str; 11] =
+    const FILLER_WORDS: [&str; 11] =
         ["a", "an", "the", "this", "that", "tool", "is", "to", "for", "of", "it"];
     let name: Vec<_> = words(folder).collect();
     words(summary).all(|word| {
-        SAYS_NOTHING.contains(&word.as_str())
+        FILLER_WORDS.contains(&word.as_str())
             || name.iter().any(|part| *part == word || word.strip_suffix('s') == Some(part.as_str()))
     })
 }

@@ -1,11 +1,11 @@
-//! What someone probably meant.
+//! “Did you mean”: the nearest of several names.
 
 /// The candidate that is closest to `word`, when it is close enough to be a slip of the fingers.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness >= 0.82)
+        .filter(|(similarity, _)| *similarity >= 0.82)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate)
 }

@@ -1,4 +1,4 @@
-//! Diagnostics as people read them, and as data.
+//! Diagnostics as text and as JSON.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};

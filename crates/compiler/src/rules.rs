@@ -10,7 +10,7 @@ use crate::Severity::{self, Error, Warning};
 pub struct Rule {
     /// Stable: `QD0104`.
     pub code: &'static str,
-    /// Stable, for people: `retrieval-writes`.
+    /// Stable, readable: `retrieval-writes`.
     pub name: &'static str,
     /// What breaking it means.
     pub severity: Severity,
@@ -85,13 +85,13 @@ rules! {
     BAD_ACKNOWLEDGEMENT = "QD0113" "bad-acknowledgement" Warning
         "An entry under `acknowledged` matches nothing that is lost. Entries read `provider: what`, as `quarterdeck describe` shows them. Remove it, or correct it.";
     UNCONFIRMED_WRITE = "QD0114" "unconfirmed-write" Warning
-        "An action that changes something runs on the model's word alone. Set `requiresConfirmation` to true unless it is harmless or can be undone.";
+        "An action that changes something runs without the user's approval. Set `requiresConfirmation` to true unless it is harmless or can be undone.";
     SLOW_IN_VOICE = "QD0115" "slow-in-voice" Warning
-        "Someone who speaks waits in silence. In voice, retrieval tools should answer within 800 ms and others within 3,000 ms. Lower `latencyBudgetMs`, or allow the tool in text only.";
+        "A user who speaks waits in silence. In voice, retrieval tools should answer within 800 ms and others within 3,000 ms. Lower `latencyBudgetMs`, or allow the tool in text only.";
     ALWAYS_THERE = "QD0116" "capability-always-there" Warning
         "The capability need not be declared: every handler has session, messaging, voice, audit, progress, clock and log. Remove the entry.";
     PREVIEW_NOWHERE = "QD0117" "preview-nowhere" Warning
-        "A placeholder in `preview` names no parameter and would stay empty in the question that a person approves. Placeholders are parameter names in braces, such as `{title}` or `{attendees.length}`.";
+        "A placeholder in `preview` names no parameter and would stay empty in the question that the user approves. Placeholders are parameter names in braces, such as `{title}` or `{attendees.length}`.";
     SIMILAR_TOOLS = "QD0118" "similar-tools" Warning
         "Two tools have nearly the same description, and a model will confuse them. Say in each what it does that the other does not.";
 

@@ -68,8 +68,8 @@ struct Spans {
 
 impl JsonSource {
     /// Parses a file as JSON, or says where it stops being JSON.
-    pub(crate) fn parse(file: Arc<SourceFile>) -> Result<Self, JsonError> {
-        let value = serde_json::from_str(&file.text).map_err(|error| JsonError::new(&file, &error))?;
+    pub(crate) fn parse(file: Arc<SourceFile>) -> Result<Self, JsonSyntaxError> {
+        let value = serde_json::from_str(&file.text).map_err(|error| JsonSyntaxError::new(&file, &error))?;
         let mut source =
             Self { file: file.clone(), value, spans: BTreeMap::new(), duplicate_keys: Vec::new() };
         // Strict JSON has been established above; this second, position-keeping parse cannot disagree.
@@ -160,13 +160,13 @@ pub(crate) fn child(pointer: &str, token: &str) -> String {
 
 /// Where and why a text is not JSON.
 #[derive(Debug)]
-pub(crate) struct JsonError {
+pub(crate) struct JsonSyntaxError {
     pub(crate) place: Place,
     pub(crate) reason: String,
     pub(crate) is_depth: bool,
 }
 
-impl JsonError {
+impl JsonSyntaxError {
     fn new(file: &Arc<SourceFile>, error: &serde_json::Error) -> Self {
         let span = file.span_at(Position { line: error.line(), column: character_column(file, error) });
         // serde_json appends the position to its message; the place says it better.

@@ -175,15 +175,15 @@ impl Folder {
             Ok(text) => {
                 self.files.insert(path.clone(), Arc::new(SourceFile { path, text }));
             }
-            Err(ReadFault::Io(error)) => self.report(&path, &error),
-            Err(ReadFault::TooLarge) => {
+            Err(ReadError::Io(error)) => self.report(&path, &error),
+            Err(ReadError::TooLarge) => {
                 let message = format!("{path} is larger than 1 MiB");
                 self.refuse(
                     &path,
                     Diagnostic::new(&rules::FILE_TOO_LARGE, message, "move data out of the tool's folder"),
                 );
             }
-            Err(ReadFault::NotUtf8(offset)) => {
+            Err(ReadError::NotUtf8(offset)) => {
                 let message =
                     format!("{path} is not UTF-8 text: the byte at offset {offset} does not belong");
                 self.refuse(&path, Diagnostic::new(&rules::NOT_UTF8, message, "save the file as UTF-8"));
@@ -209,30 +209,30 @@ fn leaves(folder: &Path, file: &Path) -> io::Result<bool> {
     Ok(!file.canonicalize()?.starts_with(folder.canonicalize()?))
 }
 
-enum ReadFault {
+enum ReadError {
     Io(io::Error),
     TooLarge,
     NotUtf8(usize),
 }
 
-fn read_source(path: &Path) -> Result<String, ReadFault> {
-    let metadata = fs::metadata(path).map_err(ReadFault::Io)?;
+fn read_source(path: &Path) -> Result<String, ReadError> {
+    let metadata = fs::metadata(path).map_err(ReadError::Io)?;
     if !metadata.is_file() {
-        return Err(ReadFault::Io(io::Error::other("it is not a regular file")));
+        return Err(ReadError::Io(io::Error::other("it is not a regular file")));
     }
     if metadata.len() > MAX_FILE_BYTES {
-        return Err(ReadFault::TooLarge);
+        return Err(ReadError::TooLarge);
     }
     let mut bytes = Vec::new();
     // The limit is applied again while reading: a file may grow between the two looks.
-    let file = fs::File::open(path).map_err(ReadFault::Io)?;
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(ReadFault::Io)?;
+    let file = fs::File::open(path).map_err(ReadError::Io)?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(ReadFault::TooLarge);
+        return Err(ReadError::TooLarge);
     }
     let text =
-        String::from_utf8(bytes).map_err(|error| ReadFault::NotUtf8(error.utf8_error().valid_up_to()))?;
-    // Some editors put a mark before JSON and Markdown that nobody sees. Handlers are hashed byte by byte and keep it.
+        String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8(error.utf8_error().valid_up_to()))?;
+    // Some editors put a mark before JSON and Markdown that is invisible. Handlers are hashed byte by byte and keep it.
     let is_marked = text.starts_with('\u{feff}') && !is_code(path);
     Ok(if is_marked { text['\u{feff}'.len_utf8()..].to_owned() } else { text })
 }

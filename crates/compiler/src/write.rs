@@ -27,7 +27,7 @@ pub fn write_artifact(artifact: &Artifact, path: &Path) -> Result<(), WriteError
                 format!("there is no folder {}", folder.display()),
             ));
         }
-        // The name of the temporary file means nothing to anybody; what went wrong does.
+        // The name of the temporary file means nothing to the caller; what went wrong does.
         let mut file =
             readable_by_others().tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
         let mut text = serde_json::to_vec_pretty(artifact)?;
@@ -60,9 +60,9 @@ fn destination(path: &Path) -> io::Result<PathBuf> {
 /// Whether a file begins as an artifact does, of whatever version and however damaged, or is empty. A foreign
 /// file is not replaced because it has our name, or because a name was mistyped.
 fn may_be_artifact(path: &Path) -> io::Result<bool> {
-    const LOOKED_AT: u64 = 256;
+    const PROBE_BYTES: u64 = 256;
     let mut start = Vec::new();
-    std::fs::File::open(path)?.take(LOOKED_AT).read_to_end(&mut start)?;
+    std::fs::File::open(path)?.take(PROBE_BYTES).read_to_end(&mut start)?;
     let text = String::from_utf8_lossy(&start);
     let text = text.trim_start();
     let inside = text.strip_prefix('{').map(str::trim_start);

@@ -8,9 +8,9 @@ use quarterdeck_contracts::Definition;
 use serde_json::{Value, json};
 
 use super::inline::{Inlined, inline};
-use super::{Adapted, Refusal, names};
+use super::{AdaptedTool, Refusal, names};
 
-pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
+pub(super) fn adapt(definition: &Definition) -> Result<AdaptedTool, Vec<Refusal>> {
     let inlined = inline(&definition.parameters).map_err(|refusal| vec![refusal])?;
     let mut refusals = root_refusals(&inlined);
     for (name, at) in inlined.properties {
@@ -32,7 +32,7 @@ pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
         "description": definition.metadata.description,
         "input_schema": inlined.schema,
     });
-    Ok(Adapted { declaration, losses: Vec::new() })
+    Ok(AdaptedTool { declaration, losses: Vec::new() })
 }
 
 fn root_refusals(inlined: &Inlined<'_>) -> Vec<Refusal> {

@@ -3,13 +3,13 @@
 use quarterdeck_contracts::Definition;
 use serde_json::json;
 
-use super::{Adapted, Refusal};
+use super::{AdaptedTool, Refusal};
 
-pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
+pub(super) fn adapt(definition: &Definition) -> Result<AdaptedTool, Vec<Refusal>> {
     let declaration = json!({
         "name": definition.metadata.tool_id,
         "description": definition.metadata.description,
         "parametersJsonSchema": definition.parameters,
     });
-    Ok(Adapted { declaration, losses: Vec::new() })
+    Ok(AdaptedTool { declaration, losses: Vec::new() })
 }

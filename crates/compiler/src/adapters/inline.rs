@@ -49,7 +49,8 @@ pub(super) fn inline(document: &Value) -> Result<Inlined<'_>, Refusal> {
         properties: Vec::new(),
         written: Vec::new(),
     };
-    let schema = inliner.write_out(document, Spot { at: String::new(), result: String::new(), depth: 0 })?;
+    let schema =
+        inliner.write_out(document, Location { at: String::new(), result: String::new(), depth: 0 })?;
     Ok(Inlined { schema, properties: inliner.properties, document, written: inliner.written })
 }
 
@@ -63,24 +64,24 @@ struct Inliner<'a> {
 
 /// Where the work is: in the original and in the result.
 #[derive(Clone)]
-struct Spot {
+struct Location {
     at: String,
     result: String,
     depth: usize,
 }
 
-impl Spot {
+impl Location {
     fn child(&self, key: &str) -> Self {
         Self { at: place::step(&self.at, key), result: place::step(&self.result, key), depth: self.depth + 1 }
     }
 }
 
 impl<'a> Inliner<'a> {
-    fn write_out(&mut self, schema: &'a Value, spot: Spot) -> Result<Value, Refusal> {
+    fn write_out(&mut self, schema: &'a Value, location: Location) -> Result<Value, Refusal> {
         self.schemas += 1;
-        if spot.depth > MAX_DEPTH || self.schemas > MAX_SCHEMAS {
+        if location.depth > MAX_DEPTH || self.schemas > MAX_SCHEMAS {
             let reason = "with its references written out, the schema is too large or too deep".to_owned();
-            return Err(Refusal { at: spot.at, reason });
+            return Err(Refusal { at: location.at, reason });
         }
         let Some(keywords) = schema.as_object() else { return Ok(schema.clone()) };
         let mut own = Map::new();
@@ -90,7 +91,10 @@ impl<'a> Inliner<'a> {
                     own.insert(keyword.clone(), value.clone());
                 }
             } else if keyword != "$ref" {
-                own.insert(keyword.clone(), self.write_out_keyword(keyword, value, &spot.child(keyword))?);
+                own.insert(
+                    keyword.clone(),
+                    self.write_out_keyword(keyword, value, &location.child(keyword))?,
+                );
             }
         }
         match keywords.get("$ref").and_then(Value::as_str) {
@@ -99,27 +103,32 @@ impl<'a> Inliner<'a> {
                 own.insert("$ref".to_owned(), reference.into());
                 Ok(Value::Object(own))
             }
-            Some(reference) => self.beside(own, reference, spot),
+            Some(reference) => self.beside(own, reference, location),
         }
     }
 
-    fn write_out_keyword(&mut self, keyword: &str, value: &'a Value, spot: &Spot) -> Result<Value, Refusal> {
+    fn write_out_keyword(
+        &mut self,
+        keyword: &str,
+        value: &'a Value,
+        location: &Location,
+    ) -> Result<Value, Refusal> {
         Ok(match (walk::holds(keyword, value), value) {
-            (Holds::One, schema) => self.write_out(schema, spot.clone())?,
+            (Holds::One, schema) => self.write_out(schema, location.clone())?,
             (Holds::List, Value::Array(list)) => {
                 let list = list.iter().enumerate();
                 let written =
-                    list.map(|(index, schema)| self.write_out(schema, spot.child(&index.to_string())));
+                    list.map(|(index, schema)| self.write_out(schema, location.child(&index.to_string())));
                 Value::Array(written.collect::<Result<_, _>>()?)
             }
             (Holds::Named, Value::Object(named)) => {
                 let mut written = Map::new();
                 for (name, schema) in named {
-                    let spot = spot.child(name);
+                    let location = location.child(name);
                     if keyword == "properties" {
-                        self.properties.push((name, spot.at.clone()));
+                        self.properties.push((name, location.at.clone()));
                     }
-                    written.insert(name.clone(), self.write_out(schema, spot)?);
+                    written.insert(name.clone(), self.write_out(schema, location)?);
                 }
                 Value::Object(written)
             }
@@ -133,20 +142,21 @@ impl<'a> Inliner<'a> {
         &mut self,
         mut own: Map<String, Value>,
         reference: &str,
-        mut spot: Spot,
+        mut location: Location,
     ) -> Result<Value, Refusal> {
         let Some((target, at)) = place::follow(self.document, reference) else {
             let reason = format!("`{reference}` names nothing inside the parameters");
-            return Err(Refusal { at: spot.at, reason });
+            return Err(Refusal { at: location.at, reason });
         };
         let mixes =
             own.keys().all(|keyword| walk::is_annotation(keyword)) && (own.is_empty() || target.is_object());
         let parts = own.get("allOf").and_then(Value::as_array).map_or(0, Vec::len);
         if !mixes {
-            spot.result = format!("{}/allOf/{parts}", spot.result);
+            location.result = format!("{}/allOf/{parts}", location.result);
         }
-        self.written.push((spot.result.clone(), at.clone()));
-        let target = self.write_out(target, Spot { at, result: spot.result, depth: spot.depth + 1 })?;
+        self.written.push((location.result.clone(), at.clone()));
+        let target =
+            self.write_out(target, Location { at, result: location.result, depth: location.depth + 1 })?;
         match target {
             Value::Object(mut target) if mixes => {
                 target.extend(own);

@@ -3,9 +3,9 @@
 use quarterdeck_contracts::{Definition, Metadata, SideEffects};
 use serde_json::{Value, json};
 
-use super::{Adapted, Refusal};
+use super::{AdaptedTool, Refusal};
 
-pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
+pub(super) fn adapt(definition: &Definition) -> Result<AdaptedTool, Vec<Refusal>> {
     let metadata = &definition.metadata;
     if definition.parameters.get("type").and_then(Value::as_str) != Some("object") {
         let reason = "MCP wants `\"type\": \"object\"` here".to_owned();
@@ -24,7 +24,7 @@ pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
         declaration["outputSchema"] = returns.clone();
     }
     declaration["annotations"] = annotations(metadata);
-    Ok(Adapted { declaration, losses: Vec::new() })
+    Ok(AdaptedTool { declaration, losses: Vec::new() })
 }
 
 /// `kb_search` is `Kb search`.

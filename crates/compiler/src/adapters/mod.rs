@@ -21,7 +21,7 @@ use serde_json::Value;
 
 /// A declaration in a provider's form.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Adapted {
+pub struct AdaptedTool {
     /// What the provider is sent.
     pub declaration: Value,
     /// What that form does not say.
@@ -38,8 +38,8 @@ pub struct Refusal {
 }
 
 /// The declaration of a tool in a provider's form, or every reason why there is none.
-pub fn adapt(provider: Provider, definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
-    // Gemini's own dialect has the word `nullable`; everybody else reads plain JSON Schema.
+pub fn adapt(provider: Provider, definition: &Definition) -> Result<AdaptedTool, Vec<Refusal>> {
+    // Gemini's own dialect has the word `nullable`; all others read plain JSON Schema.
     if provider == Provider::GeminiNative {
         return gemini_native::adapt(definition);
     }

@@ -3,9 +3,9 @@
 use quarterdeck_contracts::Definition;
 use serde_json::json;
 
-use super::{Adapted, Refusal};
+use super::{AdaptedTool, Refusal};
 
-pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
+pub(super) fn adapt(definition: &Definition) -> Result<AdaptedTool, Vec<Refusal>> {
     let declaration = json!({
         "type": "function",
         "function": {
@@ -14,5 +14,5 @@ pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
             "parameters": definition.parameters,
         },
     });
-    Ok(Adapted { declaration, losses: Vec::new() })
+    Ok(AdaptedTool { declaration, losses: Vec::new() })
 }

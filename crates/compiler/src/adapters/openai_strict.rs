@@ -13,16 +13,16 @@ use std::collections::HashSet;
 use quarterdeck_contracts::Definition;
 use serde_json::{Map, Value, json};
 
-use self::limits::Tally;
+use self::limits::SizeCount;
 use self::nullable::nullable;
 use super::inline::{Inlined, inline};
 use super::place::step;
-use super::{Adapted, Refusal, walk};
+use super::{AdaptedTool, Refusal, walk};
 use crate::distinct::distinct;
 
-pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
+pub(super) fn adapt(definition: &Definition) -> Result<AdaptedTool, Vec<Refusal>> {
     let inlined = inline(&definition.parameters).map_err(|refusal| vec![refusal])?;
-    let mut strict = Strict { blockers: Vec::new(), tally: Tally::default() };
+    let mut strict = Strict { blockers: Vec::new(), tally: SizeCount::default() };
     strict.check_root(&inlined.schema);
     let parameters = strict.convert(&inlined.schema, "", 1);
     strict.blockers.extend(strict.tally.blockers());
@@ -38,7 +38,7 @@ pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
             "strict": true,
         },
     });
-    Ok(Adapted { declaration, losses: Vec::new() })
+    Ok(AdaptedTool { declaration, losses: Vec::new() })
 }
 
 /// The blockers at their places in the original. A definition that is used twice is still one place.
@@ -48,7 +48,7 @@ fn in_original(blockers: Vec<Refusal>, inlined: &Inlined<'_>) -> Vec<Refusal> {
 
 struct Strict {
     blockers: Vec<Refusal>,
-    tally: Tally,
+    tally: SizeCount,
 }
 
 impl Strict {

@@ -21,7 +21,7 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
         }
     }
     for (index, host) in subject.strings("network") {
-        if let Some(fault) = host_fault(host) {
+        if let Some(fault) = host_error(host) {
             problems.push(
                 Diagnostic::new(
                     &rules::BAD_HOST,
@@ -34,7 +34,7 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
     }
 }
 
-fn host_fault(host: &str) -> Option<&'static str> {
+fn host_error(host: &str) -> Option<&'static str> {
     if host.contains("://") {
         return Some("leave out the scheme");
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn only_plain_host_names_are_hosts() {
         for good in ["api.example.com", "localhost", "xn--bcher-kva.example", "a-b.c"] {
-            assert_eq!(host_fault(good), None, "{good}");
+            assert_eq!(host_error(good), None, "{good}");
         }
         for bad in [
             "https://api.example.com",
@@ -92,7 +92,7 @@ mod tests {
             "bücher.example",
             "user@host",
         ] {
-            assert!(host_fault(bad).is_some(), "{bad}");
+            assert!(host_error(bad).is_some(), "{bad}");
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Subject<'a> {
 pub(crate) type Check = fn(&Subject<'_>, &mut Vec<Diagnostic>);
 
 /// Every check of a single tool's definition.
-pub(crate) const OF_ONE_TOOL: &[Check] = &[
+pub(crate) const TOOL_CHECKS: &[Check] = &[
     fields::check,
     identity::check,
     policy::check,

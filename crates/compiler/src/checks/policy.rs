@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::Subject;
 use crate::{Diagnostic, rules};
 
-const VOICE_RETRIEVAL_MS: u64 = 800;
-const VOICE_MS: u64 = 3_000;
+const MAX_VOICE_RETRIEVAL_MS: u64 = 800;
+const MAX_VOICE_MS: u64 = 3_000;
 
 pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
     let category = subject.text("category");
@@ -34,7 +34,7 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
         }
     }
     let is_control = subject.field("control") == Some(&Value::Bool(true));
-    // Session control must work without a person's approval: someone who is to be blocked would not give it.
+    // Session control must work without approval: a user who is to be blocked would not give it.
     if category == Some("action")
         && writes
         && !is_control
@@ -57,8 +57,8 @@ fn check_voice_latency(subject: &Subject<'_>, category: Option<&str>, problems: 
         return;
     }
     let (limit, kind) = match category {
-        Some("retrieval") => (VOICE_RETRIEVAL_MS, "a retrieval tool"),
-        _ => (VOICE_MS, "a tool"),
+        Some("retrieval") => (MAX_VOICE_RETRIEVAL_MS, "a retrieval tool"),
+        _ => (MAX_VOICE_MS, "a tool"),
     };
     let Some(budget) =
         subject.field("latencyBudgetMs").and_then(Value::as_u64).filter(|budget| *budget > limit)

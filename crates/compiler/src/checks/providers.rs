@@ -10,7 +10,7 @@ use crate::compile::CheckedTool;
 use crate::source::JsonSource;
 use crate::{Diagnostic, rules};
 
-type Adapted = (BTreeMap<Provider, Value>, BTreeMap<Provider, Vec<Loss>>);
+type ProviderForms = (BTreeMap<Provider, Value>, BTreeMap<Provider, Vec<Loss>>);
 
 /// Computes every provider's declaration. A provider that cannot take the tool is left out, and that is reported.
 pub(crate) fn adapt(
@@ -18,7 +18,7 @@ pub(crate) fn adapt(
     definition: &Definition,
     deny_lossy: bool,
     problems: &mut Vec<Diagnostic>,
-) -> Adapted {
+) -> ProviderForms {
     let mut declarations = BTreeMap::new();
     let mut losses = BTreeMap::new();
     for provider in Provider::ALL {
@@ -110,12 +110,13 @@ fn each(losses: &BTreeMap<Provider, Vec<Loss>>) -> impl Iterator<Item = (Provide
 
 /// What a provider says about the number of tools.
 pub(super) fn across(tools: &[CheckedTool]) -> Vec<Diagnostic> {
-    const GEMINI_DECLARATIONS: usize = 512;
+    const MAX_GEMINI_DECLARATIONS: usize = 512;
     let gemini =
         tools.iter().filter(|tool| tool.declarations.contains_key(&Provider::GeminiJsonSchema)).count();
-    if gemini <= GEMINI_DECLARATIONS {
+    if gemini <= MAX_GEMINI_DECLARATIONS {
         return Vec::new();
     }
-    let message = format!("there are {gemini} tools, and Gemini takes at most {GEMINI_DECLARATIONS} at once");
+    let message =
+        format!("there are {gemini} tools, and Gemini takes at most {MAX_GEMINI_DECLARATIONS} at once");
     vec![Diagnostic::new(&rules::TOO_MANY_TOOLS, message, "serve some of them from another registry")]
 }

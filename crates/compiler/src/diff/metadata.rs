@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Effect, accepted_then_refused};
 
 /// Fields whose changes have a sentence of their own below.
-const TOLD_IN_WORDS: [&str; 5] =
+const DESCRIBED_FIELDS: [&str; 5] =
     ["toolId", "allowedModes", "requiresConfirmation", "availability", "returns"];
 
 pub(super) fn compare(old: &Metadata, new: &Metadata) -> Vec<(Effect, String)> {
@@ -15,18 +15,18 @@ pub(super) fn compare(old: &Metadata, new: &Metadata) -> Vec<(Effect, String)> {
     if old.requires_confirmation != new.requires_confirmation {
         changes.push(match (old.requires_confirmation, new.requires_confirmation) {
             (Confirmation::Never, _) => {
-                (Effect::Breaks, "calls that ran now wait for a person's approval".into())
+                (Effect::Breaks, "calls that ran now wait for the user's approval".into())
             }
             (_, Confirmation::Never) => {
-                (Effect::Changes, "calls no longer wait for a person's approval".into())
+                (Effect::Changes, "calls no longer wait for the user's approval".into())
             }
-            _ => (Effect::Changes, "when a person is asked changed".into()),
+            _ => (Effect::Changes, "when the user is asked changed".into()),
         });
     }
     if old.availability != new.availability {
         changes.push(match &new.availability {
             Some(_) => (Effect::Breaks, "the conditions for using the tool changed".into()),
-            None => (Effect::Changes, "the tool is now available to everybody".into()),
+            None => (Effect::Changes, "the tool is now available to all clients".into()),
         });
     }
     compare_returns(old.returns.as_ref(), new.returns.as_ref(), &mut changes);
@@ -69,8 +69,8 @@ fn other_fields(old: &Metadata, new: &Metadata) -> Vec<(Effect, String)> {
     };
     let (old, new) = (as_object(old), as_object(new));
     let mut names: Vec<_> = old.keys().chain(new.keys().filter(|name| !old.contains_key(*name))).collect();
-    names.retain(|name| !TOLD_IN_WORDS.contains(&name.as_str()) && old.get(*name) != new.get(*name));
-    let told = |name: &String| match (old.get(name), new.get(name)) {
+    names.retain(|name| !DESCRIBED_FIELDS.contains(&name.as_str()) && old.get(*name) != new.get(*name));
+    let describe = |name: &String| match (old.get(name), new.get(name)) {
         (Some(Value::String(_)), Some(Value::String(_))) if name == "description" => {
             "the description changed".into()
         }
@@ -78,5 +78,5 @@ fn other_fields(old: &Metadata, new: &Metadata) -> Vec<(Effect, String)> {
         (None, Some(is)) => format!("`{name}` is now {is}"),
         _ => format!("`{name}` is no longer set"),
     };
-    names.into_iter().map(|name| (Effect::Changes, told(name))).collect()
+    names.into_iter().map(|name| (Effect::Changes, describe(name))).collect()
 }

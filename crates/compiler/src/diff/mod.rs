@@ -1,6 +1,6 @@
 //! What changed between two artifacts, and whether it breaks callers.
 //!
-//! A caller is whoever makes calls that the old contract allowed: a model with the old guide in its context, a
+//! A caller makes calls that the old contract allowed: a model with the old guide in its context, a
 //! recorded conversation, another program. A change breaks it when such a call is refused, or when what comes back
 //! is something that the old contract did not allow.
 

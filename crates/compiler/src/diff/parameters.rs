@@ -22,7 +22,7 @@ const ADDS: Effect = Effect::Certain(Known::Adds);
 /// Far beyond any real schema; ends references that lead in a circle.
 const MAX_DEPTH: usize = 32;
 
-/// Keywords that tell people something and refuse nothing.
+/// Annotations: they refuse nothing.
 const WORDS: [&str; 9] =
     ["description", "title", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema", "$id"];
 /// Keywords that refuse more the larger they are.

@@ -1,6 +1,6 @@
 //! Gemini's dialect, rule by rule, on schemas of a single parameter.
 
-use quarterdeck_compiler::adapters::gemini_native::{Converted, convert};
+use quarterdeck_compiler::adapters::gemini_native::{GeminiParameters, convert};
 use serde_json::{Value, json};
 
 /// What a parameter `p` with this schema becomes, and what is noted.
@@ -18,7 +18,7 @@ pub(crate) fn check_root(parameters: Value, expected: Value, notes: &[&str]) {
     assert_eq!(converted.notes.keys().copied().collect::<Vec<_>>(), notes, "{parameters}");
 }
 
-pub(crate) fn converted(parameters: &Value) -> Converted {
+pub(crate) fn converted(parameters: &Value) -> GeminiParameters {
     convert(parameters).unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! Providers that take JSON Schema as it is.
 
-use quarterdeck_compiler::adapters::{Adapted, Refusal, adapt};
+use quarterdeck_compiler::adapters::{AdaptedTool, Refusal, adapt};
 use quarterdeck_contracts::Provider;
 use serde_json::{Value, json};
 
@@ -75,5 +75,5 @@ fn mcp_refuses_parameters_that_are_no_object() {
 
 fn check(provider: Provider, declaration: Value) {
     let adapted = adapt(provider, &definition(&parameters())).unwrap();
-    assert_eq!(adapted, Adapted { declaration, losses: Vec::new() });
+    assert_eq!(adapted, AdaptedTool { declaration, losses: Vec::new() });
 }

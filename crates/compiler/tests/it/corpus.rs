@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::world::compile_tree;
 
-/// A folder around somebody else's parameters. The two things that we ask of every root and Ajv does not are added.
+/// A folder around parameters from elsewhere. The two things that we ask of every root and Ajv does not are added.
 fn folder(name: &str, parameters: &Value) -> Vec<(String, String)> {
     let mut parameters = parameters.clone();
     parameters["type"] = json!("object");

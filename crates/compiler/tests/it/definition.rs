@@ -269,7 +269,7 @@ fn an_action_that_writes_wants_confirmation() {
           help: set "requiresConfirmation" to true unless it is harmless or can be undone
     "#]],
     );
-    // Session control is not asked about: whoever is to be blocked would not approve it.
+    // Session control is not asked about: a user who is to be blocked would not approve it.
     check(
         &patched(json!({ "category": "action", "sideEffects": "writes", "control": true })),
         expect![[r#"

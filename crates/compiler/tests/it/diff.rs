@@ -161,7 +161,7 @@ fn changes_beside_the_parameters_are_told() {
         &changed,
         expect![[r#"
         greet breaks no longer allowed in voice
-        greet breaks calls that ran now wait for a person's approval
+        greet breaks calls that ran now wait for the user's approval
         greet breaks the conditions for using the tool changed
         greet changes `version` was "1.0.0" and is "2.0.0"
         greet changes the description changed

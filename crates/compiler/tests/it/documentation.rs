@@ -86,7 +86,7 @@ fn a_long_guide_is_noticed() {
         expect![[r#"
         warning QD0307 greet/guide.md
           the documentation takes about 1708 tokens of every conversation
-          help: shorten it to 1,500; what only people need can stand in another file
+          help: shorten it to 1,500; move what only tool authors need to another file
     "#]],
     );
 }

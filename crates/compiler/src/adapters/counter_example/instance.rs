@@ -1,4 +1,4 @@
-//! Builds a value that a schema accepts, as far as that is easy. Whoever needs certainty asks the schema.
+//! Builds a value that a schema accepts, as far as that is easy. A caller that needs certainty asks the schema.
 
 use std::cell::Cell;
 
@@ -194,7 +194,7 @@ pub(super) fn number(view: &View<'_>, whole: bool) -> Value {
     from_f64(number)
 }
 
-/// Without a fraction where there is none, as people write it.
+/// Without a fraction where there is none. .
 pub(super) fn from_f64(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= EXACT {

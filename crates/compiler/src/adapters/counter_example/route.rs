@@ -10,7 +10,7 @@ const MAX_SCHEMAS: usize = 4_000;
 
 /// Every schema that values can be judged by, and the shortest way there.
 pub(super) struct Routes<'a> {
-    by_pointer: HashMap<String, Reached<'a>>,
+    by_pointer: HashMap<String, ReachedSchema<'a>>,
     order: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum Detour<'a> {
     Branch(&'a str, usize),
 }
 
-struct Reached<'a> {
+struct ReachedSchema<'a> {
     schema: &'a Value,
     /// The schema before this one, and what leads from there to here; nothing for references and `allOf`.
     from: Option<(String, Option<Detour<'a>>)>,
@@ -55,13 +55,13 @@ struct Reached<'a> {
 impl<'a> Routes<'a> {
     pub(super) fn new(document: &'a Value) -> Self {
         let mut routes = Self { by_pointer: HashMap::new(), order: Vec::new() };
-        let mut open = VecDeque::from([(String::new(), Reached { schema: document, from: None })]);
+        let mut open = VecDeque::from([(String::new(), ReachedSchema { schema: document, from: None })]);
         while let Some((at, reached)) = open.pop_front() {
             if routes.order.len() >= MAX_SCHEMAS || routes.by_pointer.contains_key(&at) {
                 continue;
             }
             for (next, schema, detour) in exits(document, reached.schema, &at) {
-                open.push_back((next, Reached { schema, from: Some((at.clone(), detour)) }));
+                open.push_back((next, ReachedSchema { schema, from: Some((at.clone(), detour)) }));
             }
             routes.order.push(at.clone());
             routes.by_pointer.insert(at, reached);

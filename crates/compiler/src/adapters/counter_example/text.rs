@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::view::View;
 
-const LONGEST: usize = 2_000;
+const MAX_TEXT_CHARS: usize = 2_000;
 
 /// A text that should fit.
 pub(super) fn sound(view: &View<'_>) -> String {
@@ -19,8 +19,8 @@ pub(super) fn sound(view: &View<'_>) -> String {
 
 /// `text`, filled up or cut to the wanted length.
 pub(super) fn sized(mut text: String, view: &View<'_>) -> String {
-    let fewest = (view.most("minLength").unwrap_or(0.0) as usize).min(LONGEST);
-    let most = view.least("maxLength").map_or(LONGEST, |most| most as usize);
+    let fewest = (view.most("minLength").unwrap_or(0.0) as usize).min(MAX_TEXT_CHARS);
+    let most = view.least("maxLength").map_or(MAX_TEXT_CHARS, |most| most as usize);
     let length = text.chars().count();
     if length < fewest {
         let filler = text.chars().last().filter(|c| c.is_alphanumeric()).unwrap_or('x');
@@ -38,7 +38,7 @@ fn formatted(format: &str) -> Option<&'static str> {
         "time" | "iso-time" => "09:00:00Z",
         "date-time" | "iso-date-time" => "2026-01-13T09:00:00Z",
         "duration" => "PT1H",
-        "email" | "idn-email" => "person@example.com",
+        "email" | "idn-email" => "user@example.com",
         "hostname" | "idn-hostname" => "example.com",
         "ipv4" => "192.0.2.1",
         "ipv6" => "2001:db8::1",
@@ -59,7 +59,7 @@ pub(super) fn matching(pattern: &str) -> String {
     let characters: Vec<char> = pattern.chars().collect();
     let mut reader = Reader { characters: &characters, next: 0 };
     let mut text = reader.alternatives(0);
-    text.truncate(text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end));
+    text.truncate(text.char_indices().nth(MAX_TEXT_CHARS).map_or(text.len(), |(end, _)| end));
     text
 }
 
@@ -94,7 +94,7 @@ impl Reader<'_> {
                 literal => literal.into(),
             };
             let times = self.times();
-            if text.len() + piece.len() * times <= 2 * LONGEST {
+            if text.len() + piece.len() * times <= 2 * MAX_TEXT_CHARS {
                 text.push_str(&piece.repeat(times));
             }
         }
@@ -185,7 +185,7 @@ impl Reader<'_> {
             self.characters.get(self.next + 1..)?.iter().take_while(|c| **c != '}').collect();
         let fewest: usize = inside.split(',').next()?.parse().ok()?;
         self.next += inside.chars().count() + 1;
-        Some(fewest.min(LONGEST))
+        Some(fewest.min(MAX_TEXT_CHARS))
     }
 
     fn peek(&self) -> Option<char> {
@@ -224,7 +224,7 @@ mod tests {
     fn odd_patterns_do_no_harm() {
         for pattern in ["(", "[", "\\", "((((", "a{99999999999}", "(a{999}){999}", "[^", "(?<", "x{1,", ")a"]
         {
-            assert!(matching(pattern).len() <= 3 * LONGEST, "{pattern}");
+            assert!(matching(pattern).len() <= 3 * MAX_TEXT_CHARS, "{pattern}");
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::form::{Form, Kind, Single};
 use super::limits;
 use super::node::{Node, Place};
-use super::opening::{Converter, Opened};
+use super::opening::{Converter, OpenedSchema};
 use crate::adapters::{Refusal, names};
 
 /// Keywords that the dialect lacks and that no description can tell (rule 4).
@@ -36,8 +36,8 @@ const DROPPED: [&str; 17] = [
 impl<'a> Converter<'a> {
     pub(super) fn convert(&mut self, place: &Place<'a>) -> Result<Form, Refusal> {
         self.deeper(&place.at, |converter| match converter.open(place)? {
-            Opened::Flat(node) => converter.convert_node(*node),
-            Opened::Recursive { description } => Ok(Form::One(recursive(description))),
+            OpenedSchema::Flat(node) => converter.convert_node(*node),
+            OpenedSchema::Recursive { description } => Ok(Form::One(recursive(description))),
         })
     }
 

@@ -23,11 +23,11 @@ use serde_json::{Value, json};
 
 use self::opening::Converter;
 pub use self::plain::to_json_schema;
-use super::{Adapted, Refusal, losses};
+use super::{AdaptedTool, Refusal, losses};
 
 /// Parameters in Gemini's dialect.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Converted {
+pub struct GeminiParameters {
     /// Absent when the tool takes no arguments.
     pub parameters: Option<Value>,
     /// What was lost, by name, with the places in the original.
@@ -37,17 +37,17 @@ pub struct Converted {
 }
 
 /// Converts `parameters`, or says why that is impossible.
-pub fn convert(parameters: &Value) -> Result<Converted, Refusal> {
+pub fn convert(parameters: &Value) -> Result<GeminiParameters, Refusal> {
     let mut converter = Converter::new(parameters);
     let root = converter.convert_root()?;
-    Ok(Converted {
+    Ok(GeminiParameters {
         parameters: root.map(form::Single::into_json),
         notes: converter.notes.into_places(),
         refusals: converter.refusals,
     })
 }
 
-pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
+pub(super) fn adapt(definition: &Definition) -> Result<AdaptedTool, Vec<Refusal>> {
     let converted = convert(&definition.parameters).map_err(|refusal| vec![refusal])?;
     if !converted.refusals.is_empty() {
         return Err(converted.refusals);
@@ -63,5 +63,5 @@ pub(super) fn adapt(definition: &Definition) -> Result<Adapted, Vec<Refusal>> {
         declaration["parameters"] = parameters;
     }
     let losses = losses::with_counter_examples(converted.notes, &definition.parameters, &admitting);
-    Ok(Adapted { declaration, losses })
+    Ok(AdaptedTool { declaration, losses })
 }

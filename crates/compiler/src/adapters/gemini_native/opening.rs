@@ -22,7 +22,7 @@ pub(super) struct Converter<'a> {
 }
 
 /// A place, opened.
-pub(super) enum Opened<'a> {
+pub(super) enum OpenedSchema<'a> {
     Flat(Box<Node<'a>>),
     /// The place refers to something that it is itself a part of. Only its own description is kept.
     Recursive {
@@ -36,13 +36,13 @@ impl<'a> Converter<'a> {
     }
 
     /// Makes the schema at `place` flat.
-    pub(super) fn open(&mut self, place: &Place<'a>) -> Result<Opened<'a>, Refusal> {
+    pub(super) fn open(&mut self, place: &Place<'a>) -> Result<OpenedSchema<'a>, Refusal> {
         let mut node = Node { at: place.at.clone(), ..Node::default() };
         match self.gather(place, &mut node)? {
-            Gathered::All => Ok(Opened::Flat(Box::new(node))),
-            Gathered::MetAgain => {
+            GatherResult::All => Ok(OpenedSchema::Flat(Box::new(node))),
+            GatherResult::MetAgain => {
                 let description = place.schema.get("description").and_then(Value::as_str);
-                Ok(Opened::Recursive { description })
+                Ok(OpenedSchema::Recursive { description })
             }
         }
     }
@@ -62,7 +62,7 @@ impl<'a> Converter<'a> {
         result
     }
 
-    fn gather(&mut self, place: &Place<'a>, node: &mut Node<'a>) -> Result<Gathered, Refusal> {
+    fn gather(&mut self, place: &Place<'a>, node: &mut Node<'a>) -> Result<GatherResult, Refusal> {
         self.schemas += 1;
         if self.schemas > MAX_SCHEMAS {
             let reason =
@@ -73,31 +73,31 @@ impl<'a> Converter<'a> {
         if let Some(reference) = place.schema.get("$ref").and_then(Value::as_str) {
             if place.refs.contains(&reference) {
                 self.notes.add("recursive $ref", &place.at);
-                return Ok(Gathered::MetAgain);
+                return Ok(GatherResult::MetAgain);
             }
             let target = self.target(place, reference)?;
             let gathered = self.deeper(&place.at, |converter| converter.gather(&target, node))?;
-            if matches!(gathered, Gathered::MetAgain) {
+            if matches!(gathered, GatherResult::MetAgain) {
                 return Ok(gathered);
             }
         }
         self.fold_all_of(place, node)
     }
 
-    fn fold_all_of(&mut self, place: &Place<'a>, node: &mut Node<'a>) -> Result<Gathered, Refusal> {
-        let Some(all_of) = place.schema.get("allOf") else { return Ok(Gathered::All) };
+    fn fold_all_of(&mut self, place: &Place<'a>, node: &mut Node<'a>) -> Result<GatherResult, Refusal> {
+        let Some(all_of) = place.schema.get("allOf") else { return Ok(GatherResult::All) };
         let parts = place.child("allOf", all_of);
         self.notes.add("allOf merged", &parts.at);
         let mut met_again = false;
         for part in parts.elements() {
             let gathered = self.deeper(&part.at, |converter| converter.gather(&part, node))?;
-            met_again |= matches!(gathered, Gathered::MetAgain);
+            met_again |= matches!(gathered, GatherResult::MetAgain);
         }
         // A part that leads back here adds nothing that is not already being said, unless nothing is said beside it.
         if met_again && node.kinds.is_empty() && node.properties.is_empty() {
-            return Ok(Gathered::MetAgain);
+            return Ok(GatherResult::MetAgain);
         }
-        Ok(Gathered::All)
+        Ok(GatherResult::All)
     }
 
     fn target(&self, place: &Place<'a>, reference: &'a str) -> Result<Place<'a>, Refusal> {
@@ -110,7 +110,7 @@ impl<'a> Converter<'a> {
     }
 }
 
-enum Gathered {
+enum GatherResult {
     All,
     MetAgain,
 }

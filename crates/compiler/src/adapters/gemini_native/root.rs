@@ -4,7 +4,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::form::{Kind, Single};
 use super::node::{Node, Place};
-use super::opening::{Converter, Opened};
+use super::opening::{Converter, OpenedSchema};
 use crate::adapters::Refusal;
 
 impl<'a> Converter<'a> {
@@ -12,7 +12,7 @@ impl<'a> Converter<'a> {
     pub(super) fn convert_root(&mut self) -> Result<Option<Single>, Refusal> {
         let root = Place { schema: self.document, at: String::new(), refs: Vec::new() };
         let mut node = match self.open(&root)? {
-            Opened::Flat(node) if node.kinds.is_empty() || node.kinds.contains(&Kind::Object) => *node,
+            OpenedSchema::Flat(node) if node.kinds.is_empty() || node.kinds.contains(&Kind::Object) => *node,
             _ => {
                 return Err(Refusal {
                     at: String::new(),
@@ -58,7 +58,7 @@ impl<'a> Converter<'a> {
     fn objects_of(&mut self, node: &Node<'a>, union: &str) -> Result<Vec<Node<'a>>, Refusal> {
         let mut objects = Vec::new();
         for place in node.get(union).map(Place::elements).unwrap_or_default() {
-            let Opened::Flat(branch) = self.open(&place)? else { continue };
+            let OpenedSchema::Flat(branch) = self.open(&place)? else { continue };
             if branch.is_null() {
                 continue;
             }

@@ -3,7 +3,7 @@
 use super::convert::recursive;
 use super::form::{Form, Kind, Single};
 use super::node::{Node, Place};
-use super::opening::{Converter, Opened};
+use super::opening::{Converter, OpenedSchema};
 use crate::adapters::Refusal;
 use crate::distinct::distinct;
 
@@ -116,9 +116,11 @@ impl<'a> Converter<'a> {
         let mut branches = Vec::new();
         for place in places {
             match self.open(place)? {
-                Opened::Flat(branch) if branch.is_null() => node.nullable = true,
-                Opened::Flat(branch) => branches.push(Branch::Flat(*branch)),
-                Opened::Recursive { description } => branches.push(Branch::Made(recursive(description))),
+                OpenedSchema::Flat(branch) if branch.is_null() => node.nullable = true,
+                OpenedSchema::Flat(branch) => branches.push(Branch::Flat(*branch)),
+                OpenedSchema::Recursive { description } => {
+                    branches.push(Branch::Made(recursive(description)))
+                }
             }
         }
         Ok(branches)

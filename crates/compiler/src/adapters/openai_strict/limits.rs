@@ -14,7 +14,7 @@ const LONG_ENUM_CHARACTERS: usize = 15_000;
 
 /// What has been counted so far.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct SizeCount {
     properties: usize,
     characters: usize,
     values: usize,
@@ -22,7 +22,7 @@ pub(super) struct Tally {
     too_long: Vec<String>,
 }
 
-impl Tally {
+impl SizeCount {
     pub(super) fn property(&mut self, name: &str) {
         self.properties += 1;
         self.name(name);
