@@ -54,7 +54,7 @@ fn a_free_time_is_booked_as_it_was_asked_for() {
             conference_link: Some("https://meet.example/1".into()),
         }
     );
-    assert_eq!(context.seen().created.len(), 1);
+    assert_eq!(context.recorded().created.len(), 1);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_time_that_any_calendar_needs_is_a_conflict_with_the_nearest_free_ones() {
     );
     let suggestion = refusal.suggestion.unwrap();
     assert_eq!(suggestion, "Propose another time; the nearest free one begins at 2026-01-13T09:30:00Z.");
-    assert_eq!(context.seen().created, []);
+    assert_eq!(context.recorded().created, []);
 }
 
 #[test]

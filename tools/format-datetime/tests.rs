@@ -115,7 +115,7 @@ fn an_unknown_locale_is_met_with_the_nearest_tag() {
     assert_eq!(locale::nearest("german").as_deref(), Some("de"));
     assert_eq!(locale::nearest("Englisch").as_deref(), Some("en"));
     assert_eq!(locale::nearest("tlh"), None);
-    assert!(locale::find("tlh").is_err(), "well-formed, but nobody has data for it");
+    assert!(locale::find("tlh").is_err(), "well-formed, but there is no data for it");
     assert!(locale::find("und").is_err());
     assert!(locale::find("en-XX").is_ok(), "an unknown region of a known language falls back");
 }

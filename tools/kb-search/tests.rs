@@ -62,7 +62,7 @@ fn someone_who_listens_gets_no_full_text_and_short_snippets() {
     context.set_search_results(SearchResults { results: vec![evidence()], ..SearchResults::default() });
     let answer = block_on(execute(args(&[Field::Snippet, Field::FullText]), context.clone())).unwrap();
     assert_eq!(answer.results[0].get("full_text"), None);
-    assert_eq!(context.seen().questions[0]["snippetLength"], SPOKEN_SNIPPET);
+    assert_eq!(context.recorded().questions[0]["snippetLength"], SPOKEN_SNIPPET);
 }
 
 #[test]

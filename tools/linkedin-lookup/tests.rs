@@ -22,9 +22,9 @@ fn person(name: &str, linkedin: Value) -> KnowledgeRecord {
     }
 }
 
-fn look_up(name: &str, people: Vec<KnowledgeRecord>) -> Result<Profile, ToolError> {
+fn look_up(name: &str, records: Vec<KnowledgeRecord>) -> Result<Profile, ToolError> {
     let context = FakeContext::new();
-    let results = people
+    let results = records
         .into_iter()
         .map(|record| SearchResult { record, score: 0.9, snippet: None, matched: vec![] })
         .collect();

@@ -1,4 +1,4 @@
-//! A world for one call, held still.
+//! A world for one call, fixtures still.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,17 +17,17 @@ use serde_json::{Value, json};
 pub struct FakeContext {
     facts: CallFacts,
     now: SystemTime,
-    held: Mutex<Held>,
-    seen: Mutex<RecordedEffects>,
+    fixtures: Mutex<Fixtures>,
+    effects: Mutex<RecordedEffects>,
 }
 
-/// What a handler finds.
+/// What capabilities answer with.
 #[derive(Default)]
-struct Held {
+struct Fixtures {
     events: Vec<Event>,
     calendar_failure: Option<CapabilityError>,
     client_is_gone: bool,
-    found: SearchResults,
+    results: SearchResults,
     records: Vec<KnowledgeRecord>,
     knowledge_failure: Option<CapabilityErrorCode>,
 }
@@ -95,64 +95,64 @@ impl FakeContext {
             clamped: BTreeMap::new(),
             capabilities: [Kb, Calendar, Store, Tools, Moderation].into(),
         };
-        Arc::new(Self { facts, now, held: Mutex::default(), seen: Mutex::default() })
+        Arc::new(Self { facts, now, fixtures: Mutex::default(), effects: Mutex::default() })
     }
 
     /// Puts events into the calendar. Those of every calendar are found whenever no calendar is named.
     pub fn set_events(&self, events: Vec<Event>) {
-        self.held().events = events;
+        self.fixtures().events = events;
     }
 
     /// Makes every use of the calendar fail.
     pub fn fail_calendar(&self, failure: CapabilityError) {
-        self.held().calendar_failure = Some(failure);
+        self.fixtures().calendar_failure = Some(failure);
     }
 
     /// What every search finds.
-    pub fn set_search_results(&self, found: SearchResults) {
-        self.held().found = found;
+    pub fn set_search_results(&self, results: SearchResults) {
+        self.fixtures().results = results;
     }
 
     /// The records that can be got by their ids.
     pub fn set_records(&self, records: Vec<KnowledgeRecord>) {
-        self.held().records = records;
+        self.fixtures().records = records;
     }
 
     /// Makes every use of the knowledge base fail.
     pub fn fail_knowledge(&self, code: CapabilityErrorCode) {
-        self.held().knowledge_failure = Some(code);
+        self.fixtures().knowledge_failure = Some(code);
     }
 
     /// Closes the client's connection.
     pub fn disconnect(&self) {
-        self.held().client_is_gone = true;
+        self.fixtures().client_is_gone = true;
     }
 
     /// What the handler did so far.
-    pub fn seen(&self) -> RecordedEffects {
-        self.lock().clone()
+    pub fn recorded(&self) -> RecordedEffects {
+        self.effects().clone()
     }
 
     fn knowledge(&self, call: &CapabilityCall) -> Result<Value, CapabilityError> {
-        let held = self.held();
-        if let Some(code) = held.knowledge_failure {
+        let fixtures = self.fixtures();
+        if let Some(code) = fixtures.knowledge_failure {
             return Err(CapabilityError::new(code, "the base says no"));
         }
         let asked = call.args.first().cloned().unwrap_or_default();
         if call.method == "find" {
-            self.lock().questions.push(asked);
-            return Ok(json!(held.found));
+            self.effects().questions.push(asked);
+            return Ok(json!(fixtures.results));
         }
-        let get = |id: &Value| held.records.iter().find(|record| *id == json!(record.id));
+        let get = |id: &Value| fixtures.records.iter().find(|record| *id == json!(record.id));
         Ok(json!(asked.as_array().into_iter().flatten().map(get).collect::<Vec<_>>()))
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn fixtures(&self) -> MutexGuard<'_, Fixtures> {
+        self.fixtures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, RecordedEffects> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn effects(&self) -> MutexGuard<'_, RecordedEffects> {
+        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn answer(&self, call: CapabilityCall) -> Result<Value, CapabilityError> {
@@ -164,25 +164,25 @@ impl FakeContext {
         if call.capability == Capability::Kb {
             return self.knowledge(&call);
         }
-        let mut seen = self.lock();
+        let mut effects = self.effects();
         match (call.capability, call.method.as_str()) {
-            (Capability::Messaging, "send") if self.held().client_is_gone => {
+            (Capability::Messaging, "send") if self.fixtures().client_is_gone => {
                 return Err(CapabilityError::new(
                     CapabilityErrorCode::NotAvailable,
                     "the client is not connected",
                 ));
             }
-            (Capability::Messaging, "send") => seen.messages.push(argument(0)),
+            (Capability::Messaging, "send") => effects.messages.push(argument(0)),
             (Capability::Moderation, "block") => {
-                seen.blocks.push((argument(0), argument(1)));
+                effects.blocks.push((argument(0), argument(1)));
                 let seconds = argument(0).as_u64().unwrap_or(0);
                 return Ok(serde_json::json!({ "until": seconds * 1_000, "seconds": seconds }));
             }
-            (Capability::Store, "get") => return Ok(seen.store.get(&key).cloned().unwrap_or(Value::Null)),
-            (Capability::Store, "put") => drop(seen.store.insert(key, argument(1))),
-            (Capability::Store, "delete") => drop(seen.store.remove(&key)),
+            (Capability::Store, "get") => return Ok(effects.store.get(&key).cloned().unwrap_or(Value::Null)),
+            (Capability::Store, "put") => drop(effects.store.insert(key, argument(1))),
+            (Capability::Store, "delete") => drop(effects.store.remove(&key)),
             (capability, method) => {
-                let message = format!("{capability:?}.{method} is not in this world");
+                let message = format!("{capability:?}.{method} is not part of the fake context");
                 return Err(CapabilityError::new(CapabilityErrorCode::NotAvailable, message));
             }
         }
@@ -190,8 +190,8 @@ impl FakeContext {
     }
 
     fn answer_calendar(&self, method: &str, argument: Value) -> Result<Value, CapabilityError> {
-        let mut held = self.held();
-        if let Some(failure) = &held.calendar_failure {
+        let mut fixtures = self.fixtures();
+        if let Some(failure) = &fixtures.calendar_failure {
             return Err(failure.clone());
         }
         match method {
@@ -199,7 +199,7 @@ impl FakeContext {
                 let query: EventQuery = read(argument)?;
                 let (from, to) = (instant(&query.time_min)?, instant(&query.time_max)?);
                 let mut found = Vec::new();
-                for event in &held.events {
+                for event in &fixtures.events {
                     let named = query.calendars.is_empty() || query.calendars.contains(&event.calendar);
                     if named && instant(&event.start)? < to && instant(&event.end)? > from {
                         found.push(event.clone());
@@ -211,7 +211,7 @@ impl FakeContext {
             "createEvent" => {
                 let new: NewEvent = read(argument)?;
                 let event = Event {
-                    id: format!("event_{}", held.events.len() + 1),
+                    id: format!("event_{}", fixtures.events.len() + 1),
                     start: instant(&new.start)?.to_string(),
                     end: instant(&new.end)?.to_string(),
                     summary: new.summary.clone(),
@@ -221,11 +221,11 @@ impl FakeContext {
                     private: false,
                     booked_by: None,
                 };
-                held.events.push(event.clone());
-                self.lock().created.push(new);
+                fixtures.events.push(event.clone());
+                self.effects().created.push(new);
                 Ok(json!(event))
             }
-            other => Err(invalid(format!("calendar.{other} is not in this world"))),
+            other => Err(invalid(format!("calendar.{other} is not part of the fake context"))),
         }
     }
 }
@@ -252,15 +252,15 @@ impl Context for FakeContext {
     }
 
     fn log(&self, level: LogLevel, text: &str) {
-        self.lock().logs.push((level, text.to_owned()));
+        self.effects().logs.push((level, text.to_owned()));
     }
 
     fn audit(&self, event: &str, data: Value) {
-        self.lock().audits.push((event.to_owned(), data));
+        self.effects().audits.push((event.to_owned(), data));
     }
 
     fn progress(&self, text: &str) {
-        self.lock().progress.push(text.to_owned());
+        self.effects().progress.push(text.to_owned());
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

@@ -27,13 +27,13 @@ pub use rows::*;
 pub type Open = fn(&Path) -> Arc<dyn Store>;
 
 /// One store in a folder of its own.
-struct Trial {
+struct StoreFixture {
     store: Arc<dyn Store>,
     open: Open,
     folder: TempDir,
 }
 
-impl Trial {
+impl StoreFixture {
     fn new(open: Open) -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { store: open(folder.path()), open, folder }
@@ -111,8 +111,8 @@ macro_rules! store_promises {
             versions_grow,
             a_queued_commit_is_seen_at_once_and_comes_before_later_ones,
             a_queued_commit_whose_check_fails_is_dropped,
-            of_a_hundred_who_saw_the_same_row_one_wins,
-            a_commit_nobody_waits_for_is_whole,
+            of_a_hundred_commits_from_one_version_one_wins,
+            commit_whose_caller_is_gone_is_applied_as_a_whole,
             a_flood_is_refused_or_kept,
         }
     };

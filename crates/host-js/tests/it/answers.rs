@@ -71,7 +71,7 @@ async fn capabilities_do_their_work() {
     let context = FakeContext::new();
     let answer = handler.run(json!({}), context.clone(), TEN_SECONDS).await.unwrap();
     assert_eq!(answer, HandlerAnswer::success(json!({ "a": { "n": 1 }, "none": null })));
-    let effects = context.seen();
+    let effects = context.recorded();
     assert_eq!(effects.messages, [json!({ "type": "note" }), json!({ "type": "not waited for" })]);
     assert_eq!(effects.audits, [("looked".to_owned(), json!({ "at": 1 }))]);
     assert_eq!(effects.progress, ["half way"]);

@@ -425,14 +425,14 @@ async fn refused_fetches_fill_no_log() {
     let handler = load_files(&host, &[("tool/handler.js", source)], &["10.0.0.1"]).unwrap();
     let context = FakeContext::new();
     handler.run(json!({}), context.clone(), TEN_SECONDS).await.unwrap();
-    assert_eq!(context.seen().logs.len(), 10);
+    assert_eq!(context.recorded().logs.len(), 10);
 }
 
 async fn told_and_logged(handler: &Arc<dyn Handler>, url: &str) -> (Value, Vec<String>) {
     let context = FakeContext::new();
     let answer = handler.run(json!({ "url": url }), context.clone(), TEN_SECONDS).await.unwrap();
     let Outcome::Success(told) = answer.outcome else { panic!("{answer:?}") };
-    (told, context.seen().logs.into_iter().map(|(_, line)| line).collect())
+    (told, context.recorded().logs.into_iter().map(|(_, line)| line).collect())
 }
 
 fn no_address_in(answer: &Value) {

@@ -340,7 +340,7 @@ async fn replacing_the_language_fools_only_the_handler() {
         serde_json::to_value(answer).unwrap(),
         json!({ "ok": true, "data": { "value": "v", "n": 1 } })
     );
-    let effects = context.seen();
+    let effects = context.recorded();
     assert_eq!((effects.logs.len(), effects.audits.len()), (1, 1));
     a_thousand(&ordinary(&host)).await;
 }
@@ -414,7 +414,7 @@ async fn talking_too_much_is_cut_short() {
     );
     let context = FakeContext::new();
     handler.run(json!({}), context.clone(), within(10_000)).await.unwrap();
-    let effects = context.seen();
+    let effects = context.recorded();
     assert!(effects.logs.len() < 1_000 && effects.progress.len() < 3_000 && effects.audits.len() < 3_000);
     assert!(effects.logs.iter().any(|(_, line)| line.contains("went over its limit")));
     let error = survive("for (let i = 0; i < 1e6; i++) setTimeout(() => {}, 1e6);", 2_000).await;

@@ -46,7 +46,7 @@ async fn ignoring_someone_tells_them_blocks_them_and_ends_the_call() {
             ],
         })
     );
-    let effects = context.seen();
+    let effects = context.recorded();
     let message = json!({ "type": "timeout", "durationSeconds": 300, "timeoutUntil": until, "farewellMessage": "Goodbye." });
     assert_eq!(effects.messages, [message]);
     assert_eq!(effects.blocks, [(json!(300), json!("Goodbye."))]);
@@ -59,7 +59,7 @@ async fn someone_who_is_gone_is_not_blocked() {
     context.disconnect();
     let error = failure(run("ignore-user", goodbye(), context.clone()).await);
     assert_eq!((error.kind.as_str(), error.retryable), ("TRANSIENT", true));
-    assert_eq!(context.seen().blocks, []);
+    assert_eq!(context.recorded().blocks, []);
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn nobody_is_ignored_after_the_end() {
     let context = FakeContext::in_ended_session();
     let error = failure(run("ignore-user", goodbye(), context.clone()).await);
     assert_eq!(error.kind.as_str(), "SESSION_INACTIVE");
-    assert_eq!(context.seen().messages, Vec::<Value>::new());
+    assert_eq!(context.recorded().messages, Vec::<Value>::new());
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a_voice_session_is_issued_under_an_id_that_the_client_gets_too() {
     let id = &answer["data"]["session_id"];
     assert_eq!(id.as_str().map(str::len), Some(36));
     assert_eq!(
-        context.seen().messages,
+        context.recorded().messages,
         [json!({ "type": "voice_session_start", "sessionId": id, "pendingRequest": "Ice." })]
     );
 }

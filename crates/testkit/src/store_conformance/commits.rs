@@ -5,100 +5,100 @@ use std::thread;
 use quarterdeck_contracts::{Commit, CommitError, Scan, StoreError, Table};
 use serde_json::json;
 
-use super::{Open, Trial};
+use super::{Open, StoreFixture};
 use crate::block_on;
 
 /// In several tables, with deletions among the writes.
 pub fn a_commit_is_applied_as_a_whole(open: Open) {
-    let trial = Trial::new(open);
-    trial.put(Table::Calls, "old", json!(0));
+    let fixture = StoreFixture::new(open);
+    fixture.put(Table::Calls, "old", json!(0));
     let commit = Commit::default()
         .put(Table::Calls, "new", json!(1))
         .put(Table::Values, "new", json!(2))
         .delete(Table::Calls, "old");
-    trial.commit(commit).unwrap();
-    assert_eq!(trial.keys(Table::Calls, Scan::prefix("", 9)), ["new"]);
-    assert_eq!(trial.version(Table::Calls, "new"), trial.version(Table::Values, "new"));
+    fixture.commit(commit).unwrap();
+    assert_eq!(fixture.keys(Table::Calls, Scan::prefix("", 9)), ["new"]);
+    assert_eq!(fixture.version(Table::Calls, "new"), fixture.version(Table::Values, "new"));
 }
 
 /// One of many is enough.
 pub fn a_failed_check_writes_nothing_and_says_which(open: Open) {
-    let trial = Trial::new(open);
-    trial.put(Table::Values, "seen", json!(0));
-    let seen = trial.version(Table::Values, "seen");
+    let fixture = StoreFixture::new(open);
+    fixture.put(Table::Values, "seen", json!(0));
+    let seen = fixture.version(Table::Values, "seen");
     let attempt = |table, key: &str, version| {
         let commit = Commit::default()
             .check(Table::Values, "seen", seen)
             .check(table, key, version)
             .put(Table::Values, "seen", json!(1))
             .put(Table::Calls, "other", json!(1));
-        trial.commit(commit)
+        fixture.commit(commit)
     };
     let changed = |table, key: &str| Err(CommitError::Conflict { table, key: key.into() });
     assert_eq!(attempt(Table::Values, "seen", None), changed(Table::Values, "seen"));
     assert_eq!(attempt(Table::Values, "absent", seen), changed(Table::Values, "absent"));
     assert_eq!(attempt(Table::Values, "seen", seen.map(|n| n + 1)), changed(Table::Values, "seen"));
     assert_eq!(attempt(Table::Calls, "seen", Some(u64::MAX)), changed(Table::Calls, "seen"));
-    assert_eq!(trial.value(Table::Values, "seen"), Some(json!(0)));
-    assert_eq!(trial.row(Table::Calls, "other"), None);
+    assert_eq!(fixture.value(Table::Values, "seen"), Some(json!(0)));
+    assert_eq!(fixture.row(Table::Calls, "other"), None);
     assert_eq!(attempt(Table::Calls, "other", None), Ok(()));
 }
 
 /// A commit that makes a row may check that there was none.
 pub fn checks_see_what_was_before_the_commit(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let make = || Commit::default().put(Table::Blocks, "a", json!(1)).check(Table::Blocks, "a", None);
-    trial.commit(make()).unwrap();
-    assert!(matches!(trial.commit(make()), Err(CommitError::Conflict { .. })));
+    fixture.commit(make()).unwrap();
+    assert!(matches!(fixture.commit(make()), Err(CommitError::Conflict { .. })));
 }
 
 /// Nothing to write is not nothing to say.
 pub fn a_commit_may_only_check(open: Open) {
-    let trial = Trial::new(open);
-    trial.commit(Commit::default()).unwrap();
-    trial.commit(Commit::default().check(Table::Blocks, "a", None)).unwrap();
-    trial.put(Table::Blocks, "a", json!(1));
-    trial.commit(Commit::default().check(Table::Blocks, "a", None)).unwrap_err();
+    let fixture = StoreFixture::new(open);
+    fixture.commit(Commit::default()).unwrap();
+    fixture.commit(Commit::default().check(Table::Blocks, "a", None)).unwrap();
+    fixture.put(Table::Blocks, "a", json!(1));
+    fixture.commit(Commit::default().check(Table::Blocks, "a", None)).unwrap_err();
 }
 
 /// In the order in which they stand.
 pub fn the_last_write_of_a_row_wins(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let commit = Commit::default()
         .put(Table::Values, "a", json!(1))
         .delete(Table::Values, "a")
         .put(Table::Values, "a", json!(2))
         .put(Table::Values, "b", json!(1))
         .delete(Table::Values, "b");
-    trial.commit(commit).unwrap();
-    assert_eq!(trial.value(Table::Values, "a"), Some(json!(2)));
-    assert_eq!(trial.row(Table::Values, "b"), None);
+    fixture.commit(commit).unwrap();
+    assert_eq!(fixture.value(Table::Values, "a"), Some(json!(2)));
+    assert_eq!(fixture.row(Table::Values, "b"), None);
 }
 
 /// Deleted and written again, with the same value.
 pub fn a_row_that_was_made_anew_is_not_the_old_one(open: Open) {
-    let trial = Trial::new(open);
-    trial.put(Table::Values, "a", json!(1));
-    let old = trial.version(Table::Values, "a");
-    trial.commit(Commit::default().delete(Table::Values, "a")).unwrap();
-    trial.put(Table::Values, "a", json!(1));
+    let fixture = StoreFixture::new(open);
+    fixture.put(Table::Values, "a", json!(1));
+    let old = fixture.version(Table::Values, "a");
+    fixture.commit(Commit::default().delete(Table::Values, "a")).unwrap();
+    fixture.put(Table::Values, "a", json!(1));
     let commit = Commit::default().check(Table::Values, "a", old).put(Table::Values, "a", json!(2));
-    trial.commit(commit).unwrap_err();
+    fixture.commit(commit).unwrap_err();
 }
 
 /// Whether committed or queued, and whichever row.
 pub fn versions_grow(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let mut last = 0;
     for n in 0..50 {
         let key = format!("{}", n % 3);
         let commit = Commit::default().put(Table::Values, key.as_str(), json!(n));
         if n % 2 == 0 {
-            trial.commit(commit).unwrap();
+            fixture.commit(commit).unwrap();
         } else {
-            trial.store.queue(commit).unwrap();
+            fixture.store.queue(commit).unwrap();
         }
-        let version = trial.version(Table::Values, &key).unwrap();
+        let version = fixture.version(Table::Values, &key).unwrap();
         assert!(version > last, "{version} came after {last}");
         last = version;
     }
@@ -106,43 +106,43 @@ pub fn versions_grow(open: Open) {
 
 /// By gets, by scans, and by the checks of later commits.
 pub fn a_queued_commit_is_seen_at_once_and_comes_before_later_ones(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     for n in 0..200 {
-        trial.store.queue(Commit::default().put(Table::Calls, "a", json!(n))).unwrap();
+        fixture.store.queue(Commit::default().put(Table::Calls, "a", json!(n))).unwrap();
         match n % 3 {
-            0 => assert_eq!(trial.value(Table::Calls, "a"), Some(json!(n))),
+            0 => assert_eq!(fixture.value(Table::Calls, "a"), Some(json!(n))),
             1 => {
-                let rows = block_on(trial.store.scan(Table::Calls, Scan::prefix("", 9))).unwrap();
+                let rows = block_on(fixture.store.scan(Table::Calls, Scan::prefix("", 9))).unwrap();
                 assert_eq!(rows[0].1.value, json!(n));
             }
-            _ => trial.put(Table::Calls, "b", json!(n)),
+            _ => fixture.put(Table::Calls, "b", json!(n)),
         }
-        let seen = trial.version(Table::Calls, "a");
+        let seen = fixture.version(Table::Calls, "a");
         let commit = Commit::default().check(Table::Calls, "a", seen).delete(Table::Calls, "a");
-        trial.store.queue(commit).unwrap();
-        assert_eq!(trial.row(Table::Calls, "a"), None);
+        fixture.store.queue(commit).unwrap();
+        assert_eq!(fixture.row(Table::Calls, "a"), None);
     }
-    trial.store.queue(Commit::default().put(Table::Calls, "a", json!("queued"))).unwrap();
-    trial.commit(Commit::default().put(Table::Calls, "a", json!("committed"))).unwrap();
-    assert_eq!(trial.value(Table::Calls, "a"), Some(json!("committed")));
+    fixture.store.queue(Commit::default().put(Table::Calls, "a", json!("queued"))).unwrap();
+    fixture.commit(Commit::default().put(Table::Calls, "a", json!("committed"))).unwrap();
+    assert_eq!(fixture.value(Table::Calls, "a"), Some(json!("committed")));
 }
 
 /// And takes nothing else with it.
 pub fn a_queued_commit_whose_check_fails_is_dropped(open: Open) {
-    let trial = Trial::new(open);
-    let queue = |commit| trial.store.queue(commit).unwrap();
+    let fixture = StoreFixture::new(open);
+    let queue = |commit| fixture.store.queue(commit).unwrap();
     queue(Commit::default().put(Table::Calls, "a", json!(1)));
     queue(Commit::default().check(Table::Calls, "a", None).put(Table::Calls, "a", json!(2)));
     queue(Commit::default().put(Table::Calls, "b", json!(3)));
-    assert_eq!(trial.value(Table::Calls, "a"), Some(json!(1)));
-    assert_eq!(trial.value(Table::Calls, "b"), Some(json!(3)));
+    assert_eq!(fixture.value(Table::Calls, "a"), Some(json!(1)));
+    assert_eq!(fixture.value(Table::Calls, "b"), Some(json!(3)));
 }
 
 /// Several rounds, each on the row that the last one left.
-pub fn of_a_hundred_who_saw_the_same_row_one_wins(open: Open) {
-    let trial = Trial::new(open);
+pub fn of_a_hundred_commits_from_one_version_one_wins(open: Open) {
+    let fixture = StoreFixture::new(open);
     for round in 0..5 {
-        let seen = trial.version(Table::Sessions, "a");
+        let seen = fixture.version(Table::Sessions, "a");
         let results: Vec<_> = thread::scope(|scope| {
             let attempts: Vec<_> = (0..100)
                 .map(|n| {
@@ -151,7 +151,7 @@ pub fn of_a_hundred_who_saw_the_same_row_one_wins(open: Open) {
                         "a",
                         json!([round, n]),
                     );
-                    let store = &trial.store;
+                    let store = &fixture.store;
                     scope.spawn(move || block_on(store.commit(commit)))
                 })
                 .collect();
@@ -159,15 +159,15 @@ pub fn of_a_hundred_who_saw_the_same_row_one_wins(open: Open) {
         });
         let winners: Vec<_> = (0..100).filter(|n| results[*n].is_ok()).collect();
         assert_eq!(winners.len(), 1, "round {round}");
-        assert_eq!(trial.value(Table::Sessions, "a"), Some(json!([round, winners[0]])));
+        assert_eq!(fixture.value(Table::Sessions, "a"), Some(json!([round, winners[0]])));
         let lost = CommitError::Conflict { table: Table::Sessions, key: "a".into() };
         assert_eq!(results.iter().filter(|result| **result == Err(lost.clone())).count(), 99);
     }
 }
 
 /// The future is dropped at once, or after it was looked at.
-pub fn a_commit_nobody_waits_for_is_whole(open: Open) {
-    let trial = Trial::new(open);
+pub fn commit_whose_caller_is_gone_is_applied_as_a_whole(open: Open) {
+    let fixture = StoreFixture::new(open);
     for n in 0..100 {
         let key = format!("{n:03}");
         let commit = Commit::default().put(Table::Calls, key.as_str(), json!(n)).put(
@@ -175,25 +175,25 @@ pub fn a_commit_nobody_waits_for_is_whole(open: Open) {
             key.as_str(),
             json!(n),
         );
-        drop(trial.store.commit(commit));
+        drop(fixture.store.commit(commit));
     }
-    trial.put(Table::Blocks, "after", json!(1));
+    fixture.put(Table::Blocks, "after", json!(1));
     assert_eq!(
-        trial.keys(Table::Calls, Scan::prefix("", 1000)),
-        trial.keys(Table::Values, Scan::prefix("", 1000))
+        fixture.keys(Table::Calls, Scan::prefix("", 1000)),
+        fixture.keys(Table::Values, Scan::prefix("", 1000))
     );
 }
 
 /// What the queue takes, it keeps, in order; what it refuses leaves no trace.
 pub fn a_flood_is_refused_or_kept(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let mut kept = Vec::new();
     for n in 0..20_000 {
         let key = format!("{n:05}");
-        match trial.store.queue(Commit::default().put(Table::Calls, key.as_str(), json!("x".repeat(200)))) {
+        match fixture.store.queue(Commit::default().put(Table::Calls, key.as_str(), json!("x".repeat(200)))) {
             Ok(()) => kept.push(key),
             Err(error) => assert_eq!(error, StoreError::QueueFull),
         }
     }
-    assert_eq!(trial.keys(Table::Calls, Scan::prefix("", 30_000)), kept);
+    assert_eq!(fixture.keys(Table::Calls, Scan::prefix("", 30_000)), kept);
 }

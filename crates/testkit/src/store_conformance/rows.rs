@@ -3,38 +3,40 @@
 use quarterdeck_contracts::{Commit, Scan, Table};
 use serde_json::{Value, json};
 
-use super::{Open, Trial};
+use super::{Open, StoreFixture};
 
 /// The life of a row.
 pub fn a_row_is_there_once_it_was_put_and_gone_once_it_was_deleted(open: Open) {
-    let trial = Trial::new(open);
-    assert_eq!(trial.row(Table::Values, "a"), None);
-    trial.put(Table::Values, "a", json!({ "n": 1 }));
-    assert_eq!(trial.value(Table::Values, "a"), Some(json!({ "n": 1 })));
-    trial.put(Table::Values, "a", json!(null));
-    assert_eq!(trial.value(Table::Values, "a"), Some(json!(null)));
-    trial.commit(Commit::default().delete(Table::Values, "a").delete(Table::Values, "never there")).unwrap();
-    assert_eq!(trial.row(Table::Values, "a"), None);
+    let fixture = StoreFixture::new(open);
+    assert_eq!(fixture.row(Table::Values, "a"), None);
+    fixture.put(Table::Values, "a", json!({ "n": 1 }));
+    assert_eq!(fixture.value(Table::Values, "a"), Some(json!({ "n": 1 })));
+    fixture.put(Table::Values, "a", json!(null));
+    assert_eq!(fixture.value(Table::Values, "a"), Some(json!(null)));
+    fixture
+        .commit(Commit::default().delete(Table::Values, "a").delete(Table::Values, "never there"))
+        .unwrap();
+    assert_eq!(fixture.row(Table::Values, "a"), None);
 }
 
 /// Not by letters, nor by any language's rules.
 pub fn a_scan_goes_by_bytes(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let mut keys = ["b", "a", "B", "10", "9", "ä", "z", "\u{10000}", "\u{ffff}", "a\u{0}", "a ", ""];
     for key in keys {
-        trial.put(Table::Values, key, json!(key));
+        fixture.put(Table::Values, key, json!(key));
     }
     keys.sort_unstable_by_key(|key| key.as_bytes());
-    assert_eq!(trial.keys(Table::Values, Scan::prefix("", 100)), keys);
+    assert_eq!(fixture.keys(Table::Values, Scan::prefix("", 100)), keys);
 }
 
 /// A prefix is text, not a pattern.
 pub fn a_scan_keeps_to_its_prefix_and_its_limit(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     for key in ["a", "a%", "a%b", "aXb", "a_b", "ab", "b", "é", "éa", "\u{10ffff}", "\u{10ffff}a"] {
-        trial.put(Table::Values, key, json!(key));
+        fixture.put(Table::Values, key, json!(key));
     }
-    let keys = |prefix, limit| trial.keys(Table::Values, Scan::prefix(prefix, limit));
+    let keys = |prefix, limit| fixture.keys(Table::Values, Scan::prefix(prefix, limit));
     assert_eq!(keys("a%", 9), ["a%", "a%b"]);
     assert_eq!(keys("a_", 9), ["a_b"]);
     assert_eq!(keys("a", 3), ["a", "a%", "a%b"]);
@@ -47,13 +49,13 @@ pub fn a_scan_keeps_to_its_prefix_and_its_limit(open: Open) {
 
 /// Page by page.
 pub fn a_scan_goes_on_after_a_key(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     for key in ["a", "b/1", "b/2", "b/3", "c"] {
-        trial.put(Table::Values, key, json!(key));
+        fixture.put(Table::Values, key, json!(key));
     }
     let after = |after: &str| {
         let scan = Scan { after: Some(after.into()), ..Scan::prefix("b/", 2) };
-        trial.keys(Table::Values, scan)
+        fixture.keys(Table::Values, scan)
     };
     assert_eq!(after("b/1"), ["b/2", "b/3"]);
     assert_eq!(after("b/2"), ["b/3"]);
@@ -65,97 +67,97 @@ pub fn a_scan_goes_on_after_a_key(open: Open) {
 
 /// Quotes, wildcards, nothing at all, and what ends a string in C.
 pub fn keys_may_be_odd(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let long = "k".repeat(10_000);
     let keys =
         ["", "'", "\"; --", "%", "_", "\\", "\u{0}", "a\u{0}b", "a\u{0}c", "\u{1f600}", "e\u{301}", &long];
     for key in keys {
-        trial.put(Table::Values, key, json!(key));
+        fixture.put(Table::Values, key, json!(key));
     }
     for key in keys {
-        assert_eq!(trial.value(Table::Values, key), Some(json!(key)), "{key:?}");
-        assert!(trial.keys(Table::Values, Scan::prefix(key, 100)).contains(&key.to_owned()), "{key:?}");
+        assert_eq!(fixture.value(Table::Values, key), Some(json!(key)), "{key:?}");
+        assert!(fixture.keys(Table::Values, Scan::prefix(key, 100)).contains(&key.to_owned()), "{key:?}");
     }
-    assert_eq!(trial.row(Table::Values, "é"), None, "two spellings are two keys");
-    trial.commit(Commit::default().delete(Table::Values, "a\u{0}b")).unwrap();
-    assert_eq!(trial.row(Table::Values, "a\u{0}b"), None);
-    assert_eq!(trial.value(Table::Values, "a\u{0}c"), Some(json!("a\u{0}c")));
+    assert_eq!(fixture.row(Table::Values, "é"), None, "two spellings are two keys");
+    fixture.commit(Commit::default().delete(Table::Values, "a\u{0}b")).unwrap();
+    assert_eq!(fixture.row(Table::Values, "a\u{0}b"), None);
+    assert_eq!(fixture.value(Table::Values, "a\u{0}c"), Some(json!("a\u{0}c")));
 }
 
 /// The same key in every table.
 pub fn tables_do_not_mix(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     for table in Table::ALL {
-        trial.put(table, "key", json!(table.as_str()));
+        fixture.put(table, "key", json!(table.as_str()));
     }
-    trial.commit(Commit::default().delete(Table::Blocks, "key")).unwrap();
+    fixture.commit(Commit::default().delete(Table::Blocks, "key")).unwrap();
     for table in Table::ALL {
         let there = (table != Table::Blocks).then(|| json!(table.as_str()));
-        assert_eq!(trial.value(table, "key"), there);
-        assert_eq!(trial.keys(table, Scan::prefix("", 9)).len(), usize::from(there.is_some()));
+        assert_eq!(fixture.value(table, "key"), there);
+        assert_eq!(fixture.keys(table, Scan::prefix("", 9)).len(), usize::from(there.is_some()));
     }
 }
 
 /// Integers beyond what a double can say, doubles to their last bit, text of any kind.
 pub fn values_come_back_to_the_last_digit(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let values = json!([
         9_007_199_254_740_993_u64, u64::MAX, i64::MIN, 0, -0.0, 0.1, 1e300, 5e-324, 1.0, f64::MAX, f64::MIN_POSITIVE,
         // Doubles that a careless parser misses by one bit.
         2.638344616030823e-256, 7.042055707759459e59,
         "\u{0}\u{1f600}\"\\", true, null, [], {}, { "": [{ "b": 1, "a": 2 }] },
     ]);
-    trial.put(Table::Values, "all", values.clone());
-    let back = trial.value(Table::Values, "all").unwrap();
+    fixture.put(Table::Values, "all", values.clone());
+    let back = fixture.value(Table::Values, "all").unwrap();
     assert_eq!(back, values);
     assert_eq!(back.to_string(), values.to_string(), "the order of members and the kind of numbers too");
 }
 
 /// Large, and next to small ones.
 pub fn a_megabyte_is_a_value_like_any_other(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let large = json!("ä".repeat(512 * 1024));
-    trial.put(Table::Sessions, "large", large.clone());
-    trial.put(Table::Sessions, "small", json!(1));
-    assert_eq!(trial.value(Table::Sessions, "large"), Some(large));
-    assert_eq!(trial.value(Table::Sessions, "small"), Some(json!(1)));
+    fixture.put(Table::Sessions, "large", large.clone());
+    fixture.put(Table::Sessions, "small", json!(1));
+    assert_eq!(fixture.value(Table::Sessions, "large"), Some(large));
+    assert_eq!(fixture.value(Table::Sessions, "small"), Some(json!(1)));
 }
 
 /// What was acknowledged can be read.
 pub fn a_value_is_refused_before_it_is_too_deep_to_be_read(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let nested = |depth| (0..depth).fold(json!(1), |inner: Value, _| json!([inner]));
-    trial.put(Table::Values, "deep", nested(127));
-    assert_eq!(trial.value(Table::Values, "deep"), Some(nested(127)));
-    trial.commit(Commit::default().put(Table::Values, "deep", nested(128))).unwrap_err();
-    trial.store.queue(Commit::default().put(Table::Values, "deep", nested(128))).unwrap_err();
-    assert_eq!(trial.value(Table::Values, "deep"), Some(nested(127)));
+    fixture.put(Table::Values, "deep", nested(127));
+    assert_eq!(fixture.value(Table::Values, "deep"), Some(nested(127)));
+    fixture.commit(Commit::default().put(Table::Values, "deep", nested(128))).unwrap_err();
+    fixture.store.queue(Commit::default().put(Table::Values, "deep", nested(128))).unwrap_err();
+    assert_eq!(fixture.value(Table::Values, "deep"), Some(nested(127)));
 }
 
 /// At its time, not before, and only those with a time.
 pub fn a_sweep_forgets_what_has_expired_and_nothing_else(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let mut commit = Commit::default().put(Table::Rates, "for ever", json!(0));
     for n in 0..2500_u64 {
         let table = if n % 2 == 0 { Table::Rates } else { Table::Calls };
         commit = commit.put_until(table, format!("{n:04}"), json!(n), Some(n));
     }
-    trial.commit(commit).unwrap();
-    let sweep = |now| crate::block_on(trial.store.sweep(now)).unwrap();
+    fixture.commit(commit).unwrap();
+    let sweep = |now| crate::block_on(fixture.store.sweep(now)).unwrap();
     assert_eq!(sweep(2399), 2400);
     assert_eq!(sweep(2399), 0);
-    assert_eq!(trial.value(Table::Rates, "2400"), Some(json!(2400)));
+    assert_eq!(fixture.value(Table::Rates, "2400"), Some(json!(2400)));
     assert_eq!(sweep(u64::MAX), 100);
-    assert_eq!(trial.keys(Table::Rates, Scan::prefix("", 9)), ["for ever"]);
+    assert_eq!(fixture.keys(Table::Rates, Scan::prefix("", 9)), ["for ever"]);
 }
 
 /// Writing without an expiry takes the old one away.
 pub fn a_row_that_is_written_again_has_the_new_expiry(open: Open) {
-    let trial = Trial::new(open);
+    let fixture = StoreFixture::new(open);
     let until = |at| Commit::default().put_until(Table::Rates, "a", json!(1), at);
-    trial.commit(until(Some(10))).unwrap();
-    trial.commit(until(Some(20))).unwrap();
-    assert_eq!(crate::block_on(trial.store.sweep(10)), Ok(0));
-    trial.commit(until(None)).unwrap();
-    assert_eq!(crate::block_on(trial.store.sweep(30)), Ok(0));
+    fixture.commit(until(Some(10))).unwrap();
+    fixture.commit(until(Some(20))).unwrap();
+    assert_eq!(crate::block_on(fixture.store.sweep(10)), Ok(0));
+    fixture.commit(until(None)).unwrap();
+    assert_eq!(crate::block_on(fixture.store.sweep(30)), Ok(0));
 }
