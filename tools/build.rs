@@ -1,6 +1,6 @@
 //! Finds every `handler.rs` beside this file and writes the table of native handlers.
 //!
-//! Adding a tool folder is enough: nobody edits a list. The generated file lives in `OUT_DIR` and holds, for
+//! Adding a tool folder is enough: there is no list to edit. The generated file lives in `OUT_DIR` and holds, for
 //! each folder, a module that points at its `handler.rs` and an entry with the hash of the folder's Rust files.
 
 use std::env;

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use super::period::Period;
 
-const OFFERS: usize = 3;
-const FAR: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// Nobody wants to meet at 09:03:27, which is when the present ends.
+const MAX_OFFERS: usize = 3;
+const SEARCH_WINDOW: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// The present is rounded up to a quarter of an hour, so that no slot begins at 09:03:27.
 const ROUND_SECONDS: i64 = 15 * 60;
 
 /// Where free time is looked for: a week around what was wanted, and not in the past.
 pub(super) fn search_window(wanted: Period, now: Timestamp) -> Period {
     let soon = round_up(now);
-    let start = wanted.start.saturating_sub(FAR).unwrap_or(soon).max(soon).min(wanted.start);
-    let end = wanted.end.saturating_add(FAR).unwrap_or(wanted.end);
+    let start = wanted.start.saturating_sub(SEARCH_WINDOW).unwrap_or(soon).max(soon).min(wanted.start);
+    let end = wanted.end.saturating_add(SEARCH_WINDOW).unwrap_or(wanted.end);
     Period { start, end }
 }
 
@@ -35,7 +35,7 @@ pub(super) fn nearest_free(wanted: Period, around: Period, mut busy: Vec<Period>
         free_from = free_from.max(period.end);
     }
     offers.sort_by_key(|offer| (offer.start.duration_since(wanted.start).abs(), offer.start));
-    offers.truncate(OFFERS);
+    offers.truncate(MAX_OFFERS);
     offers
 }
 

@@ -6,7 +6,7 @@ use quarterdeck_contracts::ToolError;
 use crate::refusal::{instant, refuse};
 
 /// Longer things are not appointments, and most often a slip in the date.
-const LONGEST: SignedDuration = SignedDuration::from_hours(24);
+const MAX_LENGTH: SignedDuration = SignedDuration::from_hours(24);
 
 /// From a moment to another, which is not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ fn bookable(start: &str, end: &str, now: Timestamp) -> Result<Period, ToolError>
         return Err(refuse("end_time", "order", "end_time must be after start_time")
             .with_suggestion("Move the end behind the start; mind the offsets."));
     }
-    if wanted.length() > LONGEST {
+    if wanted.length() > MAX_LENGTH {
         return Err(refuse("end_time", "maximum", "an appointment takes at most 24 hours")
             .with_suggestion("Check the dates, or book each day on its own."));
     }

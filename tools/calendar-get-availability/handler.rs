@@ -1,4 +1,4 @@
-//! Says when someone is busy and when they are free.
+//! Finds busy and free times in the calendars.
 //!
 //! Busy times of all calendars are merged before the gaps are computed, so that two meetings at once are one busy
 //! period, and everything is cut to the range that was asked for.

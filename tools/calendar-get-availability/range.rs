@@ -6,7 +6,7 @@ use quarterdeck_contracts::ToolError;
 use super::periods::Period;
 use crate::refusal::{instant, refuse};
 
-const LONGEST: SignedDuration = SignedDuration::from_hours(31 * 24);
+const MAX_LENGTH: SignedDuration = SignedDuration::from_hours(31 * 24);
 
 pub(super) fn parse(start: &str, end: &str) -> Result<Period, ToolError> {
     let range = Period { start: instant("start_date", start)?, end: instant("end_date", end)? };
@@ -14,7 +14,7 @@ pub(super) fn parse(start: &str, end: &str) -> Result<Period, ToolError> {
         return Err(refuse("end_date", "order", "end_date must be after start_date")
             .with_suggestion("Swap the two, or move the end."));
     }
-    if range.length() > LONGEST {
+    if range.length() > MAX_LENGTH {
         return Err(refuse("end_date", "maximum", "the range is longer than 31 days")
             .with_suggestion("Ask for at most 31 days at once."));
     }

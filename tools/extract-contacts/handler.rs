@@ -46,7 +46,7 @@ pub struct Link {
 pub struct Phone {
     /// E.164, such as `+14155552671`.
     pub value: String,
-    /// As people write it, such as `+1 415-555-2671`.
+    /// As usually written, such as `+1 415-555-2671`.
     pub international: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub country: Option<String>,

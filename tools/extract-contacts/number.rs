@@ -56,12 +56,12 @@ impl Number {
 }
 
 /// No region is given here on purpose: the parser would strip that region's trunk prefix from a foreign
-/// number and turn +49 151… into +49 51… for someone in the United States.
+/// number and turn +49 151… into +49 51… for a user in the United States.
 fn parse_international(digits: &str) -> Option<PhoneNumber> {
     let number = phonenumber::parse(None, format!("+{digits}")).ok()?;
     let code = number.code().value();
     let significant = digits.strip_prefix(&code.to_string())?;
-    // People write the trunk zero after the country code (+49 030…); nothing else may be dropped.
+    // Some write the trunk zero after the country code (+49 030…); nothing else may be dropped.
     if number.national().to_string() == significant || significant.starts_with('0') {
         return number.is_valid().then_some(number);
     }

@@ -1,6 +1,6 @@
 //! Phone numbers in running text.
 //!
-//! A *run* is a stretch of digit groups with the separators that people put into phone numbers. Groups that
+//! A *run* is a stretch of digit groups with the separators that are usual in phone numbers. Groups that
 //! are clearly part of something else (a date, an address of a computer, a price, an order number) are set
 //! aside; of what is left, the longest stretch that the numbering plans accept is a number.
 
@@ -23,9 +23,9 @@ pub(super) struct FoundPhone {
 
 /// Beyond these the numbering plans need not be asked. Without a limit, a page full of digits would cost seconds.
 const DIGITS: RangeInclusive<usize> = 7..=17;
-const MOST_GROUPS: usize = 8;
+const MAX_GROUPS: usize = 8;
 
-/// The numbering plan of North America, where everybody groups digits alike.
+/// The numbering plan of North America, where digits are always grouped alike.
 const NORTH_AMERICA: u16 = 1;
 
 /// The phone numbers of a text, outside the ranges that are taken.
@@ -52,7 +52,7 @@ fn longest_from(text: &str, run: &Run, first: usize, region: Region) -> Option<(
         return None;
     }
     let mut digits = 0;
-    let usable = run.groups[first..].iter().take(MOST_GROUPS).take_while(|group| {
+    let usable = run.groups[first..].iter().take(MAX_GROUPS).take_while(|group| {
         digits += group.digits.len();
         group.usable && digits <= *DIGITS.end()
     });
@@ -90,7 +90,7 @@ fn read(text: &str, run: &Run, span: Range<usize>, region: Region) -> Option<Fou
     Some(FoundPhone { number, range })
 }
 
-/// Whether people would write the number so. Part of a longer run needs more than digits that happen to fit.
+/// Whether the number is usually written so. Part of a longer run needs more than digits that happen to fit.
 fn is_plausible(groups: &[Group], whole: bool, number: &Number) -> bool {
     groups.len() == 1
         || groups[0].digits.starts_with('0')

@@ -4,7 +4,7 @@ use jiff::tz::{TimeZone, db};
 use quarterdeck_contracts::ToolError;
 use strsim::normalized_damerau_levenshtein;
 
-/// Abbreviations that people use as if they were zones, with the zone they most likely mean.
+/// Abbreviations that are used as if they were zones, with the zone they most likely mean.
 const ABBREVIATIONS: [(&str, &str); 12] = [
     ("aedt", "Australia/Sydney"),
     ("aest", "Australia/Sydney"),
@@ -20,8 +20,8 @@ const ABBREVIATIONS: [(&str, &str); 12] = [
     ("pst", "America/Los_Angeles"),
 ];
 
-const SUGGESTIONS: usize = 3;
-const LIKE_ENOUGH: f64 = 0.6;
+const MAX_SUGGESTIONS: usize = 3;
+const MIN_SIMILARITY: f64 = 0.6;
 
 pub(super) fn find(name: &str) -> Result<TimeZone, ToolError> {
     TimeZone::get(name).map_err(|_| {
@@ -43,17 +43,17 @@ pub(super) fn nearest(name: &str) -> Vec<String> {
     }
     let mut scored: Vec<(f64, String)> = db()
         .available()
-        .map(|zone| (likeness(&wanted, &zone.as_str().to_lowercase()), zone.as_str().to_owned()))
-        .filter(|(likeness, _)| *likeness >= LIKE_ENOUGH)
+        .map(|zone| (similarity(&wanted, &zone.as_str().to_lowercase()), zone.as_str().to_owned()))
+        .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     // A name that fits exactly, but for its region, needs no company.
-    let exact = scored.iter().take_while(|(likeness, _)| *likeness >= 0.99).count();
-    scored.truncate(if exact > 0 { exact.min(SUGGESTIONS) } else { SUGGESTIONS });
+    let exact = scored.iter().take_while(|(similarity, _)| *similarity >= 0.99).count();
+    scored.truncate(if exact > 0 { exact.min(MAX_SUGGESTIONS) } else { MAX_SUGGESTIONS });
     scored.into_iter().map(|(_, zone)| zone).collect()
 }
 
-fn likeness(wanted: &str, zone: &str) -> f64 {
+fn similarity(wanted: &str, zone: &str) -> f64 {
     let city = zone.rsplit('/').next().unwrap_or(zone);
     let wanted_city = wanted.rsplit('/').next().unwrap_or(wanted);
     let whole = normalized_damerau_levenshtein(wanted, zone);

@@ -1,7 +1,7 @@
-// Blocks the person on the other end for a while.
+// Blocks the user for a while.
 //
 // The message and the block become real together, when the call is recorded, or not at all. The message is asked for
-// first, because a person who is gone is not blocked behind their back.
+// first, because a user who is gone is not blocked without notice.
 
 // @ts-check
 /// <reference path="../quarterdeck.d.ts" />
@@ -12,7 +12,7 @@ export async function execute({ args, context }) {
   const { duration_seconds: seconds, farewell_message: farewell } = args;
   if (!context.session.isActive) {
     throw new ToolError(ErrorType.SESSION_INACTIVE, 'The conversation is over already.', {
-      suggestion: 'Do nothing: nobody is there to be ignored.',
+      suggestion: 'Do nothing: the user has left.',
     });
   }
   const until = (/** @type {number} */ lasting) => new Date(Date.now() + lasting * 1000).toISOString();

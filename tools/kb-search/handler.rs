@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use fields::{Field, shown};
 
-/// Someone who listens gets a sentence or two.
+/// In voice, a sentence or two is enough.
 const SPOKEN_SNIPPET: usize = 160;
 const WRITTEN_SNIPPET: usize = 300;
 
@@ -58,7 +58,7 @@ pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Answer, To
         snippet_length: if is_spoken { SPOKEN_SNIPPET } else { WRITTEN_SNIPPET },
     };
     let found = kb_find(&*context, query).await?;
-    // Nobody listens to a whole record, whatever the model has asked for.
+    // In voice a whole record is too long, whatever the model has asked for.
     let fields: Vec<_> =
         args.return_fields.into_iter().filter(|field| !(is_spoken && *field == Field::FullText)).collect();
     Ok(Answer {

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::refusal::refuse;
 
-/// How many people of a name are looked at.
-const LOOKED_AT: usize = 5;
+/// How many records of a name are looked at.
+const MAX_RECORDS: usize = 5;
 
 /// The arguments, after the registry has checked them.
 #[derive(Debug, Default, Deserialize)]
@@ -32,34 +32,34 @@ pub struct Profile {
 }
 
 pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Profile, ToolError> {
-    let (people, asked) = match (args.id, args.name) {
+    let (records, asked) = match (args.id, args.name) {
         (Some(id), _) => (kb_get(&*context, std::slice::from_ref(&id)).await?, id),
-        (None, Some(name)) => (people_called(&*context, &name).await?, name),
+        (None, Some(name)) => (records_named(&*context, &name).await?, name),
         (None, None) => return Err(refuse("name", "required", "Give a name or an id.")),
     };
-    people.into_iter().find_map(profile).ok_or_else(|| {
+    records.into_iter().find_map(profile).ok_or_else(|| {
         ToolError::new(ErrorType::NotFound, format!("The base has no LinkedIn profile for {asked}."))
             .with_suggestion("Say that you do not have it; do not guess an address.")
     })
 }
 
-/// Everybody whose title has every part of the name: somebody else's profile is worse than none.
-async fn people_called(context: &dyn Context, name: &str) -> Result<Vec<KnowledgeRecord>, ToolError> {
+/// Records whose title has every part of the name: the wrong profile is worse than none.
+async fn records_named(context: &dyn Context, name: &str) -> Result<Vec<KnowledgeRecord>, ToolError> {
     let query = KnowledgeQuery {
         query: name.to_owned(),
         namespace: Namespace::default(),
         filters: RecordFilters { kind: Some(RecordKind::Person), ..RecordFilters::default() },
-        top_k: LOOKED_AT,
+        top_k: MAX_RECORDS,
         include_snippets: false,
         snippet_length: 0,
     };
     let parts: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
-    let is_called = |record: &KnowledgeRecord| {
+    let has_name = |record: &KnowledgeRecord| {
         let title = record.title.to_lowercase();
         parts.iter().all(|part| title.contains(part.as_str()))
     };
     let found = kb_find(context, query).await?;
-    Ok(found.results.into_iter().map(|evidence| evidence.record).filter(is_called).collect())
+    Ok(found.results.into_iter().map(|evidence| evidence.record).filter(has_name).collect())
 }
 
 fn profile(record: KnowledgeRecord) -> Option<Profile> {

@@ -2,7 +2,7 @@
 
 import { invalid } from './invalid.js';
 
-/** What an item without a value gets. Those to be excluded are rated too, but nobody looks. */
+/** What an item without a value gets. Those to be excluded are rated too, but not shown. */
 const WITHOUT_VALUE = {
   worst: { rating: 0, note: 'missing, counted as worst' },
   neutral: { rating: 0.5, note: 'missing, counted as average' },

@@ -1,4 +1,4 @@
-// Asks the person's page to open a voice session. The server keeps the pending request under the id that is sent.
+// Asks the user's page to open a voice session. The server keeps the pending request under the id that is sent.
 
 // @ts-check
 /// <reference path="../quarterdeck.d.ts" />
@@ -8,7 +8,7 @@ import { ErrorType, ToolError } from 'quarterdeck';
 export async function execute({ args, context }) {
   const { pending_request: pendingRequest } = args;
   if (context.voice.isActive()) {
-    throw new ToolError(ErrorType.SESSION_ACTIVE, 'A voice session of this person is open already.', {
+    throw new ToolError(ErrorType.SESSION_ACTIVE, 'A voice session of this user is open already.', {
       suggestion: 'Tell them to go on in the open call.',
     });
   }

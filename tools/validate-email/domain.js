@@ -3,10 +3,10 @@
 import { name } from './local.js';
 import { decode, encode } from './punycode.js';
 
-const LONGEST_DOMAIN = 253;
-const LONGEST_LABEL = 63;
+const MAX_DOMAIN_CHARS = 253;
+const MAX_LABEL_CHARS = 63;
 
-/** Reads a domain; `value` is its ASCII form in lower case, `unicode` what people read when that differs. */
+/** Reads a domain; `value` is its ASCII form in lower case, `unicode` the form for display when that differs. */
 export function readDomain(text) {
   if (text.startsWith('[')) {
     return refused(text, 'domain_literal', 'Addresses at a bare IP address are not accepted.');
@@ -23,8 +23,8 @@ export function readDomain(text) {
   } else if (/^[0-9]+$/.test(labels.at(-1))) {
     reasons.push({ code: 'domain_numeric', message: 'A top-level domain is not a number.' });
   }
-  if (value.length > LONGEST_DOMAIN) {
-    reasons.push({ code: 'domain_too_long', message: `The domain is longer than ${LONGEST_DOMAIN} characters.` });
+  if (value.length > MAX_DOMAIN_CHARS) {
+    reasons.push({ code: 'domain_too_long', message: `The domain is longer than ${MAX_DOMAIN_CHARS} characters.` });
   }
   return { value, unicode: unicode === value ? undefined : unicode, reasons };
 }
@@ -47,8 +47,8 @@ function readLabel(label) {
     reasons.push({ code: 'domain_character', message: `${name(strange)} cannot stand in a domain.` });
   }
   const ascii = isAscii(unicode) ? unicode : `xn--${encode(unicode)}`;
-  if (ascii.length > LONGEST_LABEL) {
-    const message = `A name in the domain is longer than ${LONGEST_LABEL} characters.`;
+  if (ascii.length > MAX_LABEL_CHARS) {
+    const message = `A name in the domain is longer than ${MAX_LABEL_CHARS} characters.`;
     reasons.push({ code: 'domain_label_too_long', message });
   }
   return { ascii, unicode, reasons };

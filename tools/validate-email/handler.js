@@ -1,6 +1,6 @@
 // Says whether a text is an e-mail address, in its normal form, and what is wrong with it if not.
 //
-// Syntax only: nothing is looked up, so `valid` does not mean that anybody reads mail there. An address
+// Syntax only: nothing is looked up, so `valid` does not mean that mail is read there. An address
 // that is not valid is a successful answer, with every reason at once.
 
 import { readLocal } from './local.js';
@@ -8,7 +8,7 @@ import { readDomain } from './domain.js';
 import { repair, nearDomain } from './suggest.js';
 
 /** Octets of a whole address, as RFC 5321 allows a path to hold. */
-const LONGEST_ADDRESS = 254;
+const MAX_ADDRESS_OCTETS = 254;
 
 export async function execute({ args }) {
   const text = args.email.trim();
@@ -27,8 +27,8 @@ function check(text) {
   const domain = readDomain(domainText);
   reasons.push(...local.reasons, ...domain.reasons);
   const normalized = `${local.value}@${domain.value}`;
-  if (octets(normalized) > LONGEST_ADDRESS) {
-    reasons.push({ code: 'address_too_long', message: `The address is longer than ${LONGEST_ADDRESS} octets.` });
+  if (octets(normalized) > MAX_ADDRESS_OCTETS) {
+    reasons.push({ code: 'address_too_long', message: `The address is longer than ${MAX_ADDRESS_OCTETS} octets.` });
   }
 
   const valid = reasons.length === 0;

@@ -1,14 +1,14 @@
 // The part before the @: a dot-atom, or a quoted string (RFC 5321, with the letters of RFC 6531).
 
-const LONGEST_LOCAL = 64;
+const MAX_LOCAL_OCTETS = 64;
 const ATOM_SIGNS = "!#$%&'*+-/=?^_`{|}~";
 
 /** Reads a local part; `value` is its normal form, which keeps the case. */
 export function readLocal(text) {
   const quoted = text.startsWith('"');
   const { value, reasons } = quoted ? readQuoted(text) : readDotAtom(text);
-  if (new TextEncoder().encode(text).length > LONGEST_LOCAL) {
-    const message = `The part before the @ is longer than ${LONGEST_LOCAL} octets.`;
+  if (new TextEncoder().encode(text).length > MAX_LOCAL_OCTETS) {
+    const message = `The part before the @ is longer than ${MAX_LOCAL_OCTETS} octets.`;
     reasons.push({ code: 'local_too_long', message });
   }
   return { value: value.normalize('NFC'), reasons };

@@ -1,6 +1,6 @@
-// What somebody probably meant to write.
+// Suggestions for a domain that is probably mistyped.
 
-/** Domains that many people have an address at. One slip away from these is probably a slip. */
+/** Domains with many mailboxes. One slip away from these is probably a slip. */
 const COMMON = [
   'comcast.net', 'gmail.com', 'googlemail.com', 'hotmail.co.uk', 'hotmail.com', 'hotmail.fr', 'icloud.com',
   'libero.it', 'orange.fr', 'outlook.com', 'outlook.de', 'proton.me', 'protonmail.com', 't-online.de',

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The longest stretch of separators within a number, as in `(415) - 555`.
-const LONGEST_GAP: usize = 3;
+const MAX_GAP_CHARS: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Run {
@@ -102,7 +102,7 @@ fn gap_length(rest: &str) -> usize {
         |c: char| matches!(c, ' ' | '\u{a0}' | '\u{2009}' | '\u{202f}' | '.' | '/' | '(' | ')') || is_dash(c);
     let gap: usize = rest.chars().take_while(|c| is_separator(*c)).map(char::len_utf8).sum();
     let goes_on = rest[gap..].starts_with(|c| ascii_digit(c).is_some());
-    if goes_on && rest[..gap].chars().count() <= LONGEST_GAP { gap } else { 0 }
+    if goes_on && rest[..gap].chars().count() <= MAX_GAP_CHARS { gap } else { 0 }
 }
 
 fn is_dash(c: char) -> bool {
