@@ -68,7 +68,7 @@ fn locales_bring_their_own_digits_calendar_and_direction() {
 }
 
 #[test]
-fn a_time_is_said_as_people_say_it() {
+fn spoken_time_uses_the_usual_words() {
     let said = |hour, minute| time_in_english(time(hour, minute, 0, 0));
     assert_eq!(said(0, 0), "midnight");
     assert_eq!(said(0, 5), "twelve oh five at night");
@@ -81,7 +81,7 @@ fn a_time_is_said_as_people_say_it() {
 }
 
 #[test]
-fn a_distance_is_in_the_unit_that_people_would_use() {
+fn relative_time_is_in_the_usual_unit() {
     let from_now = |there: &str| {
         let zoned = |moment: &str| -> Zoned { format!("{moment}[Europe/Berlin]").parse().unwrap() };
         distance(&zoned(there), &zoned("2026-03-28T20:00:00+01:00"))

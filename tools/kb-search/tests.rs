@@ -57,7 +57,7 @@ fn a_result_has_the_fields_that_were_asked_for() {
 }
 
 #[test]
-fn someone_who_listens_gets_no_full_text_and_short_snippets() {
+fn voice_gets_no_full_text_and_short_snippets() {
     let context = FakeContext::in_voice();
     context.set_search_results(SearchResults { results: vec![evidence()], ..SearchResults::default() });
     let answer = block_on(execute(args(&[Field::Snippet, Field::FullText]), context.clone())).unwrap();

@@ -41,7 +41,7 @@ fn a_stored_profile_is_given() {
 }
 
 #[test]
-fn nobody_else_s_profile_is_given() {
+fn profile_of_another_name_is_not_given() {
     let error = look_up("Ingrid Berg", vec![person("Ingrid Dahl", json!(URL))]).unwrap_err();
     assert_eq!(error.kind, ErrorType::NotFound);
 }

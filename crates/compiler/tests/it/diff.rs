@@ -35,7 +35,7 @@ fn the_same_artifact_has_no_difference() {
 }
 
 #[test]
-fn a_new_tool_breaks_nobody_and_a_lost_one_does() {
+fn new_tool_breaks_no_caller_and_a_removed_one_does() {
     let more = tree(&format!(
         "{SOUND}{}",
         SOUND.replace("greet", "apologise").replace("Greets someone", "Says sorry")

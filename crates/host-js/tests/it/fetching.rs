@@ -261,7 +261,7 @@ impl Recorded {
 }
 
 #[tokio::test]
-async fn credentials_in_a_url_are_refused_and_sent_to_nobody() {
+async fn credentials_in_a_url_are_refused_and_never_sent() {
     let server = Recorded::start().await;
     let host = fetching(only_the_test_server());
     let handler = fetcher(&host, &["localhost", "example.com"]);

@@ -31,7 +31,7 @@ fn goodbye() -> Value {
 }
 
 #[tokio::test]
-async fn ignoring_someone_tells_them_blocks_them_and_ends_the_call() {
+async fn ignore_user_sends_a_message_blocks_and_ends_the_call() {
     let context = FakeContext::new();
     let answer = run("ignore-user", goodbye(), context.clone()).await;
     let until = "2026-01-13T09:05:00.000Z";
@@ -54,7 +54,7 @@ async fn ignoring_someone_tells_them_blocks_them_and_ends_the_call() {
 }
 
 #[tokio::test]
-async fn someone_who_is_gone_is_not_blocked() {
+async fn user_who_is_gone_is_not_blocked() {
     let context = FakeContext::new();
     context.disconnect();
     let error = failure(run("ignore-user", goodbye(), context.clone()).await);
@@ -63,7 +63,7 @@ async fn someone_who_is_gone_is_not_blocked() {
 }
 
 #[tokio::test]
-async fn nobody_is_ignored_after_the_end() {
+async fn ended_session_is_not_blocked() {
     let context = FakeContext::in_ended_session();
     let error = failure(run("ignore-user", goodbye(), context.clone()).await);
     assert_eq!(error.kind.as_str(), "SESSION_INACTIVE");

@@ -17,7 +17,7 @@ pub fn rows_are_there_when_it_is_opened_again(open: Open) {
     assert_eq!(fixture.row(Table::Values, "b"), None);
 }
 
-/// Nobody waited for them, and still they are there.
+/// They are there although no caller waited for them.
 pub fn queued_commits_are_there_after_an_orderly_end(open: Open) {
     let fixture = StoreFixture::new(open);
     for n in 0..500 {
