@@ -68,9 +68,9 @@ fn read_handler(tools: &Path, folder: &str) -> Result<Result<Handler, &'static s
 fn source_hash(folder: &Path) -> Result<String, Box<dyn Error>> {
     let mut files = Vec::new();
     rust_files(folder, String::new(), &mut files)?;
-    let texts: Vec<String> =
-        files.iter().map(|file| fs::read_to_string(folder.join(file))).collect::<Result<_, _>>()?;
-    Ok(native_source_hash(files.iter().map(String::as_str).zip(texts.iter().map(String::as_str))))
+    let contents: Vec<Vec<u8>> =
+        files.iter().map(|file| fs::read(folder.join(file))).collect::<Result<_, _>>()?;
+    Ok(native_source_hash(files.iter().map(String::as_str).zip(&contents)))
 }
 
 fn rust_files(folder: &Path, prefix: String, found: &mut Vec<String>) -> Result<(), Box<dyn Error>> {

@@ -1,7 +1,9 @@
 //! How long 200 tool folders take from disk to artifact.
 
-use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile, write_artifact};
-use quarterdeck_host_js::JsInspector;
+use std::sync::Arc;
+
+use quarterdeck_compiler::{Inspectors, Options, Stamp, Tree, compile, write_artifact};
+use quarterdeck_host_js::{JS_KIND, JsInspector};
 use quarterdeck_testkit::{Tree as Files, tree};
 use serde_json::json;
 
@@ -16,13 +18,12 @@ pub(crate) fn run() -> PerCall {
 }
 
 fn build(files: &Files, out: &Files) {
-    let tree = Tree::read(files.path()).expect("the folder was made a moment ago");
-    let native = NativeInspector::new([]);
     let options = Options {
-        inspectors: Inspectors { js: &JsInspector, native: &native },
+        inspectors: Inspectors::default().with(JS_KIND, Arc::new(JsInspector)),
         deny_lossy: false,
         stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
     };
+    let tree = Tree::read(files.path(), &options.inspectors).expect("the folder was made a moment ago");
     let compilation = compile(&tree, &options);
     let artifact = compilation.artifact.expect("the tools are sound");
     assert_eq!(artifact.tools.len(), TOOLS);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
-use quarterdeck_contracts::handler::{Context, NativeHandler};
+use quarterdeck_contracts::handler::{Context, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{ToolError, ToolResponse, native_source_hash, parse_json};
-use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
+use quarterdeck_host_js::{HostConfig, JS_KIND, JsHost, JsInspector};
 use quarterdeck_runtime::{Hosts, NativeHost, Registry, Snapshot};
 use quarterdeck_schema::Schema;
 use quarterdeck_testkit::{FakeContext, Tree as Files, tree};
@@ -121,18 +121,21 @@ impl World {
         files.write(&format!("kb-search/{handler}"), source);
         let hash = native_source_hash([("handler.rs", NATIVE)]);
         let inspector = NativeInspector::new([("kb_search".to_owned(), hash.clone())]);
-        let compilation = compile(
-            &Tree::read(files.path()).expect("the folder was made a moment ago"),
-            &Options {
-                inspectors: Inspectors { js: &JsInspector, native: &inspector },
-                deny_lossy: false,
-                stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-            },
-        );
+        let options = Options {
+            inspectors: Inspectors::default()
+                .with(JS_KIND, Arc::new(JsInspector))
+                .with(NATIVE_KIND, Arc::new(inspector)),
+            deny_lossy: false,
+            stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+        };
+        let tree = Tree::read(files.path(), &options.inspectors).expect("the folder was made a moment ago");
+        let compilation = compile(&tree, &options);
         let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
         let native = NativeHandler::new("kb_search", Box::leak(hash.into_boxed_str()), search);
         let host = Arc::new(JsHost::new(HostConfig::default()).expect("the engine starts"));
-        let hosts = Hosts { js: host.clone(), native: Arc::new(NativeHost::new([native])) };
+        let hosts = Hosts::default()
+            .with(JS_KIND, host.clone())
+            .with(NATIVE_KIND, Arc::new(NativeHost::new([native])));
         let registry = Registry::from_artifact(artifact, files.path(), hosts).expect("the artifact is sound");
         let snapshot = registry.snapshot();
         let registry = Arc::new(registry);

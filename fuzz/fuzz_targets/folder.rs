@@ -2,9 +2,12 @@
 //! The input is cut at NUL bytes into schema.json, guide.md and handler.js.
 #![no_main]
 
+use std::sync::Arc;
+
 use libfuzzer_sys::fuzz_target;
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Style, Tree, compile, render, to_json};
-use quarterdeck_host_js::JsInspector;
+use quarterdeck_contracts::handler::NATIVE_KIND;
+use quarterdeck_host_js::{JS_KIND, JsInspector};
 
 fuzz_target!(|data: &[u8]| {
     let mut parts = data.splitn(3, |byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned());
@@ -14,7 +17,9 @@ fuzz_target!(|data: &[u8]| {
     let compilation = compile(
         &Tree::from_texts(files),
         &Options {
-            inspectors: Inspectors { js: &JsInspector, native: &native },
+            inspectors: Inspectors::default()
+                .with(JS_KIND, Arc::new(JsInspector))
+                .with(NATIVE_KIND, Arc::new(native)),
             deny_lossy: true,
             stamp: Stamp { timestamp: String::new(), commit: None },
         },

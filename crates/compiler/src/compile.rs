@@ -2,33 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use quarterdeck_contracts::handler::Inspector;
 use quarterdeck_contracts::{Artifact, Definition, HandlerRef, Loss, Provider};
 use serde_json::Value;
 
 use crate::checks::{self, Subject};
 use crate::documentation::{self, Documentation};
+use crate::inspectors::Inspectors;
 use crate::link::link;
 use crate::source::JsonSource;
 use crate::tree::{Folder, Tree};
 use crate::{Diagnostic, Place, Severity};
 
 /// What a compilation is told from outside.
-pub struct Options<'a> {
-    /// What looks at handlers.
-    pub inspectors: Inspectors<'a>,
+pub struct Options {
+    /// The kinds of handlers, with what looks at them.
+    pub inspectors: Inspectors,
     /// Whether a loss that was not acknowledged is an error.
     pub deny_lossy: bool,
     /// What the artifact says about when and whence it was built.
     pub stamp: Stamp,
-}
-
-/// One inspector for each kind of handler.
-pub struct Inspectors<'a> {
-    /// For `handler.js`.
-    pub js: &'a dyn Inspector,
-    /// For `handler.rs`.
-    pub native: &'a dyn Inspector,
 }
 
 /// When and from what an artifact was built. Not part of its content hash.
@@ -74,7 +66,7 @@ pub(crate) struct CheckedTool {
 }
 
 /// Checks every tool of `tree` and links them into an artifact when none has an error.
-pub fn compile(tree: &Tree, options: &Options<'_>) -> Compilation {
+pub fn compile(tree: &Tree, options: &Options) -> Compilation {
     let mut diagnostics = tree.problems.clone();
     let mut sound = Vec::new();
     for folder in &tree.folders {
@@ -92,7 +84,7 @@ pub fn compile(tree: &Tree, options: &Options<'_>) -> Compilation {
 }
 
 /// Runs every check that a folder's state allows, so that one mistake does not hide the next.
-fn check_folder(folder: &Folder, options: &Options<'_>) -> (Option<CheckedTool>, Vec<Diagnostic>) {
+fn check_folder(folder: &Folder, options: &Options) -> (Option<CheckedTool>, Vec<Diagnostic>) {
     let mut problems = folder.problems.clone();
     let handler = checks::handler::check(folder, &options.inspectors, &mut problems);
     let documentation = documentation::read(folder, &mut problems);

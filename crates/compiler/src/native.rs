@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use proc_macro2::{TokenStream, TokenTree};
-use quarterdeck_contracts::handler::{Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
+use quarterdeck_contracts::handler::{
+    FileType, Finding, FindingKind, HandlerFiles, HandlerSource, Inspection, Inspector, Position,
+};
 use quarterdeck_contracts::{ToolId, native_source_hash};
 
 /// Knows which native handlers are part of the running binary.
@@ -38,8 +40,17 @@ impl NativeInspector {
 }
 
 impl Inspector for NativeInspector {
+    fn entry_file(&self) -> &'static str {
+        "handler.rs"
+    }
+
+    fn file_types(&self) -> &'static [FileType] {
+        const { &[FileType::text("rs")] }
+    }
+
     fn inspect(&self, source: HandlerSource<'_>) -> Inspection {
-        let text = source.files.get(source.entry).map(String::as_str).unwrap_or_default();
+        let text =
+            source.files.get(source.entry).map(|bytes| String::from_utf8_lossy(bytes)).unwrap_or_default();
         let found = |kind, position, message: String| Finding {
             kind,
             file: source.entry.to_owned(),
@@ -49,7 +60,7 @@ impl Inspector for NativeInspector {
         // What has been compiled has been judged by a better judge.
         let findings = match self.state(source) {
             None => Vec::new(),
-            Some(state) => match syntax(text) {
+            Some(state) => match syntax(&text) {
                 Ok(true) => vec![found(FindingKind::NotCompiledIn, None, state.to_owned())],
                 Ok(false) => vec![found(
                     FindingKind::NoExecute,
@@ -70,14 +81,14 @@ impl Inspector for NativeInspector {
     }
 }
 
-fn rust_files(files: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
+fn rust_files(files: &HandlerFiles) -> impl Iterator<Item = (&String, &Vec<u8>)> {
     files.iter().filter(|(path, _)| path.ends_with(".rs"))
 }
 
-fn source_hash(folder: &str, files: &BTreeMap<String, String>) -> String {
+fn source_hash(folder: &str, files: &HandlerFiles) -> String {
     let prefix = format!("{folder}/");
     native_source_hash(
-        rust_files(files).map(|(path, text)| (path.strip_prefix(&prefix).unwrap_or(path), text.as_str())),
+        rust_files(files).map(|(path, bytes)| (path.strip_prefix(&prefix).unwrap_or(path), bytes)),
     )
 }
 

@@ -1,5 +1,6 @@
 //! The compiled registry: `tool_registry.json`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -134,22 +135,28 @@ pub struct HandlerRef {
     pub files: BTreeMap<String, String>,
 }
 
-/// Which host runs a handler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HandlerKind {
-    /// `handler.js`, run by the JavaScript host.
-    Js,
-    /// `handler.rs`, compiled into the binary.
-    Native,
-}
+/// The name of a kind of handlers, as the artifact has it: `js`, `native`.
+///
+/// The set is open. A kind exists where an inspector is registered under its name for builds, and a host for calls;
+/// this crate knows none by name but [`NATIVE_KIND`](crate::handler::NATIVE_KIND).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HandlerKind(Cow<'static, str>);
 
 impl HandlerKind {
-    /// The file that an author writes.
-    pub fn file_name(self) -> &'static str {
-        match self {
-            Self::Js => "handler.js",
-            Self::Native => "handler.rs",
-        }
+    /// A kind by its name, which artifacts keep.
+    pub const fn new(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
+    /// The name in the artifact.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for HandlerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

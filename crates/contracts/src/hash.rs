@@ -36,12 +36,12 @@ pub fn artifact_hash(response_schema_version: &str, tools: &[CompiledTool]) -> S
 }
 
 /// The hash of a native handler: of every Rust file of its folder, by path relative to the folder.
-pub fn native_source_hash<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let files: BTreeMap<&str, &str> = files.into_iter().collect();
+pub fn native_source_hash<'a, B: AsRef<[u8]>>(files: impl IntoIterator<Item = (&'a str, B)>) -> String {
+    let files: BTreeMap<&str, B> = files.into_iter().collect();
     let mut content = Vec::new();
-    for (path, text) in files {
-        for part in [path, text] {
-            content.extend_from_slice(part.as_bytes());
+    for (path, bytes) in files {
+        for part in [path.as_bytes(), bytes.as_ref()] {
+            content.extend_from_slice(part);
             content.push(0);
         }
     }

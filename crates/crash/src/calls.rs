@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
-use quarterdeck_contracts::handler::{
-    CapabilityCall, Context, Handler, HandlerHost, HandlerToLoad, HostError, NativeHandler,
-};
+use quarterdeck_contracts::handler::{CapabilityCall, Context, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{Capability, Mode, Outcome, ToolError, native_source_hash};
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{
@@ -90,23 +88,16 @@ fn snapshot(folder: &Path) -> Arc<Snapshot> {
     let hash = native_source_hash([("handler.rs", HANDLER)]);
     let inspector = NativeInspector::new([("book".to_owned(), hash.clone())]);
     let options = Options {
-        inspectors: Inspectors { js: &inspector, native: &inspector },
+        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
         deny_lossy: false,
         stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
     };
-    let artifact = compile(&Tree::read(files.path()).unwrap(), &options).artifact.unwrap();
+    let artifact =
+        compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options).artifact.unwrap();
     let outside = folder.join("outside.txt");
     let native = NativeHandler::new("book", Box::leak(hash.into_boxed_str()), move |args, context| {
         book(args, context, outside.clone())
     });
-    let hosts = Hosts { js: Arc::new(NoJs), native: Arc::new(NativeHost::new([native])) };
+    let hosts = Hosts::default().with(NATIVE_KIND, Arc::new(NativeHost::new([native])));
     Registry::from_artifact(artifact, files.path(), hosts).unwrap().snapshot()
-}
-
-struct NoJs;
-
-impl HandlerHost for NoJs {
-    fn load(&self, _: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
-        Err(HostError::Unloadable("there is no JavaScript here".into()))
-    }
 }

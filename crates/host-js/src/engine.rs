@@ -284,7 +284,7 @@ mod tests {
     fn making_an_engine_and_running_it() {
         let files = BTreeMap::from([(
             "tool/handler.js".to_owned(),
-            "export const execute = ({ args }) => ({ ok: true, data: args.n });".to_owned(),
+            b"export const execute = ({ args }) => ({ ok: true, data: args.n });".to_vec(),
         )]);
         let metadata = serde_json::from_value(json!({
             "toolId": "tool", "version": "1.0.0", "description": "A tool.", "category": "utility",

@@ -8,14 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use quarterdeck_contracts::RESPONSE_SCHEMA_VERSIONS;
-use quarterdeck_contracts::handler::{Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
+use quarterdeck_contracts::handler::{
+    FileType, Finding, FindingKind, HandlerSource, Inspection, Inspector, Position,
+};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Module, Runtime};
 
 use crate::bytecode::Parser;
 use crate::dynamic;
-use crate::modules::{QUARTERDECK, Target, resolve};
+use crate::modules::{self, QUARTERDECK, Target, resolve};
 
 const MEMORY_LIMIT: usize = 64 << 20;
 /// Its name cannot be written in an import that we let pass.
@@ -28,6 +30,14 @@ const NOTHING: &str = "quarterdeck:nothing";
 pub struct JsInspector;
 
 impl Inspector for JsInspector {
+    fn entry_file(&self) -> &'static str {
+        "handler.js"
+    }
+
+    fn file_types(&self) -> &'static [FileType] {
+        const { &[FileType::text("js"), FileType::text("mjs")] }
+    }
+
     fn inspect(&self, source: HandlerSource<'_>) -> Inspection {
         match Probe::new(source) {
             Ok(probe) => probe.inspect(),
@@ -80,7 +90,9 @@ impl ModuleGraph {
 impl Probe {
     fn new(source: HandlerSource<'_>) -> rquickjs::Result<Self> {
         let graph = Rc::new(RefCell::new(ModuleGraph {
-            sources: source.files.clone(),
+            sources: modules::scripts(source.files)
+                .map(|(path, text)| (path.to_owned(), text.into_owned()))
+                .collect(),
             loaded: BTreeSet::new(),
             findings: Vec::new(),
         }));

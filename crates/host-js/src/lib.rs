@@ -26,6 +26,11 @@ mod random;
 mod thread_pool;
 mod url;
 
+use quarterdeck_contracts::HandlerKind;
+
 pub use config::{Addresses, FetchConfig, HostConfig};
 pub use host::{HostStats, JsHost};
 pub use inspector::JsInspector;
+
+/// The kind of the handlers that this crate inspects and runs: `handler.js`.
+pub const JS_KIND: HandlerKind = HandlerKind::new("js");

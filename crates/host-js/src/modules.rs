@@ -1,7 +1,21 @@
 //! Which modules a handler may import, and what each of them is.
 
+use std::borrow::Cow;
+
+use quarterdeck_contracts::handler::HandlerFiles;
+
 /// The source of the module `quarterdeck`.
 pub(crate) const QUARTERDECK: &str = include_str!("quarterdeck.js");
+
+/// The JavaScript files of a handler. A build lets only UTF-8 pass.
+pub(crate) fn scripts(files: &HandlerFiles) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+    let scripts = files.iter().filter(|(path, _)| is_script(path));
+    scripts.map(|(path, bytes)| (path.as_str(), String::from_utf8_lossy(bytes)))
+}
+
+fn is_script(path: &str) -> bool {
+    path.ends_with(".js") || path.ends_with(".mjs")
+}
 
 /// Where an import leads.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,7 +56,7 @@ pub(crate) fn resolve(base: &str, specifier: &str) -> Result<Target, String> {
     if path.len() < 2 || path[0] != folder {
         return Err(format!("\"{specifier}\" lies outside the tool's own folder"));
     }
-    if !specifier.ends_with(".js") && !specifier.ends_with(".mjs") {
+    if !is_script(specifier) {
         return Err(format!("\"{specifier}\" is not a JavaScript file"));
     }
     Ok(Target::File(path.join("/")))

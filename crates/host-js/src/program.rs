@@ -9,11 +9,13 @@ use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Module};
 
 use crate::bytecode::{Bytecode, Compiler, DebugInfo};
-use crate::modules::{QUARTERDECK, Target, resolve};
+use crate::modules::{QUARTERDECK, Target, resolve, scripts};
 
 pub(crate) const PRELUDE: &str = "quarterdeck:prelude";
 pub(crate) const WEB: &str = "quarterdeck:web";
 pub(crate) const QUARTERDECK_NAME: &str = "quarterdeck";
+/// What `web.js` installs.
+const WEB_NAMES: [&str; 6] = ["URL", "TextEncoder", "TextDecoder", "Headers", "fetch", "structuredClone"];
 
 /// The host's own modules, compiled once for all handlers.
 pub(crate) struct HostModules(BTreeMap<&'static str, Bytecode>);
@@ -53,21 +55,17 @@ impl Program {
     ) -> Result<Self, HostError> {
         let compiler = Compiler::new().map_err(|error| HostError::Unloadable(error.to_string()))?;
         let mut files = BTreeMap::new();
-        for (path, source) in handler.files {
-            if path.ends_with(".js") || path.ends_with(".mjs") {
-                files.insert(
-                    path.clone(),
-                    compiler.compile(path, source, DebugInfo::Kept).map_err(HostError::Unloadable)?,
-                );
-            }
+        let (mut uses_web, mut imports) = (false, false);
+        for (path, source) in scripts(handler.files) {
+            let bytecode = compiler.compile(path, &source, DebugInfo::Kept).map_err(HostError::Unloadable)?;
+            files.insert(path.to_owned(), bytecode);
+            uses_web |= WEB_NAMES.iter().any(|name| source.contains(name));
+            imports |= source.contains("import");
         }
         if !files.contains_key(handler.entry) {
             return Err(HostError::Unloadable(format!("there is no file {}", handler.entry)));
         }
         let network = handler.metadata.network.iter().map(|host| host.to_ascii_lowercase()).collect();
-        let names = ["URL", "TextEncoder", "TextDecoder", "Headers", "fetch", "structuredClone"];
-        let uses_web = handler.files.values().any(|text| names.iter().any(|name| text.contains(name)));
-        let imports = handler.files.values().any(|text| text.contains("import"));
         Ok(Self { entry: handler.entry.to_owned(), network, uses_web, imports, files, host_modules })
     }
 

@@ -38,10 +38,7 @@ impl HandlerHost for NativeHost {
         };
         let folder = to_load.entry.split_inclusive('/').next().unwrap_or("");
         let on_disk = native_source_hash(
-            to_load
-                .files
-                .iter()
-                .map(|(path, text)| (path.strip_prefix(folder).unwrap_or(path), text.as_str())),
+            to_load.files.iter().map(|(path, bytes)| (path.strip_prefix(folder).unwrap_or(path), bytes)),
         );
         if on_disk != handler.source_hash {
             return Err(HostError::Unloadable(

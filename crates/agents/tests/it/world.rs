@@ -10,15 +10,12 @@ use quarterdeck_agents::text::{
 };
 use quarterdeck_agents::{Prompts, Situation};
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
-use quarterdeck_contracts::handler::{
-    CapabilityCall, Context, Handler, HandlerHost, HandlerToLoad, HostError, NativeHandler,
-};
+use quarterdeck_contracts::handler::{CapabilityCall, Context, HandlerHost, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{
     CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatModel, ChatRequest, ChatStream,
     Finish, ModelCall, ModelMessage, ModelPart, ModelReply, Outcome, PartContent, Provider, Store, ToolError,
     Usage, native_source_hash,
 };
-use quarterdeck_host_js::JsInspector;
 use quarterdeck_runtime::{Client, Clock, Hosts, NativeHost, Orchestrator, Registry};
 use quarterdeck_store::MemoryStore;
 use quarterdeck_testkit::tree;
@@ -295,14 +292,6 @@ pub(crate) fn token(events: &[StreamEvent]) -> String {
     asked.expect("nobody was asked").expose().to_owned()
 }
 
-struct NoJs;
-
-impl HandlerHost for NoJs {
-    fn load(&self, _: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
-        Err(HostError::Unloadable("there is no JavaScript in these tests".into()))
-    }
-}
-
 fn definition(tool: &str, more: Value) -> Value {
     let mut definition = json!({
         "toolId": tool, "version": "1.0.0", "description": "For tests.", "category": "action",
@@ -349,13 +338,13 @@ pub(crate) fn registry_of(tools: &[(&str, Value)], host: Arc<dyn HandlerHost>) -
     }
     let inspector = NativeInspector::new(tools.iter().map(|(id, _)| ((*id).to_owned(), hash.clone())));
     let options = Options {
-        inspectors: Inspectors { js: &JsInspector, native: &inspector },
+        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
         deny_lossy: false,
         stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
     };
-    let compilation = compile(&Tree::read(files.path()).unwrap(), &options);
+    let compilation = compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
-    let hosts = Hosts { js: Arc::new(NoJs), native: host };
+    let hosts = Hosts::default().with(NATIVE_KIND, host);
     Registry::from_artifact(artifact, files.path(), hosts).unwrap()
 }
 

@@ -1,35 +1,31 @@
 //! A tool has one handler, and it can be loaded.
 
-use std::collections::BTreeMap;
-
 use quarterdeck_contracts::handler::{Finding, FindingKind, HandlerSource};
-use quarterdeck_contracts::{HandlerKind, HandlerRef, sha256};
+use quarterdeck_contracts::{HandlerRef, sha256};
 
-use crate::compile::Inspectors;
+use crate::inspectors::Inspectors;
 use crate::rules::{self, Rule};
 use crate::tree::Folder;
 use crate::{Diagnostic, Place};
 
 pub(crate) fn check(
     folder: &Folder,
-    inspectors: &Inspectors<'_>,
+    inspectors: &Inspectors,
     problems: &mut Vec<Diagnostic>,
 ) -> Option<HandlerRef> {
-    let present: Vec<_> = [HandlerKind::Js, HandlerKind::Native]
-        .into_iter()
-        .filter(|kind| folder.has(kind.file_name()))
-        .collect();
-    let kind = match present[..] {
-        [kind] => kind,
+    let present: Vec<_> =
+        inspectors.iter().filter(|(_, inspector)| folder.has(inspector.entry_file())).collect();
+    let (kind, inspector) = match present[..] {
+        [only] => only,
         [] => {
-            problems.push(missing(folder));
+            problems.push(missing(folder, inspectors));
             return None;
         }
-        _ => {
+        [(_, one), (_, other), ..] => {
             problems.push(
                 Diagnostic::new(
                     &rules::TWO_HANDLERS,
-                    "the tool has both `handler.js` and `handler.rs`",
+                    format!("the tool has both `{}` and `{}`", one.entry_file(), other.entry_file()),
                     "keep one of them",
                 )
                 .at(Place::Path(folder.name.clone())),
@@ -37,27 +33,22 @@ pub(crate) fn check(
             return None;
         }
     };
-    let entry = &folder.file(kind.file_name())?.path;
-    let files: BTreeMap<String, String> =
-        folder.files.values().map(|file| (file.path.clone(), file.text.clone())).collect();
-    let inspector = match kind {
-        HandlerKind::Js => inspectors.js,
-        HandlerKind::Native => inspectors.native,
-    };
+    let files = folder.handler_files();
+    let (entry, _) = files.get_key_value(&format!("{}/{}", folder.name, inspector.entry_file()))?;
     let inspection = inspector.inspect(HandlerSource { entry, files: &files });
     problems.extend(inspection.findings.into_iter().map(|finding| diagnostic(folder, finding)));
     let hashed = inspection.files.into_iter().filter_map(|path| {
-        let hash = sha256(files.get(&path)?.as_bytes());
+        let hash = sha256(files.get(&path)?);
         Some((path, hash))
     });
-    Some(HandlerRef { kind, path: entry.clone(), files: hashed.collect() })
+    Some(HandlerRef { kind: kind.clone(), path: entry.clone(), files: hashed.collect() })
 }
 
-fn missing(folder: &Folder) -> Diagnostic {
+fn missing(folder: &Folder, inspectors: &Inspectors) -> Diagnostic {
     Diagnostic::new(
         &rules::MISSING_FILE,
         "there is no handler",
-        "write `handler.js` or `handler.rs`; `quarterdeck new` makes one that runs",
+        format!("write {}; `quarterdeck new` makes one that runs", inspectors.entry_files()),
     )
     .at(Place::Path(folder.name.clone()))
 }

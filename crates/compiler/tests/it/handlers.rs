@@ -1,6 +1,11 @@
-use expect_test::expect;
+use std::sync::Arc;
 
-use crate::world::{artifact, check, sound};
+use expect_test::expect;
+use quarterdeck_compiler::{Tree, compile};
+use quarterdeck_contracts::handler::{FileType, Finding, FindingKind, HandlerSource, Inspection, Inspector};
+use quarterdeck_contracts::{HandlerKind, sha256};
+
+use crate::world::{artifact, check, expect_diagnostics, inspectors, options, sound};
 
 #[test]
 fn there_is_exactly_one_handler() {
@@ -116,4 +121,78 @@ fn every_file_that_a_handler_is_made_of_is_hashed() {
     assert_eq!(handler.path, "greet/handler.js");
     assert_eq!(handler.files.keys().collect::<Vec<_>>(), ["greet/handler.js", "greet/lib/hello.js"]);
     assert!(handler.files.values().all(|hash| hash.len() == 64));
+}
+
+/// A kind of handlers that is registered by this test alone: a module that begins with `\0toy`, with a note beside it.
+struct ToyInspector;
+
+const TOY_KIND: HandlerKind = HandlerKind::new("toy");
+
+impl Inspector for ToyInspector {
+    fn entry_file(&self) -> &'static str {
+        "handler.toy"
+    }
+
+    fn file_types(&self) -> &'static [FileType] {
+        const { &[FileType::binary("toy")] }
+    }
+
+    fn inspect(&self, source: HandlerSource<'_>) -> Inspection {
+        let files = vec![source.entry.to_owned(), source.entry.replace("handler.toy", "note.json")];
+        let findings = match source.files[source.entry].starts_with(b"\0toy") {
+            true => Vec::new(),
+            false => vec![Finding {
+                kind: FindingKind::Syntax,
+                file: source.entry.to_owned(),
+                position: None,
+                message: "the module has no toy header".into(),
+            }],
+        };
+        Inspection { files, findings }
+    }
+}
+
+#[test]
+fn registered_kind_of_handler_is_found_inspected_and_hashed_as_bytes() {
+    let inspectors = inspectors().with(TOY_KIND, Arc::new(ToyInspector));
+    let build = |files: &quarterdeck_testkit::Tree| {
+        let tree = Tree::read(files.path(), &inspectors).unwrap();
+        compile(&tree, &options(inspectors.clone(), false))
+    };
+    let files = sound();
+    let (module, note) = (b"\0toy\xff\xfe", "\u{feff}{}");
+    files.write("greet/handler.toy", module);
+    files.write("greet/note.json", note);
+    expect_diagnostics(
+        &build(&files),
+        expect![[r#"
+            error QD0008 greet
+              the tool has both `handler.js` and `handler.toy`
+              help: keep one of them
+        "#]],
+    );
+    std::fs::remove_file(files.join("greet/handler.js")).unwrap();
+    let handler = build(&files).artifact.unwrap().tools.remove(0).handler;
+    assert_eq!((handler.kind, handler.path.as_str()), (TOY_KIND, "greet/handler.toy"));
+    let hashes = [("greet/handler.toy", sha256(module)), ("greet/note.json", sha256(note.as_bytes()))];
+    assert_eq!(handler.files, hashes.map(|(path, hash)| (path.to_owned(), hash)).into());
+
+    files.write("greet/handler.toy", b"toy");
+    expect_diagnostics(
+        &build(&files),
+        expect![[r#"
+            error QD0401 greet/handler.toy
+              the module has no toy header
+              help: correct the syntax; nothing was run
+        "#]],
+    );
+    std::fs::remove_file(files.join("greet/handler.toy")).unwrap();
+    expect_diagnostics(
+        &build(&files),
+        expect![[r#"
+            error QD0002 greet
+              there is no handler
+              help: write `handler.js` or `handler.rs` or `handler.toy`; `quarterdeck new` makes one that runs
+        "#]],
+    );
 }

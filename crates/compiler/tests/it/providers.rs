@@ -2,7 +2,7 @@ use expect_test::expect;
 use quarterdeck_contracts::Provider;
 use serde_json::json;
 
-use crate::world::{artifact, check, compile_with, expect_said, patched, sound};
+use crate::world::{artifact, check, compile_with, expect_diagnostics, patched, sound};
 
 #[test]
 fn every_provider_gets_a_declaration() {
@@ -51,7 +51,7 @@ fn losses_can_be_denied_and_acknowledged() {
     let email = json!({
         "parameters": { "properties": { "email": { "type": "string", "format": "email", "description": "d" } } },
     });
-    expect_said(
+    expect_diagnostics(
         &compile_with(&patched(email.clone()), true),
         expect![[r#"
         error QD0502 greet/schema.json:27:19 `"email"`
@@ -61,7 +61,7 @@ fn losses_can_be_denied_and_acknowledged() {
     );
     let mut acknowledged = email;
     acknowledged["acknowledged"] = json!(["geminiNative: format"]);
-    expect_said(
+    expect_diagnostics(
         &compile_with(&patched(acknowledged), true),
         expect![[r#"
         fine

@@ -1,14 +1,15 @@
 //! How the tests say what is there and what must come of it.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use expect_test::Expect;
 use quarterdeck_compiler::{
     Compilation, Diagnostic, Inspectors, NativeInspector, Options, Place, Stamp, Tree, compile,
 };
 use quarterdeck_contracts::Artifact;
-use quarterdeck_contracts::handler::Position;
-use quarterdeck_host_js::JsInspector;
+use quarterdeck_contracts::handler::{NATIVE_KIND, Position};
+use quarterdeck_host_js::{JS_KIND, JsInspector};
 use quarterdeck_testkit::{Tree as Files, tree};
 use serde_json::{Value, json};
 
@@ -86,41 +87,46 @@ pub(crate) fn compile_files(files: &Files) -> Compilation {
 }
 
 pub(crate) fn compile_with(files: &Files, deny_lossy: bool) -> Compilation {
-    compile_tree(&Tree::read(files.path()).unwrap(), deny_lossy)
+    let tree = Tree::read(files.path(), &inspectors()).unwrap();
+    compile_tree(&tree, deny_lossy)
 }
 
 pub(crate) fn compile_tree(tree: &Tree, deny_lossy: bool) -> Compilation {
+    compile(tree, &options(inspectors(), deny_lossy))
+}
+
+pub(crate) fn inspectors() -> Inspectors {
     let native = NativeInspector::new([]);
-    let options = Options {
-        inspectors: Inspectors { js: &JsInspector, native: &native },
-        deny_lossy,
-        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-    };
-    compile(tree, &options)
+    Inspectors::default().with(JS_KIND, Arc::new(JsInspector)).with(NATIVE_KIND, Arc::new(native))
+}
+
+pub(crate) fn options(inspectors: Inspectors, deny_lossy: bool) -> Options {
+    let stamp = Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None };
+    Options { inspectors, deny_lossy, stamp }
 }
 
 pub(crate) fn artifact(files: &Files) -> Artifact {
     let compilation = compile_files(files);
-    compilation.artifact.unwrap_or_else(|| panic!("{}", told(&compilation.diagnostics)))
+    compilation.artifact.unwrap_or_else(|| panic!("{}", list(&compilation.diagnostics)))
 }
 
 /// Everything that is said about `files`, and whether an artifact came of it.
 pub(crate) fn check(files: &Files, expected: Expect) {
-    expect_said(&compile_files(files), expected);
+    expect_diagnostics(&compile_files(files), expected);
 }
 
-pub(crate) fn expect_said(compilation: &Compilation, expected: Expect) {
-    let mut said = told(&compilation.diagnostics);
+pub(crate) fn expect_diagnostics(compilation: &Compilation, expected: Expect) {
+    let mut text = list(&compilation.diagnostics);
     let has_error = compilation.diagnostics.iter().any(|problem| problem.severity.as_str() == "error");
     assert_eq!(compilation.artifact.is_none(), has_error, "an error and an artifact exclude each other");
-    if said.is_empty() {
-        said.push_str("fine\n");
+    if text.is_empty() {
+        text.push_str("fine\n");
     }
-    expected.assert_eq(&said);
+    expected.assert_eq(&text);
 }
 
-fn told(diagnostics: &[Diagnostic]) -> String {
-    let mut said = String::new();
+fn list(diagnostics: &[Diagnostic]) -> String {
+    let mut text = String::new();
     for diagnostic in diagnostics {
         let place = match &diagnostic.place {
             None => String::new(),
@@ -131,9 +137,9 @@ fn told(diagnostics: &[Diagnostic]) -> String {
             }
         };
         let severity = diagnostic.severity.as_str();
-        writeln!(said, "{severity} {}{place}", diagnostic.rule.code).unwrap();
-        writeln!(said, "  {}", diagnostic.message).unwrap();
-        writeln!(said, "  help: {}", diagnostic.help).unwrap();
+        writeln!(text, "{severity} {}{place}", diagnostic.rule.code).unwrap();
+        writeln!(text, "  {}", diagnostic.message).unwrap();
+        writeln!(text, "  help: {}", diagnostic.help).unwrap();
     }
-    said
+    text
 }

@@ -1,12 +1,11 @@
 //! What runs handlers.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{BoxFuture, Context, HostHealth, HostObserver};
+use super::{BoxFuture, Context, HandlerFiles, HostHealth, HostObserver};
 use crate::{AnswerError, HandlerAnswer, Metadata};
 
 /// Runs handlers of one kind. The registry does not know which host it is calling.
@@ -38,8 +37,8 @@ pub struct HandlerToLoad<'a> {
     pub metadata: &'a Metadata,
     /// The entry file, relative to the tools folder.
     pub entry: &'a str,
-    /// Every file that the handler is made of, by path relative to the tools folder. Hashes have been checked.
-    pub files: &'a BTreeMap<String, String>,
+    /// Every file that the handler is made of. Hashes have been checked.
+    pub files: &'a HandlerFiles,
 }
 
 /// A handler that is ready to run.

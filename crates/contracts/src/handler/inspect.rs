@@ -1,14 +1,14 @@
 //! How a handler is looked at before it may run.
 
-use std::collections::BTreeMap;
+use super::HandlerFiles;
 
 /// The source of one handler, as the compiler read it.
 #[derive(Debug, Clone, Copy)]
 pub struct HandlerSource<'a> {
     /// The entry file, relative to the tools folder, with forward slashes: `kb-search/handler.js`.
     pub entry: &'a str,
-    /// Every file of the tool's folder that could be part of the handler, by path relative to the tools folder.
-    pub files: &'a BTreeMap<String, String>,
+    /// Every file of the tool's folder that could be part of the handler.
+    pub files: &'a HandlerFiles,
 }
 
 /// Looks at handlers of one kind without running any of their code.
@@ -17,8 +17,35 @@ pub struct HandlerSource<'a> {
 /// execute what it inspects, must not read files beyond those it is given, and must return within a few
 /// milliseconds whatever the source is.
 pub trait Inspector: Send + Sync {
+    /// The file that a tool author writes, which gives a folder a handler of this kind: `handler.js`.
+    fn entry_file(&self) -> &'static str;
+
+    /// Which files of a tool's folder can be part of a handler. Others are not read.
+    fn file_types(&self) -> &'static [FileType];
+
     /// Reports what the handler is made of and everything that is wrong with it.
     fn inspect(&self, source: HandlerSource<'_>) -> Inspection;
+}
+
+/// Files with one extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileType {
+    /// Without the dot: `js`.
+    pub extension: &'static str,
+    /// Whether files must be UTF-8. One that is not is reported to its author and not given to the inspector.
+    pub is_text: bool,
+}
+
+impl FileType {
+    /// Files that must be UTF-8.
+    pub const fn text(extension: &'static str) -> Self {
+        Self { extension, is_text: true }
+    }
+
+    /// Files that may hold any bytes.
+    pub const fn binary(extension: &'static str) -> Self {
+        Self { extension, is_text: false }
+    }
 }
 
 /// What an [`Inspector`] saw.

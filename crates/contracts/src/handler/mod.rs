@@ -7,6 +7,7 @@ mod inspect;
 mod native;
 mod quarantine;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -16,9 +17,13 @@ pub use context::{
     ToolFacts,
 };
 pub use host::{Handler, HandlerHost, HandlerToLoad, HostError, Limits};
-pub use inspect::{Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
-pub use native::NativeHandler;
+pub use inspect::{FileType, Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
+pub use native::{NATIVE_KIND, NativeHandler};
 pub use quarantine::{HostEvent, HostHealth, HostObserver, Quarantine, StuckCall};
 
 /// A future that is boxed because implementations of many types stand in one table.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The files of a handler, by path relative to the tools folder with forward slashes. Their content is any bytes: a host
+/// whose handlers are text says so in its [`Inspector::file_types`].
+pub type HandlerFiles = BTreeMap<String, Vec<u8>>;

@@ -8,7 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{BoxFuture, Context};
-use crate::{ErrorType, HandlerAnswer, ToolError};
+use crate::{ErrorType, HandlerAnswer, HandlerKind, ToolError};
+
+/// Handlers that are compiled into the binary: `handler.rs`.
+pub const NATIVE_KIND: HandlerKind = HandlerKind::new("native");
 
 /// A handler written in Rust, with its argument and result types hidden so that all fit into one table.
 pub struct NativeHandler {

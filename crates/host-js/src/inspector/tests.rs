@@ -6,7 +6,7 @@ use super::*;
 
 /// Inspects a folder given as pairs of path and text; the first is the entry.
 fn check(files: &[(&str, &str)], expected: Expect) {
-    let sources = files.iter().map(|(path, text)| (format!("t/{path}"), text.to_string())).collect();
+    let sources = files.iter().map(|(path, text)| (format!("t/{path}"), text.as_bytes().to_vec())).collect();
     let inspection =
         JsInspector.inspect(HandlerSource { entry: &format!("t/{}", files[0].0), files: &sources });
     let mut seen = format!("files {}\n", inspection.files.join(" "));
@@ -174,13 +174,12 @@ fn response_versions_are_read_without_running() {
 fn hostile_sources_are_refused_and_do_no_harm() {
     let deep =
         format!("export function execute() {{ return {}1{}; }}", "(".repeat(100_000), ")".repeat(100_000));
-    let sources = [("t/handler.js".to_owned(), deep)].into();
+    let sources = [("t/handler.js".to_owned(), deep.into_bytes())].into();
     let inspection = JsInspector.inspect(HandlerSource { entry: "t/handler.js", files: &sources });
     assert!(!inspection.findings.is_empty());
 
     let itself =
-        [("t/handler.js".to_owned(), "import './handler.js'; export function execute() {}".to_owned())]
-            .into();
+        [("t/handler.js".to_owned(), b"import './handler.js'; export function execute() {}".to_vec())].into();
     let inspection = JsInspector.inspect(HandlerSource { entry: "t/handler.js", files: &itself });
     assert_eq!(inspection.findings, []);
 }
@@ -298,7 +297,7 @@ fn what_only_looks_like_a_dynamic_import_is_none() {
 
 /// What the inspector says about a handler of one file.
 fn messages(source: &str) -> Vec<String> {
-    let files = BTreeMap::from([("t/handler.js".to_owned(), source.to_owned())]);
+    let files = BTreeMap::from([("t/handler.js".to_owned(), source.as_bytes().to_vec())]);
     let inspection = JsInspector.inspect(HandlerSource { entry: "t/handler.js", files: &files });
     inspection.findings.into_iter().map(|finding| finding.message).collect()
 }

@@ -353,7 +353,7 @@ async fn real_tools_run() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "js") {
                 let name = format!("{folder}/{}", path.file_name().unwrap().to_str().unwrap());
-                files.insert(name, std::fs::read_to_string(&path).unwrap());
+                files.insert(name, std::fs::read(&path).unwrap());
             }
         }
         let schema = std::fs::read_to_string(format!("{tools}/{folder}/schema.json")).unwrap();

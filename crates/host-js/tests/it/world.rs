@@ -1,6 +1,5 @@
 //! What the tests share: a host, a handler from one string, a call.
 
-use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use quarterdeck_contracts::handler::{
     BoxFuture, CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, Handler,
-    HandlerHost, HandlerToLoad, HostError, Limits, LogLevel,
+    HandlerFiles, HandlerHost, HandlerToLoad, HostError, Limits, LogLevel,
 };
 use quarterdeck_contracts::{HandlerAnswer, Metadata, Outcome};
 use quarterdeck_host_js::{HostConfig, JsHost};
@@ -48,8 +47,8 @@ fn load_as(
     files: &[(&str, &str)],
     network: &[&str],
 ) -> Result<Arc<dyn Handler>, HostError> {
-    let files: BTreeMap<String, String> =
-        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    let files: HandlerFiles =
+        files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
     let metadata: Metadata = serde_json::from_value(json!({
         "toolId": name, "version": "1.0.0", "description": "A tool.", "category": "utility",
         "sideEffects": "none", "idempotent": true, "requiresConfirmation": false, "allowedModes": ["text"],

@@ -1,13 +1,13 @@
 //! From an artifact on disk to tools that can be called. Everything is verified, and all problems are told at once.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use quarterdeck_contracts::handler::{HandlerToLoad, HostError};
+use quarterdeck_contracts::handler::{HandlerFiles, HandlerToLoad, HostError};
 use quarterdeck_contracts::{
-    ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, artifact_hash, parse_json, sha256, tool_hash,
+    ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, HandlerKind, artifact_hash, parse_json, sha256,
+    tool_hash,
 };
 use quarterdeck_schema::{Schema, SchemaError};
 use serde_json::Value;
@@ -58,6 +58,11 @@ pub enum LoadProblem {
     /// A schema cannot be compiled by this version.
     #[error("the {which} of {tool} cannot be compiled: {source}; run `quarterdeck check`")]
     Schema { tool: String, which: &'static str, source: SchemaError },
+    /// No host is registered for a handler's kind.
+    #[error(
+        "{tool} has a handler of kind `{kind}`, which this quarterdeck does not run; use a build that does"
+    )]
+    NoHost { tool: String, kind: HandlerKind },
     /// A host cannot get a handler ready.
     #[error("{tool}: {source}")]
     Handler { tool: String, source: HostError },
@@ -120,10 +125,10 @@ fn load_tool(tool: CompiledTool, tools: &Path, hosts: &Hosts) -> Result<LoadedTo
         return Err(problems);
     }
     let to_load = HandlerToLoad { metadata: &tool.metadata, entry: &tool.handler.path, files: &files };
-    let handler = hosts
-        .of(tool.handler.kind)
-        .load(to_load)
-        .map_err(|source| vec![LoadProblem::Handler { tool: id, source }])?;
+    let Some(host) = hosts.find(&tool.handler.kind) else {
+        return Err(vec![LoadProblem::NoHost { tool: id, kind: tool.handler.kind.clone() }]);
+    };
+    let handler = host.load(to_load).map_err(|source| vec![LoadProblem::Handler { tool: id, source }])?;
     match parameters {
         Some(parameters) => Ok(LoadedTool::new(tool, parameters, returns.flatten(), handler)),
         None => Err(problems),
@@ -134,16 +139,12 @@ fn compile(tool: &str, which: &'static str, source: &Value) -> Result<Schema, Lo
     Schema::compile(source).map_err(|source| LoadProblem::Schema { tool: tool.to_owned(), which, source })
 }
 
-fn read_handler(
-    tool: &CompiledTool,
-    tools: &Path,
-    problems: &mut Vec<LoadProblem>,
-) -> BTreeMap<String, String> {
-    let mut files = BTreeMap::new();
+fn read_handler(tool: &CompiledTool, tools: &Path, problems: &mut Vec<LoadProblem>) -> HandlerFiles {
+    let mut files = HandlerFiles::new();
     for (path, hash) in &tool.handler.files {
-        let state = match fs::read_to_string(tools.join(path)) {
-            Ok(text) if sha256(text.as_bytes()) == *hash => {
-                files.insert(path.clone(), text);
+        let state = match fs::read(tools.join(path)) {
+            Ok(bytes) if sha256(&bytes) == *hash => {
+                files.insert(path.clone(), bytes);
                 continue;
             }
             Ok(_) => "has changed",

@@ -4,6 +4,7 @@ mod load;
 mod snapshot;
 mod tool;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,25 +16,23 @@ pub use load::{LoadError, LoadProblem};
 pub use snapshot::{NotBuilt, Snapshot};
 pub use tool::LoadedTool;
 
-/// What runs handlers, one for each kind.
-#[derive(Clone)]
-pub struct Hosts {
-    /// For `handler.js`.
-    pub js: Arc<dyn HandlerHost>,
-    /// For `handler.rs`.
-    pub native: Arc<dyn HandlerHost>,
-}
+/// What runs handlers, by their kind.
+#[derive(Clone, Default)]
+pub struct Hosts(BTreeMap<HandlerKind, Arc<dyn HandlerHost>>);
 
 impl Hosts {
-    fn of(&self, kind: HandlerKind) -> &dyn HandlerHost {
-        match kind {
-            HandlerKind::Js => &*self.js,
-            HandlerKind::Native => &*self.native,
-        }
+    /// Registers the host of a kind, in the place of one that was registered before.
+    pub fn with(mut self, kind: HandlerKind, host: Arc<dyn HandlerHost>) -> Self {
+        self.0.insert(kind, host);
+        self
     }
 
-    fn all(&self) -> [&dyn HandlerHost; 2] {
-        [&*self.js, &*self.native]
+    fn find(&self, kind: &HandlerKind) -> Option<&dyn HandlerHost> {
+        self.0.get(kind).map(|host| &**host)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &dyn HandlerHost> {
+        self.0.values().map(|host| &**host)
     }
 }
 
@@ -122,8 +121,8 @@ impl Registry {
 
     /// Puts the handler of a tool back into service. False if it was not out of service.
     pub fn lift_quarantine(&self, tool_id: &str) -> bool {
-        let lifted = self.hosts.all().map(|host| host.lift_quarantine(tool_id));
-        lifted.contains(&true)
+        let lifted = self.hosts.all().filter(|host| host.lift_quarantine(tool_id));
+        lifted.count() > 0
     }
 
     /// What a session pins: a cheap shared reference that never changes.

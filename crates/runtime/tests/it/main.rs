@@ -4,6 +4,7 @@
 
 mod audit;
 mod execution;
+mod handler_kinds;
 mod loading;
 mod operating;
 mod orchestrator;

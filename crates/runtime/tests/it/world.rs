@@ -4,11 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile, write_artifact};
-use quarterdeck_contracts::handler::{
-    Context, Handler, HandlerHost, HandlerToLoad, HostError, NativeHandler,
-};
+use quarterdeck_contracts::handler::{Context, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{Artifact, ErrorType, ToolError, native_source_hash};
-use quarterdeck_host_js::JsInspector;
 use quarterdeck_runtime::{Hosts, NativeHost, Registry};
 use quarterdeck_testkit::{Tree as Files, tree};
 use serde_json::{Value, json};
@@ -75,27 +72,19 @@ pub(crate) fn native() -> NativeHost {
     NativeHost::new([NativeHandler::new("probe", Box::leak(hash.into_boxed_str()), probe)])
 }
 
-struct NoJs;
-
-impl HandlerHost for NoJs {
-    fn load(&self, _: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
-        Err(HostError::Unloadable("there is no JavaScript in these tests".into()))
-    }
-}
-
 pub(crate) fn hosts(native: NativeHost) -> Hosts {
-    Hosts { js: Arc::new(NoJs), native: Arc::new(native) }
+    Hosts::default().with(NATIVE_KIND, Arc::new(native))
 }
 
 pub(crate) fn compiled(files: &Files) -> Artifact {
     let hash = native_source_hash([("handler.rs", HANDLER)]);
     let inspector = NativeInspector::new([("probe".to_owned(), hash)]);
     let options = Options {
-        inspectors: Inspectors { js: &JsInspector, native: &inspector },
+        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
         deny_lossy: false,
         stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: Some("a1b2c3d4".into()) },
     };
-    let compilation = compile(&Tree::read(files.path()).unwrap(), &options);
+    let compilation = compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options);
     compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics))
 }
 

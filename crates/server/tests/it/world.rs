@@ -11,9 +11,7 @@ use quarterdeck_agents::Prompts;
 use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, TextAgent};
 use quarterdeck_agents::voice::{Parts as VoiceParts, Settings as VoiceSettings, VoiceAgent};
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
-use quarterdeck_contracts::handler::{
-    Context, Handler, HandlerHost, HandlerToLoad, HostError, NativeHandler,
-};
+use quarterdeck_contracts::handler::{Context, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{
     CallArguments, ChatEvent, ChatMessage, ChatModel, ChatRequest, ChatStream, Commit, Finish, ModelCall,
     ModelMessage, ModelPart, ModelReply, PartContent, Provider, Store, Table, ToolError, Usage,
@@ -235,14 +233,14 @@ fn registry() -> Registry {
     let hash = native_source_hash([("handler.rs", HANDLER)]);
     let native = NativeInspector::new([("probe".to_owned(), hash.clone())]);
     let options = Options {
-        inspectors: Inspectors { js: &native, native: &native },
+        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(native)),
         deny_lossy: false,
         stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: Some("a1b2c3d4".into()) },
     };
-    let compilation = compile(&Tree::read(files.path()).unwrap(), &options);
+    let compilation = compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
     let native = NativeHost::new([NativeHandler::new("probe", Box::leak(hash.into_boxed_str()), probe)]);
-    let hosts = Hosts { js: Arc::new(NoJs), native: Arc::new(native) };
+    let hosts = Hosts::default().with(NATIVE_KIND, Arc::new(native));
     let registry = Registry::from_artifact(artifact, files.path(), hosts).unwrap();
     registry.lock();
     registry
@@ -250,14 +248,6 @@ fn registry() -> Registry {
 
 async fn probe(args: Value, _: Arc<dyn Context>) -> Result<Value, ToolError> {
     Ok(json!({ "did": args["do"] }))
-}
-
-struct NoJs;
-
-impl HandlerHost for NoJs {
-    fn load(&self, _: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
-        Err(HostError::Unloadable("there is no JavaScript in these tests".into()))
-    }
 }
 
 /// A model that calls the tool when told `call …` (with arguments that will not do when told `call bad`), waits in the middle of its answer when told `wait`, says much when told `pour 5`, and says back

@@ -10,9 +10,9 @@ use quarterdeck_agents::voice::{
     CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, Parts, ServerMessage, Settings,
     VoiceAgent,
 };
-use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile, write_artifact};
-use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
-use quarterdeck_runtime::{Hosts, NativeHost, Registry, ReloadError};
+use quarterdeck_compiler::{Inspectors, Options, Stamp, Tree, compile, write_artifact};
+use quarterdeck_host_js::{HostConfig, JS_KIND, JsHost, JsInspector};
+use quarterdeck_runtime::{Hosts, Registry, ReloadError};
 use quarterdeck_testkit::tree;
 use serde_json::{Value, json};
 
@@ -75,11 +75,11 @@ fn write(tools: &Path, word: &str) {
         format!("export function execute() {{ return {{ ok: true, data: {{ results: ['{word}'] }} }}; }}\n");
     std::fs::write(folder.join("handler.js"), handler).unwrap();
     let options = Options {
-        inspectors: Inspectors { js: &JsInspector, native: &NativeInspector::new([]) },
+        inspectors: Inspectors::default().with(JS_KIND, Arc::new(JsInspector)),
         deny_lossy: false,
         stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
     };
-    let compilation = compile(&Tree::read(tools).unwrap(), &options);
+    let compilation = compile(&Tree::read(tools, &options.inspectors).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
     write_artifact(&artifact, &tools.join("tool_registry.json")).unwrap();
 }
@@ -100,10 +100,7 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_whoever_runs_it_is_told()
     let _logged = tracing::subscriber::set_default(errors.clone());
     let files = tree("");
     write(files.path(), "old");
-    let hosts = Hosts {
-        js: Arc::new(JsHost::new(HostConfig::default()).unwrap()),
-        native: Arc::new(NativeHost::new([])),
-    };
+    let hosts = Hosts::default().with(JS_KIND, Arc::new(JsHost::new(HostConfig::default()).unwrap()));
     let artifact = files.path().join("tool_registry.json");
     let registry = Arc::new(Registry::load(&artifact, files.path(), hosts).unwrap());
     let (orchestrator, _) = orchestrator();

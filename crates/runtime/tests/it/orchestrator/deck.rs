@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
-use quarterdeck_contracts::handler::{CapabilityCall, Context, LogLevel, NativeHandler};
+use quarterdeck_contracts::handler::{CapabilityCall, Context, LogLevel, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{
     Capability, ErrorType, Mode, Outcome, Store, ToolError, ToolResponse, native_source_hash,
 };
-use quarterdeck_host_js::JsInspector;
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::{
     Answer, Call, Client, Clock, Connection, NativeHost, Orchestrator, Registry, Reply, RuntimeParts,
@@ -250,11 +249,11 @@ pub(crate) fn snapshot(outside: &Arc<Outside>) -> Arc<Snapshot> {
         definitions.iter().map(|definition| definition["toolId"].as_str().unwrap().to_owned()).collect();
     let inspector = NativeInspector::new(ids.iter().map(|id| (id.clone(), hash.clone())));
     let options = Options {
-        inspectors: Inspectors { js: &JsInspector, native: &inspector },
+        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
         deny_lossy: false,
         stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
     };
-    let compilation = compile(&Tree::read(files.path()).unwrap(), &options);
+    let compilation = compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
     let hash: &'static str = Box::leak(hash.into_boxed_str());
     let handlers = ids.into_iter().map(|id| {
