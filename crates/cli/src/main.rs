@@ -7,6 +7,7 @@ mod commands;
 #[allow(dead_code, unused_imports, reason = "most of it is for the server")]
 mod config;
 mod environment;
+mod handler_kinds;
 mod live;
 mod logs;
 mod models;

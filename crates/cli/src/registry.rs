@@ -3,20 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, anyhow, bail};
 use quarterdeck_compiler::write_artifact;
 use quarterdeck_contracts::{Artifact, artifact_hash, sha256};
-use quarterdeck_host_js::{HostConfig, JsHost};
-use quarterdeck_runtime::{Hosts, NativeHost, Registry};
+use quarterdeck_runtime::Registry;
 use serde_json::{Value, json};
 
 use crate::commands::diff::read;
 use crate::config::{ArtifactRule, Folders};
 use crate::terminal::{say, warn};
-use crate::{data, previous, report, wire};
+use crate::{data, handler_kinds, previous, report, wire};
 
 /// A registry that is ready to be served.
 pub(crate) struct Opened {
@@ -93,7 +91,7 @@ fn open_locked(artifact: &Path, tools: &Path, digest: Option<&str>) -> anyhow::R
             artifact.display()
         );
     }
-    Registry::from_artifact(found, tools, hosts()?)
+    Registry::from_artifact(found, tools, handler_kinds::hosts()?)
         .map_err(|error| anyhow!("{} cannot be served as it is:\n{error}\n{help}", artifact.display()))
 }
 
@@ -103,7 +101,7 @@ fn open_fresh(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Op
     if !artifact.is_file() || !fs::read_to_string(stamp(folder)).is_ok_and(|known| known == seen) {
         return Ok(None);
     }
-    match Registry::load(artifact, tools, hosts()?) {
+    match Registry::load(artifact, tools, handler_kinds::hosts()?) {
         Ok(registry) => Ok(Some(registry)),
         Err(error) => {
             warn(&format!("{} is not served: {error}", artifact.display()));
@@ -119,7 +117,7 @@ fn compile(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Optio
         report::problems(&compilation, tools);
         return Ok(None);
     };
-    let registry = Registry::from_artifact(compiled.clone(), tools, hosts()?)?;
+    let registry = Registry::from_artifact(compiled.clone(), tools, handler_kinds::hosts()?)?;
     // Both only save time at the next start; a folder that cannot be written to is served all the same.
     match write_artifact(&compiled, artifact) {
         Ok(()) => drop(data::write(&stamp(folder), fingerprint(tools)?.as_bytes())),
@@ -160,13 +158,6 @@ fn replacement(before: &Artifact, now: &Registry) -> Option<Replacement> {
 /// What remembers the state of the tools folder when it was compiled.
 fn stamp(folder: &Path) -> PathBuf {
     folder.join("tools.stamp")
-}
-
-fn hosts() -> anyhow::Result<Hosts> {
-    Ok(Hosts {
-        js: Arc::new(JsHost::new(HostConfig::default())?),
-        native: Arc::new(NativeHost::new(quarterdeck_tools::handlers())),
-    })
 }
 
 /// Names, sizes and times of all files in tool folders, and this program's own version: what is cheap to ask for and

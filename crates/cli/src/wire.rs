@@ -7,30 +7,24 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use quarterdeck_calendar::LocalCalendar;
-use quarterdeck_compiler::{Compilation, Inspectors, NativeInspector, Options, Tree, compile};
-use quarterdeck_host_js::{HostConfig, JsHost, JsInspector};
+use quarterdeck_compiler::{Compilation, Options, Tree, compile};
+use quarterdeck_runtime::Registry;
 use quarterdeck_runtime::audit::AuditLog;
-use quarterdeck_runtime::{Hosts, NativeHost, Registry};
 use quarterdeck_store::SqliteStore;
 
 use crate::config::Site;
-use crate::{data, environment, report, store_loss};
+use crate::{data, environment, handler_kinds, report, store_loss};
 
 pub(crate) use knowledge::{embedder, kb_folder, knowledge, open_file, progress, sources};
 
 /// Compiles a tools folder with every host that this binary has.
 pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<Compilation> {
-    let tree = Tree::read(tools)
+    let inspectors = handler_kinds::inspectors();
+    let tree = Tree::read(tools, &inspectors)
         .with_context(
             || "point `--tools` at a folder of tool folders, or make one with `quarterdeck new NAME`",
         )
         .map_err(cause_first)?;
-    let native = NativeInspector::new(
-        quarterdeck_tools::handlers()
-            .into_iter()
-            .map(|handler| (handler.tool_id.to_owned(), handler.source_hash.to_owned())),
-    );
-    let inspectors = Inspectors { js: &JsInspector, native: &native };
     Ok(compile(&tree, &Options { inspectors, deny_lossy, stamp: environment::stamp(tools)? }))
 }
 
@@ -41,11 +35,7 @@ pub(crate) fn load_folder(tools: &Path) -> anyhow::Result<Option<Registry>> {
         report::problems(&compilation, tools);
         return Ok(None);
     };
-    let hosts = Hosts {
-        js: Arc::new(JsHost::new(HostConfig::default())?),
-        native: Arc::new(NativeHost::new(quarterdeck_tools::handlers())),
-    };
-    let registry = Registry::from_artifact(artifact, tools, hosts)?;
+    let registry = Registry::from_artifact(artifact, tools, handler_kinds::hosts()?)?;
     registry.lock();
     Ok(Some(registry))
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use quarterdeck_contracts::handler::NATIVE_KIND;
 use quarterdeck_contracts::{Commit, Mode, Store, Table};
-use quarterdeck_host_js::{HostConfig, JsHost};
+use quarterdeck_host_js::{HostConfig, JS_KIND, JsHost};
 use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditSink};
 use quarterdeck_runtime::{Block, Client, Clock, Hosts, NativeHost, Orchestrator, Registry, RuntimeParts};
 use quarterdeck_store::SqliteStore;
@@ -122,10 +123,9 @@ pub(crate) fn with_sessions() -> Tree {
 }
 
 pub(crate) fn registry(tools: &Path) -> Registry {
-    let hosts = Hosts {
-        js: Arc::new(JsHost::new(HostConfig::default()).unwrap()),
-        native: Arc::new(NativeHost::new(quarterdeck_tools::handlers())),
-    };
+    let hosts = Hosts::default()
+        .with(JS_KIND, Arc::new(JsHost::new(HostConfig::default()).unwrap()))
+        .with(NATIVE_KIND, Arc::new(NativeHost::new(quarterdeck_tools::handlers())));
     Registry::load(&tools.join("tool_registry.json"), tools, hosts).unwrap()
 }
 
