@@ -13,8 +13,8 @@ use quarterdeck_contracts::{
 use crate::cache::QueryCache;
 use crate::get::get;
 use crate::index::Doc;
-use crate::search::{Meaning, ScoreThresholds, SearchError, search};
-use crate::snapshot::{BuildError, KnownVectors, Progress, Snapshot, Watch};
+use crate::search::{ScoreThresholds, SearchError, SemanticQuery, search};
+use crate::snapshot::{BuildError, BuildObserver, KnownVectors, Progress, Snapshot};
 use crate::vectors::unit;
 use crate::worker::Worker;
 
@@ -26,20 +26,18 @@ pub struct KnowledgeBase {
 
 struct Shared {
     current: RwLock<Arc<Snapshot>>,
-    /// Held while the next base is built, so that the last one asked for is the last one in place.
+    /// Held while the next base is built, so that of two builds the one requested last ends up in place.
     building: Mutex<()>,
     model: RwLock<Option<Arc<LoadedModel>>>,
-    floor: ScoreThresholds,
+    thresholds: ScoreThresholds,
 }
 
 struct LoadedModel {
     embedder: Arc<dyn Embedder>,
     worker: Worker,
-    /// What it made of the questions that were asked.
     questions: QueryCache,
 }
 
-/// What a base holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
     /// Records in all.
@@ -55,8 +53,8 @@ pub struct Stats {
 }
 
 impl KnowledgeBase {
-    /// A base of these records. Without an embedder it searches by words alone, and says so in every answer. Vectors
-    /// in `known` are taken instead of computed, if they are of the same model.
+    /// Without an embedder it searches by words alone, and says so in every answer. Vectors in `known` are taken instead
+    /// of computed, if they are of the same model.
     pub fn from_records(
         records: Vec<KnowledgeRecord>,
         embedder: Option<Arc<dyn Embedder>>,
@@ -65,47 +63,47 @@ impl KnowledgeBase {
         Self::build(records, embedder, known, ScoreThresholds::default(), &mut |_| {})
     }
 
-    /// The same with a floor of one's own, and word of how far it has come.
+    /// [`Self::from_records`] with other thresholds, and progress.
     pub fn build(
         records: Vec<KnowledgeRecord>,
         embedder: Option<Arc<dyn Embedder>>,
         known: Option<&KnownVectors>,
-        floor: ScoreThresholds,
+        thresholds: ScoreThresholds,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, BuildError> {
-        let mut watch = Watch { progress, keep: &mut |_| Ok(()) };
-        Self::build_watched(records, embedder, known, floor, &mut watch)
+        let mut observer = BuildObserver { progress, keep: &mut |_| Ok(()) };
+        Self::build_observed(records, embedder, known, thresholds, &mut observer)
     }
 
-    pub(crate) fn build_watched(
+    pub(crate) fn build_observed(
         records: Vec<KnowledgeRecord>,
         embedder: Option<Arc<dyn Embedder>>,
         known: Option<&KnownVectors>,
-        floor: ScoreThresholds,
-        watch: &mut Watch<'_>,
+        thresholds: ScoreThresholds,
+        observer: &mut BuildObserver<'_>,
     ) -> Result<Self, BuildError> {
         let known = known.filter(|known| embedder.as_ref().is_some_and(|own| *own.model() == known.model));
         let known = known.map(|known| (&known.rows, &known.at));
-        let base = Self::of(Snapshot::build(records, embedder.as_deref(), known, watch)?, floor);
+        let base =
+            Self::from_snapshot(Snapshot::build(records, embedder.as_deref(), known, observer)?, thresholds);
         if let Some(embedder) = embedder {
             base.use_model(embedder);
         }
         Ok(base)
     }
 
-    /// A base that is finished already.
-    pub(crate) fn of(snapshot: Snapshot, floor: ScoreThresholds) -> Self {
+    pub(crate) fn from_snapshot(snapshot: Snapshot, thresholds: ScoreThresholds) -> Self {
         let shared = Shared {
             current: RwLock::new(Arc::new(snapshot)),
             building: Mutex::new(()),
             model: RwLock::new(None),
-            floor,
+            thresholds,
         };
         Self { shared: Arc::new(shared) }
     }
 
-    /// Gives the base a model, which may be loaded long after the base was opened. Questions are compared by meaning from
-    /// now on if the vectors of the base are this model's, and when they are: the next base is built with it.
+    /// Sets the model, which may be loaded long after the base was opened. Questions are compared by meaning while the
+    /// vectors of the base are this model's; the next base is built with it.
     pub fn use_model(&self, embedder: Arc<dyn Embedder>) {
         // A machine that cannot start a thread answers by words.
         let worker = Worker::new(Arc::clone(&embedder)).ok();
@@ -121,13 +119,13 @@ impl KnowledgeBase {
         records: Vec<KnowledgeRecord>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), BuildError> {
-        self.replace_watched(records, &mut Watch { progress, keep: &mut |_| Ok(()) })
+        self.replace_observed(records, &mut BuildObserver { progress, keep: &mut |_| Ok(()) })
     }
 
-    pub(crate) fn replace_watched(
+    pub(crate) fn replace_observed(
         &self,
         records: Vec<KnowledgeRecord>,
-        watch: &mut Watch<'_>,
+        observer: &mut BuildObserver<'_>,
     ) -> Result<(), BuildError> {
         let _building = self.shared.building.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.current();
@@ -135,7 +133,7 @@ impl KnowledgeBase {
         let embedder = model.as_ref().map(|model| model.embedder.as_ref());
         let known = embedder.and_then(|embedder| old.known(embedder.model()));
         let known = known.as_ref().map(|(rows, at)| (*rows, at));
-        let next = Snapshot::build(records, embedder, known, watch)?;
+        let next = Snapshot::build(records, embedder, known, observer)?;
         *self.shared.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
         Ok(())
     }
@@ -145,7 +143,7 @@ impl KnowledgeBase {
         self.shared.model().map(|model| model.embedder.model().clone())
     }
 
-    /// Every vector, to be given to the next base.
+    /// Every vector, for the next base.
     pub fn known_vectors(&self) -> Option<KnownVectors> {
         let current = self.current();
         let model = current.vectors.as_ref()?.model.clone();
@@ -160,7 +158,6 @@ impl KnowledgeBase {
         docs.filter_map(|doc| current.index.records.get(doc).ok()).collect()
     }
 
-    /// What it holds.
     pub fn stats(&self) -> Stats {
         let current = self.current();
         let (index, vectors) = (&current.index, &current.vectors);
@@ -191,15 +188,15 @@ impl Shared {
         self.model.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn search(&self, asked: KnowledgeQuery) -> Result<SearchResults, CapabilityError> {
+    async fn search(&self, query: KnowledgeQuery) -> Result<SearchResults, CapabilityError> {
         let started = Instant::now();
         let current = self.current();
-        let question = self.meaning_of(&asked.query, &current).await;
-        let meaning = match (&current.vectors, &question) {
-            (Some(vectors), Some(question)) => Some(Meaning { vectors, question }),
+        let question = self.embed_question(&query.query, &current).await;
+        let semantic = match (&current.vectors, &question) {
+            (Some(vectors), Some(question)) => Some(SemanticQuery { vectors, question }),
             _ => None,
         };
-        let mut found = search(&current.index, meaning, self.floor, &asked).map_err(|error| {
+        let mut found = search(&current.index, semantic, self.thresholds, &query).map_err(|error| {
             let code = match error {
                 SearchError::Filter(_) => CapabilityErrorCode::InvalidArgument,
                 SearchError::Record(_) => CapabilityErrorCode::NotAvailable,
@@ -210,21 +207,20 @@ impl Shared {
         Ok(found)
     }
 
-    /// The vector of a question; none without a model whose vectors the base has, or when the model has nothing to say
-    /// about it.
-    async fn meaning_of(&self, question: &str, current: &Snapshot) -> Option<Arc<[f32]>> {
+    /// None without a model whose vectors the base has, or when the model fails.
+    async fn embed_question(&self, question: &str, current: &Snapshot) -> Option<Arc<[f32]>> {
         let model = self.model()?;
-        let about = model.embedder.model();
-        if current.vectors.as_ref().is_none_or(|vectors| vectors.model != *about) {
+        let description = model.embedder.model();
+        if current.vectors.as_ref().is_none_or(|vectors| vectors.model != *description) {
             return None;
         }
-        let normal = QueryCache::normal(question);
-        if let Some(vector) = model.questions.find(&normal) {
+        let normal = QueryCache::normalise(question);
+        if let Some(vector) = model.questions.get(&normal) {
             return Some(vector);
         }
         let vector = model.worker.embed(normal.clone()).await.ok()?;
-        let vector: Arc<[f32]> = unit(about, &vector).ok()?.into();
-        model.questions.keep(normal, Arc::clone(&vector));
+        let vector: Arc<[f32]> = unit(description, &vector).ok()?.into();
+        model.questions.insert(normal, Arc::clone(&vector));
         Some(vector)
     }
 }

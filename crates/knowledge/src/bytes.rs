@@ -1,6 +1,5 @@
 //! Numbers and lists as bytes, in one order on every machine.
 
-/// Writes.
 #[derive(Default)]
 pub(crate) struct Writer(Vec<u8>);
 
@@ -25,7 +24,7 @@ impl Writer {
     }
 }
 
-/// Reads the same again. Whatever the bytes are, it gives `None` where they do not reach.
+/// Reads what [`Writer`] wrote; `None` where the bytes end too early.
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

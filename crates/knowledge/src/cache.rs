@@ -3,26 +3,25 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many are kept.
-const MOST: usize = 1_024;
-/// How much of a question is embedded, in characters; encoders read no further.
-const LONGEST: usize = 2_000;
+const MAX_ENTRIES: usize = 1_024;
+/// Encoders read no further.
+const MAX_QUESTION_CHARS: usize = 2_000;
 
-/// A bounded cache: what was put in first goes first.
+/// Bounded; first in, first out.
 #[derive(Default)]
 pub(crate) struct QueryCache {
-    kept: Mutex<Kept>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Entries {
     vectors: HashMap<Arc<str>, Arc<[f32]>>,
     order: VecDeque<Arc<str>>,
 }
 
 impl QueryCache {
     /// A question as it is embedded: one space between words.
-    pub(crate) fn normal(question: &str) -> String {
+    pub(crate) fn normalise(question: &str) -> String {
         let mut normal = String::new();
         for word in question.split_whitespace() {
             if !normal.is_empty() {
@@ -30,25 +29,25 @@ impl QueryCache {
             }
             normal.push_str(word);
         }
-        let end = normal.char_indices().nth(LONGEST).map_or(normal.len(), |(at, _)| at);
+        let end = normal.char_indices().nth(MAX_QUESTION_CHARS).map_or(normal.len(), |(at, _)| at);
         normal.truncate(end);
         normal
     }
 
-    pub(crate) fn find(&self, normal: &str) -> Option<Arc<[f32]>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).vectors.get(normal).cloned()
+    pub(crate) fn get(&self, normal: &str) -> Option<Arc<[f32]>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).vectors.get(normal).cloned()
     }
 
-    pub(crate) fn keep(&self, normal: String, vector: Arc<[f32]>) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn insert(&self, normal: String, vector: Arc<[f32]>) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let key: Arc<str> = normal.into();
-        if kept.vectors.insert(Arc::clone(&key), vector).is_none() {
-            kept.order.push_back(key);
+        if entries.vectors.insert(Arc::clone(&key), vector).is_none() {
+            entries.order.push_back(key);
         }
-        if kept.order.len() > MOST
-            && let Some(oldest) = kept.order.pop_front()
+        if entries.order.len() > MAX_ENTRIES
+            && let Some(oldest) = entries.order.pop_front()
         {
-            kept.vectors.remove(&oldest);
+            entries.vectors.remove(&oldest);
         }
     }
 }
@@ -60,12 +59,15 @@ mod tests {
     #[test]
     fn the_cache_is_bounded_and_spaces_do_not_matter() {
         let cache = QueryCache::default();
-        for number in 0..MOST * 2 {
-            cache.keep(QueryCache::normal(&format!(" a \n {number}")), Arc::from([number as f32]));
+        for number in 0..MAX_ENTRIES * 2 {
+            cache.insert(QueryCache::normalise(&format!(" a \n {number}")), Arc::from([number as f32]));
         }
-        assert_eq!(cache.find("a 0"), None);
-        assert_eq!(cache.find(&format!("a {}", MOST * 2 - 1)).unwrap()[0], (MOST * 2 - 1) as f32);
-        assert_eq!(cache.kept.lock().unwrap().vectors.len(), MOST);
-        assert_eq!(QueryCache::normal(&"é ".repeat(9_000)).chars().count(), LONGEST);
+        assert_eq!(cache.get("a 0"), None);
+        assert_eq!(
+            cache.get(&format!("a {}", MAX_ENTRIES * 2 - 1)).unwrap()[0],
+            (MAX_ENTRIES * 2 - 1) as f32
+        );
+        assert_eq!(cache.entries.lock().unwrap().vectors.len(), MAX_ENTRIES);
+        assert_eq!(QueryCache::normalise(&"é ".repeat(9_000)).chars().count(), MAX_QUESTION_CHARS);
     }
 }

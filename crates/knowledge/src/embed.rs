@@ -10,27 +10,27 @@ use quarterdeck_contracts::{EmbedError, Embedder};
 
 use crate::snapshot::BuildError;
 
-/// How many texts a thread takes at a time.
-const BATCH: usize = 16;
+/// Texts that a thread takes at a time.
+const BATCH_SIZE: usize = 16;
 
 /// Vectors of a batch, and the place of its first text.
 type Batch = (usize, Result<Vec<Vec<f32>>, EmbedError>);
 
 /// Embeds texts on every core, and hands over vectors batch by batch with the place of the first, in no order. The
 /// first failure, of the model or of `each`, ends it.
-pub(crate) fn embed_on_every_core(
+pub(crate) fn embed_in_parallel(
     embedder: &dyn Embedder,
     texts: &[&str],
     mut each: impl FnMut(usize, Vec<Vec<f32>>) -> Result<(), BuildError>,
 ) -> Result<(), BuildError> {
-    let batches = texts.len().div_ceil(BATCH);
+    let batches = texts.len().div_ceil(BATCH_SIZE);
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(batches);
     let next = AtomicUsize::new(0);
-    let (give, given) = sync_channel::<Batch>(threads.max(1) * 2);
+    let (sender, results) = sync_channel::<Batch>(threads.max(1) * 2);
     thread::scope(|scope| {
         for number in 0..threads {
-            let (give, next) = (give.clone(), &next);
-            let worker = move || take_batches(embedder, texts, next, &give);
+            let (sender, next) = (sender.clone(), &next);
+            let worker = move || embed_batches(embedder, texts, next, &sender);
             let started =
                 thread::Builder::new().name("knowledge-build".to_owned()).spawn_scoped(scope, worker);
             // A machine that is short of threads takes longer; one that has none says so.
@@ -38,17 +38,17 @@ pub(crate) fn embed_on_every_core(
                 return Err(BuildError::Embed(EmbedError(format!("no thread could be started: {error}"))));
             }
         }
-        drop(give);
+        drop(sender);
         // Leaving early closes the channel, on which the threads end.
-        given.into_iter().try_for_each(|(first, vectors)| each(first, vectors.map_err(BuildError::Embed)?))
+        results.into_iter().try_for_each(|(first, vectors)| each(first, vectors.map_err(BuildError::Embed)?))
     })
 }
 
-fn take_batches(embedder: &dyn Embedder, texts: &[&str], next: &AtomicUsize, give: &SyncSender<Batch>) {
+fn embed_batches(embedder: &dyn Embedder, texts: &[&str], next: &AtomicUsize, sender: &SyncSender<Batch>) {
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
-        let Some(batch) = texts.chunks(BATCH).nth(number) else { return };
-        if give.send((number * BATCH, embed(embedder, batch))).is_err() {
+        let Some(batch) = texts.chunks(BATCH_SIZE).nth(number) else { return };
+        if sender.send((number * BATCH_SIZE, embed(embedder, batch))).is_err() {
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! How good is it? Judged sets in the form of BEIR, and the two figures that everybody quotes.
+//! Retrieval quality: judged sets in BEIR's format, nDCG@10 and recall@10.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -19,7 +19,7 @@ pub type Run = BTreeMap<String, Vec<(String, f64)>>;
 /// Means over the judged questions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EvalMetrics {
-    /// How many questions were judged.
+    /// How many questions have judgements.
     pub questions: usize,
     /// Normalised discounted cumulative gain of the first ten.
     pub ndcg_at_10: f64,
@@ -70,7 +70,7 @@ pub fn load_qrels(path: &Path) -> io::Result<Judgements> {
     Ok(judgements)
 }
 
-/// Judges a run. A question without an answer counts as zero; one that nobody judged does not count.
+/// Scores a run. A question without an answer counts as zero; one without judgements does not count.
 pub fn evaluate(run: &Run, judgements: &Judgements) -> EvalMetrics {
     let (mut questions, mut ndcg, mut recall) = (0, 0.0, 0.0);
     for (question, relevant) in judgements {
@@ -113,17 +113,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_what_the_definitions_say() {
+    fn metrics_are_what_the_definitions_say() {
         let judgements: Judgements = [
             ("a".to_owned(), HashMap::from([("x".to_owned(), 1), ("y".to_owned(), 1)])),
             ("b".to_owned(), HashMap::from([("z".to_owned(), 1)])),
         ]
         .into();
         let run: Run = [("a".to_owned(), vec![("n".to_owned(), 0.9), ("x".to_owned(), 0.5)])].into();
-        let figures = evaluate(&run, &judgements);
+        let metrics = evaluate(&run, &judgements);
         let expected = (1.0 / 3_f64.log2()) / (1.0 + 1.0 / 3_f64.log2()) / 2.0;
-        assert!((figures.ndcg_at_10 - expected).abs() < 1e-12, "{figures:?}");
-        assert_eq!((figures.questions, figures.recall_at_10), (2, 0.25));
+        assert!((metrics.ndcg_at_10 - expected).abs() < 1e-12, "{metrics:?}");
+        assert_eq!((metrics.questions, metrics.recall_at_10), (2, 0.25));
         let mut text = Vec::new();
         write_run(&run, &mut text).unwrap();
         assert_eq!(String::from_utf8(text).unwrap(), "a\tn\t0.900000\na\tx\t0.500000\n");

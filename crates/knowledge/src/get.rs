@@ -5,14 +5,13 @@ use std::fmt::Write;
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
 use quarterdeck_contracts::{KnowledgeRecord, Namespaces};
 
-use crate::index::{Index, slips};
+use crate::index::{Index, edit_distance};
 
-/// How many records may be asked for by id at once.
-const MOST_IDS: usize = 1_000;
-/// How many ids are named when one is unknown.
-const MOST_NEAR: usize = 3;
-/// How many slips an id may be away to be named.
-const MOST_SLIPS: usize = 4;
+const MAX_IDS: usize = 1_000;
+/// Suggested when an id is unknown.
+const MAX_SUGGESTED_IDS: usize = 3;
+/// How far a suggestion may be from the id that was asked for.
+const MAX_ID_EDITS: usize = 4;
 
 /// Records by id. One that may not be read is one that does not exist, so that ids tell nothing.
 pub(crate) fn get(
@@ -20,8 +19,8 @@ pub(crate) fn get(
     ids: &[String],
     readable: &Namespaces,
 ) -> Result<Vec<KnowledgeRecord>, CapabilityError> {
-    if ids.len() > MOST_IDS {
-        let message = format!("at most {MOST_IDS} records can be asked for at once");
+    if ids.len() > MAX_IDS {
+        let message = format!("at most {MAX_IDS} records can be asked for at once");
         return Err(CapabilityError::new(CapabilityErrorCode::InvalidArgument, message));
     }
     let find = |id: &String| {
@@ -48,17 +47,17 @@ fn unknown(index: &Index, id: &str, readable: &Namespaces) -> CapabilityError {
 
 fn nearest_ids<'a>(index: &'a Index, id: &str, readable: &Namespaces) -> Vec<&'a str> {
     let letters: Vec<char> = id.chars().collect();
-    let mut reach = (letters.len() / 4).clamp(2, MOST_SLIPS);
+    let mut max_edits = (letters.len() / 4).clamp(2, MAX_ID_EDITS);
     let mut near: Vec<(usize, &str)> = Vec::new();
     for (other, doc) in index.records.ids().zip(0..) {
-        let Some(slips) = slips(&letters, other, reach) else { continue };
+        let Some(edits) = edit_distance(&letters, other, max_edits) else { continue };
         if readable.contains(&index.filters.about(doc).0) {
-            near.push((slips, other));
+            near.push((edits, other));
             near.sort_unstable();
-            near.truncate(MOST_NEAR);
-            if near.len() == MOST_NEAR {
+            near.truncate(MAX_SUGGESTED_IDS);
+            if near.len() == MAX_SUGGESTED_IDS {
                 // Only a nearer one can still matter.
-                reach = near.last().map_or(reach, |(slips, _)| *slips);
+                max_edits = near.last().map_or(max_edits, |(edits, _)| *edits);
             }
         }
     }

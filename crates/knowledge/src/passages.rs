@@ -6,8 +6,8 @@ use quarterdeck_contracts::KnowledgeRecord;
 
 use crate::text::{plain, sentences};
 
-/// How long a passage is at the most, in bytes. Encoders cut at 256 word pieces, which is about as much English.
-const LONGEST: usize = 1_100;
+/// Encoders cut at 256 word pieces, which is about as much English.
+const MAX_PASSAGE_BYTES: usize = 1_100;
 
 /// Where the passages of a plain text are: whole sentences, as many as fit. A text without words has one, empty passage:
 /// its title is worth finding.
@@ -15,7 +15,7 @@ pub(crate) fn passages(plain: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for sentence in sentences(plain).into_iter().flat_map(|sentence| pieces(plain, sentence)) {
         match found.last_mut() {
-            Some(last) if sentence.end - last.start <= LONGEST => last.end = sentence.end,
+            Some(last) if sentence.end - last.start <= MAX_PASSAGE_BYTES => last.end = sentence.end,
             _ => found.push(sentence),
         }
     }
@@ -38,7 +38,7 @@ fn pieces(text: &str, place: Range<usize>) -> impl Iterator<Item = Range<usize>>
         if begin >= place.end {
             return None;
         }
-        let mut end = place.end.min(begin + LONGEST);
+        let mut end = place.end.min(begin + MAX_PASSAGE_BYTES);
         if end < place.end {
             end = text.floor_char_boundary(end);
             // Between words if there are any.
@@ -63,7 +63,9 @@ mod tests {
         let passages = passages(&text);
         assert!(passages.len() > 3);
         assert!(
-            passages.iter().all(|place| place.len() <= LONGEST && text[place.clone()].ends_with("night."))
+            passages
+                .iter()
+                .all(|place| place.len() <= MAX_PASSAGE_BYTES && text[place.clone()].ends_with("night."))
         );
         let words: usize = passages.iter().map(|place| text[place.clone()].split_whitespace().count()).sum();
         assert_eq!(words, text.split_whitespace().count());

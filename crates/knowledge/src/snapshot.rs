@@ -4,27 +4,25 @@ use std::collections::HashMap;
 
 use quarterdeck_contracts::{EmbedError, Embedder, EmbeddingModel, KnowledgeRecord};
 
-use crate::embed::embed_on_every_core;
+use crate::embed::embed_in_parallel;
 use crate::index::{Doc, Index};
 use crate::passages::embedded_texts;
-use crate::vectors::{Key, Rows, VectorError, Vectors, key, passage};
+use crate::vectors::{Key, Rows, VectorError, Vectors, key, unit_or_zero};
 
 /// Vectors that were computed before, of one model, by what was embedded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnownVectors {
-    /// What made them. Those of another model are not used.
+    /// Vectors of another model are not used.
     pub model: EmbeddingModel,
     pub(crate) rows: Rows,
     pub(crate) at: HashMap<Key, usize>,
 }
 
 impl KnownVectors {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
     }
@@ -57,15 +55,15 @@ pub enum BuildError {
     Keep(String),
 }
 
-/// Who is told what while a base is built.
-pub(crate) struct Watch<'a> {
+/// Called while a base is built.
+pub(crate) struct BuildObserver<'a> {
     pub(crate) progress: &'a mut dyn FnMut(Progress),
-    /// Takes vectors as they are made, so that whoever is interrupted need not make them again.
-    pub(crate) keep: &'a mut dyn FnMut(&[Fresh<'_>]) -> Result<(), BuildError>,
+    /// Takes vectors as they are made, so that an interrupted build need not make them again.
+    pub(crate) keep: &'a mut dyn FnMut(&[NewVector<'_>]) -> Result<(), BuildError>,
 }
 
 /// A vector that was just made: its key, bytes and scale.
-pub(crate) type Fresh<'a> = (Key, &'a [i8], f32);
+pub(crate) type NewVector<'a> = (Key, &'a [i8], f32);
 
 /// Index and vectors that belong together.
 pub(crate) struct Snapshot {
@@ -79,11 +77,11 @@ impl Snapshot {
         records: Vec<KnowledgeRecord>,
         embedder: Option<&dyn Embedder>,
         known: Option<(&Rows, &HashMap<Key, usize>)>,
-        watch: &mut Watch<'_>,
+        observer: &mut BuildObserver<'_>,
     ) -> Result<Self, BuildError> {
         let index = Index::new(records);
         let vectors = match embedder {
-            Some(embedder) => Some(embed_all(&index, embedder, known, watch)?),
+            Some(embedder) => Some(embed_all(&index, embedder, known, observer)?),
             None => None,
         };
         Ok(Self { index, vectors })
@@ -100,7 +98,7 @@ fn embed_all(
     index: &Index,
     embedder: &dyn Embedder,
     known: Option<(&Rows, &HashMap<Key, usize>)>,
-    watch: &mut Watch<'_>,
+    observer: &mut BuildObserver<'_>,
 ) -> Result<Vectors, BuildError> {
     let model = embedder.model();
     let known_row = |key: &Key| known.and_then(|(_, at)| at.get(key).copied());
@@ -120,27 +118,27 @@ fn embed_all(
         starts.push(keys.len() as u32);
     }
     let total = keys.len();
-    let mut rows = Rows::nothing(model.dimension, total);
+    let mut rows = Rows::zeroed(model.dimension, total);
     if let Some((known_rows, _)) = known {
         for (row, from) in keys.iter().enumerate().filter_map(|(row, key)| Some((row, known_row(key)?))) {
             rows.copy(row, known_rows, from);
         }
     }
     let mut done = total - missing.len();
-    (watch.progress)(Progress { done, total });
+    (observer.progress)(Progress { done, total });
     let texts: Vec<&str> = missing.iter().map(|(_, text)| text.as_str()).collect();
-    embed_on_every_core(embedder, &texts, |first, vectors| {
+    embed_in_parallel(embedder, &texts, |first, vectors| {
         let made: Vec<usize> = missing[first..].iter().take(vectors.len()).map(|(row, _)| *row).collect();
         for (row, vector) in made.iter().zip(vectors) {
-            rows.put(*row, &passage(model, &vector).map_err(BuildError::Vector)?);
+            rows.put(*row, &unit_or_zero(model, &vector).map_err(BuildError::Vector)?);
         }
         let fresh = |row: &usize| {
             let (bytes, scale) = rows.get(*row);
             (keys[*row], bytes, scale)
         };
-        (watch.keep)(&made.iter().map(fresh).collect::<Vec<_>>())?;
+        (observer.keep)(&made.iter().map(fresh).collect::<Vec<_>>())?;
         done += made.len();
-        (watch.progress)(Progress { done, total });
+        (observer.progress)(Progress { done, total });
         Ok(())
     })?;
     Ok(Vectors { model: model.clone(), rows, starts, keys })

@@ -9,61 +9,61 @@ use crate::index::{Index, Query, Term};
 use crate::passages::passages;
 use crate::text::{each_word, plain, sentences};
 
-/// How much of a text is looked through, in bytes. Beyond it a record is still found, but not quoted.
-const LOOKED_THROUGH: usize = 1024 * 1024;
-/// How many words are shown as matched.
-const MOST_MATCHED: usize = 32;
+/// How much of a text snippets are taken from. Beyond it a record is still found, but not quoted.
+const MAX_QUOTED_BYTES: usize = 1024 * 1024;
+const MAX_MATCHED_WORDS: usize = 32;
 
-/// What a record has to say to a question.
-pub(crate) struct Quotation {
+/// What a search result shows of its record.
+pub(crate) struct Highlights {
     pub(crate) snippet: Option<String>,
     pub(crate) matched: Vec<String>,
 }
 
-/// Looks a record through. `passage` is the one that the vectors found nearest.
-pub(crate) fn quote(
+/// Finds the words of a question in a record, and the sentences to show. `passage` is the nearest in meaning.
+pub(crate) fn highlight(
     index: &Index,
     query: &Query,
     record: &KnowledgeRecord,
     passage: Option<usize>,
     limit: Option<usize>,
-) -> Quotation {
-    let mut looking = Looking { index, worth: worth(index, query), matched: BTreeMap::new() };
-    let end = record.text.floor_char_boundary(LOOKED_THROUGH.min(record.text.len()));
+) -> Highlights {
+    let mut highlighter = Highlighter { index, weights: weights(index, query), matched: BTreeMap::new() };
+    let end = record.text.floor_char_boundary(MAX_QUOTED_BYTES.min(record.text.len()));
     let text = plain(&record.text[..end]);
-    looking.look(&record.title);
+    highlighter.match_terms(&record.title);
     record.tags.iter().for_each(|tag| {
-        looking.look(tag);
+        highlighter.match_terms(tag);
     });
     let places: Vec<_> = sentences(&text);
-    let found: Vec<_> = places.iter().map(|place| looking.look(&text[place.clone()])).collect();
+    let found: Vec<_> = places.iter().map(|place| highlighter.match_terms(&text[place.clone()])).collect();
     let nearest = passage.and_then(|number| passages(&text).get(number).cloned());
     let snippet = limit.filter(|limit| *limit > 0).and_then(|limit| {
         let sentences: Vec<_> = places.into_iter().zip(found).collect();
-        looking.snippet(&text, &record.title, &sentences, nearest, limit)
+        highlighter.snippet(&text, &record.title, &sentences, nearest, limit)
     });
-    let matched = looking.matched.into_values().map(|(_, word)| word).take(MOST_MATCHED).collect();
-    Quotation { snippet, matched }
+    let matched = highlighter.matched.into_values().map(|(_, word)| word).take(MAX_MATCHED_WORDS).collect();
+    Highlights { snippet, matched }
 }
 
-fn worth(index: &Index, query: &Query) -> BTreeMap<Term, f32> {
+fn weights(index: &Index, query: &Query) -> BTreeMap<Term, f32> {
     query.weights().map(|(term, weight)| (term, weight * index.idf(index.frequency(term)))).collect()
 }
 
-struct Looking<'a> {
+struct Highlighter<'a> {
     index: &'a Index,
-    worth: BTreeMap<Term, f32>,
+    weights: BTreeMap<Term, f32>,
     matched: BTreeMap<String, (Term, String)>,
 }
 
 type Sentence = (Range<usize>, Vec<Term>);
 
-impl Looking<'_> {
-    /// The stems of the question in a text; how they are written there is remembered.
-    fn look(&mut self, text: &str) -> Vec<Term> {
+impl Highlighter<'_> {
+    /// The stems of the question in a text; how they are written there is kept in `matched`.
+    fn match_terms(&mut self, text: &str) -> Vec<Term> {
         let mut found = Vec::new();
         each_word(text, |word| {
-            let Some(term) = self.index.term(word.folded).filter(|term| self.worth.contains_key(term)) else {
+            let Some(term) = self.index.term(word.folded).filter(|term| self.weights.contains_key(term))
+            else {
                 return;
             };
             if !found.contains(&term) {
@@ -91,12 +91,12 @@ impl Looking<'_> {
         };
         let mut best: Option<(f32, usize, usize)> = None;
         for begin in 0..sentences.len() {
-            let (worth, end) = self.window(text, &sentences[begin..], limit);
+            let (weight, end) = self.window(text, &sentences[begin..], limit);
             let is_near = nearest.as_ref().is_some_and(|near| near.contains(&sentences[begin].0.start));
             // Half a rare word decides between passages that say the same words.
-            let worth = worth + if is_near { 2.0 } else { 0.0 };
-            if best.is_none_or(|(other, ..)| worth > other + 1e-6) {
-                best = Some((worth, begin, begin + end));
+            let weight = weight + if is_near { 2.0 } else { 0.0 };
+            if best.is_none_or(|(other, ..)| weight > other + 1e-6) {
+                best = Some((weight, begin, begin + end));
             }
         }
         let (_, begin, end) = best?;
@@ -110,35 +110,35 @@ impl Looking<'_> {
         Some(self.cut(&text[sentences[begin].0.clone()], limit))
     }
 
-    /// What the sentences from the first on that fit are worth, and how many they are. A first sentence that does not
-    /// fit is worth what it says, and is cut later.
+    /// The score of as many sentences as fit, from the first on, and how many those are. A first sentence that does not
+    /// fit is scored whole, and cut later.
     fn window(&self, text: &str, sentences: &[Sentence], limit: usize) -> (f32, usize) {
         let mut seen: Vec<Term> = Vec::new();
-        let (mut worth, mut length) = (0.0, 0);
+        let (mut weight, mut length) = (0.0, 0);
         for (at, (place, terms)) in sentences.iter().enumerate() {
             length += length_of(&text[place.clone()]) + usize::from(at > 0);
             if length > limit && at > 0 {
-                return (worth, at);
+                return (weight, at);
             }
-            for term in terms.iter().filter(|term| self.worth.contains_key(term)) {
+            for term in terms.iter().filter(|term| self.weights.contains_key(term)) {
                 if !seen.contains(term) {
                     seen.push(*term);
                     // Words near the beginning of a snippet are read first.
-                    worth += self.worth[term] * if at == 0 { 1.0 } else { 0.95 };
+                    weight += self.weights[term] * if at == 0 { 1.0 } else { 0.95 };
                 }
             }
             if length > limit {
-                return (worth, 0);
+                return (weight, 0);
             }
         }
-        (worth, sentences.len())
+        (weight, sentences.len())
     }
 
     /// Part of a sentence that is too long, with the first word of the question in it.
     fn cut(&self, sentence: &str, limit: usize) -> String {
         let mut first = None;
         each_word(sentence, |word| {
-            let is_asked = self.index.term(word.folded).is_some_and(|term| self.worth.contains_key(&term));
+            let is_asked = self.index.term(word.folded).is_some_and(|term| self.weights.contains_key(&term));
             if first.is_none() && is_asked {
                 first = Some(word.place.start);
             }

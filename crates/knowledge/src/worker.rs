@@ -1,5 +1,5 @@
-//! The thread on which questions are embedded: an encoder holds its thread for milliseconds, and whoever asks may be on
-//! one that must not be held.
+//! The thread on which questions are embedded: an encoder holds its thread for milliseconds, and async callers must not
+//! be held.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use std::thread;
 
 use quarterdeck_contracts::{EmbedError, Embedder};
 
-/// How many questions may wait.
-const WAITING: usize = 256;
+/// Questions that wait for the thread.
+const MAX_PENDING: usize = 256;
 
 type Answer = Result<Vec<f32>, EmbedError>;
 
@@ -21,12 +21,11 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread.
     pub(crate) fn new(embedder: Arc<dyn Embedder>) -> std::io::Result<Self> {
-        let (jobs, waiting) = sync_channel::<(String, Reply)>(WAITING);
+        let (jobs, waiting) = sync_channel::<(String, Reply)>(MAX_PENDING);
         thread::Builder::new().name("knowledge-embed".to_owned()).spawn(move || {
             for (text, reply) in waiting {
-                reply.give(embed(embedder.as_ref(), &text));
+                reply.send(embed(embedder.as_ref(), &text));
             }
         })?;
         Ok(Self { jobs })
@@ -56,7 +55,7 @@ struct Slot {
 struct Reply(Arc<Mutex<Slot>>);
 
 impl Reply {
-    fn give(&self, answer: Answer) {
+    fn send(&self, answer: Answer) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slot.answer.get_or_insert(answer);
         let waker = slot.waker.take();
@@ -70,11 +69,10 @@ impl Reply {
 impl Drop for Reply {
     fn drop(&mut self) {
         // The first answer stands.
-        self.give(Err(EmbedError("too many questions are waiting".to_owned())));
+        self.send(Err(EmbedError("too many questions are waiting".to_owned())));
     }
 }
 
-/// An answer that is not there yet.
 pub(crate) struct Pending(Arc<Mutex<Slot>>);
 
 impl Future for Pending {

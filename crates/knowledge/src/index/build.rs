@@ -10,7 +10,7 @@ use super::{Doc, FilterIndex, Index, Term};
 use crate::text::{Stems, each_word, is_stop_word, plain};
 
 /// A word of a title counts so often.
-const TITLE: u32 = 2;
+const TITLE_WEIGHT: u32 = 2;
 
 impl Index {
     /// Indexes records by title, tags and text. Of two records with one id the first is kept.
@@ -69,7 +69,7 @@ impl Builder {
         let mut take = |text: &str, weight: u32| {
             each_word(text, |word| seen.push((self.term(&stems, word.folded), weight)));
         };
-        take(&record.title, TITLE);
+        take(&record.title, TITLE_WEIGHT);
         record.tags.iter().for_each(|tag| take(tag, 1));
         take(&plain(&record.text), 1);
 

@@ -4,19 +4,18 @@ use std::collections::HashMap;
 
 use quarterdeck_contracts::{KnowledgeRecord, Namespace, RecordFilters, RecordKind};
 
-use super::{Bits, Doc};
+use super::{BitSet, Doc};
 use crate::day::Day;
 
-/// Why a filter cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`dateRange` takes days such as 2025-03-14; `{0}` is not one")]
-pub(crate) struct BadFilter(String);
+pub(crate) struct FilterError(String);
 
 /// Which records have which properties.
 #[derive(Debug, PartialEq)]
 pub(crate) struct FilterIndex {
-    namespaces: [Bits; 3],
-    kinds: [Bits; 5],
+    namespaces: [BitSet; 3],
+    kinds: [BitSet; 5],
     /// By tag, in lower case.
     pub(super) tags: HashMap<String, Vec<Doc>>,
     pub(super) days: Vec<Option<Day>>,
@@ -45,8 +44,8 @@ impl FilterIndex {
         days: Vec<Option<Day>>,
     ) -> Self {
         Self {
-            namespaces: Namespace::ALL.map(|one| Bits::of(days.len(), |at| namespace(at) == one)),
-            kinds: RecordKind::ALL.map(|one| Bits::of(days.len(), |at| kind(at) == one)),
+            namespaces: Namespace::ALL.map(|one| BitSet::of(days.len(), |at| namespace(at) == one)),
+            kinds: RecordKind::ALL.map(|one| BitSet::of(days.len(), |at| kind(at) == one)),
             tags,
             days,
         }
@@ -54,30 +53,34 @@ impl FilterIndex {
 
     /// The namespace and the type of a record.
     pub(crate) fn about(&self, doc: Doc) -> (Namespace, RecordKind) {
-        let namespace = Namespace::ALL.into_iter().find(|one| self.namespaces[*one as usize].has(doc));
-        let kind = RecordKind::ALL.into_iter().find(|one| self.kinds[*one as usize].has(doc));
+        let namespace = Namespace::ALL.into_iter().find(|one| self.namespaces[*one as usize].contains(doc));
+        let kind = RecordKind::ALL.into_iter().find(|one| self.kinds[*one as usize].contains(doc));
         (namespace.unwrap_or_default(), kind.unwrap_or(RecordKind::Doc))
     }
 
     /// The records of a namespace.
-    pub(crate) fn namespace(&self, namespace: Namespace) -> Bits {
+    pub(crate) fn namespace(&self, namespace: Namespace) -> BitSet {
         self.namespaces[namespace as usize].clone()
     }
 
     /// The records of a namespace that pass every filter. A record without a day is in no range of days.
-    pub(crate) fn passing(&self, namespace: Namespace, filters: &RecordFilters) -> Result<Bits, BadFilter> {
+    pub(crate) fn passing(
+        &self,
+        namespace: Namespace,
+        filters: &RecordFilters,
+    ) -> Result<BitSet, FilterError> {
         let mut passing = self.namespace(namespace);
         if let Some(kind) = filters.kind {
-            passing.keep(&self.kinds[kind as usize]);
+            passing.intersect(&self.kinds[kind as usize]);
         }
         for tag in &filters.tags {
             let docs = self.tags.get(&normal(tag)).map_or(&[][..], Vec::as_slice);
-            passing.keep(&Bits::of_docs(self.days.len(), docs));
+            passing.intersect(&BitSet::of_docs(self.days.len(), docs));
         }
         if let Some(range) = &filters.date_range {
             let (start, end) = (day(range.start.as_deref())?, day(range.end.as_deref())?);
             if start.is_some() || end.is_some() {
-                passing.keep(&Bits::of(self.days.len(), |at| {
+                passing.intersect(&BitSet::of(self.days.len(), |at| {
                     self.days[at].is_some_and(|day| {
                         start.is_none_or(|start| start <= day) && end.is_none_or(|end| day <= end)
                     })
@@ -92,7 +95,7 @@ fn normal(tag: &str) -> String {
     tag.trim().to_lowercase()
 }
 
-fn day(text: Option<&str>) -> Result<Option<Day>, BadFilter> {
+fn day(text: Option<&str>) -> Result<Option<Day>, FilterError> {
     let Some(text) = text else { return Ok(None) };
-    Day::parse(text).map(Some).ok_or_else(|| BadFilter(text.chars().take(40).collect()))
+    Day::parse(text).map(Some).ok_or_else(|| FilterError(text.chars().take(40).collect()))
 }

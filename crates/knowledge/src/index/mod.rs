@@ -1,25 +1,25 @@
-//! The words of every record, and which records pass a filter. Built whole, never changed: whoever searches holds a
-//! finished one.
+//! The words of every record, and which records pass a filter. Built whole and never changed, so that a search holds one
+//! finished index.
 
-mod bits;
+mod bit_set;
 mod build;
+mod edit_distance;
 mod filter;
 #[cfg(feature = "sqlite")]
 mod parts;
 mod postings;
 mod query;
 mod records;
-mod slips;
 mod strings;
 mod typos;
 
-pub(crate) use bits::Bits;
-pub(crate) use filter::{BadFilter, FilterIndex};
+pub(crate) use bit_set::BitSet;
+pub(crate) use edit_distance::edit_distance;
+pub(crate) use filter::{FilterError, FilterIndex};
 #[cfg(feature = "sqlite")]
 pub(crate) use parts::Parts;
 pub(crate) use query::Query;
 pub(crate) use records::Records;
-pub(crate) use slips::slips;
 
 use postings::Postings;
 use strings::Lexicon;
@@ -83,7 +83,7 @@ impl Index {
     }
 
     /// BM25 of every record; zero where it does not pass the filter or has no word of the query.
-    pub(crate) fn score(&self, query: &Query, filter: &Bits) -> Vec<f32> {
+    pub(crate) fn score(&self, query: &Query, filter: &BitSet) -> Vec<f32> {
         let mut scores = vec![0_f32; self.records.len()];
         for (term, weight) in query.weights() {
             let weight = weight * self.idf(self.frequency(term)) * (K1 + 1.0);

@@ -12,13 +12,13 @@ use crate::bytes::{Reader, Writer};
 use crate::day::Day;
 
 /// Counted up whenever words are read, counted or written another way: an index of another version is built again.
-const VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 impl Index {
     /// Everything but the records.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::default();
-        out.number(VERSION);
+        out.number(FORMAT_VERSION);
         for strings in [self.words.strings(), self.stems.strings()] {
             write_strings(&mut out, strings);
         }
@@ -59,7 +59,7 @@ impl Parts {
     /// Reads what [`Index::to_bytes`] wrote; `None` if it is of another version or does not belong together.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let mut from = Reader::new(bytes);
-        if from.number()? != VERSION {
+        if from.number()? != FORMAT_VERSION {
             return None;
         }
         let words = Lexicon::from_strings(read_strings(&mut from)?);

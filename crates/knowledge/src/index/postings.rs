@@ -1,11 +1,11 @@
 //! Which words stand where, and how often: five bytes for each.
 
-use super::{B, Bits, Doc, K1, Term};
+use super::{B, BitSet, Doc, K1, Term};
 
 /// A filter that keeps so much less than a word has is looked up in the word's records, not the other way round.
-const SELECTIVE: usize = 16;
+const SELECTIVE_FACTOR: usize = 16;
 /// A count that does not fit its byte; it is in `large`.
-const MANY: u8 = u8::MAX;
+const LARGE_COUNT: u8 = u8::MAX;
 
 /// An inverted index. BM25 is computed from the counts when it is asked: that costs a division, and finished weights
 /// would cost three bytes more for each word of each record.
@@ -39,8 +39,8 @@ impl Postings {
             let at = next[term as usize];
             next[term as usize] += 1;
             docs[at] = doc;
-            counts[at] = u8::try_from(count).unwrap_or(MANY);
-            if counts[at] == MANY {
+            counts[at] = u8::try_from(count).unwrap_or(LARGE_COUNT);
+            if counts[at] == LARGE_COUNT {
                 large.push((at as u64, count));
             }
         }
@@ -83,26 +83,27 @@ impl Postings {
     }
 
     /// Adds to the scores of records what a stem with this weight brings them, where they pass the filter.
-    pub(super) fn add(&self, scores: &mut [f32], term: Term, weight: f32, filter: &Bits) {
+    pub(super) fn add(&self, scores: &mut [f32], term: Term, weight: f32, filter: &BitSet) {
         let (start, end) = (self.starts[term as usize], self.starts[term as usize + 1]);
         let (docs, counts) = (&self.docs[start..end], &self.counts[start..end]);
         let mut add = |at: usize| {
             let doc = docs[at] as usize;
-            let count = if counts[at] == MANY { self.many(start + at) } else { f32::from(counts[at]) };
+            let count =
+                if counts[at] == LARGE_COUNT { self.large_count(start + at) } else { f32::from(counts[at]) };
             scores[doc] += weight * count / (count + self.norms[doc]);
         };
         if filter.count() == self.lengths.len() {
             (0..docs.len()).for_each(&mut add);
-        } else if filter.count() < docs.len() / SELECTIVE {
+        } else if filter.count() < docs.len() / SELECTIVE_FACTOR {
             look_up(docs, filter.iter(), add);
         } else {
-            (0..docs.len()).filter(|at| filter.has(docs[*at])).for_each(&mut add);
+            (0..docs.len()).filter(|at| filter.contains(docs[*at])).for_each(&mut add);
         }
     }
 
-    fn many(&self, at: usize) -> f32 {
+    fn large_count(&self, at: usize) -> f32 {
         let found = self.large.binary_search_by_key(&(at as u64), |(place, _)| *place);
-        found.map_or(f32::from(MANY), |found| self.large[found].1 as f32)
+        found.map_or(f32::from(LARGE_COUNT), |found| self.large[found].1 as f32)
     }
 }
 
@@ -136,7 +137,7 @@ mod tests {
         let entries = vec![(0, 0, 254), (0, 1, 255), (0, 2, 100_000)];
         let postings = Postings::new(entries, &[3], vec![300.0; 3]);
         let mut scores = [0.0; 3];
-        postings.add(&mut scores, 0, 1.0, &Bits::of(3, |_| true));
+        postings.add(&mut scores, 0, 1.0, &BitSet::of(3, |_| true));
         for (score, count) in scores.iter().zip([254.0, 255.0, 100_000.0]) {
             assert!((score - count / (count + 1.2_f32)).abs() < 1e-6, "{score} {count}");
         }

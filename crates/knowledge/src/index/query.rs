@@ -3,12 +3,11 @@
 use super::{Index, K1, Term};
 use crate::text::{Stems, is_stop_word, words};
 
-/// How much of a question is read, in characters.
-const LONGEST: usize = 10_000;
-/// How many unknown words are looked up by their spelling.
-const MOST_GUESSES: usize = 8;
-/// What a guess is worth, by the slips between it and what was asked.
-const TRUST: [f32; 3] = [1.0, 0.8, 0.6];
+const MAX_QUERY_CHARS: usize = 10_000;
+/// Unknown words that are looked up by their spelling.
+const MAX_CORRECTED_WORDS: usize = 8;
+/// What a corrected word counts, by its edit distance.
+const CORRECTION_WEIGHTS: [f32; 3] = [1.0, 0.8, 0.6];
 
 /// The words of a question, without repetitions and sorted, so that their order does not matter.
 pub(crate) struct Query {
@@ -20,14 +19,14 @@ pub(crate) struct Query {
 struct QueryTerm {
     /// The stem that it stands for.
     term: Term,
-    /// What a match is worth: 1, or less for a guess.
+    /// What a match is worth: 1, or less for a correction.
     weight: f32,
 }
 
 impl Query {
     /// Reads a question. Stop words are dropped, unless there is nothing else.
     pub(crate) fn new(index: &Index, question: &str) -> Self {
-        let end = question.char_indices().nth(LONGEST).map_or(question.len(), |(at, _)| at);
+        let end = question.char_indices().nth(MAX_QUERY_CHARS).map_or(question.len(), |(at, _)| at);
         let mut asked = words(&question[..end]);
         asked.sort_unstable();
         asked.dedup();
@@ -51,25 +50,26 @@ impl Query {
             }
         }
         for (at, (word, _)) in unknown.iter().enumerate() {
-            let guesses = if at < MOST_GUESSES { query.guesses(index, word) } else { Vec::new() };
-            query.add(index, &guesses);
+            let corrections =
+                if at < MAX_CORRECTED_WORDS { query.corrections(index, word) } else { Vec::new() };
+            query.add(index, &corrections);
         }
         query.terms.sort_unstable_by_key(|term| term.term);
         query
     }
 
     /// What a misspelt word may mean, but for what is asked anyway.
-    fn guesses(&self, index: &Index, word: &str) -> Vec<(Term, f32)> {
+    fn corrections(&self, index: &Index, word: &str) -> Vec<(Term, f32)> {
         let term_of = |near: u32| index.terms[near as usize];
         let frequency = |near: u32| index.frequency(term_of(near));
-        let mut guesses: Vec<(Term, f32)> = Vec::new();
-        for (near, slips) in index.vocabulary.nearest(index.words.strings(), word, frequency) {
+        let mut corrections: Vec<(Term, f32)> = Vec::new();
+        for (near, edits) in index.vocabulary.nearest(index.words.strings(), word, frequency) {
             let term = term_of(near);
-            if !self.has(term) && guesses.iter().all(|(other, _)| *other != term) {
-                guesses.push((term, TRUST[slips.min(2)]));
+            if !self.has(term) && corrections.iter().all(|(other, _)| *other != term) {
+                corrections.push((term, CORRECTION_WEIGHTS[edits.min(2)]));
             }
         }
-        guesses
+        corrections
     }
 
     /// Adds what one word stands for. A word that nothing matches counts in full as missing.

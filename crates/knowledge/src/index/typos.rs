@@ -1,18 +1,18 @@
-//! Words that nobody wrote, matched to words that somebody did.
+//! Misspelt words of a question, matched to words of the records.
 
-use super::slips::slips;
+use super::edit_distance::edit_distance;
 use super::strings::Strings;
 
-/// A word must have so many letters before it is taken for another one.
-const SHORTEST: usize = 4;
-/// From so many letters on two slips are forgiven.
-const LONG: usize = 8;
-/// How many words a misspelt one may stand for.
-const MOST: usize = 3;
+/// Shorter words are not corrected.
+const MIN_WORD_CHARS: usize = 4;
+/// From this length on, two edits are allowed instead of one.
+const TWO_EDITS_MIN_CHARS: usize = 8;
+/// Words that a misspelt one may stand for.
+const MAX_CORRECTIONS: usize = 3;
 
 /// Every word, ready to be compared: grouped by length, each with the set of its letters.
 ///
-/// One slip changes at most two members of that set, so most words are ruled out by one instruction and the rest are
+/// One edit changes at most two members of that set, so most words are ruled out by one instruction and the rest are
 /// compared letter by letter. It is exact, and costs 8 bytes a word where an index of deletions costs hundreds.
 pub(super) struct Vocabulary {
     /// The set of letters and the number of each word.
@@ -25,7 +25,7 @@ impl Vocabulary {
         for (number, word) in words.iter().enumerate() {
             let length = word.chars().count();
             // Numbers are not misspelt into each other: 1893 is not 1896.
-            if length + 2 < SHORTEST || word.chars().any(char::is_numeric) {
+            if length + 2 < MIN_WORD_CHARS || word.chars().any(char::is_numeric) {
                 continue;
             }
             if by_length.len() <= length {
@@ -37,8 +37,7 @@ impl Vocabulary {
         Self { by_length }
     }
 
-    /// The words nearest to an unknown one and how many slips away they are: of those at the least distance the ones
-    /// that `frequency` puts first.
+    /// The words nearest to an unknown one and their distance: of those at the least distance the most frequent.
     pub(super) fn nearest(
         &self,
         words: &Strings,
@@ -47,13 +46,13 @@ impl Vocabulary {
     ) -> Vec<(u32, usize)> {
         let asked: Vec<char> = word.chars().collect();
         let length = asked.len();
-        if length < SHORTEST || asked.iter().any(|letter| letter.is_numeric()) {
+        if length < MIN_WORD_CHARS || asked.iter().any(|letter| letter.is_numeric()) {
             return Vec::new();
         }
-        let mut reach = if length < LONG { 1 } else { 2 };
+        let mut reach = if length < TWO_EDITS_MIN_CHARS { 1 } else { 2 };
         let set = letters(word);
         let mut near: Vec<(u32, usize)> = Vec::new();
-        // The same length first: most slips keep it, and what was found shortens the way for the rest.
+        // The same length first: most typos keep it, and a close word found early rules out more of the rest.
         let mut lengths: Vec<usize> = (length - reach..=length + reach).collect();
         lengths.sort_by_key(|other| other.abs_diff(length));
         for (other_set, number) in lengths.iter().filter_map(|other| self.by_length.get(*other)).flatten() {
@@ -62,19 +61,19 @@ impl Vocabulary {
                 continue;
             }
             let other = words.get(*number as usize);
-            // Two slips and another first letter make another word.
+            // Two edits and another first letter make another word.
             let reach_here = if other.starts_with(asked[0]) { reach } else { reach.min(1) };
             if apart > 2 * reach_here {
                 continue;
             }
-            if let Some(slips) = slips(&asked, other, reach_here) {
-                near.push((*number, slips));
-                reach = slips;
+            if let Some(edits) = edit_distance(&asked, other, reach_here) {
+                near.push((*number, edits));
+                reach = edits;
             }
         }
-        near.retain(|(_, slips)| *slips == reach);
+        near.retain(|(_, edits)| *edits == reach);
         near.sort_by_key(|(other, _)| (std::cmp::Reverse(frequency(*other)), *other));
-        near.truncate(MOST);
+        near.truncate(MAX_CORRECTIONS);
         near
     }
 }
@@ -99,11 +98,11 @@ mod tests {
         let mut words = Strings::default();
         known.iter().for_each(|word| words.push(word));
         let near = Vocabulary::new(&words).nearest(&words, word, |number| known[number as usize].len());
-        near.into_iter().map(|(number, slips)| (known[number as usize], slips)).collect()
+        near.into_iter().map(|(number, edits)| (known[number as usize], edits)).collect()
     }
 
     #[test]
-    fn slips_are_forgiven_by_length() {
+    fn typos_are_corrected_by_length() {
         assert_eq!(nearest("expediton"), [("expedition", 1)]);
         assert_eq!(nearest("expeidtoin"), [("expedition", 2)]);
         assert_eq!(nearest("lindstorm"), [("lindstrom", 1)]);
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn short_words_numbers_and_strangers_are_not() {
+    fn short_words_numbers_and_distant_words_are_not_corrected() {
         for word in ["ise", "1896", "lasagne", "", "🙂", "svredupp"] {
             assert_eq!(nearest(word), [], "{word}");
         }

@@ -1,13 +1,9 @@
 //! Limits that keep a record what it says it is: text.
 
-/// How many tags a record has at the most.
-pub(super) const MOST_TAGS: usize = 64;
-/// How long a tag is at the most, in characters.
-pub(super) const LONGEST_TAG: usize = 64;
-/// How long an id is at the most, in characters.
-pub(super) const LONGEST_ID: usize = 200;
-/// How long a title is at the most, in characters.
-pub(super) const LONGEST_TITLE: usize = 500;
+pub(super) const MAX_TAGS: usize = 64;
+pub(super) const MAX_TAG_CHARS: usize = 64;
+pub(super) const MAX_ID_CHARS: usize = 200;
+pub(super) const MAX_TITLE_CHARS: usize = 500;
 
 /// The text without control characters, but for line feeds and tabs. What cannot be seen but changes how text is
 /// shown (bidirectional overrides) goes too.

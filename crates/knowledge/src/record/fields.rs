@@ -4,7 +4,7 @@ use quarterdeck_contracts::{KnowledgeRecord, Namespace, RecordKind};
 use serde_json::{Map, Value};
 
 use super::Fault;
-use super::clean::{LONGEST_ID, LONGEST_TAG, LONGEST_TITLE, MOST_TAGS, clean, clean_line};
+use super::clean::{MAX_ID_CHARS, MAX_TAG_CHARS, MAX_TAGS, MAX_TITLE_CHARS, clean, clean_line};
 use crate::day::Day;
 
 /// What the path says about the records of a file.
@@ -122,9 +122,9 @@ fn id(value: Value) -> Result<String, String> {
         _ => return Err("`id` is text: `type:slug`".to_owned()),
     };
     let is_sound = |letter: char| !letter.is_control() && !letter.is_whitespace() && !"()[]".contains(letter);
-    if id.is_empty() || id.chars().count() > LONGEST_ID || !id.chars().all(is_sound) {
+    if id.is_empty() || id.chars().count() > MAX_ID_CHARS || !id.chars().all(is_sound) {
         return Err(format!(
-            "`id` has 1 to {LONGEST_ID} characters, without spaces, brackets and control characters"
+            "`id` has 1 to {MAX_ID_CHARS} characters, without spaces, brackets and control characters"
         ));
     }
     Ok(id)
@@ -132,8 +132,8 @@ fn id(value: Value) -> Result<String, String> {
 
 fn title(text: &str) -> Result<String, String> {
     let title = clean_line(text);
-    if title.chars().count() > LONGEST_TITLE {
-        return Err(format!("`title` is longer than {LONGEST_TITLE} characters"));
+    if title.chars().count() > MAX_TITLE_CHARS {
+        return Err(format!("`title` is longer than {MAX_TITLE_CHARS} characters"));
     }
     Ok(title)
 }
@@ -149,14 +149,14 @@ fn tags(value: Value) -> Result<Vec<String>, String> {
     let mut tags = Vec::new();
     for tag in words("tags", value)? {
         let tag = clean_line(&tag);
-        if tag.chars().count() > LONGEST_TAG {
-            return Err(format!("a tag is longer than {LONGEST_TAG} characters"));
+        if tag.chars().count() > MAX_TAG_CHARS {
+            return Err(format!("a tag is longer than {MAX_TAG_CHARS} characters"));
         }
         if !tag.is_empty() && !tags.contains(&tag) {
             tags.push(tag);
         }
     }
-    if tags.len() > MOST_TAGS { Err(format!("there are more than {MOST_TAGS} tags")) } else { Ok(tags) }
+    if tags.len() > MAX_TAGS { Err(format!("there are more than {MAX_TAGS} tags")) } else { Ok(tags) }
 }
 
 fn word(name: &str, value: Value) -> Result<String, String> {

@@ -7,11 +7,11 @@ use std::time::UNIX_EPOCH;
 
 use sha2::{Digest, Sha256};
 
-use super::folder::{DEEPEST, entries, is_record_file};
+use super::folder::{MAX_FOLDER_DEPTH, entries, is_record_file};
 
 /// What a folder of records looks like from outside: the path, the size and the time of every file that
-/// [`read_folder`](super::read_folder) would read. The same fingerprint means the same records, unless somebody went out
-/// of their way to change a file and not its time.
+/// [`read_folder`](super::read_folder) would read. The same fingerprint means the same records, unless a file was changed
+/// and its time set back.
 pub fn fingerprint(folder: &Path) -> io::Result<String> {
     let mut digest = Sha256::new();
     add(&mut digest, folder, Path::new(""), 0)?;
@@ -22,7 +22,7 @@ fn add(digest: &mut Sha256, root: &Path, relative: &Path, depth: usize) -> io::R
     for entry in entries(&root.join(relative))? {
         let path = relative.join(entry.file_name());
         let kind = entry.file_type()?;
-        if kind.is_dir() && depth < DEEPEST {
+        if kind.is_dir() && depth < MAX_FOLDER_DEPTH {
             add(digest, root, &path, depth + 1)?;
         } else if kind.is_file() && is_record_file(&path) {
             let about = fs::metadata(root.join(&path))?;

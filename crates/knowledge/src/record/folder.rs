@@ -9,31 +9,30 @@ use std::path::{Path, PathBuf};
 use quarterdeck_contracts::KnowledgeRecord;
 
 use super::fields::{PathDefaults, find_kind, find_namespace};
-use super::jsonl::Read;
+use super::jsonl::ReadRecords;
 use super::links::internal_links;
 use super::{Fault, Problem, parse_markdown, read_jsonl};
 
-/// How large a Markdown file or a line of JSON is at the most, in bytes.
-pub const LARGEST_FILE: u64 = 10 * 1024 * 1024;
-/// How deep folders are followed.
-pub(super) const DEEPEST: usize = 16;
+/// The limit of a Markdown file, and of a line of JSON.
+pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
+pub(super) const MAX_FOLDER_DEPTH: usize = 16;
 
 /// Reads every record under a folder, sorted by id. What is wrong is reported with file and line, and left out; a dead
 /// link is reported and its record served. Files and folders that begin with `_` or `.`, and `README.md`, are skipped.
 pub fn read_folder(folder: &Path) -> (Vec<KnowledgeRecord>, Vec<Problem>) {
-    let mut reading = Reading::default();
-    reading.folder(folder, Path::new(""), 0);
-    reading.finish()
+    let mut reader = FolderReader::default();
+    reader.folder(folder, Path::new(""), 0);
+    reader.finish()
 }
 
 #[derive(Default)]
-struct Reading {
+struct FolderReader {
     /// By id, with file and first line of the record, and the line of the file on which its text begins.
     records: BTreeMap<String, (KnowledgeRecord, PathBuf, usize)>,
     problems: Vec<Problem>,
 }
 
-impl Reading {
+impl FolderReader {
     fn folder(&mut self, root: &Path, relative: &Path, depth: usize) {
         let entries = match entries(&root.join(relative)) {
             Ok(entries) => entries,
@@ -43,7 +42,7 @@ impl Reading {
             let path = relative.join(entry.file_name());
             // Links are followed nowhere: a folder of records ends where it ends.
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() && depth < DEEPEST => self.folder(root, &path, depth + 1),
+                Ok(kind) if kind.is_dir() && depth < MAX_FOLDER_DEPTH => self.folder(root, &path, depth + 1),
                 Ok(kind) if kind.is_dir() => self.report(&path, 1, "the folder lies too deep".to_owned()),
                 Ok(kind) if kind.is_file() => self.file(root, &path),
                 Ok(_) => self.report(&path, 1, "links and special files are not read".to_owned()),
@@ -101,7 +100,7 @@ impl Reading {
     }
 }
 
-/// What may hold records in a folder. The order of a disk is nobody's order: of two records with one id the first by path
+/// What may hold records in a folder. Sorted, because a disk has no order: of two records with one id the first by path
 /// is served.
 pub(super) fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<io::Result<_>>()?;
@@ -119,11 +118,11 @@ pub(super) fn is_record_file(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "md" || ending == "jsonl")
 }
 
-fn read_markdown(path: &Path, from: &PathDefaults) -> io::Result<Read> {
-    if fs::metadata(path)?.len() > LARGEST_FILE {
+fn read_markdown(path: &Path, from: &PathDefaults) -> io::Result<ReadRecords> {
+    if fs::metadata(path)?.len() > MAX_FILE_BYTES {
         return Ok((
             Vec::new(),
-            vec![Fault::new(1, format!("the file is larger than {LARGEST_FILE} bytes"))],
+            vec![Fault::new(1, format!("the file is larger than {MAX_FILE_BYTES} bytes"))],
         ));
     }
     let source = match String::from_utf8(fs::read(path)?) {

@@ -7,24 +7,24 @@ use quarterdeck_contracts::{KnowledgeRecord, parse_json};
 use serde_json::Value;
 
 use super::fields::{Fields, PathDefaults};
-use super::{Fault, LARGEST_FILE};
+use super::{Fault, MAX_FILE_BYTES};
 
 /// What a file gave: records with their lines, and faults.
-pub type Read = (Vec<(KnowledgeRecord, usize)>, Vec<Fault>);
+pub type ReadRecords = (Vec<(KnowledgeRecord, usize)>, Vec<Fault>);
 
 /// Reads one record from each line that is not empty; `_id` is another name for `id`. Lines that are not records are
 /// faults.
-pub fn read_jsonl(mut input: impl BufRead, path: &PathDefaults) -> std::io::Result<Read> {
+pub fn read_jsonl(mut input: impl BufRead, path: &PathDefaults) -> std::io::Result<ReadRecords> {
     let mut records = Vec::new();
     let mut faults = Vec::new();
     let mut line = Vec::new();
     for number in 0.. {
         line.clear();
-        if (&mut input).take(LARGEST_FILE).read_until(b'\n', &mut line)? == 0 {
+        if (&mut input).take(MAX_FILE_BYTES).read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        if line.len() as u64 == LARGEST_FILE && line.last() != Some(&b'\n') {
-            faults.push(Fault::new(number + 1, format!("the line is longer than {LARGEST_FILE} bytes")));
+        if line.len() as u64 == MAX_FILE_BYTES && line.last() != Some(&b'\n') {
+            faults.push(Fault::new(number + 1, format!("the line is longer than {MAX_FILE_BYTES} bytes")));
             // What follows cannot be told from the rest of this line.
             break;
         }

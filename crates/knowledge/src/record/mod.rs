@@ -1,5 +1,5 @@
-//! Records as people write them: Markdown with front matter, or JSON Lines. What is wrong with one is said with its
-//! place, and the rest is served.
+//! Records in files: Markdown with front matter, or JSON Lines. Problems are reported with file and line, and the rest is
+//! served.
 
 mod clean;
 mod fields;
@@ -15,8 +15,8 @@ use std::path::PathBuf;
 
 pub use fields::PathDefaults;
 pub use fingerprint::fingerprint;
-pub use folder::{LARGEST_FILE, read_folder};
-pub use jsonl::{Read, read_jsonl};
+pub use folder::{MAX_FILE_BYTES, read_folder};
+pub use jsonl::{ReadRecords, read_jsonl};
 pub use markdown::parse_markdown;
 
 /// What is wrong with a record, and where.

@@ -6,15 +6,16 @@ use serde_json::{Map, Number, Value};
 
 use super::Fault;
 
-/// How long front matter may be, in bytes.
-const LONGEST: usize = 64 * 1024;
-/// How deep it may nest.
-const DEEPEST: usize = 16;
+const MAX_FRONT_MATTER_BYTES: usize = 64 * 1024;
+const MAX_DEPTH: usize = 16;
 
 /// The fields of a mapping with the lines of their keys, counted from `first_line`.
 pub(super) fn read_fields(text: &str, first_line: usize) -> Result<Vec<(String, Value, usize)>, Fault> {
-    if text.len() > LONGEST {
-        return Err(Fault::new(first_line, format!("front matter is longer than {LONGEST} bytes")));
+    if text.len() > MAX_FRONT_MATTER_BYTES {
+        return Err(Fault::new(
+            first_line,
+            format!("front matter is longer than {MAX_FRONT_MATTER_BYTES} bytes"),
+        ));
     }
     let mut reader = Reader::default();
     for event in Parser::new_from_str(text) {
@@ -74,8 +75,8 @@ impl Reader {
         if self.open.is_empty() && matches!(frame, Frame::List(_)) {
             return Err("front matter is a mapping: `title: …`".to_owned());
         }
-        if self.open.len() >= DEEPEST {
-            return Err(format!("front matter nests deeper than {DEEPEST}"));
+        if self.open.len() >= MAX_DEPTH {
+            return Err(format!("front matter nests deeper than {MAX_DEPTH}"));
         }
         self.open.push(frame);
         Ok(())

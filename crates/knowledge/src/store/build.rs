@@ -9,20 +9,20 @@ use rusqlite::Connection;
 use super::{Changes, FileError, KnowledgeFile, Sources, vectors};
 use crate::base::KnowledgeBase;
 use crate::search::ScoreThresholds;
-use crate::snapshot::{BuildError, Fresh, Progress, Watch};
+use crate::snapshot::{BuildError, BuildObserver, NewVector, Progress};
 use crate::vectors::Key;
 
-/// How much work an interrupted build may lose. More often would be more time at the disk than at the model.
-const KEPT_EVERY: Duration = Duration::from_secs(2);
+/// How much work an interrupted build may lose. Saving more often would take more time than the model does.
+const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 
 impl KnowledgeFile {
-    /// Builds a base of these records and saves it. Vectors that the file has are not made again, and those that are
-    /// made are kept on the way: whoever is interrupted goes on from there.
+    /// Builds a base of these records and saves it. Vectors that the file has are not made again, and new ones are saved
+    /// on the way, so that an interrupted build continues from there.
     pub fn build(
         &mut self,
         records: Vec<KnowledgeRecord>,
         embedder: Option<Arc<dyn Embedder>>,
-        floor: ScoreThresholds,
+        thresholds: ScoreThresholds,
         sources: &Sources,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(KnowledgeBase, Changes), FileError> {
@@ -31,9 +31,9 @@ impl KnowledgeFile {
             Some(model) => Some(self.vectors(model)?),
             None => None,
         };
-        let base = keeping(&self.connection, model.as_ref(), |keep| {
-            let mut watch = Watch { progress, keep };
-            KnowledgeBase::build_watched(records, embedder, known.as_ref(), floor, &mut watch)
+        let base = save_while_building(&self.connection, model.as_ref(), |keep| {
+            let mut observer = BuildObserver { progress, keep };
+            KnowledgeBase::build_observed(records, embedder, known.as_ref(), thresholds, &mut observer)
         })?;
         drop(known);
         let changes = self.save(&base, sources)?;
@@ -49,40 +49,40 @@ impl KnowledgeFile {
         sources: &Sources,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Changes, FileError> {
-        keeping(&self.connection, base.model().as_ref(), |keep| {
-            base.replace_watched(records, &mut Watch { progress, keep })
+        save_while_building(&self.connection, base.model().as_ref(), |keep| {
+            base.replace_observed(records, &mut BuildObserver { progress, keep })
         })?;
         self.save(base, sources)
     }
 }
 
-/// Runs a build whose vectors are kept, also when it fails.
-fn keeping<T>(
+/// Runs a build and saves its vectors, also when it fails.
+fn save_while_building<T>(
     connection: &Connection,
     model: Option<&EmbeddingModel>,
-    build: impl FnOnce(&mut dyn FnMut(&[Fresh<'_>]) -> Result<(), BuildError>) -> Result<T, BuildError>,
+    build: impl FnOnce(&mut dyn FnMut(&[NewVector<'_>]) -> Result<(), BuildError>) -> Result<T, BuildError>,
 ) -> Result<T, BuildError> {
     let mut waiting: Vec<(Key, Vec<i8>, f32)> = Vec::new();
     let mut last = Instant::now();
     let built = build(&mut |fresh| {
         waiting.extend(fresh.iter().map(|(key, bytes, scale)| (*key, bytes.to_vec(), *scale)));
-        if last.elapsed() >= KEPT_EVERY {
-            keep(connection, model, &mut waiting)?;
+        if last.elapsed() >= SAVE_INTERVAL {
+            save(connection, model, &mut waiting)?;
             last = Instant::now();
         }
         Ok(())
     });
-    keep(connection, model, &mut waiting)?;
+    save(connection, model, &mut waiting)?;
     built
 }
 
-fn keep(
+fn save(
     connection: &Connection,
     model: Option<&EmbeddingModel>,
     waiting: &mut Vec<(Key, Vec<i8>, f32)>,
 ) -> Result<(), BuildError> {
     let Some(model) = model.filter(|_| !waiting.is_empty()) else { return Ok(()) };
-    let fresh: Vec<Fresh<'_>> =
+    let fresh: Vec<NewVector<'_>> =
         waiting.iter().map(|(key, bytes, scale)| (*key, &bytes[..], *scale)).collect();
     let put = || {
         let transaction = connection.unchecked_transaction()?;

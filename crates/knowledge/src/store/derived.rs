@@ -7,29 +7,29 @@ use quarterdeck_contracts::EmbeddingModel;
 use rusqlite::{Connection, OpenFlags, params};
 use sha2::{Digest, Sha256};
 
-use super::{FileError, KnowledgeFile, tied};
+use super::{FileError, KnowledgeFile, bind_digest};
 use crate::bytes::Reader;
 use crate::index::Parts;
 use crate::vectors::{Key, Rows, Vectors};
 
-/// How long vectors are at the most; no model comes near it.
-const LARGEST: usize = 65_536;
+/// No model comes near it.
+const MAX_DIMENSION: usize = 65_536;
 
 /// Read and decoded, but not yet known to be of the records at hand.
 pub(super) struct Derived {
-    index: Option<(Seal, Parts)>,
-    vectors: Option<(Seal, Vectors)>,
+    index: Option<(PartDigest, Parts)>,
+    vectors: Option<(PartDigest, Vectors)>,
 }
 
-/// What says whose something is: the digest of its content, and the one that was stored with it.
-struct Seal {
+/// Ties a part to the records it was derived from: the digest of its content, and the one that was stored with it.
+struct PartDigest {
     content: [u8; 32],
     stored: Vec<u8>,
 }
 
-impl Seal {
-    fn is_of(&self, stamp: &[u8; 32]) -> bool {
-        tied(stamp, &self.content)[..] == self.stored[..]
+impl PartDigest {
+    fn matches(&self, records_digest: &[u8; 32]) -> bool {
+        bind_digest(records_digest, &self.content)[..] == self.stored[..]
     }
 }
 
@@ -41,31 +41,32 @@ impl Derived {
         connection.busy_timeout(Duration::from_secs(5))?;
         let file = KnowledgeFile { path: path.to_owned(), connection };
         let transaction = file.connection.unchecked_transaction()?;
-        let index = file.part("index")?.and_then(|(seal, bytes)| Some((seal, Parts::read(&bytes)?)));
+        let index = file.part("index")?.and_then(|(digest, bytes)| Some((digest, Parts::read(&bytes)?)));
         let vectors = match file.part("passages")? {
-            Some((seal, bytes)) => file.passages(&bytes)?.map(|vectors| (seal, vectors)),
+            Some((digest, bytes)) => file.passages(&bytes)?.map(|vectors| (digest, vectors)),
             None => None,
         };
         transaction.finish()?;
         Ok(Self { index, vectors })
     }
 
-    /// Whether all of it that is there was derived from records with this stamp.
-    pub(super) fn belongs_to(&self, stamp: &[u8; 32]) -> bool {
-        self.index.as_ref().is_some_and(|(seal, _)| seal.is_of(stamp))
-            && self.vectors.as_ref().is_none_or(|(seal, _)| seal.is_of(stamp))
+    /// Whether all of it that is there was derived from records with this digest.
+    pub(super) fn belongs_to(&self, records_digest: &[u8; 32]) -> bool {
+        self.index.as_ref().is_some_and(|(digest, _)| digest.matches(records_digest))
+            && self.vectors.as_ref().is_none_or(|(digest, _)| digest.matches(records_digest))
     }
 
-    /// What was derived from records with this stamp.
-    pub(super) fn of(self, stamp: &[u8; 32]) -> (Option<Parts>, Option<Vectors>) {
-        let index = self.index.filter(|(seal, _)| seal.is_of(stamp)).map(|(_, parts)| parts);
-        let vectors = self.vectors.filter(|(seal, _)| seal.is_of(stamp)).map(|(_, vectors)| vectors);
+    /// What was derived from records with this digest.
+    pub(super) fn of(self, records_digest: &[u8; 32]) -> (Option<Parts>, Option<Vectors>) {
+        let index = self.index.filter(|(digest, _)| digest.matches(records_digest)).map(|(_, parts)| parts);
+        let vectors =
+            self.vectors.filter(|(digest, _)| digest.matches(records_digest)).map(|(_, vectors)| vectors);
         (index, vectors)
     }
 }
 
 impl KnowledgeFile {
-    fn part(&self, name: &str) -> Result<Option<(Seal, Vec<u8>)>, FileError> {
+    fn part(&self, name: &str) -> Result<Option<(PartDigest, Vec<u8>)>, FileError> {
         let size = "SELECT ifnull(sum(octet_length(bytes)), 0) FROM parts WHERE name = ?1 AND number > 0";
         let size: i64 = self.connection.query_row(size, [name], |row| row.get(0))?;
         // What is left of a larger piece of memory would stay with the process.
@@ -82,14 +83,14 @@ impl KnowledgeFile {
             }
         }
         let is_there = !stored.is_empty();
-        Ok(is_there.then(|| (Seal { content: Sha256::digest(&content).into(), stored }, content)))
+        Ok(is_there.then(|| (PartDigest { content: Sha256::digest(&content).into(), stored }, content)))
     }
 
     /// The vectors of the passages; `None` if some are not there any more.
     fn passages(&self, bytes: &[u8]) -> Result<Option<Vectors>, FileError> {
         let Some((model, starts, keys)) = read_passages(bytes) else { return Ok(None) };
         // Nothing is known to be whole yet, so no number is believed that would take memory.
-        let divides = model.dimension <= LARGEST
+        let divides = model.dimension <= MAX_DIMENSION
             && starts.first() == Some(&0)
             && starts.is_sorted()
             && starts.last().is_some_and(|last| *last as usize == keys.len());
@@ -99,7 +100,7 @@ impl KnowledgeFile {
         // Passages that say the same share a key, and each has a row.
         let mut by_key: Vec<(Key, usize)> = keys.iter().copied().zip(0..).collect();
         by_key.sort_unstable();
-        let mut rows = Rows::nothing(model.dimension, keys.len());
+        let mut rows = Rows::zeroed(model.dimension, keys.len());
         let (mut next, mut filled) = (0, 0);
         self.each_vector(&model, |key, bytes, scale| {
             // Both are in the order of keys.

@@ -7,7 +7,7 @@ use rusqlite::OptionalExtension;
 use sha2::{Digest, Sha256};
 
 use super::derived::Derived;
-use super::{FileError, KnowledgeFile, Sources, Stamp};
+use super::{FileError, KnowledgeFile, RecordsDigest, Sources};
 use crate::base::KnowledgeBase;
 use crate::index::{Index, Records};
 use crate::search::ScoreThresholds;
@@ -24,18 +24,18 @@ pub struct LoadedBase {
 impl KnowledgeFile {
     /// The base that was saved last; `None` when nothing ever was. A record whose content is not what its hash says is
     /// damage.
-    pub fn load(&self, floor: ScoreThresholds) -> Result<Option<LoadedBase>, FileError> {
+    pub fn load(&self, thresholds: ScoreThresholds) -> Result<Option<LoadedBase>, FileError> {
         if self.sources()?.is_none() {
             return Ok(None);
         }
-        let (mut halves, mut stamp) = self.halves()?;
-        // A build may have finished between the two halves: then the next two belong together.
-        if !halves.1.belongs_to(&stamp) {
-            (halves, stamp) = self.halves()?;
+        let (mut parts, mut records_digest) = self.parts()?;
+        // A build may have finished between the two reads: then the next two belong together.
+        if !parts.1.belongs_to(&records_digest) {
+            (parts, records_digest) = self.parts()?;
         }
-        let (records, derived) = halves;
+        let (records, derived) = parts;
         let count = records.len();
-        let (parts, vectors) = derived.of(&stamp);
+        let (parts, vectors) = derived.of(&records_digest);
         let found = match parts {
             Some(parts) => parts.index(records),
             None => Err(records),
@@ -45,11 +45,14 @@ impl KnowledgeFile {
             Err(records) => (self.rebuilt(&records)?, true),
         };
         let vectors = vectors.filter(|vectors| vectors.starts.len() == count + 1);
-        Ok(Some(LoadedBase { base: KnowledgeBase::of(Snapshot { index, vectors }, floor), is_rebuilt }))
+        Ok(Some(LoadedBase {
+            base: KnowledgeBase::from_snapshot(Snapshot { index, vectors }, thresholds),
+            is_rebuilt,
+        }))
     }
 
     /// The records on this thread, and what was derived from them on another: each is half of the time.
-    fn halves(&self) -> Result<((Records, Derived), [u8; 32]), FileError> {
+    fn parts(&self) -> Result<((Records, Derived), [u8; 32]), FileError> {
         let path = self.path.as_path();
         let (records, derived) = thread::scope(|scope| {
             let work = move || Derived::read(path);
@@ -59,8 +62,8 @@ impl KnowledgeFile {
             // Whatever a thread could not do is done here.
             (records, derived.unwrap_or_else(|| Derived::read(path)))
         });
-        let (records, stamp) = records?;
-        Ok(((records, derived?), stamp))
+        let (records, records_digest) = records?;
+        Ok(((records, derived?), records_digest))
     }
 
     /// What the base was built from, if one was saved.
@@ -80,7 +83,7 @@ impl KnowledgeFile {
         let (count, bytes) = self.connection.query_row(sizes, [], size)?;
         let count = usize::try_from(count).unwrap_or_default();
         let mut records = Records::with_capacity(count, usize::try_from(bytes).unwrap_or_default());
-        let mut stamp = Stamp::default();
+        let mut records_digest = RecordsDigest::default();
         let mut statement = self.connection.prepare("SELECT id, hash, body FROM records ORDER BY id")?;
         let mut rows = statement.query([])?;
         let mut last = String::new();
@@ -94,12 +97,12 @@ impl KnowledgeFile {
             if hash_of(body) != hash || (records.len() > 0 && id <= last.as_str()) {
                 return Err(self.damaged("a record does not have the content that was stored"));
             }
-            stamp.add(hash);
+            records_digest.add(hash);
             records.push(id, body);
             last.clear();
             last.push_str(id);
         }
-        Ok((records, stamp.finish()))
+        Ok((records, records_digest.finish()))
     }
 
     /// The index of records, built from nothing else.

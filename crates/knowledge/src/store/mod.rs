@@ -29,7 +29,7 @@ use crate::snapshot::BuildError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// Somebody else's database, or something that is none.
+    /// Another program's database, or no database at all.
     #[error("{0} is not a knowledge base; move it away, and a new one is made")]
     NotOurs(PathBuf),
     /// Written by a newer program.
@@ -99,9 +99,8 @@ pub struct KnowledgeFile {
     connection: Connection,
 }
 
-/// A file, and what had to be done to have it.
+/// An open file, and what happened to a damaged one in its place.
 pub struct OpenedFile {
-    /// The file.
     pub file: KnowledgeFile,
     /// Where a damaged file was put, if there was one. The base is empty then, and is built again from its sources.
     pub set_aside: Option<PathBuf>,
@@ -113,11 +112,11 @@ impl KnowledgeFile {
     }
 }
 
-/// What the records of a file come to: a digest of their hashes, to which everything derived is tied.
+/// A digest of the hashes of all records, to which everything derived is tied.
 #[derive(Default)]
-struct Stamp(Sha256);
+struct RecordsDigest(Sha256);
 
-impl Stamp {
+impl RecordsDigest {
     fn add(&mut self, hash: &str) {
         self.0.update(hash.as_bytes());
     }
@@ -127,10 +126,10 @@ impl Stamp {
     }
 }
 
-/// The digest of something derived from records with this stamp.
-fn tied(stamp: &[u8; 32], content: &[u8; 32]) -> [u8; 32] {
+/// The digest of something derived from records with this digest.
+fn bind_digest(records_digest: &[u8; 32], content: &[u8; 32]) -> [u8; 32] {
     let mut digest = Sha256::new();
-    digest.update(stamp);
+    digest.update(records_digest);
     digest.update(content);
     digest.finalize().into()
 }

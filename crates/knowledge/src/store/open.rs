@@ -10,9 +10,9 @@ use rusqlite::{Connection, ErrorCode};
 use super::{FileError, KnowledgeFile, OpenedFile};
 
 /// `QDKB`, in the header of our files.
-const APPLICATION: i32 = 0x5144_4b42;
-const VERSION: i32 = 2;
-const TABLES: &str = "
+const APPLICATION_ID: i32 = 0x5144_4b42;
+const FORMAT_VERSION: i32 = 2;
+const CREATE_TABLES: &str = "
     CREATE TABLE records (id TEXT PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE vectors (model TEXT NOT NULL, key BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, key))
         WITHOUT ROWID;
@@ -20,7 +20,7 @@ const TABLES: &str = "
     CREATE TABLE sources (fingerprint TEXT NOT NULL, left_out INTEGER NOT NULL);
 ";
 /// What older versions had. All of it can be made again.
-const OLDER: &str = "DROP TABLE IF EXISTS records; DROP TABLE IF EXISTS vectors;";
+const DROP_OLDER_TABLES: &str = "DROP TABLE IF EXISTS records; DROP TABLE IF EXISTS vectors;";
 
 impl KnowledgeFile {
     /// Opens a file, or makes it. One of ours that is damaged is set aside under another name and begun anew; damage that
@@ -56,20 +56,20 @@ fn connect(path: &Path) -> Result<Connection, FileError> {
     match (application, version) {
         (0, 0) if tables == 0 => {
             let transaction = connection.transaction()?;
-            transaction.execute_batch(TABLES)?;
-            transaction.pragma_update(None, "application_id", APPLICATION)?;
-            transaction.pragma_update(None, "user_version", VERSION)?;
+            transaction.execute_batch(CREATE_TABLES)?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", FORMAT_VERSION)?;
             transaction.commit()?;
         }
-        (APPLICATION, VERSION) => {}
-        (APPLICATION, older) if (1..VERSION).contains(&older) => {
+        (APPLICATION_ID, FORMAT_VERSION) => {}
+        (APPLICATION_ID, older) if (1..FORMAT_VERSION).contains(&older) => {
             let transaction = connection.transaction()?;
-            transaction.execute_batch(OLDER)?;
-            transaction.execute_batch(TABLES)?;
-            transaction.pragma_update(None, "user_version", VERSION)?;
+            transaction.execute_batch(DROP_OLDER_TABLES)?;
+            transaction.execute_batch(CREATE_TABLES)?;
+            transaction.pragma_update(None, "user_version", FORMAT_VERSION)?;
             transaction.commit()?;
         }
-        (APPLICATION, _) => return Err(FileError::Newer(path.to_owned())),
+        (APPLICATION_ID, _) => return Err(FileError::Newer(path.to_owned())),
         _ => return Err(FileError::NotOurs(path.to_owned())),
     }
     Ok(connection)
@@ -102,7 +102,7 @@ fn header(path: &Path) -> Result<Option<[u8; 100]>, FileError> {
 }
 
 fn is_ours(header: &[u8; 100]) -> bool {
-    header[68..72] == APPLICATION.to_be_bytes()
+    header[68..72] == APPLICATION_ID.to_be_bytes()
 }
 
 /// Gives a damaged file the first free name beside its own, and returns that. What SQLite keeps beside it goes with it: a
@@ -130,4 +130,4 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, FileError> {
 }
 
 #[cfg(test)]
-pub(super) const CURRENT: i32 = VERSION;
+pub(super) const CURRENT: i32 = FORMAT_VERSION;

@@ -6,7 +6,7 @@ use rusqlite::{Transaction, params};
 use sha2::{Digest, Sha256};
 
 use super::load::hash_of;
-use super::{FileError, KnowledgeFile, Stamp, tied, vectors};
+use super::{FileError, KnowledgeFile, RecordsDigest, bind_digest, vectors};
 use crate::base::KnowledgeBase;
 use crate::bytes::Writer;
 use crate::index::{Doc, Records};
@@ -14,7 +14,7 @@ use crate::vectors::{Key, Vectors};
 
 /// How large a piece of something derived is at the most, in bytes. SQLite has a limit for one value, and takes as much
 /// memory again for it.
-const PIECE: usize = 1024 * 1024;
+const MAX_PIECE_BYTES: usize = 1024 * 1024;
 
 /// What a base was built from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,12 +44,12 @@ impl KnowledgeFile {
     pub fn save(&mut self, base: &KnowledgeBase, sources: &Sources) -> Result<Changes, FileError> {
         let snapshot = base.current();
         let transaction = self.connection.transaction()?;
-        let (changes, stamp) = save_records(&transaction, &snapshot.index.records)?;
-        save_part(&transaction, "index", &stamp, &snapshot.index.to_bytes())?;
+        let (changes, records_digest) = save_records(&transaction, &snapshot.index.records)?;
+        save_part(&transaction, "index", &records_digest, &snapshot.index.to_bytes())?;
         match &snapshot.vectors {
             Some(vectors) => {
                 save_vectors(&transaction, vectors)?;
-                save_part(&transaction, "passages", &stamp, &passages(vectors))?;
+                save_part(&transaction, "passages", &records_digest, &passages(vectors))?;
             }
             None => {
                 transaction.execute("DELETE FROM parts WHERE name = 'passages'", [])?;
@@ -68,7 +68,7 @@ impl KnowledgeFile {
 
 fn save_records(transaction: &Transaction<'_>, records: &Records) -> Result<(Changes, [u8; 32]), FileError> {
     let mut changes = Changes::default();
-    let mut stamp = Stamp::default();
+    let mut records_digest = RecordsDigest::default();
     let mut old: HashMap<String, String> = transaction
         .prepare("SELECT id, hash FROM records")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -80,7 +80,7 @@ fn save_records(transaction: &Transaction<'_>, records: &Records) -> Result<(Cha
     for (id, doc) in records.ids().zip(0_u32..) {
         let body = records.body(doc as Doc);
         let hash = hash_of(body);
-        stamp.add(&hash);
+        records_digest.add(&hash);
         match old.remove(id) {
             Some(same) if same == hash => {
                 changes.unchanged += 1;
@@ -95,19 +95,19 @@ fn save_records(transaction: &Transaction<'_>, records: &Records) -> Result<(Cha
     for id in old.keys() {
         changes.removed += delete.execute([id])?;
     }
-    Ok((changes, stamp.finish()))
+    Ok((changes, records_digest.finish()))
 }
 
 fn save_part(
     transaction: &Transaction<'_>,
     name: &str,
-    stamp: &[u8; 32],
+    records_digest: &[u8; 32],
     content: &[u8],
 ) -> Result<(), FileError> {
     transaction.execute("DELETE FROM parts WHERE name = ?1", [name])?;
     let mut put = transaction.prepare("INSERT INTO parts (name, number, bytes) VALUES (?1, ?2, ?3)")?;
-    put.execute(params![name, 0, &tied(stamp, &Sha256::digest(content).into())[..]])?;
-    for (piece, number) in content.chunks(PIECE).zip(1_i64..) {
+    put.execute(params![name, 0, &bind_digest(records_digest, &Sha256::digest(content).into())[..]])?;
+    for (piece, number) in content.chunks(MAX_PIECE_BYTES).zip(1_i64..) {
         put.execute(params![name, number, piece])?;
     }
     Ok(())

@@ -77,7 +77,7 @@ fn what_is_saved_is_there_again_and_only_changes_are_written() {
     assert_eq!(
         file.vectors(Letters::embedder("1").model()).unwrap().len(),
         3,
-        "what nobody needs any more is gone"
+        "vectors that are not needed any more are gone"
     );
     assert!(file.vectors(Letters::embedder("2").model()).unwrap().is_empty());
 }
@@ -194,7 +194,7 @@ fn a_file_that_was_cut_is_noticed_and_set_aside() {
 fn a_foreign_file_and_a_newer_one_are_left_and_an_older_one_is_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
     let foreign = folder.path().join("letter.txt");
-    fs::write(&foreign, "Dear all, this is a letter that nobody wants to lose.").unwrap();
+    fs::write(&foreign, "Dear all, this is a letter and no database at all.").unwrap();
     assert!(matches!(KnowledgeFile::open(&foreign), Err(FileError::NotOurs(_))));
     let other = folder.path().join("other.sqlite");
     Connection::open(&other).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();

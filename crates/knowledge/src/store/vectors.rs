@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
 use super::{FileError, KnowledgeFile};
-use crate::snapshot::{Fresh, KnownVectors};
+use crate::snapshot::{KnownVectors, NewVector};
 use crate::vectors::{Key, Rows};
 
 /// How long the digest after each vector is.
@@ -17,11 +17,8 @@ const DIGEST: usize = 8;
 impl KnowledgeFile {
     /// The vectors of a model, whether the build that made them was finished or not.
     pub fn vectors(&self, model: &EmbeddingModel) -> Result<KnownVectors, FileError> {
-        let mut known = KnownVectors {
-            model: model.clone(),
-            rows: Rows::nothing(model.dimension, 0),
-            at: HashMap::new(),
-        };
+        let mut known =
+            KnownVectors { model: model.clone(), rows: Rows::zeroed(model.dimension, 0), at: HashMap::new() };
         self.each_vector(model, |key, bytes, scale| {
             known.at.insert(key, known.rows.len());
             known.rows.push(bytes, scale);
@@ -54,7 +51,7 @@ impl KnowledgeFile {
 pub(super) fn put(
     connection: &Connection,
     model: &EmbeddingModel,
-    fresh: &[Fresh<'_>],
+    fresh: &[NewVector<'_>],
 ) -> rusqlite::Result<()> {
     let mut put = connection.prepare_cached(
         "INSERT INTO vectors (model, key, vector) VALUES (?1, ?2, ?3) ON CONFLICT (model, key) DO NOTHING",

@@ -15,8 +15,8 @@ pub(crate) use plain::plain;
 pub(crate) use sentences::sentences;
 pub(crate) use stop_words::is_stop_word;
 
-/// How long a word is at the most, in bytes after folding; what is longer is cut. Nobody asks for more.
-const LONGEST_WORD: usize = 64;
+/// After folding; what is longer is cut.
+const MAX_WORD_BYTES: usize = 64;
 
 /// One word of a text.
 pub(crate) struct Word<'a> {
@@ -29,7 +29,7 @@ pub(crate) struct Word<'a> {
 /// Hands every word of a text to `each`, in their order. Letters and digits make words; ideographs and kana, which are
 /// written without spaces, are a word each.
 pub(crate) fn each_word(text: &str, mut each: impl FnMut(Word<'_>)) {
-    let mut folded = String::with_capacity(LONGEST_WORD);
+    let mut folded = String::with_capacity(MAX_WORD_BYTES);
     let mut begin = 0;
     let mut finish = |folded: &mut String, place: Range<usize>| {
         if !folded.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn each_word(text: &str, mut each: impl FnMut(Word<'_>)) {
         if folded.is_empty() {
             begin = at;
         }
-        if folded.len() < LONGEST_WORD {
+        if folded.len() < MAX_WORD_BYTES {
             fold_into(letter, &mut folded);
         }
         if is_alone {
@@ -78,7 +78,6 @@ fn stands_alone(letter: char) -> bool {
 pub(crate) struct Stems(Stemmer);
 
 impl Stems {
-    /// The English stemmer.
     pub(crate) fn new() -> Self {
         Self(Stemmer::create(Algorithm::English))
     }
@@ -117,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_word_without_end_is_cut() {
-        assert!(words(&"a".repeat(100_000)).iter().all(|word| word.len() <= LONGEST_WORD + 4));
+        assert!(words(&"a".repeat(100_000)).iter().all(|word| word.len() <= MAX_WORD_BYTES + 4));
     }
 
     #[test]

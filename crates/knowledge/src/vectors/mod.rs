@@ -9,15 +9,15 @@ use std::thread;
 use quarterdeck_contracts::EmbeddingModel;
 use sha2::{Digest, Sha256};
 
-use crate::best::Best;
-use crate::index::{Bits, Doc};
+use crate::index::{BitSet, Doc};
+use crate::top_k::TopK;
 pub(crate) use rows::Rows;
-use scan::{Question, Scan};
+use scan::{ScaledQuery, Scan};
 
-/// A scan of so many rows is worth another thread: starting one takes as long as a few thousand.
-const WORTH_A_THREAD: usize = 16_384;
-/// How many threads scan at the most; memory is not faster than a few of them.
-const MOST_THREADS: usize = 4;
+/// Starting a thread takes as long as scanning a few thousand rows.
+const MIN_ROWS_PER_THREAD: usize = 16_384;
+/// Memory is not faster than a few threads.
+const MAX_SCAN_THREADS: usize = 4;
 
 /// What a passage is known by: the beginning of the SHA-256 of what was embedded.
 pub(crate) type Key = [u8; 16];
@@ -71,24 +71,24 @@ impl Vectors {
     }
 
     /// The records among those that pass whose cosine with the question `score` puts first, at most `most`, with all
-    /// of them compared. The question is rounded for it: whoever needs the last digits asks [`Self::score`].
+    /// of them compared. The question is rounded for it; [`Self::score`] has all digits.
     pub(crate) fn best(
         &self,
         question: &[f32],
-        filter: &Bits,
-        most: usize,
+        filter: &BitSet,
+        limit: usize,
         score: impl Fn(Doc, f64) -> f64 + Copy + Send + Sync,
     ) -> Vec<Doc> {
-        let question = &Question::new(question);
+        let question = &ScaledQuery::new(question);
         let share = |number, of| {
-            let mut best = Best::new(most);
+            let mut best = TopK::new(limit);
             let scan = Scan { rows: &self.rows, starts: &self.starts, question };
             scan.run(filter.share(number, of), score, &mut best);
             best.finish()
         };
-        let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
-        let threads = (filter.count() / WORTH_A_THREAD).clamp(1, cores);
-        let mut best = Best::new(most);
+        let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_SCAN_THREADS);
+        let threads = (filter.count() / MIN_ROWS_PER_THREAD).clamp(1, cores);
+        let mut best = TopK::new(limit);
         thread::scope(|scope| {
             let start = |number| {
                 let work = move || share(number, threads);
@@ -121,7 +121,7 @@ pub(crate) fn unit(model: &EmbeddingModel, vector: &[f32]) -> Result<Vec<f32>, V
 }
 
 /// The vector of a passage as it is kept: of length one, or nothing at all where the model sees nothing.
-pub(crate) fn passage(model: &EmbeddingModel, vector: &[f32]) -> Result<Vec<f32>, VectorError> {
+pub(crate) fn unit_or_zero(model: &EmbeddingModel, vector: &[f32]) -> Result<Vec<f32>, VectorError> {
     let is_zero = vector.len() == model.dimension && vector.iter().all(|number| *number == 0.0);
     if is_zero { Ok(vector.to_vec()) } else { unit(model, vector) }
 }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     fn vectors(docs: u32) -> Vectors {
-        let mut rows = Rows::nothing(40, docs as usize * 2);
+        let mut rows = Rows::zeroed(40, docs as usize * 2);
         for row in 0..docs * 2 {
             rows.put(row as usize, &unit(&model(), &vector(row)).unwrap());
         }
@@ -168,13 +168,13 @@ mod tests {
 
     #[test]
     fn the_best_are_those_of_exact_scoring_on_any_number_of_threads() {
-        let docs = 3 * WORTH_A_THREAD as u32;
+        let docs = 3 * MIN_ROWS_PER_THREAD as u32;
         let vectors = vectors(docs);
         let query = unit(&model(), &vector(77)).unwrap();
         let score = |doc: Doc, cosine: f64| 0.5 * cosine + 0.5 / f64::from(doc % 50 + 1);
         for keep in [1, 2, 100] {
-            let filter = Bits::of(docs as usize, |at| at % keep == 0);
-            let mut truth = Best::new(10);
+            let filter = BitSet::of(docs as usize, |at| at % keep == 0);
+            let mut truth = TopK::new(10);
             for doc in filter.iter() {
                 truth.offer(score(doc, f64::from(vectors.score(doc, &query).unwrap().0)), doc);
             }
@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn vectors_of_another_length_or_without_direction_are_refused() {
-        assert!(matches!(passage(&model(), &[1.0]), Err(VectorError::Dimension { found: 1, .. })));
-        assert_eq!(passage(&model(), &[f32::NAN; 40]), Err(VectorError::NoDirection));
-        assert_eq!(passage(&model(), &[0.0; 40]), Ok(vec![0.0; 40]));
+        assert!(matches!(unit_or_zero(&model(), &[1.0]), Err(VectorError::Dimension { found: 1, .. })));
+        assert_eq!(unit_or_zero(&model(), &[f32::NAN; 40]), Err(VectorError::NoDirection));
+        assert_eq!(unit_or_zero(&model(), &[0.0; 40]), Ok(vec![0.0; 40]));
         assert_eq!(unit(&model(), &[0.0; 40]), Err(VectorError::NoDirection));
     }
 }

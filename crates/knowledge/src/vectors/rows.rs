@@ -10,7 +10,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// So many rows that stand for nothing.
-    pub(crate) fn nothing(dimension: usize, rows: usize) -> Self {
+    pub(crate) fn zeroed(dimension: usize, rows: usize) -> Self {
         Self { dimension, bytes: vec![0; dimension * rows], scales: vec![0.0; rows] }
     }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_vector_is_kept_in_steps_of_its_largest_number() {
-        let mut rows = Rows::nothing(2, 2);
+        let mut rows = Rows::zeroed(2, 2);
         rows.put(0, &[1.0, -0.5]);
         assert_eq!(rows.get(0), (&[127, -64][..], 1.0 / 127.0));
         rows.put(0, &[0.0, 0.0]);

@@ -4,16 +4,16 @@
 //! for more of them is sound once the processor has said that it knows them; nothing else here is unsafe.
 
 use super::rows::Rows;
-use crate::best::Best;
 use crate::index::Doc;
+use crate::top_k::TopK;
 
 /// A question in steps of its largest number, wide enough that products need no second widening.
-pub(crate) struct Question {
+pub(crate) struct ScaledQuery {
     numbers: Vec<i16>,
     step: f32,
 }
 
-impl Question {
+impl ScaledQuery {
     pub(crate) fn new(vector: &[f32]) -> Self {
         let largest = vector.iter().fold(0_f32, |largest, number| largest.max(number.abs()));
         let step = if largest > 0.0 { largest / 127.0 } else { 1.0 };
@@ -26,7 +26,7 @@ impl Question {
 pub(crate) struct Scan<'a> {
     pub(crate) rows: &'a Rows,
     pub(crate) starts: &'a [u32],
-    pub(crate) question: &'a Question,
+    pub(crate) question: &'a ScaledQuery,
 }
 
 impl Scan<'_> {
@@ -35,7 +35,7 @@ impl Scan<'_> {
         self,
         docs: impl Iterator<Item = Doc>,
         score: impl Fn(Doc, f64) -> f64,
-        best: &mut Best,
+        best: &mut TopK,
     ) {
         #[cfg(target_arch = "x86_64")]
         {
@@ -58,7 +58,7 @@ impl Scan<'_> {
     }
 
     #[inline(always)]
-    fn each(self, docs: impl Iterator<Item = Doc>, score: impl Fn(Doc, f64) -> f64, best: &mut Best) {
+    fn each(self, docs: impl Iterator<Item = Doc>, score: impl Fn(Doc, f64) -> f64, best: &mut TopK) {
         for doc in docs {
             let mut nearest = f32::NEG_INFINITY;
             for row in self.starts[doc as usize]..self.starts[doc as usize + 1] {
@@ -72,13 +72,13 @@ impl Scan<'_> {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2")]
-fn avx512(scan: Scan<'_>, docs: impl Iterator<Item = Doc>, score: impl Fn(Doc, f64) -> f64, best: &mut Best) {
+fn avx512(scan: Scan<'_>, docs: impl Iterator<Item = Doc>, score: impl Fn(Doc, f64) -> f64, best: &mut TopK) {
     scan.each(docs, score, best);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn avx2(scan: Scan<'_>, docs: impl Iterator<Item = Doc>, score: impl Fn(Doc, f64) -> f64, best: &mut Best) {
+fn avx2(scan: Scan<'_>, docs: impl Iterator<Item = Doc>, score: impl Fn(Doc, f64) -> f64, best: &mut TopK) {
     scan.each(docs, score, best);
 }
 
@@ -113,16 +113,16 @@ mod tests {
                 (state >> 24) as i8
             };
             let docs = 50_u32;
-            let mut rows = Rows::nothing(dimension, 0);
+            let mut rows = Rows::zeroed(dimension, 0);
             for _ in 0..docs * passages {
                 rows.push(&(0..dimension).map(|_| byte()).collect::<Vec<_>>(), 0.5);
             }
             let starts: Vec<u32> = (0..=docs).map(|doc| doc * passages).collect();
             let numbers = (0..dimension).map(|_| i16::from(byte().max(-127))).collect();
-            let question = Question { numbers, step: 0.25 };
+            let question = ScaledQuery { numbers, step: 0.25 };
             let scan = Scan { rows: &rows, starts: &starts, question: &question };
             let score = |doc: Doc, cosine: f64| cosine + f64::from(doc % 3);
-            let mut plain = Best::new(20);
+            let mut plain = TopK::new(20);
             for doc in 0..docs {
                 let near = (starts[doc as usize]..starts[doc as usize + 1]).map(|row| {
                     let pairs = rows.get(row as usize).0.iter().zip(&question.numbers);
@@ -131,8 +131,8 @@ mod tests {
                 plain.offer(score(doc, near.fold(f64::NEG_INFINITY, f64::max)), doc);
             }
             let plain = plain.finish();
-            let found = |run: &dyn Fn(&mut Best)| {
-                let mut best = Best::new(20);
+            let found = |run: &dyn Fn(&mut TopK)| {
+                let mut best = TopK::new(20);
                 run(&mut best);
                 best.finish()
             };

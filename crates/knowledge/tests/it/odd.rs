@@ -1,4 +1,4 @@
-//! Questions that nobody should ask, and records that give orders.
+//! Odd questions, and records that contain instructions.
 
 use proptest::prelude::*;
 use quarterdeck_contracts::{EmptyReason, SearchResults};

@@ -18,15 +18,15 @@ fn set(name: &str) -> Option<PathBuf> {
     };
     let folder = sets.join(name);
     if !folder.exists() {
-        eprintln!("the set {name} is not on this machine; its figures were not checked");
+        eprintln!("the set {name} is not on this machine; its metrics were not checked");
         return None;
     }
     Some(folder)
 }
 
-fn figures(folder: &Path, floor: ScoreThresholds) -> EvalMetrics {
+fn measure(folder: &Path, thresholds: ScoreThresholds) -> EvalMetrics {
     let records = load_corpus(&folder.join("corpus.jsonl")).unwrap();
-    let base = KnowledgeBase::build(records, None, None, floor, &mut |_| {}).unwrap();
+    let base = KnowledgeBase::build(records, None, None, thresholds, &mut |_| {}).unwrap();
     let mut run = Run::new();
     for (id, question) in load_queries(&folder.join("queries.jsonl")).unwrap() {
         let found = block_on(base.search(ask(&question, 10))).unwrap();
@@ -38,10 +38,10 @@ fn figures(folder: &Path, floor: ScoreThresholds) -> EvalMetrics {
 #[test]
 fn scifact_by_words_reaches_what_was_measured() {
     let Some(folder) = set("scifact") else { return };
-    let ranked = figures(&folder, ScoreThresholds::NONE);
+    let ranked = measure(&folder, ScoreThresholds::NONE);
     assert_eq!(ranked.questions, 300);
     assert!(ranked.ndcg_at_10 >= 0.69 && ranked.recall_at_10 >= 0.82, "{ranked:?}");
-    // A few questions come back empty: the floor was set for other questions, and this is its price here.
-    let answered = figures(&folder, ScoreThresholds::default());
+    // A few questions come back empty: the thresholds were set for other questions, and this is their price here.
+    let answered = measure(&folder, ScoreThresholds::default());
     assert!(answered.ndcg_at_10 >= 0.68 && answered.recall_at_10 >= 0.81, "{answered:?}");
 }

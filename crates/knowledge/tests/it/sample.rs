@@ -16,7 +16,7 @@ fn folder() -> Option<PathBuf> {
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kb"),
     };
     if !folder.join("_questions").exists() {
-        eprintln!("the sample base has no questions here; the floor was not checked");
+        eprintln!("the sample base has no questions here; the thresholds were not checked");
         return None;
     }
     Some(folder)

@@ -1,16 +1,15 @@
-//! How many slips lie between two words.
+//! Edit distance with transpositions (optimal string alignment), bounded.
 
-/// The longest word that is compared, in characters.
-const LONGEST: usize = 96;
+const MAX_WORD_CHARS: usize = 96;
 
-/// How many letters were left out, put in, changed or swapped with their neighbour to make one word of the other, up to
-/// `reach`; `None` beyond. Whole vocabularies are compared with one word, so what lies beyond is not computed.
-pub(crate) fn slips(a: &[char], b: &str, reach: usize) -> Option<usize> {
+/// Insertions, deletions, substitutions and swaps of neighbours between two words, up to `reach`; `None` beyond. Whole
+/// vocabularies are compared with one word, so what lies beyond is not computed.
+pub(crate) fn edit_distance(a: &[char], b: &str, reach: usize) -> Option<usize> {
     // A letter is one byte or more, so this needs no letters to be counted.
-    if b.len() + reach < a.len() || a.len() > LONGEST || reach >= LONGEST {
+    if b.len() + reach < a.len() || a.len() > MAX_WORD_CHARS || reach >= MAX_WORD_CHARS {
         return None;
     }
-    let mut letters = ['\0'; LONGEST];
+    let mut letters = ['\0'; MAX_WORD_CHARS];
     let mut length = 0;
     for letter in b.chars() {
         *letters.get_mut(length)? = letter;
@@ -25,7 +24,8 @@ pub(crate) fn slips(a: &[char], b: &str, reach: usize) -> Option<usize> {
 fn compare(a: &[char], b: &[char], reach: usize) -> Option<usize> {
     let beyond = reach as u8 + 1;
     // Rows of the usual table: the one before the last, the last, and this one.
-    let (mut older, mut old, mut new) = ([beyond; LONGEST + 1], [beyond; LONGEST + 1], [beyond; LONGEST + 1]);
+    let (mut older, mut old, mut new) =
+        ([beyond; MAX_WORD_CHARS + 1], [beyond; MAX_WORD_CHARS + 1], [beyond; MAX_WORD_CHARS + 1]);
     for (cell, at) in old[..=b.len().min(reach)].iter_mut().zip(0..) {
         *cell = at;
     }
@@ -49,7 +49,7 @@ fn compare(a: &[char], b: &[char], reach: usize) -> Option<usize> {
         }
         (older, old, new) = (old, new, older);
     }
-    Some(usize::from(old[b.len()])).filter(|slips| *slips <= reach)
+    Some(usize::from(old[b.len()])).filter(|edits| *edits <= reach)
 }
 
 #[cfg(test)]
@@ -62,16 +62,16 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
         #[test]
-        fn slips_are_counted_as_everybody_counts_them(a in "[abcé]{0,12}", b in "[abcé]{0,12}", reach in 0_usize..6) {
+        fn edit_distance_is_that_of_strsim(a in "[abcé]{0,12}", b in "[abcé]{0,12}", reach in 0_usize..6) {
             let letters: Vec<char> = a.chars().collect();
             let truth = strsim::osa_distance(&a, &b);
-            prop_assert_eq!(slips(&letters, &b, reach), (truth <= reach).then_some(truth));
+            prop_assert_eq!(edit_distance(&letters, &b, reach), (truth <= reach).then_some(truth));
         }
     }
 
     #[test]
-    fn words_without_end_are_not_compared() {
+    fn very_long_words_are_not_compared() {
         let long = "a".repeat(200);
-        assert_eq!(slips(&long.chars().collect::<Vec<_>>(), &long, 2), None);
+        assert_eq!(edit_distance(&long.chars().collect::<Vec<_>>(), &long, 2), None);
     }
 }

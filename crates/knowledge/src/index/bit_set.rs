@@ -1,15 +1,14 @@
-//! A set of records.
+//! A set of documents.
 
 use super::Doc;
 
-/// Which records are in, one bit for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bits {
+pub(crate) struct BitSet {
     blocks: Vec<u64>,
     count: usize,
 }
 
-impl Bits {
+impl BitSet {
     /// The records among the first `length` for which it holds.
     pub(crate) fn of(length: usize, mut holds: impl FnMut(usize) -> bool) -> Self {
         let mut blocks = vec![0_u64; length.div_ceil(64)];
@@ -29,18 +28,15 @@ impl Bits {
         Self { blocks, count }
     }
 
-    /// Whether a record is in.
-    pub(crate) fn has(&self, doc: Doc) -> bool {
+    pub(crate) fn contains(&self, doc: Doc) -> bool {
         self.blocks[doc as usize / 64] >> (doc % 64) & 1 == 1
     }
 
-    /// How many are in.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Keeps what is in the other one too.
-    pub(crate) fn keep(&mut self, other: &Self) {
+    pub(crate) fn intersect(&mut self, other: &Self) {
         self.count = 0;
         for (block, other) in self.blocks.iter_mut().zip(&other.blocks) {
             *block &= other;
@@ -48,7 +44,7 @@ impl Bits {
         }
     }
 
-    /// Every record that is in, in their order.
+    /// In ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Doc> + '_ {
         self.share(0, 1)
     }
@@ -76,13 +72,13 @@ mod tests {
 
     #[test]
     fn a_set_knows_its_members() {
-        let mut set = Bits::of(130, |at| at % 3 == 0);
+        let mut set = BitSet::of(130, |at| at % 3 == 0);
         assert_eq!(set.count(), 44);
-        set.keep(&Bits::of(130, |at| at > 120));
+        set.intersect(&BitSet::of(130, |at| at > 120));
         assert_eq!(set.iter().collect::<Vec<_>>(), [123, 126, 129]);
-        assert!(set.has(129) && !set.has(128) && set.count() == 3);
-        assert_eq!(set, Bits::of_docs(130, &[129, 123, 126, 126]));
-        let set = Bits::of(1_000, |at| at % 7 == 0);
+        assert!(set.contains(129) && !set.contains(128) && set.count() == 3);
+        assert_eq!(set, BitSet::of_docs(130, &[129, 123, 126, 126]));
+        let set = BitSet::of(1_000, |at| at % 7 == 0);
         let shares: Vec<_> = (0..3).flat_map(|number| set.share(number, 3)).collect();
         assert_eq!(shares, set.iter().collect::<Vec<_>>());
     }

@@ -2,37 +2,36 @@
 
 use crate::index::Doc;
 
-/// Keeps the highest scores, ties by the number of the record.
-pub(crate) struct Best {
-    most: usize,
+/// Keeps the highest scores, ties by document number.
+pub(crate) struct TopK {
+    limit: usize,
     kept: Vec<(f64, Doc)>,
-    /// What a score must reach to matter.
-    least: f64,
+    /// A score below it cannot be among the best.
+    threshold: f64,
 }
 
-impl Best {
-    /// At most so many.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, kept: Vec::new(), least: f64::NEG_INFINITY }
+impl TopK {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, kept: Vec::new(), threshold: f64::NEG_INFINITY }
     }
 
     #[inline(always)]
     pub(crate) fn offer(&mut self, score: f64, doc: Doc) {
-        if score >= self.least && self.most > 0 {
+        if score >= self.threshold && self.limit > 0 {
             self.keep(score, doc);
         }
     }
 
     fn keep(&mut self, score: f64, doc: Doc) {
         self.kept.push((score, doc));
-        // Room for as many again makes the cut cheap: each costs its length once.
-        if self.kept.len() >= (2 * self.most).max(64) {
+        // Cutting at twice the limit costs each score a constant.
+        if self.kept.len() >= (2 * self.limit).max(64) {
             self.cut();
-            self.least = self.kept.iter().map(|(score, _)| *score).fold(f64::INFINITY, f64::min);
+            self.threshold = self.kept.iter().map(|(score, _)| *score).fold(f64::INFINITY, f64::min);
         }
     }
 
-    /// The best, the best first.
+    /// The best first.
     pub(crate) fn finish(mut self) -> Vec<(f64, Doc)> {
         self.cut();
         self.kept.sort_unstable_by(order);
@@ -40,9 +39,9 @@ impl Best {
     }
 
     fn cut(&mut self) {
-        if self.most < self.kept.len() {
-            self.kept.select_nth_unstable_by(self.most, order);
-            self.kept.truncate(self.most);
+        if self.limit < self.kept.len() {
+            self.kept.select_nth_unstable_by(self.limit, order);
+            self.kept.truncate(self.limit);
         }
     }
 }
@@ -59,13 +58,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_best_are_those_of_sorting(scores in proptest::collection::vec(0_u8..20, 0..400), most in 0_usize..50) {
-            let mut best = Best::new(most);
+        fn the_best_are_those_of_sorting(scores in proptest::collection::vec(0_u8..20, 0..400), limit in 0_usize..50) {
+            let mut best = TopK::new(limit);
             let mut all: Vec<(f64, Doc)> = scores.iter().map(|score| f64::from(*score)).zip(0..).collect();
             // In no order of records: several threads offer theirs.
             all.iter().rev().for_each(|(score, doc)| best.offer(*score, *doc));
             all.sort_by(order);
-            all.truncate(most);
+            all.truncate(limit);
             prop_assert_eq!(best.finish(), all);
         }
     }
