@@ -3,7 +3,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "the figures are the point, and there are none without a store"
+    reason = "a benchmark prints, and cannot run without a store"
 )]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use quarterdeck_testkit::block_on;
 use serde_json::json;
 use tempfile::TempDir;
 
-const WHILE: Duration = Duration::from_millis(500);
+const MEASURED_TIME: Duration = Duration::from_millis(500);
 
 fn main() {
     commits_in_a_second();
@@ -47,7 +47,7 @@ fn commits(store: &dyn Store, writers: usize) -> usize {
             .map(|writer| {
                 scope.spawn(move || {
                     let mut done = 0;
-                    while start.elapsed() < WHILE {
+                    while start.elapsed() < MEASURED_TIME {
                         let key = format!("{writer}/{done}");
                         block_on(store.commit(Commit::default().put(Table::Calls, key, record()))).unwrap();
                         done += 1;
@@ -64,7 +64,7 @@ fn commits_in_a_second() {
     for writers in [1, 64] {
         let (_folder, store) = store();
         let done = commits(&store, writers);
-        println!("{writers} writers: {:.0} commits in a second", done as f64 / WHILE.as_secs_f64());
+        println!("{writers} writers: {:.0} commits in a second", done as f64 / MEASURED_TIME.as_secs_f64());
     }
 }
 

@@ -1,7 +1,6 @@
-//! Where everything is kept that outlives a call: engines behind [`quarterdeck_contracts::Store`].
+//! Engines behind [`quarterdeck_contracts::Store`].
 //!
-//! [`MemoryStore`] is for tests and for runs that leave nothing behind. [`SqliteStore`] is one file on one machine.
-//! Neither knows what its rows mean.
+//! [`MemoryStore`] is for tests and for runs that leave nothing behind; [`SqliteStore`] is one file on one machine.
 
 mod limits;
 mod memory;

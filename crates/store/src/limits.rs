@@ -3,15 +3,15 @@
 use quarterdeck_contracts::{Commit, StoreError};
 use serde_json::Value;
 
-/// How deeply a value may nest. The JSON parser stops here, so a deeper value could be written but never read.
-const DEPTH: usize = 127;
+/// The JSON parser stops here, so a deeper value could be written but never read.
+const MAX_DEPTH: usize = 127;
 
 /// Refuses a commit whose values could not be read back.
 pub(crate) fn check_depth(commit: &Commit) -> Result<(), StoreError> {
     let too_deep =
-        commit.writes.iter().filter_map(|write| write.value.as_ref()).any(|value| !fits(value, DEPTH));
+        commit.writes.iter().filter_map(|write| write.value.as_ref()).any(|value| !fits(value, MAX_DEPTH));
     if too_deep {
-        return Err(StoreError::Failed(format!("a value is nested more than {DEPTH} levels deep")));
+        return Err(StoreError::Failed(format!("a value is nested more than {MAX_DEPTH} levels deep")));
     }
     Ok(())
 }

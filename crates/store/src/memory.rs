@@ -1,4 +1,4 @@
-//! A store that ends with its process.
+//! A store without a file.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -19,19 +19,19 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 struct Rows {
-    tables: [BTreeMap<String, Kept>; Table::ALL.len()],
-    /// The last commit's number.
+    tables: [BTreeMap<String, MemoryRow>; Table::ALL.len()],
+    /// Of the last commit.
     version: u64,
 }
 
-/// A row, as text: a parsed value takes several times the room, and most rows are never read again.
-struct Kept {
+/// The value is text: a parsed one takes several times the memory, and most rows are never read again.
+struct MemoryRow {
     text: Box<str>,
     version: u64,
     expires_ms: Option<u64>,
 }
 
-impl Kept {
+impl MemoryRow {
     fn row(&self) -> Row {
         // It was written from a value.
         let value = serde_json::from_str(&self.text).unwrap_or_default();
@@ -40,7 +40,6 @@ impl Kept {
 }
 
 impl MemoryStore {
-    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,13 +56,13 @@ impl MemoryStore {
 }
 
 impl Rows {
-    fn table(&self, table: Table) -> &BTreeMap<String, Kept> {
+    fn table(&self, table: Table) -> &BTreeMap<String, MemoryRow> {
         &self.tables[table as usize]
     }
 
     fn apply(&mut self, commit: Commit) -> Result<(), CommitError> {
         for Check { table, key, version } in commit.checks {
-            if self.table(table).get(&key).map(|kept| kept.version) != version {
+            if self.table(table).get(&key).map(|row| row.version) != version {
                 return Err(CommitError::Conflict { table, key });
             }
         }
@@ -75,7 +74,7 @@ impl Rows {
                     let text = value.to_string().into_boxed_str();
                     table.insert(
                         write.key,
-                        Kept { text, version: self.version, expires_ms: write.expires_ms },
+                        MemoryRow { text, version: self.version, expires_ms: write.expires_ms },
                     );
                 }
                 None => drop(table.remove(&write.key)),
@@ -93,24 +92,24 @@ impl Rows {
             .range::<str, _>((from, Bound::Unbounded))
             .take_while(|(key, _)| key.starts_with(&scan.prefix))
             .take(scan.limit)
-            .map(|(key, kept)| (key.clone(), kept.row()))
+            .map(|(key, row)| (key.clone(), row.row()))
             .collect()
     }
 
     fn sweep(&mut self, now_ms: u64) -> u64 {
-        let mut forgotten = 0;
+        let mut removed = 0;
         for table in &mut self.tables {
             let before = table.len();
-            table.retain(|_, kept| kept.expires_ms.is_none_or(|at| at > now_ms));
-            forgotten += before - table.len();
+            table.retain(|_, row| row.expires_ms.is_none_or(|at| at > now_ms));
+            removed += before - table.len();
         }
-        forgotten as u64
+        removed as u64
     }
 }
 
 impl Store for MemoryStore {
     fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
-        let row = self.rows().table(table).get(key).map(Kept::row);
+        let row = self.rows().table(table).get(key).map(MemoryRow::row);
         Box::pin(ready(Ok(row)))
     }
 
@@ -131,8 +130,8 @@ impl Store for MemoryStore {
     }
 
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
-        let forgotten = self.rows().sweep(now_ms);
-        Box::pin(ready(Ok(forgotten)))
+        let removed = self.rows().sweep(now_ms);
+        Box::pin(ready(Ok(removed)))
     }
 
     fn backup(&self, _to: &Path) -> BoxFuture<Result<(), StoreError>> {

@@ -70,7 +70,7 @@ impl Vectors {
         scored.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
     }
 
-    /// The records among those that pass whose cosine with the question `score` puts first, at most `most`, with all
+    /// The records among those that pass whose cosine with the question `score` puts first, at most `limit`, with all
     /// of them compared. The question is rounded for it; [`Self::score`] has all digits.
     pub(crate) fn best(
         &self,

@@ -10,20 +10,20 @@ use tokio::sync::oneshot;
 
 use super::file;
 use super::health::Health;
-use super::open::{BUSY, connect};
+use super::open::{DEFAULT_BUSY_TIMEOUT, connect};
 
 /// Copies on a thread of its own, and answers when the copy is on the disk.
 pub(super) fn start(health: Arc<Health>, to: PathBuf, answer: oneshot::Sender<Result<(), StoreError>>) {
     let copying = thread::Builder::new()
         .name("store-backup".into())
         .spawn(move || drop(answer.send(copy(&health, &to))));
-    // The answer went with the thread that was not started; its owner hears that nothing will come.
+    // The answer was dropped with the closure, so the caller gets an error.
     if let Err(error) = copying {
-        tracing::error!(%error, "a backup could not start");
+        tracing::error!(%error, "backup thread failed to start");
     }
 }
 
-/// Under a name of its own until it is whole, so that what stands at `to` is a backup and not half of one.
+/// Under a temporary name until it is complete, so that `to` never holds half a backup.
 fn copy(health: &Health, to: &Path) -> Result<(), StoreError> {
     if to.symlink_metadata().is_ok() {
         return Err(exists(to));
@@ -33,7 +33,8 @@ fn copy(health: &Health, to: &Path) -> Result<(), StoreError> {
     let name = partial.path().to_str().ok_or_else(|| {
         StoreError::Failed("a backup needs a path that is valid Unicode; choose another".to_owned())
     })?;
-    let copied = connect(health.path(), BUSY).and_then(|from| from.execute("VACUUM INTO ?1", [name]));
+    let copied =
+        connect(health.path(), DEFAULT_BUSY_TIMEOUT).and_then(|from| from.execute("VACUUM INTO ?1", [name]));
     copied.map_err(|error| health.failed(error))?;
     partial.as_file().sync_all().map_err(io_failed)?;
     partial.persist_noclobber(to).map_err(|failure| match failure.error.kind() {

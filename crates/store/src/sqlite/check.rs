@@ -1,4 +1,4 @@
-//! Whether a file is whole, looked at before anything in it is believed.
+//! Integrity checks.
 //!
 //! The engine checks the structure of every page; the sum of every row says whether it is what was written. A small
 //! file is checked before it is used. A large one is checked while it is used, and damage that is found then stops
@@ -18,54 +18,54 @@ use rusqlite::{Connection, InterruptHandle};
 
 use super::fault::{self, Fault};
 use super::health::Health;
-use super::open::{OpenError, connect, engine_error, leave_log_alone};
+use super::open::{OpenError, connect, engine_error, keep_log_on_close};
 use super::rows::{self, RawRow};
 use super::schema;
 
-/// How long opening waits for the check, unless it is told otherwise. Half a second is enough for a hundred megabytes
-/// and more that the system has in memory, and a start must not take longer for it.
+/// The default of [`super::SqliteOptions::check_timeout`]: enough for a hundred megabytes and more that the system has in
+/// memory, and a start must not take longer for it.
 pub(super) const CHECK_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How many faults of the structure are told.
-const MAX_TOLD: u32 = 3;
+const MAX_REPORTED_FAULTS: u32 = 3;
 
-/// What a check came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Finding {
     Sound,
-    /// Pages that do not belong together, or rows that are not what was written. One such row is reason enough to
-    /// believe nothing: where its key is what was damaged, another row seems not to be there.
+    /// Pages that do not belong together, or rows that are not what was written. One such row condemns the file: where
+    /// its key is what was damaged, another row seems not to be there.
     Damaged(String),
     /// It could not be finished, which is no sign of damage.
     Unfinished(String),
 }
 
-/// A check that is under way.
+/// A running check.
 pub(super) struct Check {
-    stop: Stop,
+    stop: StopHandle,
     thread: JoinHandle<()>,
     finding: Receiver<Finding>,
 }
 
-/// Ends a check: the statement that runs, and whatever would come after it.
-struct Stop {
+/// Stops a check: the running statement, and the loop around it.
+struct StopHandle {
     interrupt: InterruptHandle,
-    is_asked: Arc<AtomicBool>,
+    is_requested: Arc<AtomicBool>,
 }
 
 impl Check {
-    /// Begins to check a file on a thread of its own.
+    /// Checks a file on a thread of its own.
     pub(super) fn start(path: &Path, busy: Duration) -> Result<Self, OpenError> {
-        let connect = || connect(path, busy).and_then(|new| leave_log_alone(&new, true).map(|()| new));
+        let connect = || connect(path, busy).and_then(|new| keep_log_on_close(&new, true).map(|()| new));
         let connection = connect().map_err(|source| engine_error(source, path))?;
-        let stop = Stop { interrupt: connection.get_interrupt_handle(), is_asked: Arc::default() };
-        let is_stopped = Arc::clone(&stop.is_asked);
+        let stop = StopHandle { interrupt: connection.get_interrupt_handle(), is_requested: Arc::default() };
+        let is_stopped = Arc::clone(&stop.is_requested);
         let (answer, finding) = sync_channel(1);
         let of = path.to_owned();
         let thread = thread::Builder::new().name("store-check".into()).spawn(move || {
-            let found = look(&connection, &is_stopped).unwrap_or_else(|error| match fault::of(&error, &of) {
-                Fault::Damage => Finding::Damaged(error.to_string()),
-                _ => Finding::Unfinished(error.to_string()),
+            let found = check_file(&connection, &is_stopped).unwrap_or_else(|error| {
+                match fault::classify(&error, &of) {
+                    Fault::Damage => Finding::Damaged(error.to_string()),
+                    _ => Finding::Unfinished(error.to_string()),
+                }
             });
             drop(connection);
             drop(answer.send(found));
@@ -76,7 +76,7 @@ impl Check {
         }
     }
 
-    /// What was found within a time; `None` while it is still under way.
+    /// `None` while it is still running.
     pub(super) fn wait(&self, timeout: Duration) -> Option<Finding> {
         match self.finding.recv_timeout(timeout) {
             Ok(found) => Some(found),
@@ -85,51 +85,48 @@ impl Check {
         }
     }
 
-    /// Lets it go on beside the store, and tells what it finds.
-    pub(super) fn go_on(self, health: Arc<Health>) -> std::io::Result<Background> {
+    /// Lets it run beside the store, and reports what it finds.
+    pub(super) fn continue_in_background(self, health: Arc<Health>) -> std::io::Result<Background> {
         let Self { stop, thread, finding } = self;
-        let telling = thread::Builder::new().name("store-check-end".into()).spawn(move || {
+        let reporter = thread::Builder::new().name("store-check-end".into()).spawn(move || {
             if let Ok(found) = finding.recv() {
-                tell(&found, &health);
+                report(&found, &health);
             }
             drop(thread.join());
         })?;
-        Ok(Background { stop, telling })
+        Ok(Background { stop, reporter })
     }
 }
 
-/// A check that goes on beside the store.
+/// A check that runs beside the open store.
 pub(super) struct Background {
-    stop: Stop,
-    telling: JoinHandle<()>,
+    stop: StopHandle,
+    reporter: JoinHandle<()>,
 }
 
 impl Background {
-    /// Ends it, whatever it has found.
     pub(super) fn stop(self) {
-        self.stop.is_asked.store(true, Ordering::Release);
+        self.stop.is_requested.store(true, Ordering::Release);
         self.stop.interrupt.interrupt();
-        if self.telling.thread().id() != thread::current().id() {
-            drop(self.telling.join());
+        if self.reporter.thread().id() != thread::current().id() {
+            drop(self.reporter.join());
         }
     }
 }
 
-/// Tells the operator what a check came to.
-pub(super) fn tell(found: &Finding, health: &Health) {
+pub(super) fn report(found: &Finding, health: &Health) {
     let path = health.path().display();
     match found {
         Finding::Sound => {}
         Finding::Damaged(what) => health.mark_damaged(what),
         Finding::Unfinished(why) => {
-            tracing::warn!(path = %path, reason = why, "the store was not checked to its end");
+            tracing::warn!(path = %path, reason = why, "store check did not finish");
         }
     }
 }
 
-/// Looks through a whole file.
-fn look(connection: &Connection, is_stopped: &AtomicBool) -> rusqlite::Result<Finding> {
-    let structure = faults_of_structure(connection)?;
+fn check_file(connection: &Connection, is_stopped: &AtomicBool) -> rusqlite::Result<Finding> {
+    let structure = structure_faults(connection)?;
     if !structure.is_empty() {
         return Ok(Finding::Damaged(structure.join("; ")));
     }
@@ -159,10 +156,10 @@ fn look(connection: &Connection, is_stopped: &AtomicBool) -> rusqlite::Result<Fi
     Ok(Finding::Damaged(format!("rows are not what was written ({})", told.join(", "))))
 }
 
-/// What the engine says. The full check costs little more than the quick one here, and it also finds keys that are
-/// out of order, behind which rows would be missing without a word.
-fn faults_of_structure(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_TOLD})"))?;
+/// The full check costs little more than the quick one here, and it also finds keys that are out of order, behind which
+/// rows would silently be missing.
+fn structure_faults(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_REPORTED_FAULTS})"))?;
     let told: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     Ok(told.into_iter().filter(|line| line != "ok").collect())
 }

@@ -1,4 +1,4 @@
-//! What an error of the engine is about: the disk, another process, or the file itself. Only the last is damage.
+//! Classifies engine errors: the disk, another process, or the file itself. Only the last is damage.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -8,10 +8,9 @@ use rusqlite::ErrorCode;
 
 use super::file;
 
-/// How much is written to find out what is wrong with a disk, in bytes. The engine's shared memory needs as much.
+/// Written to find out what is wrong with a disk. The engine's shared memory needs as much.
 const PROBE_BYTES: usize = 64 << 10;
 
-/// What an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The disk refused, or may not be used as we need it.
@@ -25,8 +24,8 @@ pub(super) enum Fault {
     Other,
 }
 
-/// What an error is about, when it concerns the store at `path`.
-pub(super) fn of(error: &rusqlite::Error, path: &Path) -> Fault {
+/// Classifies an error of the store at `path`.
+pub(super) fn classify(error: &rusqlite::Error, path: &Path) -> Fault {
     use rusqlite::Error;
     if let Error::Utf8Error(..)
     | Error::FromSqlConversionFailure(..)
@@ -52,7 +51,7 @@ pub(super) fn of(error: &rusqlite::Error, path: &Path) -> Fault {
 fn probe(path: &Path) -> Option<DiskError> {
     let write = || -> std::io::Result<()> {
         std::fs::OpenOptions::new().read(true).write(true).open(path)?;
-        let files = [path.to_owned(), file::beside(path, "-wal")];
+        let files = [path.to_owned(), file::sibling(path, "-wal")];
         let lengths = files.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len());
         let length = lengths.max().unwrap_or(0);
         let mut probe = tempfile::tempfile_in(file::folder_of(path))?;
@@ -72,7 +71,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
         std::fs::write(&path, "").unwrap();
-        let of = |code| of(&rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None), &path);
+        let of =
+            |code| classify(&rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None), &path);
         use rusqlite::ffi;
         for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
             assert_eq!(of(code), Fault::Damage);

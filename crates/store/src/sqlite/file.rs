@@ -1,4 +1,4 @@
-//! The file on disk: made for its owner alone, and looked at before SQLite touches it.
+//! The file on disk: created for its owner alone, and examined before SQLite touches it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -7,45 +7,43 @@ use std::path::{Path, PathBuf};
 /// How every SQLite file begins.
 const HEADER: &[u8; 16] = b"SQLite format 3\0";
 
-/// What stands at a path before the store is opened.
-pub(super) enum Found {
-    /// Nothing, or nothing yet.
+/// What is at a path before the store is opened.
+pub(super) enum FileState {
     Empty,
     Database,
     SomethingElse,
-    /// Nothing, but the log of a database that stood there: it may hold what was committed last, and the engine would
-    /// delete it.
+    /// No database but a log, which may hold the last commits and which the engine would delete.
     LogAlone,
-    /// A database whose last page is not all there.
+    /// A database whose last page is incomplete.
     Cut,
     /// A database, and something else under the name of its log, which the engine would overwrite.
     ForeignLog,
 }
 
-/// Makes the file, and its folder, if they are not there, and says what is.
-pub(super) fn prepare(path: &Path) -> io::Result<Found> {
+/// Creates the file and its folder if they are missing, and says what was there.
+pub(super) fn prepare(path: &Path) -> io::Result<FileState> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         create_folder(folder)?;
     }
-    let is_log_there = beside(path, "-wal").metadata().is_ok_and(|log| log.len() > 0);
+    let is_log_there = sibling(path, "-wal").metadata().is_ok_and(|log| log.len() > 0);
     if is_log_there && path.metadata().map_or(true, |file| file.len() == 0) {
-        return Ok(Found::LogAlone);
+        return Ok(FileState::LogAlone);
     }
     match create_new(path) {
-        Ok(_) => return Ok(Found::Empty),
+        Ok(_) => return Ok(FileState::Empty),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
     let start = start(path, HEADER.len() + 2)?;
     Ok(match start.as_slice() {
-        [] => Found::Empty,
-        start if !start.starts_with(HEADER) => Found::SomethingElse,
-        _ if is_log_there && !is_log(&beside(path, "-wal"))? => Found::ForeignLog,
+        [] => FileState::Empty,
+        start if !start.starts_with(HEADER) => FileState::SomethingElse,
+        _ if is_log_there && !is_log(&sibling(path, "-wal"))? => FileState::ForeignLog,
         // With a log or a journal, its last page may be half written, and stands there.
-        start if !is_log_there && !beside(path, "-journal").exists() && !is_whole_pages(start, path)? => {
-            Found::Cut
+        start if !is_log_there && !sibling(path, "-journal").exists() && !is_whole_pages(start, path)? => {
+            FileState::Cut
         }
-        _ => Found::Database,
+        _ => FileState::Database,
     })
 }
 
@@ -73,13 +71,13 @@ fn is_log(path: &Path) -> io::Result<bool> {
     Ok(matches!(start.as_slice(), [0x37, 0x7f, 0x06, 0x82 | 0x83]) || start.iter().all(|byte| *byte == 0))
 }
 
-/// Takes the file, and those that SQLite keeps beside it, away from everybody but their owner.
-pub(super) fn tighten(path: &Path) -> io::Result<()> {
-    for file in [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")] {
+/// Removes the permissions of other users on the file and on those that SQLite keeps beside it.
+pub(super) fn restrict_permissions(path: &Path) -> io::Result<()> {
+    for file in [path.to_owned(), sibling(path, "-wal"), sibling(path, "-shm")] {
         match make_private(&file) {
             Ok(false) => {}
             Ok(true) => {
-                tracing::warn!(file = %file.display(), "the store could be read by others; its permissions were tightened");
+                tracing::warn!(file = %file.display(), "store was accessible to other users, permissions restricted");
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -88,8 +86,8 @@ pub(super) fn tighten(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What SQLite keeps beside a file.
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+/// A file that SQLite keeps beside this one.
+pub(super) fn sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
@@ -112,7 +110,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Says whether there was something to change.
+/// Returns whether there was something to change.
 #[cfg(unix)]
 fn make_private(file: &Path) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt;
@@ -131,7 +129,7 @@ fn make_private(_file: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Makes sure that a file's name outlives a crash, as its contents do.
+/// Makes a file's name durable, as its contents are.
 pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
@@ -139,7 +137,6 @@ pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }
 
-/// The folder that a path stands in.
 pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

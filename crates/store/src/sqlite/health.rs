@@ -7,7 +7,6 @@ use quarterdeck_contracts::StoreError;
 
 use super::fault::{self, Fault};
 
-/// What is known about the file of a store that is open.
 pub(super) struct Health {
     path: PathBuf,
     identity: Option<Identity>,
@@ -15,7 +14,6 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// Of the file that stands at a path now.
     pub(super) fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), identity: identity(path), damage: OnceLock::new() }
     }
@@ -29,7 +27,7 @@ impl Health {
         if self.damage.set(what.to_owned()).is_ok() {
             tracing::error!(
                 path = %self.path.display(), damage = what,
-                "the store is damaged and is no longer written to; stop the server and go back to a backup"
+                "store is damaged and no longer written to; stop the server and restore a backup"
             );
         }
     }
@@ -38,7 +36,7 @@ impl Health {
     pub(super) fn refusal(&self) -> Option<StoreError> {
         let what = self.damage.get()?;
         Some(StoreError::Failed(format!(
-            "{} is damaged: {what}; stop the server and go back to a backup",
+            "{} is damaged: {what}; stop the server and restore a backup",
             self.path.display()
         )))
     }
@@ -50,20 +48,20 @@ impl Health {
             return Ok(());
         }
         Err(StoreError::Failed(format!(
-            "{} was removed or replaced while it was in use; put it back, or stop the server and go back to a backup",
+            "{} was removed or replaced while it was in use; put it back, or stop the server and restore a backup",
             self.path.display()
         )))
     }
 
     /// What the engine says, for the operator. It names statements and pages, never values.
     pub(super) fn failed(&self, error: rusqlite::Error) -> StoreError {
-        match fault::of(&error, &self.path) {
+        match fault::classify(&error, &self.path) {
             Fault::Disk(disk) => StoreError::Failed(format!("{disk} ({error})")),
             Fault::Damage => {
                 self.mark_damaged(&error.to_string());
                 self.refusal().unwrap_or_else(|| StoreError::Failed(error.to_string()))
             }
-            Fault::Row => StoreError::Failed(format!("a row is damaged: {error}; go back to a backup")),
+            Fault::Row => StoreError::Failed(format!("a row is damaged: {error}; restore a backup")),
             Fault::Busy | Fault::Other => StoreError::Failed(error.to_string()),
         }
     }

@@ -5,16 +5,16 @@
 
 mod backup;
 mod check;
+mod checksum;
 mod fault;
 mod file;
 mod health;
 mod open;
+mod queued_rows;
 mod reader;
 mod rows;
 mod schema;
-mod sum;
 mod transaction;
-mod unsettled;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -27,33 +27,32 @@ use quarterdeck_contracts::handler::BoxFuture;
 use quarterdeck_contracts::{Commit, CommitError, Row, Scan, Store, StoreError, Table};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use self::check::{Background, CHECK_TIMEOUT, tell};
+use self::check::{Background, CHECK_TIMEOUT, report};
 use self::health::Health;
 pub use self::open::OpenError;
-use self::open::{BUSY, Opened, engine_error, open_reader, open_writer};
+use self::open::{DEFAULT_BUSY_TIMEOUT, OpenedWriter, engine_error, open_reader, open_writer};
+use self::queued_rows::QueuedRows;
 use self::reader::ReadRequest;
-use self::rows::{EncodedCommit, StoredRow, Wanted};
+use self::rows::{EncodedCommit, ReadQuery, StoredRow};
 use self::transaction::Transaction;
-use self::unsettled::Unsettled;
 use self::writer::{Job, Writer};
 use crate::limits::check_depth;
 
-/// Room in the queue is counted in pieces of so many bytes.
-const PIECE: usize = 256;
+/// The queue's memory is counted in permits of this size.
+const BYTES_PER_PERMIT: usize = 256;
 
-/// At most so many rows are swept in one go, so that others get their turn in between.
-const SWEEP: usize = 1000;
+/// Rows swept in one transaction, so that other jobs get their turn in between.
+const SWEEP_BATCH_ROWS: usize = 1000;
 
-/// How a store behaves under load.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SqliteOptions {
-    /// How much memory commits may hold that wait for the writer, about, in bytes.
+    /// Memory that commits waiting for the writer may hold, roughly.
     pub queue_bytes: usize,
     /// How long a queued commit may wait for others before it is written.
     pub queue_delay: Duration,
     /// How long to wait for another process that writes to the same file.
-    pub busy: Duration,
+    pub busy_timeout: Duration,
     /// How long opening waits until the file is known to be whole. A larger file is checked while it is used, and
     /// damage that is found then stops every further write.
     pub check_timeout: Duration,
@@ -64,7 +63,7 @@ impl Default for SqliteOptions {
         Self {
             queue_bytes: 32 << 20,
             queue_delay: Duration::from_millis(50),
-            busy: BUSY,
+            busy_timeout: DEFAULT_BUSY_TIMEOUT,
             check_timeout: CHECK_TIMEOUT,
         }
     }
@@ -74,38 +73,38 @@ impl Default for SqliteOptions {
 ///
 /// Dropping it writes what is queued and waits for the disk; [`SqliteStore::close`] does so without blocking.
 ///
-/// A commit is sent to the writer when [`Store::commit`] is called, not when its future is first polled; when the queue
-/// is full, it waits for room inside the future, and one that is dropped there is not applied at all.
+/// A commit is sent to the writer when [`Store::commit`] is called, not when its future is first polled. When the queue
+/// is full, it waits inside the future, and one that is dropped there is not applied at all.
 pub struct SqliteStore {
-    doors: Arc<Doors>,
+    channels: Arc<Channels>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     check: Mutex<Option<Background>>,
 }
 
-/// The ways in to the threads.
-struct Doors {
+/// The channels to the threads.
+struct Channels {
     jobs: Sender<Job>,
     reads: Sender<Option<ReadRequest>>,
-    room: Arc<Semaphore>,
-    pieces: u32,
-    unsettled: Arc<Unsettled>,
+    permit: Arc<Semaphore>,
+    permits: u32,
+    queued_rows: Arc<QueuedRows>,
 }
 
 impl SqliteStore {
-    /// Opens a file, or makes it, for its owner alone.
+    /// Opens a file, or creates it for its owner alone.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::open_with(path, SqliteOptions::default())
     }
 
-    /// The same, with limits of one's own.
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, OpenError> {
         let path = std::path::absolute(path.as_ref())
             .map_err(|source| OpenError::Io { path: path.as_ref().to_owned(), source })?;
-        let Opened { connection: writing, check, found } = open_writer(&path, &options)?;
-        let reading = open_reader(&path, options.busy).map_err(|source| engine_error(source, &path))?;
+        let OpenedWriter { connection: writing, check, found } = open_writer(&path, &options)?;
+        let reading =
+            open_reader(&path, options.busy_timeout).map_err(|source| engine_error(source, &path))?;
         let health = Arc::new(Health::new(&path));
-        tell(&found, &health);
-        let check = check.map(|check| check.go_on(Arc::clone(&health))).transpose();
+        report(&found, &health);
+        let check = check.map(|check| check.continue_in_background(Arc::clone(&health))).transpose();
         let check = check.map_err(|source| OpenError::Io { path: path.clone(), source })?;
 
         let (jobs, incoming) = channel();
@@ -116,17 +115,18 @@ impl SqliteStore {
             start("store-writer", &path, move || writer.run(&incoming))?,
             start("store-reader", &path, move || reader::run(&reading, &health, &requests))?,
         ];
-        let pieces = u32::try_from(options.queue_bytes / PIECE).unwrap_or(u32::MAX).clamp(1, 1 << 28);
-        let room = Arc::new(Semaphore::new(pieces as usize));
-        let doors = Doors { jobs, reads, room, pieces, unsettled: Arc::new(Unsettled::new()) };
-        Ok(Self { doors: Arc::new(doors), threads: Mutex::new(threads), check: Mutex::new(check) })
+        let permits =
+            u32::try_from(options.queue_bytes / BYTES_PER_PERMIT).unwrap_or(u32::MAX).clamp(1, 1 << 28);
+        let permit = Arc::new(Semaphore::new(permits as usize));
+        let channels = Channels { jobs, reads, permit, permits, queued_rows: Arc::new(QueuedRows::new()) };
+        Ok(Self { channels: Arc::new(channels), threads: Mutex::new(threads), check: Mutex::new(check) })
     }
 
-    /// Writes what is queued, tidies the file and lets go of it. Whatever is asked afterwards is answered with
-    /// [`StoreError::Closed`]. An error says that queued commits were lost.
+    /// Writes what is queued, checkpoints the file and closes it. Later requests get [`StoreError::Closed`]. An error
+    /// means that queued commits were lost.
     pub fn close(&self) -> BoxFuture<Result<(), StoreError>> {
         self.stop_check();
-        let closed = self.doors.shut();
+        let closed = self.channels.close();
         Box::pin(async move {
             match closed.await {
                 Ok(result) => result,
@@ -137,7 +137,7 @@ impl SqliteStore {
 }
 
 impl SqliteStore {
-    /// A check that is still under way must not be what holds the file last. It ends within a few pages.
+    /// A running check must not hold the file longest. It stops within a few pages.
     fn stop_check(&self) {
         let check = self.check.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(check) = check {
@@ -149,11 +149,11 @@ impl SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.stop_check();
-        drop(self.doors.shut());
+        drop(self.channels.close());
         for thread in self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             // Waking a waiter may drop the store's last owner on one of its own threads, which cannot wait for itself.
             if thread.thread().id() != thread::current().id() {
-                // A thread that panicked has said so on its own.
+                // A panic has been reported by its own thread.
                 drop(thread.join());
             }
         }
@@ -167,10 +167,10 @@ fn start(name: &str, path: &Path, work: impl FnOnce() + Send + 'static) -> Resul
         .map_err(|source| OpenError::Io { path: path.to_owned(), source })
 }
 
-impl Doors {
+impl Channels {
     /// The reader goes first, so that the writer is the last to let go of the file.
-    fn shut(&self) -> oneshot::Receiver<Result<(), StoreError>> {
-        self.room.close();
+    fn close(&self) -> oneshot::Receiver<Result<(), StoreError>> {
+        self.permit.close();
         drop(self.reads.send(None));
         let (answer, closed) = oneshot::channel();
         drop(self.jobs.send(Job::Close { answer }));
@@ -178,39 +178,40 @@ impl Doors {
     }
 
     /// A commit that is larger than the whole queue waits until it has the queue for itself.
-    fn pieces_of(&self, commit: &EncodedCommit) -> u32 {
-        u32::try_from(commit.size().div_ceil(PIECE)).unwrap_or(u32::MAX).min(self.pieces)
+    fn permits_for(&self, commit: &EncodedCommit) -> u32 {
+        u32::try_from(commit.size().div_ceil(BYTES_PER_PERMIT)).unwrap_or(u32::MAX).min(self.permits)
     }
 
-    fn try_room(&self, commit: &EncodedCommit) -> Result<OwnedSemaphorePermit, StoreError> {
-        Arc::clone(&self.room).try_acquire_many_owned(self.pieces_of(commit)).map_err(|error| match error {
+    fn try_reserve(&self, commit: &EncodedCommit) -> Result<OwnedSemaphorePermit, StoreError> {
+        Arc::clone(&self.permit).try_acquire_many_owned(self.permits_for(commit)).map_err(|error| match error
+        {
             tokio::sync::TryAcquireError::NoPermits => StoreError::QueueFull,
             tokio::sync::TryAcquireError::Closed => StoreError::Closed,
         })
     }
 
-    async fn wait_for_room(&self, commit: &EncodedCommit) -> Result<OwnedSemaphorePermit, StoreError> {
-        let room = Arc::clone(&self.room).acquire_many_owned(self.pieces_of(commit));
-        room.await.map_err(|_| StoreError::Closed)
+    async fn reserve(&self, commit: &EncodedCommit) -> Result<OwnedSemaphorePermit, StoreError> {
+        let permit = Arc::clone(&self.permit).acquire_many_owned(self.permits_for(commit));
+        permit.await.map_err(|_| StoreError::Closed)
     }
 
     fn send_commit(
         &self,
         commit: EncodedCommit,
-        room: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> oneshot::Receiver<Result<(), CommitError>> {
         let (answer, result) = oneshot::channel();
-        // When nobody takes it, the answer is dropped, and the receiver says so.
-        drop(self.jobs.send(Job::Commit { commit, room, answer }));
+        // When the writer has stopped, the answer is dropped, and the receiver fails.
+        drop(self.jobs.send(Job::Commit { commit, permit, answer }));
         result
     }
 
-    /// To the reader, unless only the writer knows the rows as they are.
-    fn send_read(&self, wanted: Wanted) -> oneshot::Receiver<Result<Vec<StoredRow>, StoreError>> {
+    /// To the reader, unless the rows have queued changes, which only the writer sees.
+    fn send_read(&self, query: ReadQuery) -> oneshot::Receiver<Result<Vec<StoredRow>, StoreError>> {
         let (answer, rows) = oneshot::channel();
-        let unsettled = self.unsettled.touches(&wanted);
-        let request = ReadRequest { wanted, answer };
-        if unsettled {
+        let queued_rows = self.queued_rows.affects(&query);
+        let request = ReadRequest { query, answer };
+        if queued_rows {
             drop(self.jobs.send(Job::Read(request)));
         } else {
             drop(self.reads.send(Some(request)));
@@ -220,14 +221,14 @@ impl Doors {
 
     async fn sweep_some(&self, now_ms: u64) -> Result<u64, StoreError> {
         let (answer, swept) = oneshot::channel();
-        drop(self.jobs.send(Job::Sweep { now_ms, limit: SWEEP, answer }));
+        drop(self.jobs.send(Job::Sweep { now_ms, limit: SWEEP_BATCH_ROWS, answer }));
         swept.await.unwrap_or(Err(StoreError::Closed))
     }
 }
 
 impl Store for SqliteStore {
     fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
-        let rows = self.doors.send_read(Wanted::One { table, key: key.to_owned() });
+        let rows = self.channels.send_read(ReadQuery::Get { table, key: key.to_owned() });
         Box::pin(async move {
             let row = rows.await.unwrap_or(Err(StoreError::Closed))?.pop();
             row.map(|row| row.decode(table).map(|(_, row)| row)).transpose()
@@ -235,7 +236,7 @@ impl Store for SqliteStore {
     }
 
     fn scan(&self, table: Table, scan: Scan) -> BoxFuture<Result<Vec<(String, Row)>, StoreError>> {
-        let rows = self.doors.send_read(Wanted::Some { table, scan });
+        let rows = self.channels.send_read(ReadQuery::Scan { table, scan });
         Box::pin(async move {
             let rows = rows.await.unwrap_or(Err(StoreError::Closed))?;
             rows.into_iter().map(|row| row.decode(table)).collect()
@@ -247,15 +248,15 @@ impl Store for SqliteStore {
             return Box::pin(std::future::ready(Err(error.into())));
         }
         let commit = EncodedCommit::new(commit);
-        let doors = Arc::clone(&self.doors);
-        match doors.try_room(&commit) {
-            Ok(room) => {
-                let result = doors.send_commit(commit, room);
+        let channels = Arc::clone(&self.channels);
+        match channels.try_reserve(&commit) {
+            Ok(permit) => {
+                let result = channels.send_commit(commit, permit);
                 Box::pin(async move { result.await.unwrap_or(Err(StoreError::Closed.into())) })
             }
             Err(_) => Box::pin(async move {
-                let room = doors.wait_for_room(&commit).await?;
-                doors.send_commit(commit, room).await.unwrap_or(Err(StoreError::Closed.into()))
+                let permit = channels.reserve(&commit).await?;
+                channels.send_commit(commit, permit).await.unwrap_or(Err(StoreError::Closed.into()))
             }),
         }
     }
@@ -263,20 +264,20 @@ impl Store for SqliteStore {
     fn queue(&self, commit: Commit) -> Result<(), StoreError> {
         check_depth(&commit)?;
         let commit = EncodedCommit::new(commit);
-        let room = self.doors.try_room(&commit)?;
+        let permit = self.channels.try_reserve(&commit)?;
         // Marked before it is sent: from here on, readers of these rows ask the writer.
-        let mark = self.doors.unsettled.mark(commit.rows());
-        self.doors.jobs.send(Job::Queue { commit, room, mark }).map_err(|_| StoreError::Closed)
+        let mark = self.channels.queued_rows.mark(commit.rows());
+        self.channels.jobs.send(Job::Queue { commit, permit, mark }).map_err(|_| StoreError::Closed)
     }
 
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
-        let doors = Arc::clone(&self.doors);
+        let channels = Arc::clone(&self.channels);
         Box::pin(async move {
             let mut total = 0;
             loop {
-                let swept = doors.sweep_some(now_ms).await?;
+                let swept = channels.sweep_some(now_ms).await?;
                 total += swept;
-                if swept < SWEEP as u64 {
+                if swept < SWEEP_BATCH_ROWS as u64 {
                     return Ok(total);
                 }
             }
@@ -286,7 +287,7 @@ impl Store for SqliteStore {
     fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
         let (answer, copied) = oneshot::channel();
         let to: PathBuf = to.to_owned();
-        drop(self.doors.jobs.send(Job::Backup { to, answer }));
+        drop(self.channels.jobs.send(Job::Backup { to, answer }));
         Box::pin(async move { copied.await.unwrap_or(Err(StoreError::Closed)) })
     }
 }

@@ -11,11 +11,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::SqliteOptions;
 use super::check::{Check, Finding};
 use super::fault::{self, Fault};
-use super::file::{self, Found};
+use super::file::{self, FileState};
 use super::schema;
 
-/// How long to wait for another process that writes to the same file.
-pub(super) const BUSY: Duration = Duration::from_secs(5);
+pub(super) const DEFAULT_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a file could not be opened as a store. The file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +60,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// What stands in it is not what was written.
-    #[error("the store {} is damaged and was left as it is: {what}; go back to a backup", path.display())]
+    #[error("the store {} is damaged and was left as it is: {what}; restore a backup", path.display())]
     Damaged {
         /// Which file.
         path: PathBuf,
@@ -71,7 +70,7 @@ pub enum OpenError {
     /// The file is gone, and what was written to it last is not.
     #[error(
         "the store {} is missing, and its log {} is there, which may hold what was written last; \
-         put the file back where it was, or move the log away and go back to a backup",
+         put the file back where it was, or move the log away and restore a backup",
         path.display(), log.display()
     )]
     LogAlone {
@@ -89,7 +88,7 @@ pub enum OpenError {
     /// A newer Quarterdeck wrote it.
     #[error(
         "the store {} has format {found}, and this version of Quarterdeck knows formats up to {known}; \
-         use the newer version, or go back to a backup from before the upgrade",
+         use the newer version, or restore a backup from before the upgrade",
         path.display()
     )]
     Newer {
@@ -116,34 +115,34 @@ fn advice(error: &io::Error) -> String {
         .map_or_else(|| "check that its folder exists and is yours".into(), |fault| fault.to_string())
 }
 
-/// A connection that writes, and the check of the file that is still under way, if it takes longer.
-pub(super) struct Opened {
+pub(super) struct OpenedWriter {
     pub(super) connection: Connection,
+    /// The check, if it is still running.
     pub(super) check: Option<Check>,
-    /// What the check has found, short of a reason to refuse the file.
+    /// Never [`Finding::Damaged`], which is refused.
     pub(super) found: Finding,
 }
 
-/// Opens the connection that writes, with the file checked, tightened and up to date.
-pub(super) fn open_writer(path: &Path, options: &SqliteOptions) -> Result<Opened, OpenError> {
+/// Opens the connection that writes, with the file checked, private and migrated.
+pub(super) fn open_writer(path: &Path, options: &SqliteOptions) -> Result<OpenedWriter, OpenError> {
     let io_error = |source| OpenError::Io { path: path.to_owned(), source };
     let engine_error = |source| engine_error(source, path);
     let is_new = match file::prepare(path).map_err(io_error)? {
-        Found::Empty => true,
-        Found::Database => false,
-        Found::SomethingElse => return Err(OpenError::NotAStore { path: path.to_owned() }),
-        Found::Cut => {
+        FileState::Empty => true,
+        FileState::Database => false,
+        FileState::SomethingElse => return Err(OpenError::NotAStore { path: path.to_owned() }),
+        FileState::Cut => {
             let what = "it is not as long as its pages: its end is missing".to_owned();
             return Err(OpenError::Damaged { path: path.to_owned(), what });
         }
-        Found::LogAlone => {
-            return Err(OpenError::LogAlone { path: path.to_owned(), log: file::beside(path, "-wal") });
+        FileState::LogAlone => {
+            return Err(OpenError::LogAlone { path: path.to_owned(), log: file::sibling(path, "-wal") });
         }
-        Found::ForeignLog => return Err(OpenError::ForeignLog { log: file::beside(path, "-wal") }),
+        FileState::ForeignLog => return Err(OpenError::ForeignLog { log: file::sibling(path, "-wal") }),
     };
-    let mut connection = connect(path, options.busy).map_err(engine_error)?;
+    let mut connection = connect(path, options.busy_timeout).map_err(engine_error)?;
     // Nothing is changed before the file is known to be ours and whole, not even by closing it.
-    leave_log_alone(&connection, true).map_err(engine_error)?;
+    keep_log_on_close(&connection, true).map_err(engine_error)?;
     if !schema::is_ours(&connection).map_err(engine_error)? {
         return Err(OpenError::NotAStore { path: path.to_owned() });
     }
@@ -152,15 +151,15 @@ pub(super) fn open_writer(path: &Path, options: &SqliteOptions) -> Result<Opened
         return Err(OpenError::Newer { path: path.to_owned(), found: version, known: schema::VERSION });
     }
     let (check, found) = if is_new { (None, Finding::Sound) } else { check(path, options)? };
-    leave_log_alone(&connection, false).map_err(engine_error)?;
-    file::tighten(path).map_err(io_error)?;
-    settle(&mut connection).map_err(engine_error)?;
+    keep_log_on_close(&connection, false).map_err(engine_error)?;
+    file::restrict_permissions(path).map_err(io_error)?;
+    configure(&mut connection).map_err(engine_error)?;
     file::sync_folder_of(path).map_err(io_error)?;
-    Ok(Opened { connection, check, found })
+    Ok(OpenedWriter { connection, check, found })
 }
 
 fn check(path: &Path, options: &SqliteOptions) -> Result<(Option<Check>, Finding), OpenError> {
-    let check = Check::start(path, options.busy)?;
+    let check = Check::start(path, options.busy_timeout)?;
     match check.wait(options.check_timeout) {
         None => Ok((Some(check), Finding::Sound)),
         Some(Finding::Damaged(what)) => Err(OpenError::Damaged { path: path.to_owned(), what }),
@@ -168,7 +167,6 @@ fn check(path: &Path, options: &SqliteOptions) -> Result<(Option<Check>, Finding
     }
 }
 
-/// Why a file could not be opened, by what the engine said.
 pub(super) fn engine_error(source: rusqlite::Error, path: &Path) -> OpenError {
     let path = path.to_owned();
     match (&source, source.sqlite_error_code()) {
@@ -182,7 +180,7 @@ pub(super) fn engine_error(source: rusqlite::Error, path: &Path) -> OpenError {
         }
         _ => {}
     }
-    match fault::of(&source, &path) {
+    match fault::classify(&source, &path) {
         Fault::Disk(fault) => OpenError::Disk { path, fault, source },
         Fault::Damage | Fault::Row => OpenError::Damaged { path, what: source.to_string() },
         Fault::Busy => OpenError::Busy { path, source },
@@ -191,28 +189,28 @@ pub(super) fn engine_error(source: rusqlite::Error, path: &Path) -> OpenError {
 }
 
 /// Whether closing the last connection leaves the log as it is, instead of moving it into the file.
-pub(super) fn leave_log_alone(connection: &Connection, leave: bool) -> rusqlite::Result<()> {
+pub(super) fn keep_log_on_close(connection: &Connection, leave: bool) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave).map(drop)
 }
 
 /// Opens a connection that only reads, beside the writer.
-pub(super) fn open_reader(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
-    let connection = connect(path, busy)?;
+pub(super) fn open_reader(path: &Path, busy_timeout: Duration) -> rusqlite::Result<Connection> {
+    let connection = connect(path, busy_timeout)?;
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }
 
-/// Opens a file that is there.
-pub(super) fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
+/// Opens an existing file.
+pub(super) fn connect(path: &Path, busy_timeout: Duration) -> rusqlite::Result<Connection> {
     // Without its own lock: a connection is used by one thread.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(busy)?;
+    connection.busy_timeout(busy_timeout)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }
 
-fn settle(connection: &mut Connection) -> rusqlite::Result<()> {
+fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     // A commit is on the disk when it is answered, not only in the system's memory.
     connection.pragma_update(None, "synchronous", "FULL")?;

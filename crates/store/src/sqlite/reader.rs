@@ -7,22 +7,21 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::health::Health;
-use super::rows::{StoredRow, Wanted};
+use super::rows::{ReadQuery, StoredRow};
 
-/// Somebody wants rows.
 pub(super) struct ReadRequest {
-    pub(super) wanted: Wanted,
+    pub(super) query: ReadQuery,
     pub(super) answer: oneshot::Sender<Result<Vec<StoredRow>, StoreError>>,
 }
 
-/// Works until nobody is left to ask, or somebody says that it is over.
+/// Runs until the store is closed, which `None` says.
 pub(super) fn run(connection: &Connection, health: &Health, requests: &Receiver<Option<ReadRequest>>) {
     while let Ok(Some(request)) = requests.recv() {
-        // Nobody waits for it any more, and it changes nothing.
+        // The caller has dropped its future.
         if request.answer.is_closed() {
             continue;
         }
-        let rows = request.wanted.read(connection).map_err(|error| health.failed(error));
+        let rows = request.query.read(connection).map_err(|error| health.failed(error));
         drop(request.answer.send(rows));
     }
 }

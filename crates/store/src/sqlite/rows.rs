@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use quarterdeck_contracts::{Check, Commit, Row, Scan, StoreError, Table};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::checksum::checksum;
 use super::schema;
-use super::sum::sum_of;
 
-/// A row whose value is still text. Whoever asked for it parses it, on their own time.
+/// A row whose value is still text: callers parse it, not the store's threads.
 pub(super) struct StoredRow {
     key: String,
     value: String,
@@ -21,11 +21,12 @@ impl StoredRow {
     pub(super) fn decode(self, table: Table) -> Result<(String, Row), StoreError> {
         let damaged = || {
             StoreError::Failed(format!(
-                "a row of `{}` is damaged: it is not what was written; go back to a backup",
+                "a row of `{}` is damaged: it is not what was written; restore a backup",
                 table.as_str()
             ))
         };
-        if !is_sum_of(self.sum, table.as_str(), &self.key, &self.value, self.version, self.expires_ms) {
+        if !matches_checksum(self.sum, table.as_str(), &self.key, &self.value, self.version, self.expires_ms)
+        {
             return Err(damaged());
         }
         let value = serde_json::from_str(&self.value).map_err(|_| damaged())?;
@@ -66,20 +67,21 @@ impl RawRow<'_> {
     /// Whether it is what was written, as far as can be told: one without a sum must at least be JSON.
     pub(super) fn is_sound(&self) -> bool {
         match self.sum {
-            Some(_) => is_sum_of(self.sum, self.table, self.key, self.value, self.version, self.expires_ms),
+            Some(_) => {
+                matches_checksum(self.sum, self.table, self.key, self.value, self.version, self.expires_ms)
+            }
             None => serde_json::from_str::<serde_json::Value>(self.value).is_ok(),
         }
     }
 }
 
-/// Shows every row of a file of some format to `look`, until that has seen enough. One that cannot even be read is shown
-/// as nothing.
+/// Calls `look` with every row of a file of some format, until it breaks; with `None` for a row that cannot be read.
 pub(super) fn each(
     connection: &Connection,
     format: i64,
     mut look: impl FnMut(Option<&RawRow<'_>>) -> ControlFlow<()>,
 ) -> rusqlite::Result<ControlFlow<()>> {
-    let sum = if format < schema::WITH_SUMS { "NULL" } else { "sum" };
+    let sum = if format < schema::FIRST_WITH_CHECKSUMS { "NULL" } else { "sum" };
     let sql = format!("SELECT table_name, key, value, version, expires_ms, {sum} FROM rows");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
@@ -102,8 +104,8 @@ fn raw<'a>(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<RawRow<'a>> {
     })
 }
 
-/// Whether a sum is that of a row. Rows that were written before there were sums have none.
-fn is_sum_of(
+/// Rows that were written before there were checksums have none.
+fn matches_checksum(
     sum: Option<i64>,
     table: &str,
     key: &str,
@@ -111,7 +113,7 @@ fn is_sum_of(
     version: i64,
     expires_ms: Option<i64>,
 ) -> bool {
-    sum.is_none_or(|sum| sum == sum_of(table, key, value, version, expires_ms))
+    sum.is_none_or(|sum| sum == checksum(table, key, value, version, expires_ms))
 }
 
 /// A commit whose values are text already, so that the writer only writes.
@@ -138,12 +140,10 @@ impl EncodedCommit {
         Self { checks: commit.checks, changes: changes.collect() }
     }
 
-    /// Whether it would change nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// The rows it would change.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Table, &str)> {
         self.changes.iter().map(|change| (change.table, change.key.as_str()))
     }
@@ -187,7 +187,7 @@ impl EncodedCommit {
                         value,
                         version,
                         expires_ms,
-                        sum_of(table.as_str(), key, value, version, *expires_ms)
+                        checksum(table.as_str(), key, value, version, *expires_ms)
                     ])?,
                 None => connection
                     .prepare_cached("DELETE FROM rows WHERE table_name = ?1 AND key = ?2")?
@@ -198,17 +198,16 @@ impl EncodedCommit {
     }
 }
 
-/// Which rows somebody wants.
-pub(super) enum Wanted {
-    One { table: Table, key: String },
-    Some { table: Table, scan: Scan },
+pub(super) enum ReadQuery {
+    Get { table: Table, key: String },
+    Scan { table: Table, scan: Scan },
 }
 
-impl Wanted {
+impl ReadQuery {
     pub(super) fn read(&self, connection: &Connection) -> rusqlite::Result<Vec<StoredRow>> {
         match self {
-            Self::One { table, key } => get(connection, *table, key).map(Vec::from_iter),
-            Self::Some { table, scan: wanted } => scan(connection, *table, wanted),
+            Self::Get { table, key } => get(connection, *table, key).map(Vec::from_iter),
+            Self::Scan { table, scan: range } => scan(connection, *table, range),
         }
     }
 }
@@ -249,8 +248,8 @@ fn scan(connection: &Connection, table: Table, scan: &Scan) -> rusqlite::Result<
     Ok(found)
 }
 
-/// Forgets at most `limit` rows whose time has come. The row itself is asked too: an index that is damaged must not
-/// delete a row that is still wanted.
+/// Deletes at most `limit` expired rows. The row itself is checked too: a damaged index must not delete a row that is
+/// still wanted.
 pub(super) fn sweep(connection: &Connection, now_ms: u64, limit: usize) -> rusqlite::Result<usize> {
     connection
         .prepare_cached(
@@ -260,7 +259,6 @@ pub(super) fn sweep(connection: &Connection, now_ms: u64, limit: usize) -> rusql
         .execute(params![clamp(now_ms), i64::try_from(limit).unwrap_or(i64::MAX)])
 }
 
-/// The number of the last commit.
 pub(super) fn last_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT value FROM meta WHERE name = 'version'")?

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Says in the file's header that it is ours ("Qdck").
+/// In the file's header ("Qdck").
 pub(super) const APPLICATION_ID: i32 = 0x5164_636b;
 
 /// The steps from an empty file to today's. A file's version is how many of them it has had; a step that was released
@@ -27,7 +27,7 @@ const STEPS: &[&str] = &[
 ];
 
 /// The first version whose rows have sums. Rows from before have none until they are written again.
-pub(super) const WITH_SUMS: i64 = 2;
+pub(super) const FIRST_WITH_CHECKSUMS: i64 = 2;
 
 /// The version of today's files.
 pub(super) const VERSION: i64 = STEPS.len() as i64;
@@ -49,7 +49,7 @@ pub(super) fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
 
 /// Takes the steps that a file has not had, all of them or none.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
-    // Another process may be doing the same; whoever comes second finds nothing left to do.
+    // Another process may be doing the same; the second one finds nothing left to do.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let done = usize::try_from(version(&transaction)?).unwrap_or(0);
     for step in STEPS.iter().skip(done) {

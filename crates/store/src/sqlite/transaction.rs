@@ -6,7 +6,7 @@ use quarterdeck_contracts::{CommitError, StoreError};
 use rusqlite::Connection;
 
 use super::health::Health;
-use super::rows::{self, EncodedCommit, StoredRow, Wanted};
+use super::rows::{self, EncodedCommit, ReadQuery, StoredRow};
 
 /// The writing connection, and what is open on it.
 ///
@@ -16,16 +16,16 @@ pub(super) struct Transaction {
     connection: Connection,
     health: Arc<Health>,
     state: State,
-    /// The number of the last commit. It never goes back, not even with a transaction that is undone: somebody may
-    /// have read a row that bears it.
+    /// Of the last commit. It never goes back, not even with a transaction that is rolled back: a row with it may have
+    /// been read.
     version: i64,
 }
 
 enum State {
     Closed,
-    /// With the number in the file when it began.
+    /// With the file's version when it began.
     Open(i64),
-    /// Undone already, and to be answered for.
+    /// Rolled back already; its commits still have to be answered.
     Lost(StoreError),
 }
 
@@ -35,8 +35,8 @@ impl Transaction {
     }
 
     /// Reads what was applied so far, too.
-    pub(super) fn read(&self, wanted: &Wanted) -> Result<Vec<StoredRow>, StoreError> {
-        wanted.read(&self.connection).map_err(|error| self.health.failed(error))
+    pub(super) fn read(&self, query: &ReadQuery) -> Result<Vec<StoredRow>, StoreError> {
+        query.read(&self.connection).map_err(|error| self.health.failed(error))
     }
 
     /// Applies a commit if its checks hold; otherwise the group is as it was.
@@ -54,13 +54,13 @@ impl Transaction {
         }
         self.version += 1;
         let version = self.version;
-        self.alone(|connection| commit.write(connection, version)).map_err(CommitError::from)
+        self.in_savepoint(|connection| commit.write(connection, version)).map_err(CommitError::from)
     }
 
-    /// Forgets at most `limit` rows whose time has come.
+    /// Deletes at most `limit` expired rows.
     pub(super) fn sweep(&mut self, now_ms: u64, limit: usize) -> Result<u64, StoreError> {
         self.begin()?;
-        self.alone(|connection| rows::sweep(connection, now_ms, limit)).map(|swept| swept as u64)
+        self.in_savepoint(|connection| rows::sweep(connection, now_ms, limit)).map(|swept| swept as u64)
     }
 
     /// Ends the group: what was applied is on the disk, or undone.
@@ -85,7 +85,7 @@ impl Transaction {
 
     /// Moves everything from the log to the file.
     pub(super) fn checkpoint(&self) -> Result<(), StoreError> {
-        // A reader may be in the way; then the log stays, and whoever opens the file next goes on with it.
+        // A reader may be in the way; then the log stays for the next process that opens the file.
         let done = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         done.map_err(|error| self.health.failed(error))
     }
@@ -128,14 +128,17 @@ impl Transaction {
         commit().map_err(|error| self.health.failed(error))
     }
 
-    /// Does something whole or not at all, within the group.
-    fn alone<T>(&mut self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    /// Does something completely or not at all, within the group.
+    fn in_savepoint<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let step = |sql: &str| self.connection.prepare_cached(sql)?.execute([]).map(drop);
-        let done = step("SAVEPOINT alone").and_then(|()| work(&self.connection));
+        let done = step("SAVEPOINT one_commit").and_then(|()| work(&self.connection));
         let ended = match done {
-            Ok(value) => step("RELEASE alone").map(|()| Ok(value)),
+            Ok(value) => step("RELEASE one_commit").map(|()| Ok(value)),
             Err(error) => {
-                let undone = step("ROLLBACK TO alone").and_then(|()| step("RELEASE alone"));
+                let undone = step("ROLLBACK TO one_commit").and_then(|()| step("RELEASE one_commit"));
                 undone.map(|()| Err(self.health.failed(error)))
             }
         };
@@ -143,7 +146,7 @@ impl Transaction {
         ended.unwrap_or_else(|error| Err(self.failed(error)))
     }
 
-    /// The group can no longer be trusted. It is undone at once: nobody shall read what will not be.
+    /// Rolls the group back at once, so that no reader sees what will not be committed.
     fn failed(&mut self, error: rusqlite::Error) -> StoreError {
         self.undo();
         let error = self.health.failed(error);
@@ -155,7 +158,7 @@ impl Transaction {
         if !self.connection.is_autocommit()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")
         {
-            tracing::error!(%error, "a failed transaction could not be undone");
+            tracing::error!(%error, "store rollback failed");
         }
     }
 }

@@ -15,27 +15,26 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::backup;
 use super::health::Health;
+use super::queued_rows::QueuedMark;
 use super::reader::ReadRequest;
 use super::rows::EncodedCommit;
 use super::transaction::Transaction;
-use super::unsettled::Mark;
 
-/// A group ends after so many jobs, so that a steady stream cannot keep the first of them waiting.
-const GROUP: usize = 1024;
+/// Bounds a group, so that a steady stream cannot keep its first commit waiting.
+const MAX_GROUP_JOBS: usize = 1024;
 
-/// What the writer is asked to do.
 pub(super) enum Job {
-    /// To be on the disk when it is answered.
+    /// On the disk when it is answered.
     Commit {
         commit: EncodedCommit,
-        room: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
         answer: oneshot::Sender<Result<(), CommitError>>,
     },
-    /// To be on the disk soon.
+    /// On the disk within the delay.
     Queue {
         commit: EncodedCommit,
-        room: OwnedSemaphorePermit,
-        mark: Mark,
+        permit: OwnedSemaphorePermit,
+        mark: QueuedMark,
     },
     Read(ReadRequest),
     Sweep {
@@ -52,57 +51,57 @@ pub(super) enum Job {
     },
 }
 
-/// Whom to answer when the file is closed.
+/// Answered when the file is closed.
 type Closing = oneshot::Sender<Result<(), StoreError>>;
 
-/// Answers somebody, once it is known whether the group is on the disk.
+/// Called when the group is on the disk, or lost.
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 pub(super) struct Writer {
     transaction: Transaction,
     health: Arc<Health>,
-    /// How long queued commits may wait for company.
+    /// How long queued commits may wait for more.
     delay: Duration,
     /// When the queued commits of the open group must be on the disk.
     due: Option<Instant>,
-    waiting: Vec<Answer>,
-    marks: Vec<Mark>,
+    pending_answers: Vec<Answer>,
+    marks: Vec<QueuedMark>,
 }
 
 impl Writer {
     pub(super) fn new(transaction: Transaction, health: Arc<Health>, delay: Duration) -> Self {
-        Self { transaction, health, delay, due: None, waiting: Vec::new(), marks: Vec::new() }
+        Self { transaction, health, delay, due: None, pending_answers: Vec::new(), marks: Vec::new() }
     }
 
-    /// Works until it is told to close, or until nobody is left to tell it anything.
+    /// Runs until it is told to close, or all senders are gone.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
         let closing = loop {
-            if let ControlFlow::Break(closing) = self.work(jobs) {
+            if let ControlFlow::Break(closing) = self.run_group(jobs) {
                 break closing;
             }
         };
         let ended = self.end_group();
         let result = ended.and(self.transaction.checkpoint());
-        // The file is closed before anybody hears that it is.
+        // The file is closed before the caller is told.
         drop(self);
         if let Some(answer) = closing {
             drop(answer.send(result));
         }
     }
 
-    /// Takes what is waiting, and ends the group when somebody needs it on the disk.
-    fn work(&mut self, jobs: &Receiver<Job>) -> ControlFlow<Option<Closing>> {
+    /// Handles the waiting jobs, and ends the group when a commit waits for the disk.
+    fn run_group(&mut self, jobs: &Receiver<Job>) -> ControlFlow<Option<Closing>> {
         match self.next(jobs) {
             Ok(first) => {
-                for job in iter::once(first).chain(jobs.try_iter().take(GROUP - 1)) {
-                    self.take(job)?;
+                for job in iter::once(first).chain(jobs.try_iter().take(MAX_GROUP_JOBS - 1)) {
+                    self.handle(job)?;
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return ControlFlow::Break(None),
         }
         let due = self.due.is_some_and(|due| due <= Instant::now());
-        if due || !self.waiting.is_empty() || self.transaction.is_lost() {
+        if due || !self.pending_answers.is_empty() || self.transaction.is_lost() {
             drop(self.end_group());
         }
         ControlFlow::Continue(())
@@ -115,25 +114,25 @@ impl Writer {
         }
     }
 
-    fn take(&mut self, job: Job) -> ControlFlow<Option<Closing>> {
+    fn handle(&mut self, job: Job) -> ControlFlow<Option<Closing>> {
         match job {
-            Job::Commit { commit, room, answer } => {
-                self.leave_lost_queue();
+            Job::Commit { commit, permit, answer } => {
+                self.discard_lost_group();
                 let applied = self.transaction.apply(&commit);
-                drop((commit, room));
+                drop((commit, permit));
                 self.answer_later(move |ended| {
                     drop(answer.send(applied.and_then(|()| ended.map_err(CommitError::from))));
                 });
             }
-            Job::Queue { commit, room, mark } => {
+            Job::Queue { commit, permit, mark } => {
                 self.apply_queued(&commit);
-                drop((commit, room));
+                drop((commit, permit));
                 self.marks.push(mark);
                 self.due.get_or_insert_with(|| Instant::now() + self.delay);
             }
             Job::Read(request) => self.read(request),
             Job::Sweep { now_ms, limit, answer } => {
-                self.leave_lost_queue();
+                self.discard_lost_group();
                 let swept = self.transaction.sweep(now_ms, limit);
                 self.answer_later(move |ended| {
                     drop(answer.send(swept.and_then(|rows| ended.map(|()| rows))))
@@ -148,10 +147,9 @@ impl Writer {
         ControlFlow::Continue(())
     }
 
-    /// A group that failed before anybody waited for it takes only queued commits with it: the first one who waits
-    /// begins another.
-    fn leave_lost_queue(&mut self) {
-        if self.transaction.is_lost() && self.waiting.is_empty() {
+    /// A group that failed with only queued commits in it must not fail a commit that comes later.
+    fn discard_lost_group(&mut self) {
+        if self.transaction.is_lost() && self.pending_answers.is_empty() {
             drop(self.end_group());
         }
     }
@@ -159,15 +157,15 @@ impl Writer {
     fn apply_queued(&mut self, commit: &EncodedCommit) {
         match self.transaction.apply(commit) {
             Ok(()) | Err(CommitError::Conflict { .. }) => {}
-            Err(CommitError::Store(error)) => tracing::error!(%error, "a queued commit was lost"),
+            Err(CommitError::Store(error)) => tracing::error!(%error, "queued commit lost"),
         }
     }
 
-    /// A reader must not learn what a crash could still undo after somebody acted on it: with commits waiting for the
-    /// disk, it waits with them. What was only queued may be lost by contract, and is shown at once.
+    /// A reader must not act on what a crash could still undo: with commits waiting for the disk, it waits with them.
+    /// What was only queued may be lost by contract, and is shown at once.
     fn read(&mut self, request: ReadRequest) {
-        let rows = self.transaction.read(&request.wanted);
-        if self.waiting.is_empty() {
+        let rows = self.transaction.read(&request.query);
+        if self.pending_answers.is_empty() {
             drop(request.answer.send(rows));
         } else {
             self.answer_later(move |ended| drop(request.answer.send(ended.and(rows))));
@@ -175,18 +173,18 @@ impl Writer {
     }
 
     fn answer_later(&mut self, answer: impl FnOnce(Result<(), StoreError>) + Send + 'static) {
-        self.waiting.push(Box::new(answer));
+        self.pending_answers.push(Box::new(answer));
     }
 
-    /// Puts the group on the disk and answers everybody who waits for it.
+    /// Commits the group and answers all who wait for it.
     fn end_group(&mut self) -> Result<(), StoreError> {
         let ended = self.transaction.end();
         if let Err(error) = &ended {
-            tracing::error!(%error, "a group of commits was lost");
+            tracing::error!(%error, "commit group lost");
         }
         self.due = None;
         self.marks.clear();
-        for answer in self.waiting.drain(..) {
+        for answer in self.pending_answers.drain(..) {
             answer(ended.clone());
         }
         ended

@@ -40,7 +40,7 @@ fn keys(overlay: &Overlay, prefix: &str, limit: usize) -> Vec<String> {
 }
 
 #[test]
-fn it_reads_its_own_writes_and_nobody_else_does() {
+fn overlay_reads_its_own_writes_and_no_other_reader_does() {
     let (store, overlay) = world(&["a", "b"]);
     overlay.put(T, "a", json!(1));
     overlay.put(T, "new", json!(2));

@@ -259,7 +259,7 @@ fn damage_that_is_found_while_it_is_used_stops_every_write() {
             _ => assert!(began.elapsed() < Duration::from_secs(10), "it was not noticed"),
         }
     };
-    assert!(refused.contains("is damaged") && refused.contains("go back to a backup"), "{refused}");
+    assert!(refused.contains("is damaged") && refused.contains("restore a backup"), "{refused}");
     for ((table, key), (expected, _)) in &rows {
         if let Ok(row) = block_on(store.get(*table, key)) {
             assert_eq!(row.map(|row| row.value).as_ref(), Some(expected), "{key}");

@@ -24,7 +24,8 @@ fn is_failure(result: &Result<(), CommitError>) -> bool {
 fn a_commit_that_cannot_be_written_fails_and_the_next_succeeds() {
     let (_folder, path) = place();
     let store =
-        SqliteStore::open_with(&path, options(|options| options.busy = Duration::from_millis(20))).unwrap();
+        SqliteStore::open_with(&path, options(|options| options.busy_timeout = Duration::from_millis(20)))
+            .unwrap();
     let lock = write_lock(&path);
     assert!(is_failure(&block_on(store.commit(put("a", json!(1))))));
     assert!(matches!(block_on(store.sweep(1)), Err(StoreError::Failed(_))));
@@ -47,7 +48,7 @@ fn a_failure_is_one_commits_own_when_it_can_be_undone_alone() {
 }
 
 #[test]
-fn a_failure_that_undoes_the_group_is_everybodys_and_no_version_comes_back() {
+fn a_failure_that_undoes_the_group_fails_all_its_commits_and_no_version_comes_back() {
     let (_folder, path) = place();
     let store = SqliteStore::open(&path).unwrap();
     block_on(store.commit(put("old", json!(0)))).unwrap();
@@ -81,7 +82,7 @@ fn what_fails_in_the_queue_does_not_fail_what_comes_later() {
 }
 
 #[test]
-fn nobody_reads_a_commit_that_may_still_be_undone() {
+fn a_commit_that_may_still_be_undone_is_not_read() {
     let (_folder, path) = place();
     let store = SqliteStore::open(&path).unwrap();
     tamper(&path, &trigger("ROLLBACK"));

@@ -45,7 +45,7 @@ fn what_it_makes_is_its_owners_alone() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_others_could_read_is_tightened() {
+fn a_file_that_others_could_read_gets_private_permissions() {
     let (folder, path) = place();
     set_mode(folder.path(), 0o755);
     drop(SqliteStore::open(&path).unwrap());
@@ -60,7 +60,7 @@ fn a_file_that_others_could_read_is_tightened() {
     for name in ["store.db", "store.db-wal", "store.db-shm"] {
         assert_eq!(mode(&path.with_file_name(name)), 0o600, "{name}");
     }
-    assert_eq!(mode(folder.path()), 0o755, "a folder that was there is somebody else's business");
+    assert_eq!(mode(folder.path()), 0o755, "an existing folder keeps its permissions");
 }
 
 #[test]

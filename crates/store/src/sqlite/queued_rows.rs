@@ -9,39 +9,39 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use quarterdeck_contracts::Table;
 
-use super::rows::Wanted;
+use super::rows::ReadQuery;
 
 /// Rows share slots by their hash. A shared slot sends a reader the slow way, never the wrong one.
 const SLOTS: usize = 4096;
 
 /// How many queued changes are under way, by slot and by table.
-pub(super) struct Unsettled {
+pub(super) struct QueuedRows {
     hash: RandomState,
     slots: Box<[AtomicU32]>,
     tables: [AtomicU32; Table::ALL.len()],
 }
 
-impl Unsettled {
+impl QueuedRows {
     pub(super) fn new() -> Self {
         let slots = (0..SLOTS).map(|_| AtomicU32::new(0)).collect();
         Self { hash: RandomState::new(), slots, tables: Default::default() }
     }
 
     /// Marks rows as changing, until the answer is dropped.
-    pub(super) fn mark<'a>(self: &Arc<Self>, rows: impl Iterator<Item = (Table, &'a str)>) -> Mark {
+    pub(super) fn mark<'a>(self: &Arc<Self>, rows: impl Iterator<Item = (Table, &'a str)>) -> QueuedMark {
         let rows: Vec<_> = rows.map(|(table, key)| (table, self.slot(table, key))).collect();
         for (table, slot) in &rows {
             self.slots[*slot].fetch_add(1, Ordering::AcqRel);
             self.tables[*table as usize].fetch_add(1, Ordering::AcqRel);
         }
-        Mark { unsettled: Arc::clone(self), rows }
+        QueuedMark { queued_rows: Arc::clone(self), rows }
     }
 
-    /// Whether the file may not have what a reader must see.
-    pub(super) fn touches(&self, wanted: &Wanted) -> bool {
-        let count = match wanted {
-            Wanted::One { table, key } => &self.slots[self.slot(*table, key)],
-            Wanted::Some { table, .. } => &self.tables[*table as usize],
+    /// Whether a read may have to see queued changes.
+    pub(super) fn affects(&self, query: &ReadQuery) -> bool {
+        let count = match query {
+            ReadQuery::Get { table, key } => &self.slots[self.slot(*table, key)],
+            ReadQuery::Scan { table, .. } => &self.tables[*table as usize],
         };
         count.load(Ordering::Acquire) > 0
     }
@@ -52,16 +52,16 @@ impl Unsettled {
 }
 
 /// The rows of one queued commit. Dropped when they are in the file, or will never be.
-pub(super) struct Mark {
-    unsettled: Arc<Unsettled>,
+pub(super) struct QueuedMark {
+    queued_rows: Arc<QueuedRows>,
     rows: Vec<(Table, usize)>,
 }
 
-impl Drop for Mark {
+impl Drop for QueuedMark {
     fn drop(&mut self) {
         for (table, slot) in &self.rows {
-            self.unsettled.slots[*slot].fetch_sub(1, Ordering::AcqRel);
-            self.unsettled.tables[*table as usize].fetch_sub(1, Ordering::AcqRel);
+            self.queued_rows.slots[*slot].fetch_sub(1, Ordering::AcqRel);
+            self.queued_rows.tables[*table as usize].fetch_sub(1, Ordering::AcqRel);
         }
     }
 }

@@ -1,11 +1,10 @@
-//! The sum of a row, by which it is known whether it is what was written.
+//! The checksum of a row, in the column `sum`.
 //!
-//! The engine checks that pages belong together, not what stands in them: a bit that flips inside a value would be
-//! served as if it had been written. FNV-1a (64 bits) notices every change of a single byte, and of several all but one
-//! in 2^64. It is no seal: a process that can write the file can write the sum.
+//! The engine checks that pages belong together, not what is in them: a bit that flips inside a value would be served as
+//! if it had been written. FNV-1a (64 bits) notices every change of a single byte, and of several all but one in 2^64.
+//! It is no signature: a process that can write the file can write the checksum.
 
-/// The sum of everything that a row says.
-pub(super) fn sum_of(table: &str, key: &str, value: &str, version: i64, expires_ms: Option<i64>) -> i64 {
+pub(super) fn checksum(table: &str, key: &str, value: &str, version: i64, expires_ms: Option<i64>) -> i64 {
     let mut sum = Sum(0xcbf2_9ce4_8422_2325);
     for text in [table, key, value] {
         sum.add(&(text.len() as u64).to_le_bytes());
@@ -33,7 +32,7 @@ mod tests {
 
     #[test]
     fn every_part_of_a_row_counts_and_where_it_ends_does() {
-        let of = |table, key, value, version, expires| sum_of(table, key, value, version, expires);
+        let of = |table, key, value, version, expires| checksum(table, key, value, version, expires);
         let row = of("calls", "a/b", "{}", 7, Some(9));
         assert_eq!(row, of("calls", "a/b", "{}", 7, Some(9)));
         for other in [
