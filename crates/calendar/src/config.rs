@@ -3,11 +3,10 @@
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-/// What a site says about its calendars.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CalendarConfig {
-    /// Whose time is booked.
+    /// The user whose time is booked.
     pub owner: Owner,
     /// IANA name of the zone in which whole days and times without a zone are meant.
     pub time_zone: String,
@@ -17,7 +16,6 @@ pub struct CalendarConfig {
     pub conference_url: Option<String>,
 }
 
-/// A person with an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Owner {
@@ -36,7 +34,6 @@ impl Default for CalendarConfig {
     }
 }
 
-/// What cannot be meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     #[error("{0:?} is not a known IANA time zone; write it like Europe/Berlin")]
@@ -48,7 +45,7 @@ pub enum ConfigError {
 }
 
 impl CalendarConfig {
-    /// The zone, once the rest is known to make sense too.
+    /// Validates everything, and returns the time zone.
     pub(crate) fn check(&self) -> Result<TimeZone, ConfigError> {
         let is_name = |name: &str| {
             let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | ' ');

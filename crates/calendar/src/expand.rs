@@ -8,9 +8,8 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 
 use crate::moment::Moment;
 use crate::row::{Details, EventRow};
-use crate::rule::{Budget, Overrun, Rule};
+use crate::rule::{Budget, BudgetExceeded, Rule};
 
-/// One time that something takes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Occurrence<'a> {
     pub(crate) start: Timestamp,
@@ -18,7 +17,7 @@ pub(crate) struct Occurrence<'a> {
     pub(crate) details: &'a Details,
 }
 
-/// A stretch of time, its end not included.
+/// The end is not included.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     pub(crate) start: Timestamp,
@@ -37,7 +36,7 @@ pub(crate) fn occurrences<'a>(
     window: Window,
     home: &TimeZone,
     budget: &mut Budget,
-) -> Result<Vec<Occurrence<'a>>, Overrun> {
+) -> Result<Vec<Occurrence<'a>>, BudgetExceeded> {
     let mut found = Vec::new();
     let mut add = |start: &Moment, end: Option<Timestamp>, details: &'a Details| {
         let (Some(start), Some(end)) = (start.instant(home), end) else { return };
@@ -83,8 +82,8 @@ impl Length {
         }
     }
 
-    /// At least as long.
-    fn at_most(&self) -> SignedDuration {
+    /// At least as long as any occurrence.
+    fn upper_bound(&self) -> SignedDuration {
         match self {
             Self::Days(days) => SignedDuration::from_hours(i64::from(*days) * 24),
             Self::Exactly(time) => *time,
@@ -99,7 +98,7 @@ fn starts(
     length: &Length,
     home: &TimeZone,
     budget: &mut Budget,
-) -> Result<Vec<Moment>, Overrun> {
+) -> Result<Vec<Moment>, BudgetExceeded> {
     let first = &row.details.start;
     let reach = walls_of(window, length, &first.zone(home));
     let mut walls: BTreeSet<DateTime> = [first.wall()].into();
@@ -114,29 +113,29 @@ fn starts(
         .chain(row.also.iter().cloned())
         .filter_map(|start| Some((start.instant(home)?, start)))
         .collect();
-    let left_out = LeftOut::of(row, home);
-    Ok(starts.into_iter().filter(|(at, start)| !left_out.has(*at, start)).map(|(_, start)| start).collect())
+    let excluded = ExcludedStarts::of(row, home);
+    Ok(starts.into_iter().filter(|(at, start)| !excluded.has(*at, start)).map(|(_, start)| start).collect())
 }
 
-/// The occurrences that do not take place, or not as the series has them.
+/// Occurrences that were cancelled or moved.
 #[derive(Default)]
-struct LeftOut {
+struct ExcludedStarts {
     instants: BTreeSet<Timestamp>,
-    /// Some programs name the day alone.
+    /// Some programs give only the day.
     days: BTreeSet<Date>,
 }
 
-impl LeftOut {
+impl ExcludedStarts {
     fn of(row: &EventRow, home: &TimeZone) -> Self {
-        let mut left_out = Self::default();
+        let mut excluded = Self::default();
         let changed = row.overrides.iter().map(|changed| &changed.instead_of);
         for except in row.except.iter().chain(changed) {
-            left_out.instants.extend(except.instant(home));
+            excluded.instants.extend(except.instant(home));
             if except.is_date() {
-                left_out.days.insert(except.wall().date());
+                excluded.days.insert(except.wall().date());
             }
         }
-        left_out
+        excluded
     }
 
     fn has(&self, at: Timestamp, start: &Moment) -> bool {
@@ -146,6 +145,6 @@ impl LeftOut {
 
 /// The wall-clock times at which something may begin that touches the window, with room for any offset.
 fn walls_of(window: Window, length: &Length, zone: &TimeZone) -> (DateTime, DateTime) {
-    let from = zone.to_datetime(window.start).saturating_sub(length.at_most()).saturating_sub(2.days());
+    let from = zone.to_datetime(window.start).saturating_sub(length.upper_bound()).saturating_sub(2.days());
     (from, zone.to_datetime(window.end).saturating_add(2.days()))
 }

@@ -1,4 +1,4 @@
-//! Events that a case file describes.
+//! Events of a case file (`given.calendar`).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::rule::Rule;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Given {
+struct GivenEvent {
     id: Option<String>,
     start: Moment,
     end: Moment,
@@ -45,7 +45,7 @@ pub fn parse_given_events(events: &[Value], client: &str) -> Result<Vec<(String,
 }
 
 fn read(index: usize, event: &Value, client: &str) -> Result<EventRow, String> {
-    let given = Given::deserialize(event).map_err(|error| format!("is not an event: {error}"))?;
+    let given = GivenEvent::deserialize(event).map_err(|error| format!("is not an event: {error}"))?;
     let rule = given.rrule.as_deref().map(|rule| rule.strip_prefix("RRULE:").unwrap_or(rule));
     if let Some(rule) = rule {
         Rule::parse(rule)?;

@@ -1,4 +1,4 @@
-//! Who is busy when, from events in our own store.
+//! Calendars whose events are rows of the store.
 //!
 //! An event is one row under `<calendar>/<uid>`. Rows come from bookings, from `.ics` files and from case files, and
 //! leave as `.ics` again. Recurring events are expanded when they are asked for, within limits that no rule can pass.
@@ -17,5 +17,5 @@ pub use config::{CalendarConfig, ConfigError, Owner};
 pub use given::parse_given_events;
 pub use ics::{IcsError, Import, MAX_EVENTS, MAX_ICS_BYTES, export, import};
 pub use local::{LocalCalendar, REVISION};
-pub use moment::{BadMoment, Moment, Zone};
-pub use row::{BadRow, Details, EventRow, Override, Status};
+pub use moment::{Moment, ParseMomentError, Zone};
+pub use row::{Details, EventRow, Override, ParseRowError, Status};

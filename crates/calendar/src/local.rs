@@ -16,37 +16,34 @@ use crate::moment::Moment;
 use crate::row::{Details, EventRow, Status};
 use crate::rule::Budget;
 
-/// The row that every change of the calendars changes. Whoever decides from what stands in them reads it, so that two
-/// bookings that saw the same free hour cannot both be committed.
+/// The row that every change of the calendars changes. Every query reads it, so that two bookings that saw the same free
+/// hour cannot both be committed.
 pub const REVISION: &str = "_revision";
 
-/// Events of one calendar that a question looks through.
-const MOST_ROWS: usize = 100_000;
-/// Occurrences in one answer.
-const MOST_OCCURRENCES: usize = 20_000;
+/// Events of one calendar that a query reads.
+const MAX_ROWS: usize = 100_000;
+const MAX_OCCURRENCES: usize = 20_000;
 
 /// Calendars whose events are rows of the store.
 #[derive(Clone)]
-pub struct LocalCalendar(Arc<Inner>);
+pub struct LocalCalendar(Arc<CalendarCore>);
 
-struct Inner {
+struct CalendarCore {
     config: CalendarConfig,
     home: TimeZone,
 }
 
 impl LocalCalendar {
-    /// The calendars that a site describes.
     pub fn from_config(config: CalendarConfig) -> Result<Self, ConfigError> {
         let home = config.check()?;
-        Ok(Self(Arc::new(Inner { config, home })))
+        Ok(Self(Arc::new(CalendarCore { config, home })))
     }
 
-    /// Whose they are.
     pub fn config(&self) -> &CalendarConfig {
         &self.0.config
     }
 
-    /// Everything that stands in one calendar, for [`export`](crate::export).
+    /// Every event of one calendar, for [`export`](crate::export).
     pub async fn rows(&self, calendar: &str, overlay: &Overlay) -> Result<Vec<EventRow>, CapabilityError> {
         self.0.check_name(calendar)?;
         self.0.rows(calendar, overlay).await
@@ -63,8 +60,8 @@ impl Calendar for LocalCalendar {
         query: EventQuery,
         overlay: Arc<Overlay>,
     ) -> BoxFuture<Result<Vec<Event>, CapabilityError>> {
-        let inner = self.0.clone();
-        Box::pin(async move { inner.events(query, &overlay).await })
+        let core = self.0.clone();
+        Box::pin(async move { core.events(query, &overlay).await })
     }
 
     fn create(
@@ -73,12 +70,12 @@ impl Calendar for LocalCalendar {
         booked_by: Arc<str>,
         overlay: Arc<Overlay>,
     ) -> BoxFuture<Result<Event, CapabilityError>> {
-        let inner = self.0.clone();
-        Box::pin(async move { inner.create(event, booked_by, &overlay).await })
+        let core = self.0.clone();
+        Box::pin(async move { core.create(event, booked_by, &overlay).await })
     }
 }
 
-impl Inner {
+impl CalendarCore {
     async fn events(&self, query: EventQuery, overlay: &Overlay) -> Result<Vec<Event>, CapabilityError> {
         let window =
             Window { start: instant("timeMin", &query.time_min)?, end: instant("timeMax", &query.time_max)? };
@@ -102,10 +99,10 @@ impl Inner {
         for calendar in &calendars {
             for row in self.rows(calendar, overlay).await? {
                 let found = occurrences(&row, window, &self.home, &mut budget);
-                let found = found.map_err(|_| too_much(&row.calendar))?;
-                events.extend(found.into_iter().map(|one| show(&row, one.details, one.start, one.end)));
-                if events.len() > MOST_OCCURRENCES {
-                    return Err(too_much(&row.calendar));
+                let found = found.map_err(|_| too_many_events(&row.calendar))?;
+                events.extend(found.into_iter().map(|one| to_event(&row, one.details, one.start, one.end)));
+                if events.len() > MAX_OCCURRENCES {
+                    return Err(too_many_events(&row.calendar));
                 }
             }
         }
@@ -145,14 +142,14 @@ impl Inner {
         let row =
             EventRow { booked_by, ..EventRow::single(format!("{id}@quarterdeck"), new.calendar, details) };
         overlay.put(Table::Calendar, row.key(), row.to_value());
-        Ok(show(&row, &row.details, start, end).1)
+        Ok(to_event(&row, &row.details, start, end).1)
     }
 
     async fn rows(&self, calendar: &str, overlay: &Overlay) -> Result<Vec<EventRow>, CapabilityError> {
         let prefix = format!("{calendar}/");
-        let rows = overlay.scan(Table::Calendar, &prefix, MOST_ROWS + 1).await.map_err(store_failed)?;
-        if rows.len() > MOST_ROWS {
-            return Err(too_much(calendar));
+        let rows = overlay.scan(Table::Calendar, &prefix, MAX_ROWS + 1).await.map_err(store_failed)?;
+        if rows.len() > MAX_ROWS {
+            return Err(too_many_events(calendar));
         }
         let parse = |(_, value): &(String, Value)| EventRow::parse(value);
         rows.iter().map(parse).collect::<Result<_, _>>().map_err(|bad| unavailable(bad.to_string()))
@@ -178,8 +175,8 @@ pub(crate) async fn next_revision(overlay: &Overlay) -> Result<u64, StoreError> 
 
 type Order = (Timestamp, Timestamp, String, String);
 
-/// An occurrence as others see it, with what it is sorted by.
-fn show(row: &EventRow, details: &Details, start: Timestamp, end: Timestamp) -> (Order, Event) {
+/// With its sort key.
+fn to_event(row: &EventRow, details: &Details, start: Timestamp, end: Timestamp) -> (Order, Event) {
     let event = Event {
         id: row.uid.clone(),
         start: start.to_string(),
@@ -217,7 +214,7 @@ fn store_failed(error: StoreError) -> CapabilityError {
     unavailable(format!("the calendar cannot be read: {error}"))
 }
 
-/// Half an answer would show time as free that is not.
-fn too_much(calendar: &str) -> CapabilityError {
+/// An incomplete answer would show busy time as free.
+fn too_many_events(calendar: &str) -> CapabilityError {
     invalid(&format!("the calendar {calendar:?} holds too much in this window; ask for a shorter one"))
 }

@@ -27,10 +27,9 @@ pub enum Moment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone(String);
 
-/// A text that is no moment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a time")]
-pub struct BadMoment(String);
+pub struct ParseMomentError(String);
 
 impl Zone {
     pub(crate) fn find(name: &str) -> Option<Self> {
@@ -59,7 +58,6 @@ impl Moment {
         }
     }
 
-    /// The zone whose clocks it speaks of.
     pub(crate) fn zone(&self, home: &TimeZone) -> TimeZone {
         match self {
             Self::Utc(_) => TimeZone::UTC,
@@ -68,7 +66,7 @@ impl Moment {
         }
     }
 
-    /// What the clock on its wall shows.
+    /// The wall-clock time.
     pub(crate) fn wall(&self) -> DateTime {
         match self {
             Self::Utc(instant) => TimeZone::UTC.to_datetime(*instant),
@@ -77,7 +75,7 @@ impl Moment {
         }
     }
 
-    /// The same kind of moment when the clock shows something else.
+    /// The same kind of moment at another wall-clock time.
     pub(crate) fn at_wall(&self, wall: DateTime) -> Option<Self> {
         Some(match self {
             Self::Utc(_) => Self::Utc(TimeZone::UTC.to_timestamp(wall).ok()?),
@@ -109,10 +107,10 @@ impl fmt::Display for Moment {
 }
 
 impl FromStr for Moment {
-    type Err = BadMoment;
+    type Err = ParseMomentError;
 
-    fn from_str(text: &str) -> Result<Self, BadMoment> {
-        let bad = || BadMoment(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ParseMomentError> {
+        let bad = || ParseMomentError(text.to_owned());
         if let Some((wall, zone)) = text.strip_suffix(']').and_then(|text| text.split_once('[')) {
             let zone = Zone::find(zone).ok_or_else(bad)?;
             return Ok(Self::Zoned(wall.parse().map_err(|_| bad())?, zone));
@@ -128,9 +126,9 @@ impl FromStr for Moment {
 }
 
 impl TryFrom<String> for Moment {
-    type Error = BadMoment;
+    type Error = ParseMomentError;
 
-    fn try_from(text: String) -> Result<Self, BadMoment> {
+    fn try_from(text: String) -> Result<Self, ParseMomentError> {
         text.parse()
     }
 }

@@ -11,9 +11,7 @@ use crate::moment::Moment;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventRow {
-    /// What it is known by.
     pub uid: String,
-    /// Which calendar it stands in.
     pub calendar: String,
     /// The event, or the first of a series.
     #[serde(flatten)]
@@ -33,12 +31,12 @@ pub struct EventRow {
     /// The client who booked it through us. Rows of the first release and imported events have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub booked_by: Option<Arc<str>>,
-    /// When it was last changed, by whoever made it.
+    /// When it was last changed (`DTSTAMP`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Moment>,
 }
 
-/// What is so of an event, or of one occurrence.
+/// The properties of an event, or of one occurrence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -59,7 +57,7 @@ pub struct Details {
     pub conference: Option<String>,
     #[serde(default, skip_serializing_if = "Status::is_confirmed")]
     pub status: Status,
-    /// Shown in the calendar, but takes up nobody's time (`TRANSP:TRANSPARENT`).
+    /// Shown in the calendar, but does not make its time busy (`TRANSP:TRANSPARENT`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub free: bool,
 }
@@ -91,19 +89,17 @@ impl Status {
 }
 
 impl Details {
-    /// Whether it takes up time.
     pub(crate) fn is_busy(&self) -> bool {
         !self.free && self.status != Status::Cancelled
     }
 }
 
-/// A row that somebody else wrote.
 #[derive(Debug, thiserror::Error)]
 #[error("the calendar holds a row that is not an event")]
-pub struct BadRow(#[from] serde_json::Error);
+pub struct ParseRowError(#[from] serde_json::Error);
 
 impl EventRow {
-    /// A single event.
+    /// Without recurrence.
     pub(crate) fn single(uid: String, calendar: String, details: Details) -> Self {
         Self {
             uid,
@@ -118,18 +114,16 @@ impl EventRow {
         }
     }
 
-    /// Where it is kept.
+    /// In the table `calendar`.
     pub fn key(&self) -> String {
         format!("{}/{}", self.calendar, self.uid)
     }
 
-    /// What is kept.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Reads what was kept.
-    pub fn parse(value: &Value) -> Result<Self, BadRow> {
+    pub fn parse(value: &Value) -> Result<Self, ParseRowError> {
         Ok(Self::deserialize(value)?)
     }
 }

@@ -15,21 +15,20 @@ use rrule::RRuleSet;
 
 use crate::moment::Moment;
 
-/// How far the engine searches before it gives up on a rule.
-const MOST_SEARCHED: u64 = 100_000;
-/// Starting times within one day: every quarter of an hour.
-const MOST_TIMES_A_DAY: usize = 96;
-const LONGEST_RULE: usize = 1_000;
+/// How many periods the engine searches before it gives up on a rule.
+const MAX_SEARCHED_PERIODS: u64 = 100_000;
+/// Every quarter of an hour.
+const MAX_TIMES_PER_DAY: usize = 96;
+const MAX_RULE_BYTES: usize = 1_000;
 
 /// What expansion may still cost, counted in periods that the engine looks at.
 pub(crate) struct Budget(u64);
 
-/// The budget is spent.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Overrun;
+pub(crate) struct BudgetExceeded;
 
 impl Budget {
-    /// Enough for any calendar that people keep, and still well under a second.
+    /// Enough for any real calendar, and still well under a second.
     pub(crate) const QUERY: u64 = 500_000;
     /// For the rules of one file, which are each tried once.
     pub(crate) const IMPORT: u64 = 500_000;
@@ -38,15 +37,14 @@ impl Budget {
         Self(periods)
     }
 
-    pub(crate) fn spend(&mut self, periods: u64) -> Result<(), Overrun> {
+    pub(crate) fn spend(&mut self, periods: u64) -> Result<(), BudgetExceeded> {
         let left = self.0.checked_sub(periods);
-        // Once it is spent it stays so: whoever comes next must not search again to find that out.
+        // Once it is spent it stays so: the next rule must not search again to find that out.
         self.0 = left.unwrap_or(0);
-        left.map(|_| ()).ok_or(Overrun)
+        left.map(|_| ()).ok_or(BudgetExceeded)
     }
 }
 
-/// A rule that has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rule {
     frequency: Frequency,
@@ -107,7 +105,7 @@ impl Frequency {
         }
     }
 
-    /// Whether every period is as long as every other, by the clock on the wall.
+    /// Whether all periods are equally long in wall-clock time.
     fn is_even(self) -> bool {
         matches!(self, Self::Hourly | Self::Daily | Self::Weekly)
     }
@@ -118,7 +116,7 @@ impl Rule {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.to_ascii_uppercase();
         let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '=' | ';' | ',' | '-' | '+');
-        if text.len() > LONGEST_RULE || !text.chars().all(known) {
+        if text.len() > MAX_RULE_BYTES || !text.chars().all(known) {
             return Err("has a rule that is not a recurrence rule".into());
         }
         let mut frequency = None;
@@ -144,8 +142,8 @@ impl Rule {
             }
         }
         rule.frequency = frequency.ok_or("has a rule without a frequency")?;
-        if times_a_day > MOST_TIMES_A_DAY {
-            return Err(format!("begins more than {MOST_TIMES_A_DAY} times a day"));
+        if times_a_day > MAX_TIMES_PER_DAY {
+            return Err(format!("begins more than {MAX_TIMES_PER_DAY} times a day"));
         }
         if !(1..=10_000).contains(&rule.interval) || rule.count == Some(0) {
             return Err("has a rule whose interval or count makes no sense".into());
@@ -162,7 +160,7 @@ impl Rule {
         home: &TimeZone,
         (from, to): (DateTime, DateTime),
         budget: &mut Budget,
-    ) -> Result<Vec<DateTime>, Overrun> {
+    ) -> Result<Vec<DateTime>, BudgetExceeded> {
         let first = start.wall();
         let last = self.last_wall(start, home);
         if to <= first || last.is_some_and(|last| last < from || last < first) {
@@ -187,30 +185,30 @@ impl Rule {
                 found.push(wall);
             }
         }
-        // It ended by itself, or the engine searched until it gave up; that is dear.
+        // It ended by itself, or the engine searched until it gave up, which is expensive.
         let searched = match (self.count, last) {
             (Some(count), _) if produced >= count => 0,
-            (_, Some(last)) => self.periods(before, last).min(MOST_SEARCHED),
-            _ => MOST_SEARCHED,
+            (_, Some(last)) => self.periods(before, last).min(MAX_SEARCHED_PERIODS),
+            _ => MAX_SEARCHED_PERIODS,
         };
         budget.spend(searched)?;
         Ok(found)
     }
 
-    /// Whether it ever comes to pass. One that does not would be searched for in vain by every question.
-    pub(crate) fn ever_happens(
+    /// Whether it has any occurrence. One without would be searched in vain by every query.
+    pub(crate) fn has_occurrence(
         &self,
         start: &Moment,
         home: &TimeZone,
         budget: &mut Budget,
-    ) -> Result<bool, Overrun> {
+    ) -> Result<bool, BudgetExceeded> {
         let first = start.wall();
         // An end before the beginning leaves the first time alone, and costs nothing to see.
         let Ok(engine) = self.engine(first, self.last_wall(start, home)) else { return Ok(true) };
         budget.spend(1)?;
         let next = (&engine.limit()).into_iter().next();
         let found = next.as_ref().and_then(to_jiff);
-        budget.spend(found.map_or(MOST_SEARCHED, |wall| self.periods(first, wall)))?;
+        budget.spend(found.map_or(MAX_SEARCHED_PERIODS, |wall| self.periods(first, wall)))?;
         Ok(found.is_some())
     }
 
@@ -243,7 +241,7 @@ impl Rule {
         (seconds / (self.frequency.seconds() * self.interval)).unsigned_abs()
     }
 
-    /// The last time at which it may begin, by the clock on the start's wall.
+    /// The last time at which it may begin, as wall-clock time of the start.
     fn last_wall(&self, start: &Moment, home: &TimeZone) -> Option<DateTime> {
         Some(match self.until.as_ref()? {
             Until::Day(day) => day.to_datetime(Time::MAX).with().subsec_nanosecond(0).build().ok()?,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::line::{Line, lines};
 use super::{IcsError, MAX_EVENTS, MAX_ICS_BYTES};
 
-/// How deeply components may nest. Files have four levels.
-const DEEPEST: usize = 16;
+/// Files have four levels.
+const MAX_DEPTH: usize = 16;
 
 /// What is between `BEGIN:VEVENT` and its end, without what is nested in it.
 #[derive(Debug)]
@@ -27,7 +27,6 @@ impl Component {
     }
 }
 
-/// What a file holds.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) events: Vec<Component>,
@@ -35,7 +34,6 @@ pub(super) struct Contents {
     pub(super) zones: BTreeMap<String, String>,
 }
 
-/// Takes a file apart.
 pub(super) fn read(text: &str) -> Result<Contents, IcsError> {
     if text.len() > MAX_ICS_BYTES {
         return Err(IcsError::TooLarge { bytes: text.len() });
@@ -53,8 +51,11 @@ pub(super) fn read(text: &str) -> Result<Contents, IcsError> {
                 if open.is_empty() && name != "VCALENDAR" {
                     return Err(IcsError::at(last, format!("BEGIN:{name} stands outside a VCALENDAR")));
                 }
-                if open.len() >= DEEPEST {
-                    return Err(IcsError::at(last, format!("components nest deeper than {DEEPEST} levels")));
+                if open.len() >= MAX_DEPTH {
+                    return Err(IcsError::at(
+                        last,
+                        format!("components nest deeper than {MAX_DEPTH} levels"),
+                    ));
                 }
                 seen_calendar = true;
                 open.push(Component { line: last, name, lines: Vec::new() });
@@ -62,7 +63,7 @@ pub(super) fn read(text: &str) -> Result<Contents, IcsError> {
             "END" => {
                 let name = line.value.trim().to_ascii_uppercase();
                 match open.pop() {
-                    Some(closed) if closed.name == name => keep(closed, &mut contents)?,
+                    Some(closed) if closed.name == name => add_component(closed, &mut contents)?,
                     Some(closed) => {
                         let began = format!("{} of line {}", closed.name, closed.line);
                         return Err(IcsError::at(last, format!("END:{name} does not close the {began}")));
@@ -85,7 +86,7 @@ pub(super) fn read(text: &str) -> Result<Contents, IcsError> {
     }
 }
 
-fn keep(component: Component, contents: &mut Contents) -> Result<(), IcsError> {
+fn add_component(component: Component, contents: &mut Contents) -> Result<(), IcsError> {
     match component.name.as_str() {
         "VEVENT" if contents.events.len() >= MAX_EVENTS => return Err(IcsError::TooManyEvents),
         "VEVENT" => contents.events.push(component),

@@ -12,14 +12,13 @@ use super::text::unescape;
 use super::zone;
 use crate::moment::Moment;
 use crate::row::{Details, Status};
-use crate::rule::{Budget, Overrun, Rule};
+use crate::rule::{Budget, BudgetExceeded, Rule};
 
 /// Dates in one `RDATE` or `EXDATE` list.
-const MOST_DATES: usize = 5_000;
+const MAX_LISTED_DATES: usize = 5_000;
 
-/// What a `VEVENT` says.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(super) struct ParsedEvent {
     pub(super) uid: String,
     pub(super) details: Details,
     pub(super) rules: Vec<String>,
@@ -28,14 +27,14 @@ pub(super) struct Parsed {
     /// Set for an occurrence that differs from its series.
     pub(super) instead_of: Option<Moment>,
     pub(super) stamp: Option<Moment>,
-    /// What was not taken as it stands.
+    /// What was changed on import, and why.
     pub(super) notes: Vec<String>,
 }
 
 type Zones = BTreeMap<String, String>;
 
 /// Reads an event. The error says what it does that cannot be taken: "has no start".
-pub(super) fn parse(event: &Component, zones: &Zones, budget: &mut Budget) -> Result<Parsed, String> {
+pub(super) fn parse(event: &Component, zones: &Zones, budget: &mut Budget) -> Result<ParsedEvent, String> {
     let uid = event.find("UID").map(|line| unescape(line.value.trim())).unwrap_or_default();
     if uid.is_empty() || uid.len() > 1_000 {
         return Err("has no UID, or one that is too long".into());
@@ -62,15 +61,15 @@ pub(super) fn parse(event: &Component, zones: &Zones, budget: &mut Budget) -> Re
     });
     let rules: Vec<String> = event.all("RRULE").map(|line| line.value.trim().to_owned()).collect();
     for rule in &rules {
-        match Rule::parse(rule)?.ever_happens(&start, &home, budget) {
+        match Rule::parse(rule)?.has_occurrence(&start, &home, budget) {
             Ok(true) => {}
             Ok(false) => return Err("has a rule that never comes to pass".into()),
-            Err(Overrun) => {
+            Err(BudgetExceeded) => {
                 return Err("has a rule, and the file has too many that take long to follow".into());
             }
         }
     }
-    Ok(Parsed {
+    Ok(ParsedEvent {
         uid,
         details: details(event, start, end),
         rules,
@@ -147,8 +146,8 @@ fn dates(event: &Component, name: &str, zones: &Zones) -> Result<Vec<Moment>, St
             // A period begins when it begins; its own length is not kept.
             let begin = value.split('/').next().unwrap_or(value);
             dates.push(moment_of(begin, line, zones)?);
-            if dates.len() > MOST_DATES {
-                return Err(format!("lists more than {MOST_DATES} dates in {name}"));
+            if dates.len() > MAX_LISTED_DATES {
+                return Err(format!("lists more than {MAX_LISTED_DATES} dates in {name}"));
             }
         }
     }

@@ -19,12 +19,10 @@ use crate::local::next_revision;
 pub use read::import;
 pub use write::export;
 
-/// How large a file may be.
 pub const MAX_ICS_BYTES: usize = 5 * 1024 * 1024;
-/// How many events it may hold.
 pub const MAX_EVENTS: usize = 20_000;
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
     /// The rows of the table `calendar`, with their keys. A row replaces the one with the same key.
@@ -53,21 +51,15 @@ impl Import {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IcsError {
-    /// It is too large.
     #[error("the file has {bytes} bytes; at most {MAX_ICS_BYTES} are read")]
-    TooLarge {
-        /// How large.
-        bytes: usize,
-    },
-    /// It holds too many events.
+    TooLarge { bytes: usize },
     #[error("the file holds more than {MAX_EVENTS} events")]
     TooManyEvents,
     /// It is not an iCalendar file, or a damaged one.
     #[error("line {line}: {message}")]
     Malformed {
-        /// Counted from one, as the file has them.
+        /// Counted from one.
         line: usize,
-        /// What is wrong with it.
         message: String,
     },
 }

@@ -3,27 +3,27 @@
 use std::collections::BTreeMap;
 
 use super::component::{Component, read};
-use super::event::{Parsed, parse};
+use super::event::{ParsedEvent, parse};
 use super::{IcsError, Import};
 use crate::row::{EventRow, Override};
 use crate::rule::Budget;
 
-/// Reads a file for one calendar. Events that cannot be taken are told in `skipped`; a file that is damaged is refused
-/// as a whole.
+/// Reads a file for one calendar. Events that cannot be imported are listed in `skipped`; a damaged file is refused as a
+/// whole.
 pub fn import(text: &str, calendar: &str) -> Result<Import, IcsError> {
     let contents = read(text)?;
     let mut skipped = Vec::new();
-    let mut series: BTreeMap<String, Vec<Parsed>> = BTreeMap::new();
+    let mut series: BTreeMap<String, Vec<ParsedEvent>> = BTreeMap::new();
     let mut events = 0;
     let mut budget = Budget::new(Budget::IMPORT);
     for component in &contents.events {
         match parse(component, &contents.zones, &mut budget) {
             Ok(event) => {
                 events += 1;
-                skipped.extend(event.notes.iter().map(|note| tell(component, note)));
+                skipped.extend(event.notes.iter().map(|note| describe(component, note)));
                 series.entry(event.uid.clone()).or_default().push(event);
             }
-            Err(fault) => skipped.push(tell(component, &fault)),
+            Err(fault) => skipped.push(describe(component, &fault)),
         }
     }
     let rows = series.into_values().filter_map(|parts| row(parts, calendar));
@@ -31,7 +31,7 @@ pub fn import(text: &str, calendar: &str) -> Result<Import, IcsError> {
 }
 
 /// Puts a series and its exceptions together. Where only exceptions are known, the first stands for the series.
-fn row(mut parts: Vec<Parsed>, calendar: &str) -> Option<EventRow> {
+fn row(mut parts: Vec<ParsedEvent>, calendar: &str) -> Option<EventRow> {
     // Of several states of one event, files have the newest last.
     let main = parts.iter().rposition(|part| part.instead_of.is_none()).unwrap_or(0);
     if parts.is_empty() {
@@ -52,7 +52,7 @@ fn row(mut parts: Vec<Parsed>, calendar: &str) -> Option<EventRow> {
 }
 
 /// Names an event by its place and title.
-fn tell(component: &Component, fault: &str) -> String {
+fn describe(component: &Component, fault: &str) -> String {
     let title: String =
         component.find("SUMMARY").map(|line| line.value.chars().take(60).collect()).unwrap_or_default();
     format!("the event {title:?} of line {} {fault}", component.line)

@@ -6,12 +6,12 @@ use crate::rule::compact;
 
 use super::text::escape;
 
-/// Octets of a line, by RFC 5545.
-const WIDTH: usize = 75;
+/// RFC 5545.
+const MAX_LINE_BYTES: usize = 75;
 
 /// Writes events as a file that any calendar program reads. The same rows give the same bytes.
 pub fn export(rows: &[EventRow]) -> String {
-    let mut file = File::default();
+    let mut file = IcsWriter::default();
     file.line("BEGIN:VCALENDAR");
     file.line("VERSION:2.0");
     file.line("PRODID:-//Quarterdeck//Calendar//EN");
@@ -32,15 +32,15 @@ pub fn export(rows: &[EventRow]) -> String {
 }
 
 #[derive(Default)]
-struct File(String);
+struct IcsWriter(String);
 
-impl File {
+impl IcsWriter {
     fn event(&mut self, row: &EventRow, details: &Details, more: impl FnOnce(&mut Self)) {
         self.line("BEGIN:VEVENT");
         self.text("UID", &row.uid);
         match &row.stamp {
             Some(stamp) => self.moment("DTSTAMP", stamp),
-            // It must be there; nobody knows when.
+            // The format demands one, and none is known.
             None => self.line("DTSTAMP:19700101T000000Z"),
         }
         self.moment("DTSTART", &details.start);
@@ -85,14 +85,14 @@ impl File {
 
     /// A content line, folded where it is too long and never inside a character.
     fn line(&mut self, line: &str) {
-        let mut room = WIDTH;
+        let mut left = MAX_LINE_BYTES;
         for c in line.chars() {
-            if c.len_utf8() > room {
+            if c.len_utf8() > left {
                 self.0.push_str("\r\n ");
-                room = WIDTH - 1;
+                left = MAX_LINE_BYTES - 1;
             }
             self.0.push(c);
-            room -= c.len_utf8();
+            left -= c.len_utf8();
         }
         self.0.push_str("\r\n");
     }
