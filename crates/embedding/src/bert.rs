@@ -11,7 +11,7 @@ use crate::files::CONFIG;
 use crate::matrix::{Packed, Product, Rows};
 use crate::model::LoadError;
 use crate::tensors::Tensors;
-use crate::vectors::{Activate, Activation, Norm, Softmax};
+use crate::vectors::{Activation, ActivationKernel, LayerNormKernel, SoftmaxKernel};
 
 /// What `config.json` says about an encoder.
 #[derive(Debug, Clone, Deserialize)]
@@ -22,11 +22,11 @@ pub(crate) struct BertConfig {
     num_attention_heads: usize,
     intermediate_size: usize,
     max_position_embeddings: usize,
-    #[serde(default = "two")]
+    #[serde(default = "default_type_count")]
     type_vocab_size: usize,
-    #[serde(default = "gelu")]
+    #[serde(default = "default_activation")]
     hidden_act: String,
-    #[serde(default = "small")]
+    #[serde(default = "default_epsilon")]
     layer_norm_eps: f32,
     #[serde(default)]
     position_embedding_type: Option<String>,
@@ -40,21 +40,21 @@ pub(crate) struct Bert {
     inner: usize,
     activation: Activation,
     epsilon: f32,
-    words: Vec<f32>,
+    word_embeddings: Vec<f32>,
     /// Position and token type, added up: every piece is of the first type.
-    places: Vec<f32>,
-    norm: Scale,
+    position_embeddings: Vec<f32>,
+    norm: LayerNorm,
     layers: Vec<Layer>,
 }
 
 struct Layer {
     /// Query, key and value side by side.
     attention: Linear,
-    mixed: Linear,
-    mixed_norm: Scale,
+    attention_output: Linear,
+    attention_norm: LayerNorm,
     up: Linear,
     down: Linear,
-    norm: Scale,
+    norm: LayerNorm,
 }
 
 struct Linear {
@@ -62,7 +62,7 @@ struct Linear {
     bias: Vec<f32>,
 }
 
-struct Scale {
+struct LayerNorm {
     weight: Vec<f32>,
     bias: Vec<f32>,
 }
@@ -72,11 +72,12 @@ impl Bert {
         let (size, inner) = (config.hidden_size, config.intermediate_size);
         let positions = config.max_position_embeddings;
         let activation = config.check()?;
-        let mut places = tensors.floats("embeddings.position_embeddings.weight", &[positions, size])?;
+        let mut position_embeddings =
+            tensors.floats("embeddings.position_embeddings.weight", &[positions, size])?;
         let types =
             tensors.floats("embeddings.token_type_embeddings.weight", &[config.type_vocab_size, size])?;
-        for place in places.chunks_exact_mut(size) {
-            for (value, kind) in place.iter_mut().zip(&types) {
+        for position in position_embeddings.chunks_exact_mut(size) {
+            for (value, kind) in position.iter_mut().zip(&types) {
                 *value += kind;
             }
         }
@@ -92,9 +93,10 @@ impl Bert {
             inner,
             activation,
             epsilon: config.layer_norm_eps,
-            words: tensors.floats("embeddings.word_embeddings.weight", &[config.vocab_size, size])?,
-            places,
-            norm: Scale::load(tensors, "embeddings.LayerNorm", size)?,
+            word_embeddings: tensors
+                .floats("embeddings.word_embeddings.weight", &[config.vocab_size, size])?,
+            position_embeddings,
+            norm: LayerNorm::load(tensors, "embeddings.LayerNorm", size)?,
             layers,
         })
     }
@@ -104,57 +106,61 @@ impl Bert {
     /// Pieces are below `self.pieces`, and no text has more than `self.positions` of them or none.
     pub(crate) fn run(&self, texts: &[Vec<u32>]) -> Vec<f32> {
         let rows: usize = texts.iter().map(Vec::len).sum();
-        let mut room = Room::new(rows, self.size, self.inner);
-        let mut hidden = self.look_up(texts, rows);
-        let mut mixed = vec![0.0; hidden.len()];
+        let mut scratch = Scratch::new(rows, self.size, self.inner);
+        let mut hidden = self.embed_tokens(texts, rows);
+        let mut attention_output = vec![0.0; hidden.len()];
         self.norm.apply(&mut hidden, None, self.epsilon);
         for layer in &self.layers {
-            layer.attention.apply(&mut room.product, &hidden, &mut room.attention);
+            layer.attention.apply(&mut scratch.product, &hidden, &mut scratch.attention);
             let mut start = 0;
             for text in texts {
-                self.attend(&mut room, start..start + text.len());
+                self.attend(&mut scratch, start..start + text.len());
                 start += text.len();
             }
-            layer.mixed.apply(&mut room.product, &room.context, &mut mixed);
-            layer.mixed_norm.apply(&mut mixed, Some(&hidden), self.epsilon);
-            layer.up.apply(&mut room.product, &mixed, &mut room.inner);
-            Activate { values: &mut room.inner, activation: self.activation }.apply();
-            layer.down.apply(&mut room.product, &room.inner, &mut hidden);
-            layer.norm.apply(&mut hidden, Some(&mixed), self.epsilon);
+            layer.attention_output.apply(&mut scratch.product, &scratch.context, &mut attention_output);
+            layer.attention_norm.apply(&mut attention_output, Some(&hidden), self.epsilon);
+            layer.up.apply(&mut scratch.product, &attention_output, &mut scratch.inner);
+            ActivationKernel { values: &mut scratch.inner, activation: self.activation }.apply();
+            layer.down.apply(&mut scratch.product, &scratch.inner, &mut hidden);
+            layer.norm.apply(&mut hidden, Some(&attention_output), self.epsilon);
         }
         hidden
     }
 
-    fn look_up(&self, texts: &[Vec<u32>], rows: usize) -> Vec<f32> {
+    fn embed_tokens(&self, texts: &[Vec<u32>], rows: usize) -> Vec<f32> {
         let mut hidden = Vec::with_capacity(rows * self.size);
         for text in texts {
-            for (piece, place) in text.iter().zip(self.places.chunks_exact(self.size)) {
-                let word = &self.words[*piece as usize * self.size..][..self.size];
-                hidden.extend(word.iter().zip(place).map(|(word, place)| word + place));
+            for (piece, position) in text.iter().zip(self.position_embeddings.chunks_exact(self.size)) {
+                let word = &self.word_embeddings[*piece as usize * self.size..][..self.size];
+                hidden.extend(word.iter().zip(position).map(|(word, position)| word + position));
             }
         }
         hidden
     }
 
-    fn attend(&self, room: &mut Room, text: Range<usize>) {
+    fn attend(&self, scratch: &mut Scratch, text: Range<usize>) {
         let (size, stride, length) = (self.size, self.size * 3, text.len());
         let head_size = size / self.heads;
-        room.scores.resize(length * length, 0.0);
+        scratch.scores.resize(length * length, 0.0);
         for head in 0..self.heads {
             let first = text.start * stride + head * head_size;
             let row_of = |part: usize| {
-                let values = &room.attention[first + part * size..];
+                let values = &scratch.attention[first + part * size..];
                 move |index: usize| &values[index * stride..][..head_size]
             };
-            room.matrix.pack_outputs(length, head_size, row_of(1));
-            let queries = Rows { values: &room.attention[first..], stride, count: length };
-            room.product.run(queries, &room.matrix, None, &mut room.scores, length);
-            Softmax { scores: &mut room.scores, width: length, scale: 1.0 / (head_size as f32).sqrt() }
-                .apply();
-            room.matrix.pack_rows(head_size, length, row_of(2));
-            let shares = Rows { values: &room.scores, stride: length, count: length };
-            let out = &mut room.context[text.start * size + head * head_size..];
-            room.product.run(shares, &room.matrix, None, out, size);
+            scratch.matrix.pack_outputs(length, head_size, row_of(1));
+            let queries = Rows { values: &scratch.attention[first..], stride, count: length };
+            scratch.product.run(queries, &scratch.matrix, None, &mut scratch.scores, length);
+            SoftmaxKernel {
+                scores: &mut scratch.scores,
+                width: length,
+                scale: 1.0 / (head_size as f32).sqrt(),
+            }
+            .apply();
+            scratch.matrix.pack_rows(head_size, length, row_of(2));
+            let shares = Rows { values: &scratch.scores, stride: length, count: length };
+            let out = &mut scratch.context[text.start * size + head * head_size..];
+            scratch.product.run(shares, &scratch.matrix, None, out, size);
         }
     }
 }
@@ -167,7 +173,7 @@ impl BertConfig {
             && self.hidden_size.is_multiple_of(self.num_attention_heads)
             && self.type_vocab_size > 0
             && self.vocab_size > 0
-            // The marks around a text, and at least one piece of it.
+            // The special tokens of a text, and at least one piece of it.
             && self.max_position_embeddings > 2;
         if !sound {
             return Err(LoadError::malformed(CONFIG, "its sizes do not describe an encoder".to_owned()));
@@ -202,11 +208,11 @@ impl Layer {
         }
         Ok(Self {
             attention: Linear { weight: Packed::from_outputs(&weights, size * 3, size), bias: biases },
-            mixed: Linear::load(tensors, &format!("{name}.attention.output.dense"), size, size)?,
-            mixed_norm: Scale::load(tensors, &format!("{name}.attention.output.LayerNorm"), size)?,
+            attention_output: Linear::load(tensors, &format!("{name}.attention.output.dense"), size, size)?,
+            attention_norm: LayerNorm::load(tensors, &format!("{name}.attention.output.LayerNorm"), size)?,
             up: Linear::load(tensors, &format!("{name}.intermediate.dense"), inner, size)?,
             down: Linear::load(tensors, &format!("{name}.output.dense"), size, inner)?,
-            norm: Scale::load(tensors, &format!("{name}.output.LayerNorm"), size)?,
+            norm: LayerNorm::load(tensors, &format!("{name}.output.LayerNorm"), size)?,
         })
     }
 }
@@ -225,19 +231,19 @@ impl Linear {
     }
 }
 
-impl Scale {
+impl LayerNorm {
     fn load(tensors: &Tensors<'_>, name: &str, size: usize) -> Result<Self, LoadError> {
         let weight = tensors.floats(&format!("{name}.weight"), &[size])?;
         Ok(Self { weight, bias: tensors.floats(&format!("{name}.bias"), &[size])? })
     }
 
     fn apply(&self, values: &mut [f32], residual: Option<&[f32]>, epsilon: f32) {
-        Norm { values, residual, weight: &self.weight, bias: &self.bias, epsilon }.apply();
+        LayerNormKernel { values, residual, weight: &self.weight, bias: &self.bias, epsilon }.apply();
     }
 }
 
-/// Where the steps of one run leave their results.
-struct Room {
+/// Buffers for the results of the steps of one run.
+struct Scratch {
     attention: Vec<f32>,
     scores: Vec<f32>,
     context: Vec<f32>,
@@ -246,7 +252,7 @@ struct Room {
     product: Product,
 }
 
-impl Room {
+impl Scratch {
     fn new(rows: usize, size: usize, inner: usize) -> Self {
         Self {
             attention: vec![0.0; rows * size * 3],
@@ -259,14 +265,14 @@ impl Room {
     }
 }
 
-fn two() -> usize {
+fn default_type_count() -> usize {
     2
 }
 
-fn gelu() -> String {
+fn default_activation() -> String {
     "gelu".to_owned()
 }
 
-fn small() -> f32 {
+fn default_epsilon() -> f32 {
     1e-12
 }

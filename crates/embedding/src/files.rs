@@ -12,12 +12,11 @@ pub(crate) const CONFIG: &str = "config.json";
 /// How sentence-transformers says which vectors stand for the text.
 pub(crate) const POOLING: &str = "1_Pooling/config.json";
 
-/// The files that make a model, with the most bytes each may have.
+/// The files that make a model, with the limit of each in bytes.
 pub(crate) const REQUIRED: [(&str, u64); 3] = [(CONFIG, 1 << 20), (TOKENIZER, 64 << 20), (WEIGHTS, 2 << 30)];
-/// Taken along where there is one.
+/// Copied where there is one.
 pub(crate) const OPTIONAL: (&str, u64) = (POOLING, 1 << 20);
 
-/// Reads one file of a model folder.
 pub(crate) fn read(folder: &Path, name: &'static str) -> Result<Vec<u8>, LoadError> {
     let limit =
         REQUIRED.iter().chain([&OPTIONAL]).find(|(known, _)| *known == name).map_or(0, |(_, limit)| *limit);

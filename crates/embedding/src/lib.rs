@@ -9,11 +9,11 @@ mod files;
 mod install;
 mod matrix;
 mod model;
-mod pieces;
+mod simd;
 mod tensors;
 mod tiles;
+mod tokenizer;
 mod vectors;
-mod widest;
 
 pub use install::{
     DEFAULT_MODEL, InstallError, KnownModel, Progress, Source, cache_directory, find_installed, install,

@@ -221,7 +221,7 @@ mod tests {
             };
             assert_eq!(fast, with(&|job| job.run(tiles::portable::<2>)));
             #[cfg(target_arch = "x86_64")]
-            if crate::widest::has_avx2() {
+            if crate::simd::has_avx2() {
                 #[expect(unsafe_code, reason = "the processor has just said that it has these instructions")]
                 let avx2 = with(&|job| {
                     job.run::<3>(|rows, weights, sums| unsafe { tiles::x86::avx2(rows, weights, sums) });

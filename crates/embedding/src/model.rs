@@ -10,22 +10,20 @@ use sha2::{Digest, Sha256};
 
 use crate::bert::{Bert, BertConfig};
 use crate::files::{self, CONFIG, POOLING, TOKENIZER, WEIGHTS};
-use crate::pieces::WordPieces;
 use crate::tensors::Tensors;
+use crate::tokenizer::Tokenizer;
 use crate::vectors::normalise;
 
-/// What a text is cut at, the marks around it included. Longer texts are embedded in parts by whoever holds them.
+/// Where a text is cut, its special tokens included. The caller embeds longer texts in parts.
 pub const MAX_WORD_PIECES: usize = 256;
 
 /// Rows that are computed together. More would only push each other out of the cache.
 const BATCH: usize = 256;
 
-/// A model that is loaded and ready.
-///
 /// Threads may share it; each call computes on the thread that makes it.
 pub struct Model {
     about: EmbeddingModel,
-    pieces: WordPieces,
+    tokenizer: Tokenizer,
     kind: Kind,
 }
 
@@ -46,10 +44,8 @@ enum Pooling {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// A file is not there.
     #[error("{} has no `{file}`: a model folder holds tokenizer.json, model.safetensors and config.json; install the model again or copy the whole folder", folder.display())]
     Missing { folder: PathBuf, file: &'static str },
-    /// A file cannot be read.
     #[error("{} cannot be read: check that it is a file which this user may read", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// A file is larger than any model that is meant.
@@ -77,20 +73,21 @@ impl Model {
     /// Loads the model in a folder. Its name is the folder's.
     pub fn load(folder: &Path) -> Result<Self, LoadError> {
         let config: Value = parse(CONFIG, &files::read(folder, CONFIG)?)?;
-        let pieces = WordPieces::parse(&files::read(folder, TOKENIZER)?)?;
+        let tokenizer = Tokenizer::parse(&files::read(folder, TOKENIZER)?)?;
         let weights = files::read(folder, WEIGHTS)?;
         let tensors = Tensors::parse(&weights)?;
         let (kind, rows, dimension) = match table_of(&tensors) {
             Some((name, rows, size)) => load_table(&tensors, name, rows, size)?,
             None => load_encoder(folder, config, &tensors)?,
         };
-        if pieces.highest as usize >= rows {
-            let reason = format!("it has pieces up to {} where the weights have {rows} rows", pieces.highest);
+        if tokenizer.highest as usize >= rows {
+            let reason =
+                format!("it has pieces up to {} where the weights have {rows} rows", tokenizer.highest);
             return Err(LoadError::malformed(TOKENIZER, reason));
         }
         let about =
             EmbeddingModel { name: name_of(folder), dimension, digest: hex(&Sha256::digest(&weights)) };
-        Ok(Self { about, pieces, kind })
+        Ok(Self { about, tokenizer, kind })
     }
 
     fn encode(&self, bert: &Bert, pooling: Pooling, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -98,7 +95,7 @@ impl Model {
         let mut batch: Vec<Vec<u32>> = Vec::new();
         let mut rows = 0;
         for text in texts {
-            let pieces = self.marked(text, MAX_WORD_PIECES.min(bert.positions));
+            let pieces = self.with_special_tokens(text, MAX_WORD_PIECES.min(bert.positions));
             if rows + pieces.len() > BATCH && !batch.is_empty() {
                 pool(bert, pooling, &batch, &mut vectors)?;
                 batch.clear();
@@ -111,14 +108,14 @@ impl Model {
         Ok(vectors)
     }
 
-    /// A text's pieces with the marks around it; never none.
-    fn marked(&self, text: &str, limit: usize) -> Vec<u32> {
-        let WordPieces { before, after, .. } = &self.pieces;
+    /// The pieces of a text with its special tokens; never empty.
+    fn with_special_tokens(&self, text: &str, limit: usize) -> Vec<u32> {
+        let Tokenizer { before, after, .. } = &self.tokenizer;
         let mut pieces = before.clone();
-        pieces.extend(self.pieces.read(text, limit.saturating_sub(before.len() + after.len())));
+        pieces.extend(self.tokenizer.encode(text, limit.saturating_sub(before.len() + after.len())));
         pieces.extend(after);
         if pieces.is_empty() {
-            pieces.push(self.pieces.unknown());
+            pieces.push(self.tokenizer.unknown());
         }
         pieces.truncate(limit);
         pieces
@@ -127,10 +124,10 @@ impl Model {
     /// The mean of the known pieces' vectors. A text without any has that of the unknown piece.
     fn look_up(&self, table: &[f32], text: &str) -> Result<Vec<f32>, EmbedError> {
         let size = self.about.dimension;
-        let mut pieces = self.pieces.read(text, MAX_WORD_PIECES);
-        pieces.retain(|piece| !self.pieces.is_unknown(*piece));
+        let mut pieces = self.tokenizer.encode(text, MAX_WORD_PIECES);
+        pieces.retain(|piece| !self.tokenizer.is_unknown(*piece));
         if pieces.is_empty() {
-            pieces.push(self.pieces.unknown());
+            pieces.push(self.tokenizer.unknown());
         }
         let mut vector = vec![0.0; size];
         for piece in pieces {

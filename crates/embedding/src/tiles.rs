@@ -4,7 +4,7 @@
 //! spelled out here. `unsafe` is needed to load and store registers, always from and to arrays of just their size.
 
 use crate::matrix::Job;
-use crate::widest::fused;
+use crate::simd::fused;
 
 /// Columns that are computed together: two registers of AVX-512, four of AVX2.
 pub(crate) const COLUMNS: usize = 32;
@@ -19,7 +19,7 @@ pub(crate) type Tile<const HEIGHT: usize> = [[f32; COLUMNS]; HEIGHT];
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn run(job: Job<'_>) {
-    use crate::widest::{has_avx2, has_avx512};
+    use crate::simd::{has_avx2, has_avx512};
 
     #[expect(unsafe_code, reason = "the processor has just said that it has these instructions")]
     if has_avx512() {

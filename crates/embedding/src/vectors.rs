@@ -1,7 +1,7 @@
 //! What is computed on vectors beside products. Sums run over sixteen lanes, so that they can be vectorised and are the
 //! same on every run.
 
-use crate::widest::{self, Work, fused};
+use crate::simd::{self, Kernel, fused};
 
 const LANES: usize = 16;
 
@@ -28,7 +28,7 @@ pub(crate) fn normalise(vector: &mut [f32]) -> bool {
 }
 
 /// Adds `residual` to each row of `values` and normalises the row.
-pub(crate) struct Norm<'a> {
+pub(crate) struct LayerNormKernel<'a> {
     pub(crate) values: &'a mut [f32],
     pub(crate) residual: Option<&'a [f32]>,
     pub(crate) weight: &'a [f32],
@@ -36,13 +36,13 @@ pub(crate) struct Norm<'a> {
     pub(crate) epsilon: f32,
 }
 
-impl Norm<'_> {
+impl LayerNormKernel<'_> {
     pub(crate) fn apply(self) {
-        widest::run(self);
+        simd::run(self);
     }
 }
 
-impl Work for Norm<'_> {
+impl Kernel for LayerNormKernel<'_> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         if let Some(residual) = self.residual {
@@ -63,20 +63,20 @@ impl Work for Norm<'_> {
 }
 
 /// Turns each row of scores into shares that add up to one.
-pub(crate) struct Softmax<'a> {
+pub(crate) struct SoftmaxKernel<'a> {
     pub(crate) scores: &'a mut [f32],
     pub(crate) width: usize,
     /// What each score is multiplied by before.
     pub(crate) scale: f32,
 }
 
-impl Softmax<'_> {
+impl SoftmaxKernel<'_> {
     pub(crate) fn apply(self) {
-        widest::run(self);
+        simd::run(self);
     }
 }
 
-impl Work for Softmax<'_> {
+impl Kernel for SoftmaxKernel<'_> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         for row in self.scores.chunks_exact_mut(self.width) {
@@ -94,18 +94,18 @@ impl Work for Softmax<'_> {
 }
 
 /// Applies an activation to every value.
-pub(crate) struct Activate<'a> {
+pub(crate) struct ActivationKernel<'a> {
     pub(crate) values: &'a mut [f32],
     pub(crate) activation: Activation,
 }
 
-impl Activate<'_> {
+impl ActivationKernel<'_> {
     pub(crate) fn apply(self) {
-        widest::run(self);
+        simd::run(self);
     }
 }
 
-impl Work for Activate<'_> {
+impl Kernel for ActivationKernel<'_> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         match self.activation {
@@ -204,7 +204,7 @@ mod tests {
     fn shares_add_up_and_keep_their_order_for_any_width() {
         for width in [1, 3, 16, 17, 40] {
             let mut scores: Vec<f32> = (0..width * 2).map(|i| i as f32 * 40.0).collect();
-            Softmax { scores: &mut scores, width, scale: 0.5 }.apply();
+            SoftmaxKernel { scores: &mut scores, width, scale: 0.5 }.apply();
             for row in scores.chunks(width) {
                 assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-6);
                 assert!(row.is_sorted());

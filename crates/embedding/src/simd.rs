@@ -1,36 +1,36 @@
-//! Runs work with the widest instructions that this processor has, found out when it runs.
+//! Runs kernels with the widest vector instructions of this processor, detected at run time.
 //!
-//! The work is ordinary code, which the compiler turns into vector instructions; calling such a function is sound once
+//! A kernel is ordinary code, which the compiler turns into vector instructions; calling such a function is sound once
 //! the processor has said that it knows them.
 
-/// Something to compute. `run` and what it calls are always inlined, so that they take on the caller's instructions.
-pub(crate) trait Work {
+/// `run` and what it calls are always inlined, so that they take on the caller's instructions.
+pub(crate) trait Kernel {
     /// With `FUSED`, multiplying and adding is one instruction.
     fn run<const FUSED: bool>(self);
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn run(work: impl Work) {
+pub(crate) fn run(kernel: impl Kernel) {
     #[target_feature(enable = "avx512f,avx2,fma")]
-    fn avx512(work: impl Work) {
-        work.run::<true>();
+    fn avx512(kernel: impl Kernel) {
+        kernel.run::<true>();
     }
     #[target_feature(enable = "avx2,fma")]
-    fn avx2(work: impl Work) {
-        work.run::<true>();
+    fn avx2(kernel: impl Kernel) {
+        kernel.run::<true>();
     }
     if has_avx512() {
         #[expect(unsafe_code, reason = "the processor has just said that it has these instructions")]
         unsafe {
-            avx512(work);
+            avx512(kernel);
         }
     } else if has_avx2() {
         #[expect(unsafe_code, reason = "the processor has just said that it has these instructions")]
         unsafe {
-            avx2(work);
+            avx2(kernel);
         }
     } else {
-        work.run::<false>();
+        kernel.run::<false>();
     }
 }
 
@@ -47,8 +47,8 @@ pub(crate) fn has_avx512() -> bool {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn run(work: impl Work) {
-    work.run::<{ cfg!(target_arch = "aarch64") }>();
+pub(crate) fn run(kernel: impl Kernel) {
+    kernel.run::<{ cfg!(target_arch = "aarch64") }>();
 }
 
 /// `a × b + c`. Where no instruction does this, `mul_add` would be a slow function call.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::Normal;
+use super::Normalizer;
 use crate::files::TOKENIZER;
 use crate::model::LoadError;
 
@@ -12,7 +12,7 @@ use crate::model::LoadError;
 #[derive(Deserialize)]
 pub(super) struct File {
     #[serde(default)]
-    normalizer: Option<Normalizer>,
+    normalizer: Option<NormalizerFile>,
     #[serde(default)]
     pre_tokenizer: Option<Kind>,
     #[serde(default)]
@@ -27,7 +27,7 @@ struct Kind {
 }
 
 #[derive(Deserialize)]
-struct Normalizer {
+struct NormalizerFile {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default = "yes")]
@@ -60,7 +60,7 @@ pub(super) struct WordPieceModel {
 enum PostProcessor {
     TemplateProcessing {
         single: Vec<Part>,
-        special_tokens: HashMap<String, Mark>,
+        special_tokens: HashMap<String, SpecialToken>,
     },
     BertProcessing {
         sep: (String, u32),
@@ -77,7 +77,7 @@ enum Part {
 }
 
 #[derive(Deserialize)]
-struct Mark {
+struct SpecialToken {
     ids: Vec<u32>,
 }
 
@@ -103,19 +103,21 @@ impl File {
         }
     }
 
-    pub(super) fn normal(&self) -> Normal {
+    pub(super) fn normalizer(&self) -> Normalizer {
         match &self.normalizer {
-            Some(it) => Normal {
+            Some(it) => Normalizer {
                 clean: it.clean_text,
                 space_ideographs: it.handle_chinese_chars,
                 strip_accents: it.strip_accents.unwrap_or(it.lowercase),
                 lowercase: it.lowercase,
             },
-            None => Normal { clean: false, space_ideographs: false, strip_accents: false, lowercase: false },
+            None => {
+                Normalizer { clean: false, space_ideographs: false, strip_accents: false, lowercase: false }
+            }
         }
     }
 
-    pub(super) fn marks(&self) -> Result<(Vec<u32>, Vec<u32>), LoadError> {
+    pub(super) fn special_tokens(&self) -> Result<(Vec<u32>, Vec<u32>), LoadError> {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         match &self.post_processor {
             None => {}
@@ -129,13 +131,13 @@ impl File {
                     match part {
                         Part::Sequence {} => seen_text = true,
                         Part::SpecialToken { id } => {
-                            let mark = special_tokens.get(id).ok_or_else(|| {
+                            let token = special_tokens.get(id).ok_or_else(|| {
                                 LoadError::malformed(
                                     TOKENIZER,
-                                    format!("its template uses an unknown mark `{id}`"),
+                                    format!("its template uses an unknown special token `{id}`"),
                                 )
                             })?;
-                            if seen_text { &mut after } else { &mut before }.extend(&mark.ids);
+                            if seen_text { &mut after } else { &mut before }.extend(&token.ids);
                         }
                     }
                 }
@@ -147,17 +149,17 @@ impl File {
                 ));
             }
         }
-        if before.len() + after.len() > MOST_MARKS {
+        if before.len() + after.len() > MAX_SPECIAL_TOKENS {
             return Err(LoadError::malformed(
                 TOKENIZER,
-                "its template puts too many marks around a text".to_owned(),
+                "its template has too many special tokens".to_owned(),
             ));
         }
         Ok((before, after))
     }
 }
 
-const MOST_MARKS: usize = 8;
+const MAX_SPECIAL_TOKENS: usize = 8;
 
 fn vocabulary<'de, D: serde::Deserializer<'de>>(from: D) -> Result<HashMap<String, u32>, D::Error> {
     #[derive(Deserialize)]

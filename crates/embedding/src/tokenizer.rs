@@ -1,7 +1,7 @@
-//! Word pieces as BERT's models were trained on them: `tokenizer.json` with a `WordPiece` model.
+//! BERT's tokenizer: `tokenizer.json` with a `WordPiece` model.
 //!
-//! Text is read from the front and only as far as needed, so that a long one costs no more than its first pieces. Marks
-//! such as `[SEP]` in a text are ordinary characters: nothing that people write changes how it is read.
+//! Text is read from the front and only as far as needed, so that a long one costs no more than its first pieces. Special
+//! tokens such as `[SEP]` in a text are ordinary characters: nothing in a text changes how it is read.
 
 mod file;
 
@@ -15,29 +15,29 @@ use crate::model::LoadError;
 
 use file::File;
 
-pub(crate) struct WordPieces {
+pub(crate) struct Tokenizer {
     /// Pieces that begin a word, and those that go on with one.
     first: HashMap<Box<str>, u32>,
     next: HashMap<Box<str>, u32>,
     unknown: u32,
-    longest_word: usize,
-    normal: Normal,
-    /// The marks around a text.
+    max_word_chars: usize,
+    normalizer: Normalizer,
+    /// The special tokens around a text.
     pub(crate) before: Vec<u32>,
     pub(crate) after: Vec<u32>,
-    /// The highest piece there is.
+    /// The highest id.
     pub(crate) highest: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Normal {
+struct Normalizer {
     clean: bool,
     space_ideographs: bool,
     strip_accents: bool,
     lowercase: bool,
 }
 
-impl WordPieces {
+impl Tokenizer {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, LoadError> {
         let file: File = serde_json::from_slice(bytes)
             .map_err(|error| LoadError::malformed(TOKENIZER, error.to_string()))?;
@@ -49,9 +49,9 @@ impl WordPieces {
             let reason = format!("its vocabulary has no `{}` for unknown words", file.model.unk_token);
             LoadError::malformed(TOKENIZER, reason)
         })?;
-        let (before, after) = file.marks()?;
+        let (before, after) = file.special_tokens()?;
         let highest = before.iter().chain(&after).copied().fold(highest, u32::max);
-        let normal = file.normal();
+        let normalizer = file.normalizer();
         for (piece, id) in &file.model.vocab {
             match piece.strip_prefix(prefix) {
                 Some(rest) if !rest.is_empty() => next.insert(rest.into(), *id),
@@ -59,23 +59,23 @@ impl WordPieces {
                 _ => first.insert(piece.as_str().into(), *id),
             };
         }
-        let longest_word = file.model.max_input_chars_per_word.min(MOST_CHARACTERS);
-        Ok(Self { first, next, unknown, longest_word, normal, before, after, highest })
+        let max_word_chars = file.model.max_input_chars_per_word.min(MAX_WORD_CHARS);
+        Ok(Self { first, next, unknown, max_word_chars, normalizer, before, after, highest })
     }
 
-    /// The pieces of a text without its marks, at most `limit` of them.
-    pub(crate) fn read(&self, text: &str, limit: usize) -> Vec<u32> {
+    /// The pieces of a text without special tokens, at most `limit` of them.
+    pub(crate) fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
         let mut pieces = Vec::new();
         let mut word = Word::default();
-        for character in self.normal.characters(text) {
+        for character in self.normalizer.characters(text) {
             if character.is_whitespace() || is_punctuation(character) {
                 self.split(&mut word, &mut pieces);
                 if is_punctuation(character) {
-                    word.push(character, self.longest_word);
+                    word.push(character, self.max_word_chars);
                     self.split(&mut word, &mut pieces);
                 }
             } else {
-                word.push(character, self.longest_word);
+                word.push(character, self.max_word_chars);
             }
             if pieces.len() >= limit {
                 break;
@@ -99,7 +99,7 @@ impl WordPieces {
     fn split(&self, word: &mut Word, pieces: &mut Vec<u32>) {
         let begin = pieces.len();
         let mut rest = word.text.as_str();
-        if word.characters > self.longest_word {
+        if word.characters > self.max_word_chars {
             pieces.push(self.unknown);
             rest = "";
         }
@@ -122,7 +122,7 @@ impl WordPieces {
 }
 
 /// A word is looked up in quadratic time, so no file may ask for long ones.
-const MOST_CHARACTERS: usize = 200;
+const MAX_WORD_CHARS: usize = 200;
 
 #[derive(Default)]
 struct Word {
@@ -131,16 +131,16 @@ struct Word {
 }
 
 impl Word {
-    /// Characters beyond the longest word are only counted.
-    fn push(&mut self, character: char, longest: usize) {
-        if self.characters < longest {
+    /// Characters beyond the limit are only counted.
+    fn push(&mut self, character: char, max_chars: usize) {
+        if self.characters < max_chars {
             self.text.push(character);
         }
         self.characters += 1;
     }
 }
 
-impl Normal {
+impl Normalizer {
     fn characters(self, text: &str) -> Box<dyn Iterator<Item = char> + '_> {
         let cleaned = text
             .chars()
@@ -210,9 +210,9 @@ mod tests {
                 {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "deck": 3, "quarter": 4, "##deck": 5, "##s": 6, ".": 7, "cafe": 8,
                  "中": 9, "[": 10, "]": 11, "sep": 12}}
         }"###;
-        let pieces = WordPieces::parse(file.as_bytes()).unwrap();
+        let pieces = Tokenizer::parse(file.as_bytes()).unwrap();
         assert_eq!((pieces.before.as_slice(), pieces.after.as_slice()), (&[1][..], &[2][..]));
-        pieces.read(text, limit)
+        pieces.encode(text, limit)
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_in_a_text_are_characters() {
+    fn special_tokens_in_a_text_are_characters() {
         assert_eq!(pieces("[SEP]", 9), [10, 12, 11]);
     }
 
