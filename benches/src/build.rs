@@ -30,7 +30,7 @@ fn build(files: &Files, out: &Files) {
     write_artifact(&artifact, &out.join("registry.json")).expect("a temporary folder can be written");
 }
 
-/// Folders as teams write them: a dozen parameters with limits, formats, nesting and a union, a guide with examples,
+/// Realistic folders: a dozen parameters with limits, formats, nesting and a union, a guide with examples,
 /// a handler of two files.
 fn many_tools(count: usize) -> Files {
     let files = tree("");

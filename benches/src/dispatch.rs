@@ -42,17 +42,16 @@ pub(crate) fn texts(fixtures: &Fixtures, calls: usize) -> PerCall {
         .block_on(measure_async(calls, async |call| world.text(&fixtures.texts[call % VARIANTS]).await))
 }
 
-/// A JavaScript handler in an engine that nobody has used, from text to text.
+/// A JavaScript handler in a fresh engine, from text to text.
 ///
-/// `ns` is the time on the call path, with engines lying ready as they do between calls that are not back to back;
-/// `cpu_ns` is all that the process spends for a call when they are back to back, the making and taking apart of
-/// engines included.
+/// `ns` is the time on the call path, with pooled engines ready as they are between calls that are not back to back;
+/// `cpu_ns` is all that the process spends for a call when they are back to back, creating and dropping engines included.
 pub(crate) fn javascript(fixtures: &Fixtures, export: &str, calls: usize) -> PerCall {
     let world = World::javascript(fixtures, export);
     world.runtime.block_on(async {
         let mut times = Vec::with_capacity(calls);
         for call in 0..calls {
-            // Engines are ordered when one is taken; a few milliseconds are enough to make them.
+            // Taking an engine orders the next, which takes a few milliseconds.
             for _ in 0..20 {
                 if world.host.stats().pooled >= HostConfig::default().pooled_per_handler {
                     break;

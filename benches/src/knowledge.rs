@@ -38,18 +38,18 @@ pub(crate) fn measure(count: usize) -> Value {
     let built = json!({ "wall_s": wall.elapsed().as_secs_f64(), "cpu_s": cpu.elapsed().as_secs_f64() });
     let program = std::env::current_exe().expect("this program has a path");
     let output = Command::new(program).arg("knowledge-opened").arg(&path).output().expect("it runs");
-    let mut figures: Value = serde_json::from_slice(&output.stdout).expect("it prints figures");
-    figures["records"] = json!(count);
-    figures["text_mb"] = json!(text as f64 / 1e6);
-    figures["build_with_made_up_vectors"] = built;
-    let held = figures["memory_mb"].as_f64().unwrap_or_default();
-    figures["memory_beyond_text_mb"] = json!(held - text as f64 / 1e6);
+    let mut report: Value = serde_json::from_slice(&output.stdout).expect("it prints a report");
+    report["records"] = json!(count);
+    report["text_mb"] = json!(text as f64 / 1e6);
+    report["build_with_made_up_vectors"] = built;
+    let resident_mb = report["memory_mb"].as_f64().unwrap_or_default();
+    report["memory_beyond_text_mb"] = json!(resident_mb - text as f64 / 1e6);
     let _ = std::fs::remove_dir_all(&folder);
-    figures
+    report
 }
 
 /// Opens a base that was built before, and measures start, memory, searches and gets.
-pub(crate) fn measure_opened(path: &Path) -> Value {
+pub(crate) fn measure_search(path: &Path) -> Value {
     let before = resident();
     let (wall, cpu) = (Instant::now(), ProcessTime::now());
     let loaded = KnowledgeFile::open(path).and_then(|opened| opened.file.load(ScoreThresholds::default()));
@@ -75,16 +75,16 @@ pub(crate) fn measure_opened(path: &Path) -> Value {
 }
 
 fn percentiles(base: &KnowledgeBase, rare: bool) -> Value {
-    let mut dice = Dice(7);
+    let mut rng = Rng(7);
     let tags = if rare { vec!["rare".to_owned()] } else { Vec::new() };
     let records = base.stats().records;
     let questions: Vec<KnowledgeQuery> = (0..QUESTIONS)
         .map(|at| KnowledgeQuery {
-            // Two to ten words, as people ask: most of them from a record that is there, one in four from anywhere.
+            // Two to ten words, as users ask: most of them from a record that is there, one in four from anywhere.
             query: (0..2 + at % 9)
                 .map(
                     |word| {
-                        if word % 4 == 3 { dice.word(80.0) } else { dice.word_of(base, at * 100 % records) }
+                        if word % 4 == 3 { rng.word(80.0) } else { rng.word_of(base, at * 100 % records) }
                     },
                 )
                 .collect::<Vec<_>>()
@@ -96,7 +96,7 @@ fn percentiles(base: &KnowledgeBase, rare: bool) -> Value {
             snippet_length: 300,
         })
         .collect();
-    taken(questions, |question| {
+    measure_each(questions, |question| {
         block_on(base.search(question)).expect("it answers");
     })
 }
@@ -104,7 +104,7 @@ fn percentiles(base: &KnowledgeBase, rare: bool) -> Value {
 fn gets(base: &KnowledgeBase, records: usize) -> Value {
     let readable = Namespaces::from(Namespace::ALL);
     let ids = (0..QUESTIONS).map(|at| format!("doc:{:06}", at * 7_919 % records)).collect();
-    taken(ids, |id| {
+    measure_each(ids, |id| {
         block_on(base.get(vec![id], readable.clone())).expect("it is there");
     })
 }
@@ -113,17 +113,17 @@ fn gets(base: &KnowledgeBase, records: usize) -> Value {
 fn unknown(base: &KnowledgeBase) -> Value {
     let readable = Namespaces::from(Namespace::ALL);
     let ids = (0..QUESTIONS / 20).map(|at| format!("dok:{at:04}x{at}")).collect();
-    taken(ids, |id| {
+    measure_each(ids, |id| {
         block_on(base.get(vec![id], readable.clone())).expect_err("it is not there");
     })
 }
 
-fn taken<T>(asked: Vec<T>, mut each: impl FnMut(T)) -> Value {
-    let mut times = Vec::with_capacity(asked.len());
+fn measure_each<T>(inputs: Vec<T>, mut each: impl FnMut(T)) -> Value {
+    let mut times = Vec::with_capacity(inputs.len());
     let cpu = ProcessTime::now();
-    for one in asked {
+    for input in inputs {
         let start = Instant::now();
-        each(one);
+        each(input);
         times.push(start.elapsed());
     }
     let cpu = ms(cpu.elapsed()) / times.len() as f64;
@@ -138,21 +138,21 @@ fn ms(time: std::time::Duration) -> f64 {
 }
 
 fn records(count: usize) -> Vec<KnowledgeRecord> {
-    let mut dice = Dice(42);
+    let mut rng = Rng(42);
     let record = |at: usize| {
         let tags = if at.is_multiple_of(100) { json!(["rare"]) } else { json!([]) };
         let record = json!({
-            "id": format!("doc:{at:06}"), "type": "doc", "namespace": "studio", "title": dice.words(6, 1.0),
-            "text": dice.words(120, 1.0), "tags": tags,
+            "id": format!("doc:{at:06}"), "type": "doc", "namespace": "studio", "title": rng.words(6, 1.0),
+            "text": rng.words(120, 1.0), "tags": tags,
         });
         serde_json::from_value(record).expect("it is a record")
     };
     (0..count).map(record).collect()
 }
 
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
@@ -202,8 +202,8 @@ impl Embedder for Noise {
             text.bytes().fold(1, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()))
         };
         let embed = |text: &&str| {
-            let mut dice = Dice(seed(text));
-            (0..384).map(|_| dice.next() as f32 - 0.31).collect()
+            let mut rng = Rng(seed(text));
+            (0..384).map(|_| rng.next() as f32 - 0.31).collect()
         };
         Ok(texts.iter().map(embed).collect())
     }

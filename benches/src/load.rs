@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What is asked for, in HTTP's words.
-pub(crate) enum Ask {
+/// What is requested.
+pub(crate) enum Endpoint {
     /// A peer: `GET path?n=TOKENS`.
     Peer(String),
     /// Us: a message to the text agent, whose script says so many tokens.
@@ -15,15 +15,15 @@ pub(crate) enum Ask {
 }
 
 /// Follows `streams` streams of `tokens` events each.
-pub(crate) fn run(port: u16, streams: usize, tokens: usize, pid: u32, ask: &Ask) -> Value {
+pub(crate) fn run(port: u16, streams: usize, tokens: usize, pid: u32, endpoint: &Endpoint) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let request = match ask {
-        Ask::Peer(path) => {
+    let request = match endpoint {
+        Endpoint::Peer(path) => {
             format!(
                 "GET {path}?n={tokens} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\naccept: text/event-stream\r\n\r\n"
             )
         }
-        Ask::Ours => {
+        Endpoint::Ours => {
             let body = r#"{"message":"Go on."}"#;
             let length = body.len();
             format!(
@@ -36,17 +36,17 @@ pub(crate) fn run(port: u16, streams: usize, tokens: usize, pid: u32, ask: &Ask)
         let (began, cpu) = (Instant::now(), ticks(pid));
         let tasks: Vec<_> =
             (0..streams).map(|_| tokio::spawn(follow(port, request.clone(), tokens))).collect();
-        let mut firsts = Vec::new();
+        let mut first_event_ms = Vec::new();
         for task in tasks {
-            firsts.push(task.await.expect("a stream"));
+            first_event_ms.push(task.await.expect("a stream"));
         }
         let seconds = began.elapsed().as_secs_f64();
         let cpu_seconds = (ticks(pid) - cpu) as f64 / 100.0;
-        firsts.sort_by(f64::total_cmp);
+        first_event_ms.sort_by(f64::total_cmp);
         let all = (streams * tokens) as f64;
         json!({
             "cpu_us_per_token": cpu_seconds / all * 1e6, "tokens_per_s": all / seconds,
-            "first_p99_ms": firsts[(firsts.len() - 1) * 99 / 100], "seconds": seconds,
+            "first_p99_ms": first_event_ms[(first_event_ms.len() - 1) * 99 / 100], "seconds": seconds,
         })
     })
 }

@@ -41,7 +41,7 @@ fn main() {
             return println!("{}", knowledge::measure(records));
         }
         ("knowledge-opened", Some(file)) => {
-            return println!("{}", knowledge::measure_opened(Path::new(file)));
+            return println!("{}", knowledge::measure_search(Path::new(file)));
         }
         _ => {}
     }
@@ -80,6 +80,6 @@ fn load(arguments: &[String]) {
     let number = |place: usize| -> usize {
         arguments.get(place).and_then(|text| text.parse().ok()).expect("PORT STREAMS TOKENS PID [PATH]")
     };
-    let ask = arguments.get(4).map_or(load::Ask::Ours, |path| load::Ask::Peer(path.clone()));
-    println!("{}", load::run(number(0) as u16, number(1), number(2), number(3) as u32, &ask));
+    let endpoint = arguments.get(4).map_or(load::Endpoint::Ours, |path| load::Endpoint::Peer(path.clone()));
+    println!("{}", load::run(number(0) as u16, number(1), number(2), number(3) as u32, &endpoint));
 }

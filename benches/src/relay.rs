@@ -23,8 +23,7 @@ use quarterdeck_websocket::accept_key;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How many calls the relay takes.
-const MOST: usize = 4_000;
+const MAX_CALLS: usize = 4_000;
 
 pub(crate) fn run(registry: Arc<Registry>, port: u16, upstream: u16) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
@@ -38,7 +37,7 @@ async fn serve(registry: Arc<Registry>, port: u16, upstream: u16) {
         let Ok((stream, _)) = listener.accept().await else { continue };
         let app = app.clone();
         tokio::spawn(async move {
-            // Whoever only looks whether somebody listens sends nothing.
+            // A probe of the port sends nothing.
             let _ = answer(app, stream, number).await;
         });
     }
@@ -72,7 +71,7 @@ async fn answer(app: Arc<App>, mut stream: TcpStream, number: u64) -> io::Result
     first.extend_from_slice(start);
     let visitor =
         User { client: Client::anonymous(format!("caller-{number}")), situation: Situation::default() };
-    answer_call(app, visitor, Begun { first, stream }, &[]).await;
+    answer_call(app, visitor, PrefixedStream { first, stream }, &[]).await;
     Ok(())
 }
 
@@ -95,42 +94,42 @@ fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
         registry: registry.clone(),
         model: Arc::new(GeminiLive::new(config).expect("the settings are in order")),
         prompts: Prompts::default(),
-        settings: voice::Settings { calls: MOST, ..voice::Settings::default() },
+        settings: voice::Settings { calls: MAX_CALLS, ..voice::Settings::default() },
     });
     let settings = Settings {
-        voice_connections: MOST,
-        max_connections: MOST,
-        connections_per_address: MOST,
+        voice_connections: MAX_CALLS,
+        max_connections: MAX_CALLS,
+        connections_per_address: MAX_CALLS,
         ..Settings::default()
     };
-    let identity = Identity::new(b"nothing is signed that anybody keeps", None, Vec::new());
+    let identity = Identity::new(b"nothing that is signed here is kept", None, Vec::new());
     let operations = Operations::default();
     App::new(ServerParts { text, voice: Some(voice), orchestrator, registry, identity, operations, settings })
 }
 
-/// A stream with something in front of it.
-struct Begun {
+/// A stream with bytes in front of what it receives.
+struct PrefixedStream {
     first: Vec<u8>,
     stream: TcpStream,
 }
 
-impl AsyncRead for Begun {
+impl AsyncRead for PrefixedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        room: &mut ReadBuf<'_>,
+        buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.first.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(context, room);
+            return Pin::new(&mut self.stream).poll_read(context, buffer);
         }
-        let count = room.remaining().min(self.first.len());
-        room.put_slice(&self.first[..count]);
+        let count = buffer.remaining().min(self.first.len());
+        buffer.put_slice(&self.first[..count]);
         self.first.drain(..count);
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Begun {
+impl AsyncWrite for PrefixedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

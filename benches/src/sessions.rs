@@ -1,4 +1,4 @@
-//! One call through the whole orchestrator, and what sessions cost while nobody speaks.
+//! One call through the whole orchestrator, and what idle sessions cost.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub(crate) fn orchestrated(fixtures: &Fixtures, calls: usize) -> PerCall {
             if call % CALLS_PER_TURN == 0 {
                 session.begin_turn(None);
             }
-            look(&connection, values[call % VARIANTS].clone()).await;
+            search(&connection, values[call % VARIANTS].clone()).await;
         })
         .await
     })
@@ -37,14 +37,14 @@ pub(crate) fn on_disk(fixtures: &Fixtures, calls: usize) -> PerCall {
     let times = world.runtime.block_on(async {
         let store = Arc::new(SqliteStore::open(folder.join("quarterdeck.db")).expect("the store opens"));
         let (session, connection) = open(&world, store.clone()).await;
-        let writing = tokio::spawn(write_without_end(store));
+        let writing = tokio::spawn(write_forever(store));
         let mut times = Vec::with_capacity(calls);
         for call in 0..calls {
             if call % CALLS_PER_TURN == 0 {
                 session.begin_turn(None);
             }
             let start = Instant::now();
-            look(&connection, values[call % VARIANTS].clone()).await;
+            search(&connection, values[call % VARIANTS].clone()).await;
             times.push(start.elapsed());
             tokio::time::sleep(Duration::from_micros(200)).await;
         }
@@ -57,7 +57,7 @@ pub(crate) fn on_disk(fixtures: &Fixtures, calls: usize) -> PerCall {
     PerCall { wall: times[calls * 99 / 100], cpu: times[calls / 2] }
 }
 
-async fn write_without_end(store: Arc<SqliteStore>) {
+async fn write_forever(store: Arc<SqliteStore>) {
     for number in 0_u64.. {
         let commit = quarterdeck_contracts::Commit::default().put(
             quarterdeck_contracts::Table::Values,
@@ -75,20 +75,20 @@ pub(crate) fn idle(fixtures: &Fixtures, count: usize) -> u64 {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let orchestrator = Orchestrator::new(RuntimeParts::new(store));
         let before = resident();
-        let mut held = Vec::with_capacity(count);
+        let mut sessions = Vec::with_capacity(count);
         for number in 0..count {
             let client = Client::anonymous(format!("client-{number}"));
             let session =
                 orchestrator.open(client, Mode::Text, world.snapshot.clone()).await.expect("it opens");
             session.begin_turn(None);
             let connection = session.connect();
-            look(&connection, values[number % VARIANTS].clone()).await;
-            held.push((session, connection));
+            search(&connection, values[number % VARIANTS].clone()).await;
+            sessions.push((session, connection));
         }
         // Everything that waits to be stored is stored.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let after = resident();
-        drop(held);
+        drop(sessions);
         after.saturating_sub(before)
     })
 }
@@ -101,7 +101,7 @@ async fn open(world: &World, store: Arc<dyn Store>) -> (Session, Connection) {
     (session, connection)
 }
 
-async fn look(connection: &Connection, args: serde_json::Value) {
+async fn search(connection: &Connection, args: serde_json::Value) {
     let mut batch = connection.submit(vec![Call::new("kb_search", args)]);
     match batch.next().await {
         Some(Reply::Answer(answer)) => {

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use quarterdeck_transports::sse::{Decoder, Event};
 
-const MOST: usize = 4 << 10;
+const MAX_EVENT_BYTES: usize = 4 << 10;
 
 fuzz_target!(|data: &[u8]| {
     let Some((cut, stream)) = data.split_first() else { return };
@@ -13,10 +13,10 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn decode<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<(String, String)>, bool) {
-    let (mut decoder, mut events) = (Decoder::new(MOST), Vec::new());
+    let (mut decoder, mut events) = (Decoder::new(MAX_EVENT_BYTES), Vec::new());
     let mut keep = |event: Event<'_>| {
         // A byte that is no UTF-8 is replaced by three.
-        assert!(event.data.len() <= 3 * MOST);
+        assert!(event.data.len() <= 3 * MAX_EVENT_BYTES);
         events.push((event.name.to_owned(), event.data.to_owned()));
     };
     for chunk in chunks {

@@ -1,5 +1,5 @@
-//! Any bytes as a WebSocket's frames: the same messages wherever the packets end, none larger than allowed, and no more
-//! room than that.
+//! Any bytes as a WebSocket's frames: the same messages wherever the packets end, none larger than allowed, and a
+//! buffer that is bounded too.
 #![no_main]
 
 use std::io;
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use quarterdeck_websocket::{Limits, Message, Role, WebSocket};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-const MOST: usize = 4 << 10;
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&cut, bytes)) = data.split_first() else { return };
@@ -22,12 +22,12 @@ fuzz_target!(|data: &[u8]| {
 /// What is read from bytes that arrive so many at a time, and what is answered.
 fn read(role: Role, bytes: &[u8], piece: usize) -> (Vec<String>, usize) {
     let stream = Pieces { rest: bytes, piece };
-    let mut socket = WebSocket::new(stream, role, Limits { message: MOST }, &[]);
+    let mut socket = WebSocket::new(stream, role, Limits { message: MAX_MESSAGE_BYTES }, &[]);
     let (mut read, mut context) = (Vec::new(), Context::from_waker(Waker::noop()));
     loop {
         while let Some(message) = socket.next() {
             if let Ok(Message::Binary(bytes)) = message {
-                assert!(bytes.len() <= MOST);
+                assert!(bytes.len() <= MAX_MESSAGE_BYTES);
             }
             read.push(format!("{message:?}"));
         }
@@ -46,11 +46,11 @@ impl AsyncRead for Pieces<'_> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-        room: &mut ReadBuf<'_>,
+        buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        assert!(room.remaining() <= 2 * MOST);
-        let (piece, rest) = self.rest.split_at(self.piece.min(room.remaining()).min(self.rest.len()));
-        room.put_slice(piece);
+        assert!(buffer.remaining() <= 2 * MAX_MESSAGE_BYTES);
+        let (piece, rest) = self.rest.split_at(self.piece.min(buffer.remaining()).min(self.rest.len()));
+        buffer.put_slice(piece);
         self.rest = rest;
         Poll::Ready(Ok(()))
     }
