@@ -50,6 +50,8 @@ pub enum Table {
     Calls,
     /// Requests for confirmation, by the hash of their token.
     Confirmations,
+    /// The index of `Confirmations` by session and hash, so that resuming a session reads its own and no others.
+    SessionConfirmations,
     /// Blocked clients.
     Blocks,
     /// Windows of rate limits.
@@ -64,11 +66,12 @@ pub enum Table {
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::History,
         Self::Sessions,
         Self::Calls,
         Self::Confirmations,
+        Self::SessionConfirmations,
         Self::Blocks,
         Self::Rates,
         Self::Values,
@@ -83,6 +86,7 @@ impl Table {
             Self::Sessions => "sessions",
             Self::Calls => "calls",
             Self::Confirmations => "confirmations",
+            Self::SessionConfirmations => "session_confirmations",
             Self::Blocks => "blocks",
             Self::Rates => "rates",
             Self::Values => "values",

@@ -24,9 +24,17 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE rows ADD COLUMN sum INTEGER;
 ",
+    // Confirmations of earlier files get the index rows that new ones are written with.
+    "
+    INSERT OR IGNORE INTO rows (table_name, key, value, version, expires_ms)
+    SELECT 'session_confirmations', session || '/' || key, '{}', version, expires_ms
+    FROM (SELECT key, version, expires_ms, CASE WHEN json_valid(value) THEN value ->> 'sessionId' END AS session
+          FROM rows WHERE table_name = 'confirmations')
+    WHERE session IS NOT NULL;
+",
 ];
 
-/// The first version whose rows have sums. Rows from before have none until they are written again.
+/// The first version whose rows have checksums. Rows from before have none until they are written again.
 pub(super) const FIRST_WITH_CHECKSUMS: i64 = 2;
 
 /// The version of today's files.

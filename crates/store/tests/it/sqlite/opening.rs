@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use quarterdeck_contracts::{Commit, CommitError, Store, StoreError, Table};
+use quarterdeck_contracts::{Commit, CommitError, Scan, Store, StoreError, Table};
 use quarterdeck_store::{OpenError, SqliteStore};
 use quarterdeck_testkit::block_on;
 use serde_json::json;
@@ -70,9 +70,35 @@ fn a_newer_file_is_refused_with_a_way_out() {
     tamper(&path, "PRAGMA user_version = 99");
     let before = fs::read(&path).unwrap();
     let error = refusal(&path);
-    assert!(matches!(error, OpenError::Newer { found: 99, known: 2, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::Newer { found: 99, known: 3, .. }), "{error:?}");
     assert!(error.to_string().contains("use the newer version"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn confirmations_of_an_earlier_format_are_found_by_session() {
+    let (_folder, path) = place();
+    let store = SqliteStore::open(&path).unwrap();
+    for (hash, session) in [("h1", "ann"), ("h2", "bob"), ("h3", "ann")] {
+        let row = json!({ "sessionId": session, "status": "open" });
+        let commit = Commit::default().put_until(Table::Confirmations, hash, row, Some(1_000));
+        block_on(store.commit(commit)).unwrap();
+    }
+    block_on(store.commit(Commit::default().put(Table::Confirmations, "h4", json!(["no session"])))).unwrap();
+    drop(store);
+    // The second time, the step has been taken before and changes nothing.
+    for _ in 0..2 {
+        tamper(&path, "PRAGMA user_version = 2");
+        let store = SqliteStore::open(&path).unwrap();
+        let keys = |prefix: &str| {
+            let rows = block_on(store.scan(Table::SessionConfirmations, Scan::prefix(prefix, 10))).unwrap();
+            rows.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        };
+        assert_eq!(keys("ann/"), ["ann/h1", "ann/h3"]);
+        assert_eq!(keys("").len(), 3);
+    }
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(block_on(store.sweep(1_000)).unwrap(), 6, "an index row expires with its confirmation");
 }
 
 #[test]
