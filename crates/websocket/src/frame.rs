@@ -1,22 +1,21 @@
-//! The head of a frame, and its mask.
+//! Frame headers, and masks.
 
-/// The longest head of a frame.
-pub(crate) const LONGEST_HEAD: usize = 14;
+/// Header and mask of a frame with a 64-bit length.
+pub(crate) const MAX_HEADER_BYTES: usize = 14;
 
-/// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opcode {
-    /// More of the message before it.
+    /// A further fragment of the message before it.
     Continuation,
-    /// A text.
+    /// UTF-8 text.
     Text,
     /// Bytes.
     Binary,
-    /// The end.
+    /// A close frame.
     Close,
-    /// Is anybody there?
+    /// To be answered with a pong.
     Ping,
-    /// Yes.
+    /// The answer to a ping.
     Pong,
 }
 
@@ -44,71 +43,71 @@ impl Opcode {
         }
     }
 
-    /// Whether it is about the connection and not part of a message.
     pub(crate) fn is_control(self) -> bool {
         matches!(self, Self::Close | Self::Ping | Self::Pong)
     }
 }
 
-/// Why a connection is closed, in the protocol's numbers.
+/// The code of a close frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseCode(pub u16);
 
 impl CloseCode {
-    /// Nothing more to say.
+    /// The conversation is over.
     pub const NORMAL: Self = Self(1000);
     /// The server stops, or the page was left.
     pub const AWAY: Self = Self(1001);
-    /// Somebody broke the protocol.
+    /// A protocol violation.
     pub const PROTOCOL: Self = Self(1002);
-    /// A text that is none, or a content that makes no sense.
+    /// Text that is not UTF-8, or a payload that makes no sense.
     pub const INVALID: Self = Self(1007);
-    /// Not allowed.
+    /// Policy violation.
     pub const POLICY: Self = Self(1008);
-    /// A message that is too large.
+    /// A message over the size limit.
     pub const TOO_BIG: Self = Self(1009);
     /// The server failed.
     pub const INTERNAL: Self = Self(1011);
     /// Try again later.
     pub const TRY_AGAIN: Self = Self(1013);
 
-    /// Whether a peer may send it.
-    pub(crate) fn may_be_sent(self) -> bool {
+    /// Whether a peer may send it: some codes are for local use only.
+    pub(crate) fn is_sendable(self) -> bool {
         matches!(self.0, 1000..=1003 | 1007..=1014 | 3000..=4999)
     }
 }
 
-/// The head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct FrameHeader {
     pub(crate) is_final: bool,
     pub(crate) opcode: Opcode,
     pub(crate) mask: Option<[u8; 4]>,
-    /// How long the head itself is.
+    /// Bytes of the header itself.
     pub(crate) length: usize,
+    /// Bytes of the payload.
     pub(crate) payload: u64,
 }
 
-/// Why bytes are no head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BadHead {
+pub(crate) enum HeaderError {
     ReservedBits,
     UnknownOpcode,
     LongControl,
 }
 
-impl Head {
-    /// The head at the beginning of some bytes; `None` until it is all there.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Result<Self, BadHead>> {
+impl FrameHeader {
+    /// Reads the header at the beginning of `bytes`; `None` until all of it has arrived.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Result<Self, HeaderError>> {
         let (&first, &second) = (bytes.first()?, bytes.get(1)?);
         if first & 0x70 != 0 {
-            return Some(Err(BadHead::ReservedBits));
+            return Some(Err(HeaderError::ReservedBits));
         }
-        let Some(opcode) = Opcode::from_bits(first & 0x0f) else { return Some(Err(BadHead::UnknownOpcode)) };
+        let Some(opcode) = Opcode::from_bits(first & 0x0f) else {
+            return Some(Err(HeaderError::UnknownOpcode));
+        };
         let is_final = first & 0x80 != 0;
         let short = second & 0x7f;
         if opcode.is_control() && (short > 125 || !is_final) {
-            return Some(Err(BadHead::LongControl));
+            return Some(Err(HeaderError::LongControl));
         }
         let (payload, mut length) = match short {
             126 => (u64::from(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?)), 4),
@@ -126,7 +125,7 @@ impl Head {
         Some(Ok(Self { is_final, opcode, mask, length, payload }))
     }
 
-    /// Appends the head of a whole message.
+    /// Appends the header of an unfragmented message.
     pub(crate) fn write(out: &mut Vec<u8>, opcode: Opcode, payload: usize, mask: Option<[u8; 4]>) {
         out.push(0x80 | opcode.bits());
         let masked = if mask.is_some() { 0x80 } else { 0 };
@@ -147,7 +146,7 @@ impl Head {
     }
 }
 
-/// Masks bytes, or takes the mask off.
+/// Masks bytes, or unmasks them.
 pub(crate) fn apply_mask(bytes: &mut [u8], mask: [u8; 4]) {
     let wide = u64::from_ne_bytes([mask[0], mask[1], mask[2], mask[3], mask[0], mask[1], mask[2], mask[3]]);
     let (words, rest) = bytes.as_chunks_mut::<8>();
@@ -169,12 +168,12 @@ mod tests {
         #[test]
         fn a_head_that_was_written_is_read(payload in 0_usize..200_000, mask in any::<Option<[u8; 4]>>()) {
             let mut bytes = Vec::new();
-            Head::write(&mut bytes, Opcode::Binary, payload, mask);
+            FrameHeader::write(&mut bytes, Opcode::Binary, payload, mask);
             for cut in 0..bytes.len() {
-                prop_assert_eq!(Head::read(&bytes[..cut]), None);
+                prop_assert_eq!(FrameHeader::read(&bytes[..cut]), None);
             }
-            let head = Head::read(&bytes).unwrap().unwrap();
-            prop_assert_eq!(head, Head {
+            let head = FrameHeader::read(&bytes).unwrap().unwrap();
+            prop_assert_eq!(head, FrameHeader {
                 is_final: true, opcode: Opcode::Binary, mask, length: bytes.len(), payload: payload as u64,
             });
         }

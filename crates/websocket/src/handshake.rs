@@ -1,47 +1,45 @@
-//! From HTTP to WebSocket, on either end.
+//! The handshake, on either end.
 
 use std::io;
 
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::inbox::Limits;
+use crate::receive_buffer::Limits;
 use crate::socket::{Role, WebSocket};
 
-/// How long a head may be.
-const LONGEST_HEAD: usize = 16 << 10;
-/// How many headers it may have.
-const MOST_HEADERS: usize = 64;
-/// What the protocol appends to a key.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+const MAX_HEADERS: usize = 64;
+/// Appended to the client's key (RFC 6455).
 const MAGIC: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Why there is no WebSocket.
+/// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpgradeError {
     /// The stream failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The server has answered something else.
+    /// The server answered with another status than 101.
     #[error("the server answered {status} {reason}")]
     Refused {
-        /// Its status.
+        /// HTTP status.
         status: u16,
-        /// Its words.
+        /// The first characters of the body, or the reason phrase.
         reason: String,
     },
-    /// What came is no handshake.
+    /// The request or the answer is not a WebSocket handshake.
     #[error("no WebSocket handshake: {0}")]
     Malformed(&'static str),
 }
 
-/// What the server must answer to a client's key.
+/// The value of `Sec-WebSocket-Accept` for a client's key.
 pub fn accept_key(key: &str) -> String {
     let digest = digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{MAGIC}").as_bytes());
     base64_simd::STANDARD.encode_to_string(digest.as_ref())
 }
 
-/// A request for a WebSocket.
+/// An upgrade request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Path and query, as sent.
@@ -50,44 +48,46 @@ pub struct Request {
 }
 
 impl Request {
-    /// The path, without the query.
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// A value of the query, as sent.
+    /// A value of the query, not decoded.
     pub fn query(&self, name: &str) -> Option<&str> {
         let (_, query) = self.target.split_once('?')?;
         query.split('&').find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name).map(|(_, v)| v))
     }
 
-    /// A header, by its name in small letters.
+    /// A header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// A client that waits for its handshake to be answered.
+/// A client whose upgrade request has been read and not answered.
 #[derive(Debug)]
-pub struct Waiting<S> {
-    /// What it asks for.
+pub struct PendingUpgrade<S> {
+    /// The request.
     pub request: Request,
     stream: S,
     key: String,
     arrived: Vec<u8>,
 }
 
-/// Reads a client's handshake.
-pub async fn knock<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> Result<Waiting<S>, UpgradeError> {
+/// Reads a client's upgrade request. Another request is answered with 426.
+pub async fn receive_upgrade<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+) -> Result<PendingUpgrade<S>, UpgradeError> {
     let (head, arrived) = read_head(&mut stream).await?;
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     parsed.parse(&head).map_err(|_| UpgradeError::Malformed("the request cannot be read"))?;
-    let request = Request { target: parsed.path.unwrap_or("/").to_owned(), headers: own(parsed.headers) };
+    let request =
+        Request { target: parsed.path.unwrap_or("/").to_owned(), headers: owned_headers(parsed.headers) };
     let key = request.header("sec-websocket-key").map(str::to_owned);
     match key {
-        Some(key) if parsed.method == Some("GET") && asks_for_websocket(&request) => {
-            Ok(Waiting { request, stream, key, arrived })
+        Some(key) if parsed.method == Some("GET") && is_websocket_upgrade(&request) => {
+            Ok(PendingUpgrade { request, stream, key, arrived })
         }
         _ => {
             let answer = "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
@@ -99,7 +99,7 @@ pub async fn knock<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> Result<W
     }
 }
 
-fn asks_for_websocket(request: &Request) -> bool {
+fn is_websocket_upgrade(request: &Request) -> bool {
     let says = |name: &str, word: &str| {
         let words = request.header(name).unwrap_or_default().split(',');
         words.map(str::trim).any(|said| said.eq_ignore_ascii_case(word))
@@ -107,8 +107,8 @@ fn asks_for_websocket(request: &Request) -> bool {
     says("connection", "upgrade") && says("upgrade", "websocket") && says("sec-websocket-version", "13")
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Waiting<S> {
-    /// Lets the client in.
+impl<S: AsyncRead + AsyncWrite + Unpin> PendingUpgrade<S> {
+    /// Completes the handshake.
     pub async fn accept(mut self, limits: Limits) -> Result<WebSocket<S>, UpgradeError> {
         let answer = format!(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -120,7 +120,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Waiting<S> {
         Ok(WebSocket::new(self.stream, Role::Server, limits, &self.arrived))
     }
 
-    /// Sends it away.
+    /// Answers with an error status.
     pub async fn refuse(mut self, status: &str, body: &str) -> Result<(), UpgradeError> {
         let length = body.len();
         let answer = format!(
@@ -131,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Waiting<S> {
     }
 }
 
-/// Asks a server for a WebSocket. `target` is path and query; `headers` come beside those of the handshake.
+/// Opens a WebSocket to a server. `target` is path and query; `headers` are sent beside those of the handshake.
 pub async fn upgrade<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     host: &str,
@@ -142,11 +142,11 @@ pub async fn upgrade<S: AsyncRead + AsyncWrite + Unpin>(
     let mut nonce = [0; 16];
     getrandom::fill(&mut nonce).map_err(|error| io::Error::other(error.to_string()))?;
     let key = base64_simd::STANDARD.encode_to_string(nonce);
-    let request = written(host, target, headers, &key)?;
+    let request = request_head(host, target, headers, &key)?;
     stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
     let (head, arrived) = read_head(&mut stream).await?;
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Response::new(&mut headers);
     parsed.parse(&head).map_err(|_| UpgradeError::Malformed("the answer cannot be read"))?;
     let status = parsed.code.unwrap_or(0);
@@ -158,15 +158,19 @@ pub async fn upgrade<S: AsyncRead + AsyncWrite + Unpin>(
         };
         return Err(UpgradeError::Refused { status, reason });
     }
-    let accepted = own(parsed.headers).into_iter().find(|(name, _)| name == "sec-websocket-accept");
+    let accepted = owned_headers(parsed.headers).into_iter().find(|(name, _)| name == "sec-websocket-accept");
     if accepted.is_none_or(|(_, value)| value != accept_key(&key)) {
         return Err(UpgradeError::Malformed("the answer is not to our key"));
     }
     Ok(WebSocket::new(stream, Role::Client, limits, &arrived))
 }
 
-/// The request for a WebSocket, as it is sent.
-fn written(host: &str, target: &str, headers: &[(&str, &str)], key: &str) -> Result<String, UpgradeError> {
+fn request_head(
+    host: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    key: &str,
+) -> Result<String, UpgradeError> {
     let mut request = format!(
         "GET {target} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
@@ -184,7 +188,7 @@ fn written(host: &str, target: &str, headers: &[(&str, &str)], key: &str) -> Res
     Ok(request)
 }
 
-/// Reads up to the empty line, and what came with it.
+/// Reads up to the empty line. The second part is what arrived after it.
 async fn read_head<S: AsyncRead + Unpin>(stream: &mut S) -> Result<(Vec<u8>, Vec<u8>), UpgradeError> {
     let mut bytes = Vec::with_capacity(1024);
     loop {
@@ -196,13 +200,13 @@ async fn read_head<S: AsyncRead + Unpin>(stream: &mut S) -> Result<(Vec<u8>, Vec
             let rest = bytes.split_off(searched + end + 4);
             return Ok((bytes, rest));
         }
-        if bytes.len() > LONGEST_HEAD {
+        if bytes.len() > MAX_HEAD_BYTES {
             return Err(UpgradeError::Malformed("the head is too long"));
         }
     }
 }
 
-fn own(headers: &[httparse::Header<'_>]) -> Vec<(String, String)> {
+fn owned_headers(headers: &[httparse::Header<'_>]) -> Vec<(String, String)> {
     let value = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     headers.iter().map(|header| (header.name.to_ascii_lowercase(), value(header.value))).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_websocket::{CloseCode, Limits, Message, SocketError, WebSocket, knock};
+use quarterdeck_websocket::{CloseCode, Limits, Message, SocketError, WebSocket, receive_upgrade};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -21,7 +21,7 @@ pub(super) async fn serve<S>(simulator: &RealtimeSimulator, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let Ok(waiting) = knock(stream).await else { return };
+    let Ok(waiting) = receive_upgrade(stream).await else { return };
     let request = &waiting.request;
     let key = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let (status, what) = if !request.path().ends_with("/realtime") || request.query("model").is_none() {

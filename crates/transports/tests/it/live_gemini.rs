@@ -7,7 +7,7 @@ use quarterdeck_contracts::{
     LiveModel, LiveResult, LiveTurn, ModelCall, Speaker, ToolError,
 };
 use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
-use quarterdeck_websocket::{CloseCode, knock};
+use quarterdeck_websocket::{CloseCode, receive_upgrade};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -178,7 +178,7 @@ async fn an_http_answer_in_place_of_a_socket_is_understood() {
         let (model, mut ends) = model("gemini-3.8-live");
         let connecting = model.connect(opening());
         let provider = async {
-            let waiting = knock(ends.recv().await.unwrap()).await.unwrap();
+            let waiting = receive_upgrade(ends.recv().await.unwrap()).await.unwrap();
             waiting.refuse(status, body).await.unwrap();
         };
         let (connection, ()) = tokio::join!(connecting, provider);
@@ -255,7 +255,7 @@ async fn a_provider_on_the_network_is_reached_over_tcp_and_never_in_the_clear_wh
         GeminiLive::new(GeminiLiveConfig { base_url, ..GeminiLiveConfig::new("k") }).unwrap()
     };
     let provider = async {
-        let waiting = knock(listener.accept().await.unwrap().0).await.unwrap();
+        let waiting = receive_upgrade(listener.accept().await.unwrap().0).await.unwrap();
         assert_eq!(waiting.request.header("host"), Some(format!("localhost:{port}").as_str()));
         waiting.refuse("503 Service Unavailable", "").await.unwrap();
         let mut first = [0];

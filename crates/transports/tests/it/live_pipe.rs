@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use quarterdeck_contracts::{HandlerAnswer, ToolResponse};
 use quarterdeck_contracts::{LiveConnection, LiveError, LiveEvent, LiveSetup, Meta};
 use quarterdeck_transports::live::{DialFuture, Dialer, Stream};
-use quarterdeck_websocket::{Limits, Message, Request, WebSocket, knock};
+use quarterdeck_websocket::{Limits, Message, Request, WebSocket, receive_upgrade};
 use reqwest::Url;
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
@@ -46,7 +46,7 @@ pub(crate) struct Provider {
 
 impl Provider {
     pub(crate) async fn let_in(ends: &mut mpsc::UnboundedReceiver<DuplexStream>) -> Self {
-        let waiting = knock(ends.recv().await.unwrap()).await.unwrap();
+        let waiting = receive_upgrade(ends.recv().await.unwrap()).await.unwrap();
         let request = waiting.request.clone();
         let socket = waiting.accept(Limits { message: 16 << 20 }).await.unwrap();
         Self { request, socket }

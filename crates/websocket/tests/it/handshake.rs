@@ -1,17 +1,17 @@
-//! From HTTP to WebSocket, between two ends of ours and with others.
+//! The handshake, between two ends of ours and with others.
 
 use quarterdeck_websocket::{
-    CloseCode, Limits, Message, UpgradeError, WebSocket, accept_key, knock, upgrade,
+    CloseCode, Limits, Message, UpgradeError, WebSocket, accept_key, receive_upgrade, upgrade,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 const LIMITS: Limits = Limits { message: 1_000 };
-const ASKING: &str = "GET /live?key=a&model=b HTTP/1.1\r\nHost: here\r\nUpgrade: WebSocket\r\n\
+const UPGRADE_REQUEST: &str = "GET /live?key=a&model=b HTTP/1.1\r\nHost: here\r\nUpgrade: WebSocket\r\n\
                       Connection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n\
                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 #[test]
-fn the_answer_to_a_key_is_the_protocols() {
+fn accept_key_matches_the_example_of_the_rfc() {
     // The example of RFC 6455.
     assert_eq!(accept_key("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }
@@ -27,12 +27,12 @@ async fn next_text(socket: &mut WebSocket<DuplexStream>) -> String {
 }
 
 #[tokio::test]
-async fn both_ends_of_ours_find_each_other_and_speak() {
+async fn our_client_and_our_server_complete_a_handshake_and_talk() {
     let (client, server) = duplex(64);
     let serving = async {
-        let waiting = knock(server).await.unwrap();
-        let request = waiting.request.clone();
-        let mut socket = waiting.accept(LIMITS).await.unwrap();
+        let pending = receive_upgrade(server).await.unwrap();
+        let request = pending.request.clone();
+        let mut socket = pending.accept(LIMITS).await.unwrap();
         assert_eq!(next_text(&mut socket).await, "hello");
         socket.send_text("good day");
         socket.flush().await.unwrap();
@@ -57,12 +57,12 @@ async fn both_ends_of_ours_find_each_other_and_speak() {
 }
 
 #[tokio::test]
-async fn what_comes_with_the_head_is_not_lost() {
+async fn frames_that_arrive_with_the_head_are_not_lost() {
     let (mut client, server) = duplex(1_000);
-    let mut bytes = ASKING.as_bytes().to_vec();
+    let mut bytes = UPGRADE_REQUEST.as_bytes().to_vec();
     bytes.extend(crate::wire::frame(0x81, Some([1, 2, 3, 4]), b"early"));
     client.write_all(&bytes).await.unwrap();
-    let mut socket = knock(server).await.unwrap().accept(LIMITS).await.unwrap();
+    let mut socket = receive_upgrade(server).await.unwrap().accept(LIMITS).await.unwrap();
     assert_eq!(next_text(&mut socket).await, "early");
     let mut answer = vec![0; 200];
     let read = client.read(&mut answer).await.unwrap();
@@ -72,19 +72,19 @@ async fn what_comes_with_the_head_is_not_lost() {
 }
 
 #[tokio::test]
-async fn a_request_for_anything_else_is_told_what_is_spoken_here() {
+async fn a_request_that_is_no_upgrade_is_answered_with_426() {
     let changed = [
-        ASKING.replace("GET", "POST"),
-        ASKING.replace("Upgrade: WebSocket\r\n", ""),
-        ASKING.replace("WebSocket\r\n", "h2c\r\n"),
-        ASKING.replace("keep-alive, Upgrade", "keep-alive"),
-        ASKING.replace("Version: 13", "Version: 8"),
-        ASKING.replace("Sec-WebSocket-Key", "X-Key"),
+        UPGRADE_REQUEST.replace("GET", "POST"),
+        UPGRADE_REQUEST.replace("Upgrade: WebSocket\r\n", ""),
+        UPGRADE_REQUEST.replace("WebSocket\r\n", "h2c\r\n"),
+        UPGRADE_REQUEST.replace("keep-alive, Upgrade", "keep-alive"),
+        UPGRADE_REQUEST.replace("Version: 13", "Version: 8"),
+        UPGRADE_REQUEST.replace("Sec-WebSocket-Key", "X-Key"),
     ];
-    for asking in changed {
+    for request in changed {
         let (mut client, server) = duplex(1_000);
-        client.write_all(asking.as_bytes()).await.unwrap();
-        assert!(matches!(knock(server).await, Err(UpgradeError::Malformed(_))), "{asking}");
+        client.write_all(request.as_bytes()).await.unwrap();
+        assert!(matches!(receive_upgrade(server).await, Err(UpgradeError::Malformed(_))), "{request}");
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 426 ") && answer.contains("Version: 13\r\n"), "{answer}");
@@ -92,7 +92,7 @@ async fn a_request_for_anything_else_is_told_what_is_spoken_here() {
 }
 
 #[tokio::test]
-async fn what_is_no_head_is_given_up() {
+async fn a_malformed_or_endless_head_is_refused() {
     let endless = "GET / HTTP/1.1\r\n".to_owned() + &"x: y\r\n".repeat(20_000);
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(100));
     for (bytes, why) in [
@@ -104,16 +104,16 @@ async fn what_is_no_head_is_given_up() {
         let (mut client, server) = duplex(200_000);
         client.write_all(bytes.as_bytes()).await.unwrap();
         client.shutdown().await.unwrap();
-        let Err(UpgradeError::Malformed(said)) = knock(server).await else { panic!("{why}") };
+        let Err(UpgradeError::Malformed(said)) = receive_upgrade(server).await else { panic!("{why}") };
         assert_eq!(said, why);
     }
 }
 
 #[tokio::test]
-async fn a_refusal_reaches_the_client_with_its_words() {
+async fn a_refusal_reaches_the_client_with_status_and_reason() {
     let (client, server) = duplex(1_000);
     let refusing = async {
-        knock(server).await.unwrap().refuse("403 Forbidden", "no key").await.unwrap();
+        receive_upgrade(server).await.unwrap().refuse("403 Forbidden", "no key").await.unwrap();
     };
     let (refused, ()) = tokio::join!(upgrade(client, "here", "/", &[], LIMITS), refusing);
     let Err(UpgradeError::Refused { status, reason }) = refused else { panic!("{refused:?}") };

@@ -160,7 +160,7 @@ fn a_length_that_is_announced_costs_no_memory() {
     let limits = Limits { message: usize::MAX };
     let mut socket = WebSocket::new(Pieces::arriving(cut(&bytes, &[100])), Role::Server, limits, &[]);
     assert_eq!(read_all(&mut socket), (Vec::new(), None));
-    assert!(socket.get_mut().most_room <= 4 << 10, "{}", socket.get_mut().most_room);
+    assert!(socket.get_mut().max_read_bytes <= 4 << 10, "{}", socket.get_mut().max_read_bytes);
 }
 
 #[test]
@@ -172,10 +172,10 @@ fn a_buffer_that_was_large_is_given_back() {
     let mut socket = WebSocket::new(stream, Role::Server, Limits { message: LIMIT }, &[]);
     let (read, violation) = read_all(&mut socket);
     assert_eq!((read.len(), violation), (2, None));
-    assert!(socket.get_mut().most_room > 20_000, "it has grown");
-    socket.get_mut().most_room = 0;
+    assert!(socket.get_mut().max_read_bytes > 20_000, "it has grown");
+    socket.get_mut().max_read_bytes = 0;
     assert_eq!(read_all(&mut socket), (Vec::new(), None));
-    assert!(socket.get_mut().most_room <= 4 << 10, "{}", socket.get_mut().most_room);
+    assert!(socket.get_mut().max_read_bytes <= 4 << 10, "{}", socket.get_mut().max_read_bytes);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What waits to be sent, what may be thrown away, and what is answered by itself.
+//! The send queue: order, dropped audio, pongs and close frames.
 
 use proptest::prelude::*;
 use quarterdeck_websocket::{Class, CloseCode, Limits, Opcode, Role, WebSocket};
@@ -27,7 +27,7 @@ fn heard(byte: u8) -> Kept {
 }
 
 #[test]
-fn old_audio_goes_and_control_stays_in_its_place() {
+fn old_audio_is_dropped_and_control_frames_keep_their_order() {
     let mut socket = server(Pieces::default());
     audio(&mut socket, 1);
     socket.send_text("one");
@@ -35,11 +35,11 @@ fn old_audio_goes_and_control_stays_in_its_place() {
     audio(&mut socket, 3);
     socket.send_text("two");
     audio(&mut socket, 4);
-    let waiting = socket.queued_bytes();
+    let queued = socket.queued_bytes();
     assert_eq!(socket.queued_control_bytes(), 2 * (2 + 3));
     // A frame of 100 bytes has a head of two.
     assert_eq!(socket.drop_audio(204), 204);
-    assert_eq!(socket.queued_bytes(), waiting - 204);
+    assert_eq!(socket.queued_bytes(), queued - 204);
     assert_eq!(sent(&mut socket), [text("one"), heard(3), text("two"), heard(4)]);
     assert_eq!(socket.drop_audio(0), 0);
 }
@@ -49,21 +49,21 @@ fn text(text: &str) -> Kept {
 }
 
 #[test]
-fn a_frame_that_was_begun_is_finished() {
+fn a_partly_sent_frame_is_not_dropped() {
     let mut socket = server(Pieces::default());
     audio(&mut socket, 1);
     audio(&mut socket, 2);
     socket.get_mut().takes = 1;
     flush(&mut socket);
     assert_eq!(socket.drop_audio(0), 102);
-    // It is still the begun one, whatever is thrown away in between.
+    // The partly sent frame stays, whatever is dropped in between.
     audio(&mut socket, 3);
     assert_eq!(socket.drop_audio(0), 102);
     assert_eq!(sent(&mut socket), [heard(1)]);
 }
 
 #[test]
-fn a_frame_after_one_that_was_sent_whole_is_not_begun() {
+fn a_frame_after_one_that_was_sent_whole_may_be_dropped() {
     let mut socket = server(Pieces::default());
     audio(&mut socket, 1);
     audio(&mut socket, 2);
@@ -80,7 +80,7 @@ proptest! {
         role in prop::sample::select(vec![Role::Server, Role::Client]),
     ) {
         let mut socket = WebSocket::new(Pieces::default(), role, Limits { message: LIMIT }, &[]);
-        let (mut told, mut number) = (Vec::new(), 0_u32);
+        let (mut sent_texts, mut number) = (Vec::new(), 0_u32);
         for (what, amount) in steps {
             match what {
                 0 => audio(&mut socket, 7),
@@ -88,7 +88,7 @@ proptest! {
                     number += 1;
                     let words = format!("{number} {}", "x".repeat(amount));
                     socket.send_text(&words);
-                    told.push(Kept::Text(words));
+                    sent_texts.push(Kept::Text(words));
                 }
                 _ => {
                     socket.get_mut().takes = amount;
@@ -104,12 +104,12 @@ proptest! {
         let (read, violation) = read_bytes(other, LIMIT, &socket.get_mut().taken);
         prop_assert_eq!(violation, None);
         let control: Vec<Kept> = read.into_iter().filter(|kept| *kept != heard(7)).collect();
-        prop_assert_eq!(control, told);
+        prop_assert_eq!(control, sent_texts);
     }
 }
 
 #[test]
-fn a_ping_is_answered_with_its_own_words() {
+fn a_ping_is_answered_with_its_own_payload() {
     let mut socket = server(Pieces::arriving([frame(0x80 | PING, mask_to(Role::Server), b"there?")]));
     assert_eq!(read_all(&mut socket).0, [Kept::Ping(b"there?".to_vec())]);
     socket.get_mut().takes = usize::MAX;
@@ -118,7 +118,7 @@ fn a_ping_is_answered_with_its_own_words() {
 }
 
 #[test]
-fn a_flood_of_pings_does_not_fill_the_memory_of_who_answers() {
+fn a_flood_of_pings_does_not_grow_the_send_queue() {
     let pings = frame(0x80 | PING, mask_to(Role::Server), &[b'x'; 125]).repeat(10_000);
     let mut socket = server(Pieces::arriving([pings]));
     assert_eq!(read_all(&mut socket).0.len(), 10_000);
@@ -146,7 +146,7 @@ fn a_close_is_answered_once_with_its_code() {
 }
 
 #[test]
-fn who_breaks_the_protocol_may_be_told_more_than_a_close_frame_holds() {
+fn a_violation_text_is_sent_before_the_close_frame() {
     let stream = Pieces::arriving([frame(0xc0 | TEXT, mask_to(Role::Server), b"hi")]);
     let mut socket = server(stream).with_violation_text(|violation| format!("no: {}", violation.what));
     assert!(read_all(&mut socket).1.is_some());
@@ -197,7 +197,7 @@ async fn finishing_is_done_at_once_when_the_peer_has_closed_before() {
     let mut socket = WebSocket::new(ours, Role::Server, Limits { message: LIMIT }, &[]);
     socket.fill().await.unwrap();
     assert!(matches!(socket.next(), Some(Ok(quarterdeck_websocket::Message::Close(..)))));
-    // The peer keeps its end open, and nobody waits for that.
+    // The peer keeps its end open, which is not waited for.
     socket.finish(CloseCode::NORMAL, "").await.unwrap();
     drop(theirs);
 }

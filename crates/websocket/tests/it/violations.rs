@@ -58,7 +58,7 @@ fn each_violation_has_its_close_code_and_nothing_follows_it() {
         let (read, violation) = read_all(&mut socket);
         assert_eq!(read, [], "{what}");
         assert_eq!(violation.map(|violation| violation.code), Some(CloseCode(code)), "{what}");
-        // Whatever else comes, nobody sees it, and nothing is said after the close frame.
+        // Whatever else comes is not read, and nothing is sent after the close frame.
         socket.send_text("too late");
         assert_eq!(read_all(&mut socket), (Vec::new(), None), "{what}");
         socket.get_mut().takes = usize::MAX;
@@ -100,13 +100,13 @@ fn a_message_does_not_count_against_the_next_one() {
 }
 
 #[test]
-fn what_comes_after_the_end_is_thrown_away() {
+fn bytes_after_the_end_are_discarded() {
     let bad = frame(0xc0 | TEXT, MASK, b"hi");
     let more = std::iter::repeat_n(vec![0; 1_000], 2_000);
     let stream = Pieces::arriving(std::iter::once(bad).chain(more));
     let mut socket = WebSocket::new(stream, Role::Server, Limits { message: 1 << 20 }, &[]);
     assert!(read_all(&mut socket).1.is_some());
     assert_eq!(read_all(&mut socket), (Vec::new(), None));
-    assert!(socket.get_mut().most_room <= 4 << 10, "{}", socket.get_mut().most_room);
+    assert!(socket.get_mut().max_read_bytes <= 4 << 10, "{}", socket.get_mut().max_read_bytes);
     assert!(socket.get_mut().arriving.is_empty(), "it was read, so that the peer can be told");
 }

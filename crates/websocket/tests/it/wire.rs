@@ -23,7 +23,7 @@ pub(crate) fn frame(first: u8, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec<u8>
     bytes
 }
 
-/// The head of a frame alone.
+/// The header of a frame alone.
 pub(crate) fn head(first: u8, mask: Option<[u8; 4]>, payload: u64) -> Vec<u8> {
     let masked = if mask.is_some() { 0x80 } else { 0 };
     let mut bytes = vec![first];
@@ -42,7 +42,7 @@ pub(crate) fn head(first: u8, mask: Option<[u8; 4]>, payload: u64) -> Vec<u8> {
     bytes
 }
 
-/// What the peer of somebody masks with.
+/// The mask that a peer of this role's end uses.
 pub(crate) fn mask_to(role: Role) -> Option<[u8; 4]> {
     (role == Role::Server).then_some([0x11, 0x22, 0x44, 0x88])
 }
@@ -55,7 +55,7 @@ pub(crate) struct Pieces {
     /// How many more bytes it takes before it has to be waited for.
     pub(crate) takes: usize,
     /// The most room that was ever offered to read into.
-    pub(crate) most_room: usize,
+    pub(crate) max_read_bytes: usize,
 }
 
 impl Pieces {
@@ -70,7 +70,7 @@ impl AsyncRead for Pieces {
         _: &mut Context<'_>,
         room: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.most_room = self.most_room.max(room.remaining());
+        self.max_read_bytes = self.max_read_bytes.max(room.remaining());
         let Some(mut piece) = self.arriving.pop_front() else { return Poll::Ready(Ok(())) };
         let count = piece.len().min(room.remaining());
         let rest = piece.split_off(count);

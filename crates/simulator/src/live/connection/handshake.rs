@@ -1,6 +1,6 @@
 //! The handshake: who is let in.
 
-use quarterdeck_websocket::{Limits, WebSocket, knock};
+use quarterdeck_websocket::{Limits, WebSocket, receive_upgrade};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{ConnectionEnd, EndedBy};
@@ -16,7 +16,7 @@ pub(super) async fn welcome<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     end: &mut ConnectionEnd,
 ) -> Result<WebSocket<S>, String> {
-    let waiting = knock(stream).await.map_err(|error| error.to_string())?;
+    let waiting = receive_upgrade(stream).await.map_err(|error| error.to_string())?;
     if !is_served(waiting.request.path()) {
         let known = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
         let _ = waiting.refuse("404 Not Found", &format!("only {known} is served here\n")).await;

@@ -57,7 +57,7 @@ fn frames() -> Vec<Value> {
 
 async fn send(simulator: LiveSimulator, sent: Vec<Value>) {
     for _ in 0..2 {
-        let mut client = Client::knock(&simulator, PATH).await;
+        let mut client = Client::connect(&simulator, PATH).await;
         client.send(&setup()).await;
         for frame in &sent {
             match frame {
@@ -88,7 +88,7 @@ proptest! {
     fn no_frame_is_too_strange(key in "setup|realtimeInput|clientContent|toolResponse|contextUpdate|x", inner in strange()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
-            let mut client = Client::knock(&everything(), PATH).await;
+            let mut client = Client::connect(&everything(), PATH).await;
             client.send(&json!({ key.as_str(): inner.clone() })).await;
             client.vanish().await;
             send(everything(), vec![json!({ key: inner })]).await;

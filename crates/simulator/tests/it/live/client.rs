@@ -52,12 +52,12 @@ pub(crate) fn setup_with(handle: &str) -> Value {
 
 impl Client {
     /// Connects, without a setup.
-    pub(crate) async fn knock(simulator: &LiveSimulator, target: &str) -> Self {
-        Self::try_knock(simulator, target).await.unwrap()
+    pub(crate) async fn connect(simulator: &LiveSimulator, target: &str) -> Self {
+        Self::try_connect(simulator, target).await.unwrap()
     }
 
     /// Connects, without a setup, if it is let in.
-    pub(crate) async fn try_knock(simulator: &LiveSimulator, target: &str) -> Result<Self, UpgradeError> {
+    pub(crate) async fn try_connect(simulator: &LiveSimulator, target: &str) -> Result<Self, UpgradeError> {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let simulator = simulator.clone();
         let server = tokio::spawn(async move { simulator.serve(theirs).await });
@@ -67,7 +67,7 @@ impl Client {
 
     /// Connects and sets up.
     pub(crate) async fn open(simulator: &LiveSimulator, setup: &Value) -> Self {
-        let mut client = Self::knock(simulator, PATH).await;
+        let mut client = Self::connect(simulator, PATH).await;
         client.send(setup).await;
         let first = client.hear().await.unwrap();
         assert!(first["setupComplete"].is_object(), "{first}");

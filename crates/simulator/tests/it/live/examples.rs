@@ -26,7 +26,7 @@ impl Player {
         while self.done < self.turns.len() {
             self.connections += 1;
             assert!(self.connections <= MOST, "{} of {} turns are done", self.done, self.turns.len());
-            let Ok(mut client) = Client::try_knock(&self.simulator, PATH).await else { continue };
+            let Ok(mut client) = Client::try_connect(&self.simulator, PATH).await else { continue };
             client.send(&self.handle.as_deref().map_or_else(setup, setup_with)).await;
             match self.listen(&mut client).await {
                 // A handle that is not taken is of no more use.

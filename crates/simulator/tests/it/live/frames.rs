@@ -60,7 +60,7 @@ async fn malformed_frames_are_sent_as_they_are() {
     let simulator = playing(&json!({ "frames": "text", "turns": [{ "begins": "start", "steps": [
         { "malformed": "{\"serverContent\": {" }, { "malformed": { "base64": "e30=" } },
     ] }] }));
-    let mut client = Client::knock(&simulator, PATH).await;
+    let mut client = Client::connect(&simulator, PATH).await;
     client.send(&json!({ "setup": { "model": "models/m" } })).await;
     client.hear().await.unwrap();
     assert_eq!(client.hear_raw().await.unwrap(), b"{\"serverContent\": {");

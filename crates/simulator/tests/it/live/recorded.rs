@@ -8,7 +8,7 @@ use super::client::{Client, Over, PATH, playing};
 /// Sends a setup and then a frame. How it ends, if it does.
 async fn sent(setup: &Value, frame: Option<&Value>) -> Option<Over> {
     let simulator = playing(&json!([{ "begins": "anything", "steps": [{ "say": "Yes." }] }]));
-    let mut client = Client::knock(&simulator, PATH).await;
+    let mut client = Client::connect(&simulator, PATH).await;
     client.send(setup).await;
     match client.hear().await {
         Ok(first) => assert!(first["setupComplete"].is_object(), "{first}"),

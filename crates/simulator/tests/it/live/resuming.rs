@@ -25,7 +25,7 @@ async fn hold_out(simulator: &LiveSimulator) -> usize {
     'again: loop {
         connections += 1;
         assert!(connections < 5);
-        let mut client = Client::knock(simulator, PATH).await;
+        let mut client = Client::connect(simulator, PATH).await;
         client.send(&latest.as_deref().map_or_else(setup, setup_with)).await;
         let mut is_begun = false;
         loop {
@@ -137,7 +137,7 @@ async fn a_handle_does_not_last_for_ever() {
     let old = handle(&client.turn().await);
     client.leave().await;
     tokio::time::sleep(std::time::Duration::from_secs(2 * 60 * 60)).await;
-    let mut client = Client::knock(&simulator, PATH).await;
+    let mut client = Client::connect(&simulator, PATH).await;
     client.send(&setup_with(&old)).await;
     assert!(matches!(client.end().await, Over::Closed(1007, _)));
 }
@@ -159,7 +159,7 @@ async fn a_fresh_session_after_a_lost_one_can_begin_in_the_middle() {
     let first = handle(&client.turn().await);
     client.text("go").await;
     assert_eq!(client.end().await, Over::Disconnect);
-    let mut client = Client::knock(&simulator, PATH).await;
+    let mut client = Client::connect(&simulator, PATH).await;
     client.send(&setup_with(&first)).await;
     assert_eq!(client.end().await, Over::Closed(1007, "the handle has expired".to_owned()));
     let mut client = Client::open(&simulator, &setup()).await;

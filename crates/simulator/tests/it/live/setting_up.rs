@@ -13,7 +13,7 @@ fn greeting() -> LiveSimulator {
 }
 
 async fn refusal(simulator: &LiveSimulator, first: &Value) -> Over {
-    let mut client = Client::knock(simulator, PATH).await;
+    let mut client = Client::connect(simulator, PATH).await;
     client.send(first).await;
     client.end().await
 }
@@ -30,7 +30,7 @@ async fn every_path_of_the_provider_is_served_and_no_other() {
                 let path = format!(
                     "{slashes}ws/google.ai.generativelanguage.{version}.GenerativeService.{method}{key}"
                 );
-                let mut client = Client::knock(&greeting(), &path).await;
+                let mut client = Client::connect(&greeting(), &path).await;
                 client.send(&setup()).await;
                 assert!(client.hear().await.unwrap()["setupComplete"].is_object(), "{path}");
             }
@@ -39,7 +39,7 @@ async fn every_path_of_the_provider_is_served_and_no_other() {
     let others =
         ["/", "/ws", "/ws/google.ai.generativelanguage.v2.GenerativeService.BidiGenerateContent", "///ws/x"];
     for path in others {
-        let refused = Client::try_knock(&greeting(), path).await.map(|_| ());
+        let refused = Client::try_connect(&greeting(), path).await.map(|_| ());
         assert!(matches!(refused, Err(UpgradeError::Refused { status: 404, .. })), "{path}");
     }
 }
@@ -89,7 +89,7 @@ async fn a_scenario_can_refuse_a_connection_and_take_the_next() {
         ],
         "turns": [{ "begins": "start", "steps": [{ "say": "Hello." }] }],
     }));
-    let refused = Client::try_knock(&simulator, PATH).await.map(|_| ());
+    let refused = Client::try_connect(&simulator, PATH).await.map(|_| ());
     assert!(matches!(refused, Err(UpgradeError::Refused { status: 503, .. })), "{refused:?}");
     assert_eq!(refusal(&simulator, &setup()).await, Over::Closed(1008, "API key not valid".to_owned()));
     let mut client = Client::open(&simulator, &setup()).await;
@@ -101,7 +101,7 @@ async fn a_scenario_can_refuse_a_connection_and_take_the_next() {
 #[tokio::test(start_paused = true)]
 async fn whoever_does_not_wait_for_the_setup_is_told_so() {
     let simulator = playing(&json!({ "connections": [{ "setupDelayMs": 500 }], "turns": [] }));
-    let mut client = Client::knock(&simulator, PATH).await;
+    let mut client = Client::connect(&simulator, PATH).await;
     client.send(&setup()).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     client.text("hello?").await;
@@ -114,7 +114,7 @@ async fn whoever_does_not_wait_for_the_setup_is_told_so() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_never_sets_up_is_sent_away() {
-    let mut client = Client::knock(&greeting(), PATH).await;
+    let mut client = Client::connect(&greeting(), PATH).await;
     assert_eq!(client.end().await, Over::Closed(1008, "no setup came".to_owned()));
 }
 

@@ -1,73 +1,74 @@
-//! What has arrived, and the messages in it.
+//! Bytes that have arrived, and the messages in them.
 
 use std::ops::Range;
 use std::str::from_utf8;
 
-use crate::frame::{BadHead, CloseCode, Head, LONGEST_HEAD, Opcode, apply_mask};
+use crate::frame::{CloseCode, FrameHeader, HeaderError, MAX_HEADER_BYTES, Opcode, apply_mask};
 use crate::socket::Role;
 
-/// How large the buffer is while nothing large is on its way.
-const SMALL: usize = 4 << 10;
-/// From this size on it is given back when it is empty.
-const LARGE: usize = 16 << 10;
+/// Size of the buffer until a larger frame arrives.
+const INITIAL_BYTES: usize = 4 << 10;
+/// A larger buffer is freed once it is empty.
+const MAX_IDLE_BYTES: usize = 16 << 10;
+
 /// What a peer may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest message, in one frame or several.
+    /// Size of a message, in one frame or several.
     pub message: usize,
 }
 
-/// A message, where it lies.
+/// A message, borrowed from the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// A text.
+    /// UTF-8 text.
     Text(&'a str),
     /// Bytes.
     Binary(&'a [u8]),
-    /// The peer asks whether we are there. It has been answered.
+    /// A ping, which has been answered.
     Ping(&'a [u8]),
-    /// The peer is there.
+    /// A pong.
     Pong,
-    /// The peer closes, and says why or does not.
+    /// A close frame, perhaps without a code, and its reason.
     Close(Option<CloseCode>, &'a str),
 }
 
-/// Something that the protocol does not allow.
+/// A frame that the protocol or the limits do not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (close code {})", code.0)]
 pub struct Violation {
     /// The code to close with.
     pub code: CloseCode,
-    /// What it is.
+    /// What was wrong.
     pub what: &'static str,
 }
 
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct ReceiveBuffer {
     role: Role,
     limits: Limits,
-    /// Bytes from `start` to `end` have arrived and were not looked at.
+    /// Bytes from `start` to `end` have arrived and were not read.
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// The parts of a message that have arrived, and what it is.
-    parts: Vec<u8>,
-    parts_of: Option<Opcode>,
+    /// The fragments of an incomplete message, and its kind.
+    fragments: Vec<u8>,
+    fragments_of: Option<Opcode>,
     is_over: bool,
-    /// Whether it is over because the peer said so.
-    was_closed: bool,
+    /// Whether it is over because of the peer's close frame.
+    is_closed_by_peer: bool,
     frames: u64,
 }
 
-/// Where a message lies.
-enum Found {
+/// Where the bytes of a message are.
+enum MessageBytes {
     Frame(Opcode, Range<usize>),
-    Parts(Opcode),
+    Fragments(Opcode),
 }
 
-impl Inbox {
+impl ReceiveBuffer {
     pub(crate) fn new(role: Role, limits: Limits, arrived: &[u8]) -> Self {
-        let mut bytes = vec![0; SMALL.max(arrived.len())];
+        let mut bytes = vec![0; INITIAL_BYTES.max(arrived.len())];
         bytes[..arrived.len()].copy_from_slice(arrived);
         let end = arrived.len();
         Self {
@@ -76,21 +77,21 @@ impl Inbox {
             bytes,
             start: 0,
             end,
-            parts: Vec::new(),
-            parts_of: None,
+            fragments: Vec::new(),
+            fragments_of: None,
             is_over: false,
-            was_closed: false,
+            is_closed_by_peer: false,
             frames: 0,
         }
     }
 
-    /// Room for what arrives next. It grows with what has arrived, never with what is announced.
-    pub(crate) fn room(&mut self) -> &mut [u8] {
-        // What comes after the end is read to be thrown away.
+    /// Space to read into. It grows with what has arrived, never with what a header announces.
+    pub(crate) fn spare(&mut self) -> &mut [u8] {
+        // What comes after the end is read and discarded.
         if self.start == self.end || self.is_over {
             (self.start, self.end) = (0, 0);
-            if self.bytes.len() > LARGE {
-                self.bytes = vec![0; SMALL];
+            if self.bytes.len() > MAX_IDLE_BYTES {
+                self.bytes = vec![0; INITIAL_BYTES];
             }
         }
         if self.end == self.bytes.len() {
@@ -98,41 +99,39 @@ impl Inbox {
                 self.bytes.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, self.end - self.start);
             } else {
-                let most = self.limits.message.saturating_add(LONGEST_HEAD);
-                let grown = (self.bytes.len() * 2).min(most.max(SMALL));
-                // A frame that would not fit is refused by its head, so there is always room for some more.
-                self.bytes.resize(grown.max(self.end + LONGEST_HEAD), 0);
+                let limit = self.limits.message.saturating_add(MAX_HEADER_BYTES);
+                let grown = (self.bytes.len() * 2).min(limit.max(INITIAL_BYTES));
+                // A frame that would not fit is refused by its header, so there is always space for more.
+                self.bytes.resize(grown.max(self.end + MAX_HEADER_BYTES), 0);
             }
         }
         &mut self.bytes[self.end..]
     }
 
-    /// That much has arrived in the room.
-    pub(crate) fn arrived(&mut self, count: usize) {
+    /// Says that `count` bytes were read into the spare space.
+    pub(crate) fn advance(&mut self, count: usize) {
         self.end += count;
     }
 
-    /// How many frames have been looked at.
+    /// Frames read so far.
     pub(crate) fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Nothing that comes from now on counts.
+    /// Ignores everything that arrives from now on.
     pub(crate) fn close(&mut self) {
         self.is_over = true;
     }
 
-    /// Whether anything that comes is still looked at.
     pub(crate) fn is_open(&self) -> bool {
         !self.is_over
     }
 
-    /// Whether the peer has sent a close frame.
-    pub(crate) fn was_closed(&self) -> bool {
-        self.was_closed
+    pub(crate) fn is_closed_by_peer(&self) -> bool {
+        self.is_closed_by_peer
     }
 
-    /// The next message; `None` until more arrives.
+    /// The next whole message; `None` until more arrives.
     pub(crate) fn next(&mut self) -> Option<Result<Message<'_>, Violation>> {
         match self.find()? {
             Ok(found) => Some(self.read(found)),
@@ -143,20 +142,20 @@ impl Inbox {
         }
     }
 
-    fn find(&mut self) -> Option<Result<Found, Violation>> {
+    fn find(&mut self) -> Option<Result<MessageBytes, Violation>> {
         loop {
             if self.is_over {
                 return None;
             }
-            let head = match Head::read(&self.bytes[self.start..self.end])? {
+            let head = match FrameHeader::read(&self.bytes[self.start..self.end])? {
                 Ok(head) => head,
                 Err(bad) => return Some(Err(bad.violation())),
             };
-            if let Err(violation) = self.judge(&head) {
+            if let Err(violation) = self.check(&head) {
                 return Some(Err(violation));
             }
             let begin = self.start + head.length;
-            // It was judged to be below the limit.
+            // `check` has seen that it is below the limit.
             let end = begin + head.payload as usize;
             if end > self.end {
                 return None;
@@ -167,19 +166,19 @@ impl Inbox {
                 apply_mask(&mut self.bytes[begin..end], mask);
             }
             if head.opcode.is_control() || (head.is_final && head.opcode != Opcode::Continuation) {
-                return Some(Ok(Found::Frame(head.opcode, begin..end)));
+                return Some(Ok(MessageBytes::Frame(head.opcode, begin..end)));
             }
-            self.parts.extend_from_slice(&self.bytes[begin..end]);
-            let opcode = self.parts_of.unwrap_or(head.opcode);
-            self.parts_of = (!head.is_final).then_some(opcode);
+            self.fragments.extend_from_slice(&self.bytes[begin..end]);
+            let opcode = self.fragments_of.unwrap_or(head.opcode);
+            self.fragments_of = (!head.is_final).then_some(opcode);
             if head.is_final {
-                return Some(Ok(Found::Parts(opcode)));
+                return Some(Ok(MessageBytes::Fragments(opcode)));
             }
         }
     }
 
     /// Whether a frame may come now, from this peer, at this size.
-    fn judge(&mut self, head: &Head) -> Result<(), Violation> {
+    fn check(&mut self, head: &FrameHeader) -> Result<(), Violation> {
         let protocol = |what| Err(Violation { code: CloseCode::PROTOCOL, what });
         match (self.role, head.mask) {
             (Role::Server, None) => return protocol("a client's frame without a mask"),
@@ -189,24 +188,24 @@ impl Inbox {
         if head.opcode.is_control() {
             return Ok(());
         }
-        match (head.opcode, self.parts_of) {
+        match (head.opcode, self.fragments_of) {
             (Opcode::Continuation, None) => return protocol("a continuation of nothing"),
             (Opcode::Continuation, Some(_)) => {}
             (_, Some(_)) => return protocol("a message within a message"),
-            // What was read last is no longer needed.
-            (_, None) => self.parts = Vec::new(),
+            // The last message has been read.
+            (_, None) => self.fragments = Vec::new(),
         }
-        let before = if head.opcode == Opcode::Continuation { self.parts.len() } else { 0 };
+        let before = if head.opcode == Opcode::Continuation { self.fragments.len() } else { 0 };
         if head.payload > (self.limits.message - before.min(self.limits.message)) as u64 {
             return Err(Violation { code: CloseCode::TOO_BIG, what: "a message that is too large" });
         }
         Ok(())
     }
 
-    fn read(&mut self, found: Found) -> Result<Message<'_>, Violation> {
+    fn read(&mut self, found: MessageBytes) -> Result<Message<'_>, Violation> {
         let (opcode, bytes) = match found {
-            Found::Frame(opcode, range) => (opcode, &self.bytes[range]),
-            Found::Parts(opcode) => (opcode, self.parts.as_slice()),
+            MessageBytes::Frame(opcode, range) => (opcode, &self.bytes[range]),
+            MessageBytes::Fragments(opcode) => (opcode, self.fragments.as_slice()),
         };
         let read = match opcode {
             Opcode::Text => text(bytes).map(Message::Text),
@@ -216,12 +215,12 @@ impl Inbox {
             Opcode::Close => close(bytes),
         };
         self.is_over |= read.is_err() || opcode == Opcode::Close;
-        self.was_closed |= read.is_ok() && opcode == Opcode::Close;
+        self.is_closed_by_peer |= read.is_ok() && opcode == Opcode::Close;
         read
     }
 }
 
-impl BadHead {
+impl HeaderError {
     fn violation(self) -> Violation {
         let what = match self {
             Self::ReservedBits => "reserved bits",
@@ -244,7 +243,7 @@ fn close(bytes: &[u8]) -> Result<Message<'_>, Violation> {
         };
     };
     let code = CloseCode(u16::from_be_bytes(*code));
-    if !code.may_be_sent() {
+    if !code.is_sendable() {
         return Err(Violation { code: CloseCode::PROTOCOL, what: "a close code that may not be sent" });
     }
     Ok(Message::Close(Some(code), text(reason)?))
