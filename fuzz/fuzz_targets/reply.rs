@@ -36,7 +36,7 @@ fn read<'a>(
     let (mut reader, mut said) = (Reader::new(accumulator, 1 << 20), VecDeque::new());
     for chunk in chunks {
         match reader.feed(chunk, &mut said) {
-            Ok(Progress::Over) => return (said, reader.finish()),
+            Ok(Progress::Ended) => return (said, reader.finish()),
             Ok(_) => {}
             Err(fault) => return (said, Err(fault)),
         }

@@ -4,9 +4,9 @@ use quarterdeck_contracts::{CallArguments, parse_json};
 use serde_json::{Map, Value, json};
 
 /// Longest text of one call's arguments, in bytes.
-pub(crate) const MOST_ARGUMENTS: usize = 1 << 20;
+pub(crate) const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 /// How much of a longer one is kept, in bytes: enough to see what it was.
-const KEPT: usize = 4 << 10;
+const KEPT_BYTES: usize = 4 << 10;
 
 /// The text of arguments that come in pieces.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ impl ArgumentText {
             return;
         }
         self.text.push_str(piece);
-        if self.text.len() > MOST_ARGUMENTS {
+        if self.text.len() > MAX_ARGUMENT_BYTES {
             self.too_long = true;
             shorten(&mut self.text);
         }
@@ -63,19 +63,19 @@ pub(crate) struct CallEvent<'a> {
 pub(crate) fn whole(value: Value, event: CallEvent<'_>) -> CallArguments {
     if event.has_duplicate_keys {
         let mut text = event.text.to_owned();
-        if text.len() > MOST_ARGUMENTS {
+        if text.len() > MAX_ARGUMENT_BYTES {
             shorten(&mut text);
         }
         return CallArguments::Broken(text);
     }
     // Only a large event can hold large arguments, so the usual ones are not written out to be measured.
-    if event.text.len() > MOST_ARGUMENTS { bounded(value) } else { CallArguments::Json(value) }
+    if event.text.len() > MAX_ARGUMENT_BYTES { bounded(value) } else { CallArguments::Json(value) }
 }
 
 /// Arguments that were read from events of unknown size.
 pub(crate) fn bounded(value: Value) -> CallArguments {
     let mut text = value.to_string();
-    if text.len() <= MOST_ARGUMENTS {
+    if text.len() <= MAX_ARGUMENT_BYTES {
         return CallArguments::Json(value);
     }
     shorten(&mut text);
@@ -93,7 +93,7 @@ pub(crate) fn as_object(arguments: &CallArguments) -> Value {
 }
 
 fn shorten(text: &mut String) {
-    text.truncate(text.floor_char_boundary(KEPT));
+    text.truncate(text.floor_char_boundary(KEPT_BYTES));
     text.push('…');
 }
 
@@ -133,12 +133,12 @@ mod tests {
     fn arguments_have_a_largest_size_and_no_more_is_kept() {
         let piece = "é".repeat(100_000);
         let CallArguments::Broken(text) = parse(&vec![piece.as_str(); 20]) else { panic!("it is too long") };
-        assert!(text.len() < KEPT + 10);
-        let value = json!({ "a": "x".repeat(MOST_ARGUMENTS) });
+        assert!(text.len() < KEPT_BYTES + 10);
+        let value = json!({ "a": "x".repeat(MAX_ARGUMENT_BYTES) });
         for has_duplicate_keys in [false, true] {
             let event = CallEvent { text: &value.to_string(), has_duplicate_keys };
             assert!(
-                matches!(whole(value.clone(), event), CallArguments::Broken(text) if text.len() < KEPT + 10)
+                matches!(whole(value.clone(), event), CallArguments::Broken(text) if text.len() < KEPT_BYTES + 10)
             );
         }
     }

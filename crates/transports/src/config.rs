@@ -1,27 +1,27 @@
-//! What every client can be told, and why a client cannot be built.
+//! Limits that every client has, and configuration errors.
 
 use std::time::Duration;
 
-/// How long a client waits, how much it takes, and how often it tries.
+/// Timeouts, sizes and retries of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Until a connection stands.
+    /// Until the connection is established.
     pub connect: Duration,
     /// From sending the request to the first byte of the answer's body. Models that think first are slow here.
     pub first_byte: Duration,
-    /// Between two pieces of an answer.
+    /// Between two chunks of an answer.
     pub idle: Duration,
-    /// For the whole answer with all its tries. A server that sends nothing but keep-alives ends here.
-    pub whole: Duration,
+    /// For the whole answer with all its retries. A server that sends nothing but keep-alives ends here.
+    pub total: Duration,
     /// Size of an answer, in bytes.
     pub response: usize,
     /// Size of one event of an answer, in bytes.
     pub event: usize,
-    /// How often a request is tried again while nothing of its answer has been handed on.
+    /// How often a request is retried while no event of its answer has been emitted.
     pub retries: u32,
-    /// The first pause before another try. It doubles each time, up to eight seconds.
+    /// The delay before the first retry. It doubles each time, up to eight seconds.
     pub backoff: Duration,
-    /// The longest pause that a provider may ask for. A longer one is reported at once instead of waited for.
+    /// The longest delay that a provider may ask for. A longer one is reported at once.
     pub max_retry_delay: Duration,
 }
 
@@ -31,7 +31,7 @@ impl Default for Limits {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(90),
             idle: Duration::from_secs(60),
-            whole: Duration::from_secs(15 * 60),
+            total: Duration::from_secs(15 * 60),
             response: 16 << 20,
             event: 4 << 20,
             retries: 2,
@@ -41,46 +41,28 @@ impl Default for Limits {
     }
 }
 
-/// Why a client cannot be built from its settings.
+/// A setting that a client cannot be built with.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The address is none that can be asked.
+    /// The base URL cannot be used.
     #[error("the base URL of {provider} {reason}")]
-    BaseUrl {
-        /// Which provider.
-        provider: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// There is no key, and the provider wants one.
+    BaseUrl { provider: &'static str, reason: String },
+    /// The key is missing.
     #[error("{provider} needs a key")]
-    NoKey {
-        /// Which provider.
-        provider: &'static str,
-    },
-    /// A setting that is sent in a header has characters that no header can have.
+    NoKey { provider: &'static str },
+    /// A setting has characters that a header cannot have.
     #[error("the {what} of {provider} has characters that cannot be sent in a header")]
-    Header {
-        /// Which provider.
-        provider: &'static str,
-        /// Which setting.
-        what: &'static str,
-    },
-    /// The model's name is empty, or none that can stand in an address.
+    Header { provider: &'static str, what: &'static str },
+    /// The model's name is empty or malformed.
     #[error("the model's name of {provider} is empty or has characters that model names do not have")]
-    Model {
-        /// Which provider.
-        provider: &'static str,
-    },
-    /// A setting that the model does not take.
+    Model { provider: &'static str },
+    /// The model does not take a setting.
     #[error("{model} of {provider} takes no `{option}`")]
     Option {
-        /// Which provider.
         provider: &'static str,
-        /// Which model.
         model: String,
-        /// Which setting, by its name on the wire.
+        /// Its name on the wire.
         option: &'static str,
     },
     /// The HTTP client does not start.

@@ -9,19 +9,18 @@ use serde_json::{Value, json};
 use crate::arguments;
 
 /// What a provider accepts.
-pub(crate) struct Rules {
+pub(crate) struct ProviderRules {
     /// Longest name or id, in characters.
-    pub(crate) longest_name: usize,
-    pub(crate) longest_id: usize,
+    pub(crate) max_name_chars: usize,
+    pub(crate) max_id_chars: usize,
     /// Whether an id that the model itself gave is taken back whatever it looks like.
     pub(crate) any_own_id: bool,
     /// Punctuation in names beside `_` and `-`.
     pub(crate) punctuation: &'static [char],
 }
 
-/// What somebody said.
 pub(crate) enum Turn<'a> {
-    Person(&'a str),
+    User(&'a str),
     Model(ModelTurn<'a>),
 }
 
@@ -29,7 +28,7 @@ pub(crate) enum Turn<'a> {
 pub(crate) struct ModelTurn<'a> {
     /// Whether the model that is asked said it: only then is the state of its parts of any use.
     pub(crate) own: bool,
-    /// Whether a person has spoken since.
+    /// Whether a user has spoken since.
     pub(crate) answered: bool,
     pub(crate) parts: Vec<Piece<'a>>,
 }
@@ -71,7 +70,7 @@ impl ModelTurn<'_> {
 
 impl SentCall<'_> {
     /// For a provider that can do without ids: the one that it gave, byte for byte, and none where it gave none.
-    pub(crate) fn given_id(&self, own: bool) -> Option<&str> {
+    pub(crate) fn provider_id(&self, own: bool) -> Option<&str> {
         if own { self.own_id } else { self.own_id.map(|_| &*self.id) }
     }
 
@@ -97,21 +96,21 @@ impl SentCall<'_> {
 }
 
 /// Puts a conversation in order for the model of this name.
-pub(crate) fn turns<'a>(messages: &'a [ChatMessage], model: &str, rules: &Rules) -> Vec<Turn<'a>> {
-    let is_person = |message: &ChatMessage| matches!(message, ChatMessage::User { .. });
-    let last_person = messages.iter().rposition(is_person).unwrap_or(0);
+pub(crate) fn turns<'a>(messages: &'a [ChatMessage], model: &str, rules: &ProviderRules) -> Vec<Turn<'a>> {
+    let is_user = |message: &ChatMessage| matches!(message, ChatMessage::User { .. });
+    let last_user = messages.iter().rposition(is_user).unwrap_or(0);
     let mut turns = Vec::new();
     let mut taken = HashSet::new();
     for (place, message) in messages.iter().enumerate() {
         match message {
-            ChatMessage::User { text } => turns.push(Turn::Person(text)),
+            ChatMessage::User { text } => turns.push(Turn::User(text)),
             ChatMessage::Model(message) => {
                 let mut results = results_after(&messages[place + 1..]);
                 let own = message.by == model;
                 let mut parts: Vec<_> = message.parts.iter().map(|part| piece(part, own, rules)).collect();
-                give_ids(&mut parts, place, &mut taken, |id| own && rules.any_own_id || fits(id, rules));
-                give_results(&mut parts, &mut results);
-                turns.push(Turn::Model(ModelTurn { own, answered: place < last_person, parts }));
+                assign_ids(&mut parts, place, &mut taken, |id| own && rules.any_own_id || fits(id, rules));
+                attach_results(&mut parts, &mut results);
+                turns.push(Turn::Model(ModelTurn { own, answered: place < last_user, parts }));
             }
             // Taken with the message that they answer.
             ChatMessage::Tools { .. } => {}
@@ -128,7 +127,7 @@ fn results_after(messages: &[ChatMessage]) -> Vec<&CallResult> {
     results.flatten().collect()
 }
 
-fn piece<'a>(part: &'a ModelPart, own: bool, rules: &Rules) -> Piece<'a> {
+fn piece<'a>(part: &'a ModelPart, own: bool, rules: &ProviderRules) -> Piece<'a> {
     let content = match &part.content {
         PartContent::Text(text) => Content::Text(text),
         PartContent::Thought(text) => Content::Thought(text),
@@ -138,7 +137,7 @@ fn piece<'a>(part: &'a ModelPart, own: bool, rules: &Rules) -> Piece<'a> {
     Piece { content, state: part.state.as_ref().filter(|_| own) }
 }
 
-fn sent_call<'a>(call: &'a ModelCall, rules: &Rules) -> SentCall<'a> {
+fn sent_call<'a>(call: &'a ModelCall, rules: &ProviderRules) -> SentCall<'a> {
     SentCall {
         id: Cow::Borrowed(""),
         own_id: call.id.as_deref(),
@@ -150,13 +149,13 @@ fn sent_call<'a>(call: &'a ModelCall, rules: &Rules) -> SentCall<'a> {
 }
 
 /// A name that a model made up may have characters that its own provider does not take back.
-fn sent_name<'a>(name: &'a str, rules: &Rules) -> Cow<'a, str> {
+fn sent_name<'a>(name: &'a str, rules: &ProviderRules) -> Cow<'a, str> {
     let is_fine =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || rules.punctuation.contains(&c);
-    if !name.is_empty() && name.len() <= rules.longest_name && name.chars().all(is_fine) {
+    if !name.is_empty() && name.len() <= rules.max_name_chars && name.chars().all(is_fine) {
         return Cow::Borrowed(name);
     }
-    let fitting = name.chars().map(|c| if is_fine(c) { c } else { '_' }).take(rules.longest_name);
+    let fitting = name.chars().map(|c| if is_fine(c) { c } else { '_' }).take(rules.max_name_chars);
     match fitting.collect::<String>() {
         fitting if fitting.is_empty() => Cow::Borrowed("_"),
         fitting => Cow::Owned(fitting),
@@ -165,7 +164,7 @@ fn sent_name<'a>(name: &'a str, rules: &Rules) -> Cow<'a, str> {
 
 /// Ids that can be sent and are not taken stay; the others are replaced by where their call stands. Some servers count
 /// anew in every reply, and others refuse an id that a conversation has twice.
-fn give_ids(
+fn assign_ids(
     parts: &mut [Piece<'_>],
     place: usize,
     taken: &mut HashSet<String>,
@@ -174,12 +173,12 @@ fn give_ids(
     for (index, piece) in parts.iter_mut().enumerate() {
         let Content::Call(call) = &mut piece.content else { continue };
         let own_id = call.own_id.filter(|id| !id.is_empty() && can_be_sent(id) && !taken.contains(*id));
-        call.id = own_id.map_or_else(|| Cow::Owned(made_up_id(place, index, taken)), Cow::Borrowed);
+        call.id = own_id.map_or_else(|| Cow::Owned(generate_id(place, index, taken)), Cow::Borrowed);
         taken.insert(call.id.clone().into_owned());
     }
 }
 
-fn made_up_id(place: usize, index: usize, taken: &HashSet<String>) -> String {
+fn generate_id(place: usize, index: usize, taken: &HashSet<String>) -> String {
     let mut id = format!("call_{place}_{index}");
     while taken.contains(&id) {
         id.push('_');
@@ -187,12 +186,12 @@ fn made_up_id(place: usize, index: usize, taken: &HashSet<String>) -> String {
     id
 }
 
-fn fits(id: &str, rules: &Rules) -> bool {
-    id.len() <= rules.longest_id && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+fn fits(id: &str, rules: &ProviderRules) -> bool {
+    id.len() <= rules.max_id_chars && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
 /// By id, and where there is none by name, in order.
-fn give_results<'a>(parts: &mut [Piece<'a>], results: &mut Vec<&'a CallResult>) {
+fn attach_results<'a>(parts: &mut [Piece<'a>], results: &mut Vec<&'a CallResult>) {
     let mut give = |matches: &dyn Fn(&SentCall<'a>, &CallResult) -> bool| {
         for piece in parts.iter_mut() {
             let Content::Call(call) = &mut piece.content else { continue };

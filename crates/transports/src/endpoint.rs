@@ -1,5 +1,4 @@
-//! Where a model is asked, and the path that every question takes: send, read, and try again while nobody has heard
-//! anything yet.
+//! A provider's address, and the path of every request: send, read, and retry while no event has been emitted.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,19 +13,19 @@ use reqwest::{Client, Request, Url, redirect};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::http::{Reading, Step, after};
+use crate::http::{HttpReply, Step, deadline_after};
 use crate::reply::Accumulator;
 use crate::{ConfigError, Fault, Limits, Secret, retry};
 
-/// A provider's address with all that is needed to ask there.
+/// A provider's address with all that a request needs.
 pub(crate) struct Endpoint {
-    /// The model's name, as everybody else knows it.
+    /// `provider/model`.
     pub(crate) name: Arc<str>,
     pub(crate) client: Client,
     pub(crate) limits: Limits,
     url: Url,
     headers: HeaderMap,
-    /// Only to keep it out of messages; it travels in `headers`.
+    /// To keep it out of error messages; it is sent in `headers`.
     key: Option<Secret>,
 }
 
@@ -39,7 +38,6 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// What an [`Endpoint`] is made of.
 pub(crate) struct Settings<'a> {
     pub(crate) provider: &'static str,
     pub(crate) model: &'a str,
@@ -67,7 +65,7 @@ impl Endpoint {
             .tcp_keepalive(Duration::from_secs(30))
             .user_agent(concat!("quarterdeck/", env!("CARGO_PKG_VERSION")));
         if is_this_machine(&url) {
-            // The proxy that others are reached through does not know what listens here.
+            // A proxy cannot reach what listens on this machine.
             client = client.no_proxy();
         } else if url.scheme() == "http" && key.is_some() {
             tracing::warn!(provider, "the key travels unencrypted");
@@ -77,94 +75,100 @@ impl Endpoint {
         Ok(Arc::new(Self { name, client, limits: limits.clone(), url, headers, key: key.cloned() }))
     }
 
-    /// Asks, with a new accumulator for every try.
-    pub(crate) fn ask<A, F>(self: &Arc<Self>, body: &Value, fresh: F) -> ChatStream
+    /// Sends a request, with a new accumulator for every attempt.
+    pub(crate) fn ask<A, F>(self: &Arc<Self>, body: &Value, new_accumulator: F) -> ChatStream
     where
         A: Accumulator + 'static,
         F: Fn() -> A + Send + 'static,
     {
         let request = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body.to_string());
         let phase = match request.build() {
-            Ok(request) => Phase::Ask(request),
+            Ok(request) => Phase::Send(request),
             Err(error) => {
                 Phase::Failed(Fault::new(ChatErrorKind::Rejected, error.without_url().to_string()), None)
             }
         };
-        let asking = Asking {
+        let stream = ReplyStream {
             endpoint: self.clone(),
-            fresh,
+            new_accumulator,
             phase,
-            said: VecDeque::new(),
-            handed_on: false,
-            tried: 0,
+            events: VecDeque::new(),
+            has_emitted: false,
+            attempts: 0,
             deadline: None,
         };
-        Box::pin(stream::unfold(asking, Asking::next))
+        Box::pin(stream::unfold(stream, ReplyStream::next))
     }
 
     fn error(&self, fault: Fault) -> ChatError {
         let mut error = fault.into_error(&self.name);
         if let Some(key) = &self.key {
-            error.detail = key.blot(error.detail);
+            error.detail = key.redact(error.detail);
         }
         error
     }
 }
 
-/// One question on its way. It lives inside the stream that the caller holds, so dropping that ends everything at
-/// once: a connection, a body, and a pause before another try.
-struct Asking<A, F> {
+/// A request with its retries. The caller holds it as a stream, so dropping that ends everything at once: the connection,
+/// the body, and the delay before a retry.
+struct ReplyStream<A, F> {
     endpoint: Arc<Endpoint>,
-    fresh: F,
+    new_accumulator: F,
     phase: Phase<A>,
-    /// What can be handed on, in order.
-    said: VecDeque<ChatEvent>,
-    handed_on: bool,
-    tried: u32,
-    /// Set when it is first polled.
+    /// Events that were not emitted yet.
+    events: VecDeque<ChatEvent>,
+    has_emitted: bool,
+    attempts: u32,
+    /// Set when first polled.
     deadline: Option<Instant>,
 }
 
 enum Phase<A> {
-    Ask(Request),
-    Read(Box<Reading<A>>, Option<Request>),
-    /// Reached only when everything that came before has been handed on.
+    Send(Request),
+    Read(Box<HttpReply<A>>, Option<Request>),
+    /// Reached only when all events before it have been emitted.
     Failed(Fault, Option<Request>),
     Over,
 }
 
-impl<A: Accumulator, F: Fn() -> A> Asking<A, F> {
+impl<A: Accumulator, F: Fn() -> A> ReplyStream<A, F> {
     async fn next(mut self) -> Option<(Result<ChatEvent, ChatError>, Self)> {
         let limits = &self.endpoint.limits;
-        let deadline = *self.deadline.get_or_insert_with(|| after(limits.whole));
+        let deadline = *self.deadline.get_or_insert_with(|| deadline_after(limits.total));
         loop {
-            if let Some(event) = self.said.pop_front() {
-                self.handed_on = true;
+            if let Some(event) = self.events.pop_front() {
+                self.has_emitted = true;
                 return Some((Ok(event), self));
             }
             self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Ask(request) => {
-                    self.tried += 1;
+                Phase::Send(request) => {
+                    self.attempts += 1;
                     let copy = request.try_clone();
-                    match Reading::open(&self.endpoint, request, (self.fresh)(), deadline).await {
-                        Ok(reading) => Phase::Read(Box::new(reading), copy),
+                    match HttpReply::open(&self.endpoint, request, (self.new_accumulator)(), deadline).await {
+                        Ok(reply) => Phase::Read(Box::new(reply), copy),
                         Err(fault) => Phase::Failed(fault, copy),
                     }
                 }
-                Phase::Read(mut reading, copy) => match reading.step(&mut self.said).await {
-                    Ok(Step::More) => Phase::Read(reading, copy),
-                    Ok(Step::End) => match reading.finish(&mut self.said) {
+                Phase::Read(mut reply, copy) => match reply.step(&mut self.events).await {
+                    Ok(Step::More) => Phase::Read(reply, copy),
+                    Ok(Step::End) => match reply.finish(&mut self.events) {
                         Ok(()) => Phase::Over,
                         Err(fault) => Phase::Failed(fault, copy),
                     },
                     Err(fault) => Phase::Failed(fault, copy),
                 },
-                Phase::Failed(fault, copy) => match copy.zip(self.pause(&fault, deadline)) {
-                    Some((request, pause)) => {
+                Phase::Failed(fault, copy) => match copy.zip(self.retry_delay(&fault, deadline)) {
+                    Some((request, retry_delay)) => {
                         let (model, kind) = (&*self.endpoint.name, fault.kind);
-                        tracing::debug!(model, ?kind, tried = self.tried, ?pause, "asking again");
-                        sleep(pause).await;
-                        Phase::Ask(request)
+                        tracing::debug!(
+                            model,
+                            ?kind,
+                            attempts = self.attempts,
+                            ?retry_delay,
+                            "retrying request"
+                        );
+                        sleep(retry_delay).await;
+                        Phase::Send(request)
                     }
                     None => return Some((Err(self.endpoint.error(fault)), self)),
                 },
@@ -173,13 +177,13 @@ impl<A: Accumulator, F: Fn() -> A> Asking<A, F> {
         }
     }
 
-    /// How long to wait before another try. What a person has heard is never said twice.
-    fn pause(&self, fault: &Fault, deadline: Instant) -> Option<Duration> {
-        if self.handed_on {
+    /// The delay before another attempt; `None` once an event was emitted, so that no text is sent twice.
+    fn retry_delay(&self, fault: &Fault, deadline: Instant) -> Option<Duration> {
+        if self.has_emitted {
             return None;
         }
-        let pause = retry::pause(fault, self.tried, &self.endpoint.limits, retry::chance())?;
-        (after(pause) < deadline).then_some(pause)
+        let retry_delay = retry::retry_delay(fault, self.attempts, &self.endpoint.limits, retry::jitter())?;
+        (deadline_after(retry_delay) < deadline).then_some(retry_delay)
     }
 }
 

@@ -1,11 +1,11 @@
-//! How we speak to a provider: one module for each, all behind [`quarterdeck_contracts::ChatModel`].
+//! Clients of model providers: one module for each, all behind [`quarterdeck_contracts::ChatModel`].
 //!
 //! A provider is three things. A pure function makes the body of a request; a state machine makes events of what comes
-//! back, without I/O; and one shared path ([`Limits`] says how patient it is) sends, waits, retries and gives up. A
+//! back, without I/O; and one shared path (within [`Limits`]) sends, waits, retries and gives up. A
 //! client runs no tool, keeps nothing between two requests, and never shows its key.
 //!
-//! Models that are spoken with stand beside them, behind [`quarterdeck_contracts::LiveModel`]: the same division, with a
-//! [`live`] line in the place of the request.
+//! Live models are behind [`quarterdeck_contracts::LiveModel`]: the same division, with a [`live`] connection in the place
+//! of the request.
 
 pub mod anthropic;
 mod arguments;

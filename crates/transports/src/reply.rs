@@ -9,21 +9,21 @@ use quarterdeck_contracts::{
 use crate::Fault;
 use crate::sse::{Decoder, Event, TooLarge};
 
-/// Most parts of one reply, of every kind.
-pub(crate) const MOST_PARTS: usize = 4 * MAX_CALLS_PER_MESSAGE;
+/// Parts of one reply, of every kind.
+pub(crate) const MAX_PARTS: usize = 4 * MAX_CALLS_PER_MESSAGE;
 /// The bytes of one stream, whatever is in them: what a reply can grow to in memory.
 const MAX_REPLY_BYTES: usize = 64 << 20;
-/// Longest name of a tool in a call, and longest id, in bytes.
-const MOST_NAME: usize = 256;
-const MOST_ID: usize = 1_024;
-/// How much is kept of a body that has no events, to see what it was.
-const MOST_UNEXPLAINED: usize = 16 << 10;
+/// Name of a tool in a call, and its id.
+const MAX_NAME_BYTES: usize = 256;
+const MAX_ID_BYTES: usize = 1_024;
+/// How much of a body without events is kept, to see what it was.
+const MAX_UNPARSED_BYTES: usize = 16 << 10;
 
 /// Makes a reply of the events of one stream: one for each provider. It does no I/O and has no clock, so that any
 /// stream can be replayed.
 pub trait Accumulator: Send {
-    /// Takes one event, and puts what can be handed on at the end of `said`.
-    fn take(&mut self, event: Event<'_>, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault>;
+    /// Takes one event, and appends what can be emitted to `out`.
+    fn take(&mut self, event: Event<'_>, out: &mut VecDeque<ChatEvent>) -> Result<(), Fault>;
 
     /// How far the reply is.
     fn progress(&self) -> Progress;
@@ -35,12 +35,12 @@ pub trait Accumulator: Send {
 /// How far a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// In the middle. A stream that ends here was cut.
-    Under,
-    /// It has said why it ends. Figures may follow, and their absence hurts nobody.
-    Enough,
+    /// A stream that ends here was cut.
+    Incomplete,
+    /// There is a finish reason. The usage may follow, and is not required.
+    Finished,
     /// Nothing follows.
-    Over,
+    Ended,
 }
 
 /// Makes a reply of the bytes of one stream, with the accumulator of the provider that they come from.
@@ -50,33 +50,32 @@ pub struct Reader<A> {
     accumulator: A,
     received_bytes: usize,
     /// The beginning of a body that has had no event so far.
-    unexplained: Vec<u8>,
+    unparsed: Vec<u8>,
 }
 
 impl<A: Accumulator> Reader<A> {
-    /// A reader of events of at most so many bytes.
-    pub fn new(accumulator: A, most: usize) -> Self {
-        Self { decoder: Decoder::new(most), accumulator, received_bytes: 0, unexplained: Vec::new() }
+    pub fn new(accumulator: A, max_event_bytes: usize) -> Self {
+        Self { decoder: Decoder::new(max_event_bytes), accumulator, received_bytes: 0, unparsed: Vec::new() }
     }
 
-    /// Takes more bytes, and puts what can be handed on at the end of `said`.
-    pub fn feed(&mut self, bytes: &[u8], said: &mut VecDeque<ChatEvent>) -> Result<Progress, Fault> {
+    /// Takes more bytes, and appends what can be emitted to `out`.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut VecDeque<ChatEvent>) -> Result<Progress, Fault> {
         self.received_bytes += bytes.len();
         if self.received_bytes > MAX_REPLY_BYTES {
             return Err(Fault::garbled(format!("a reply of more than {MAX_REPLY_BYTES} bytes")));
         }
-        let fed = pass(&mut self.accumulator, said, |each| self.decoder.feed(bytes, each));
+        let fed = pass(&mut self.accumulator, out, |each| self.decoder.feed(bytes, each));
         if self.decoder.events() == 0 {
-            let room = MOST_UNEXPLAINED - self.unexplained.len();
-            self.unexplained.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            let free = MAX_UNPARSED_BYTES - self.unparsed.len();
+            self.unparsed.extend_from_slice(&bytes[..bytes.len().min(free)]);
         }
         fed.map(|()| self.progress())
     }
 
     /// Says that the body has ended. A last event without its empty line counts when it is whole; half of one does not
     /// make the answer garbled but cut, and that is for the accumulator to say.
-    pub fn end(&mut self, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
-        match pass(&mut self.accumulator, said, |each| self.decoder.end(each)) {
+    pub fn end(&mut self, out: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
+        match pass(&mut self.accumulator, out, |each| self.decoder.end(each)) {
             Err(fault) if fault.kind != ChatErrorKind::Garbled => Err(fault),
             _ => Ok(()),
         }
@@ -89,10 +88,10 @@ impl<A: Accumulator> Reader<A> {
 
     /// The whole reply, or why it is none.
     pub fn finish(self) -> Result<ModelReply, Fault> {
-        if self.decoder.events() > 0 || self.unexplained.is_empty() {
+        if self.decoder.events() > 0 || self.unparsed.is_empty() {
             return self.accumulator.finish();
         }
-        let error = Fault::instead_of_a_stream(&self.unexplained);
+        let error = Fault::from_body(&self.unparsed);
         Err(error.unwrap_or_else(|| Fault::garbled("something came that is no event stream")))
     }
 }
@@ -100,17 +99,17 @@ impl<A: Accumulator> Reader<A> {
 /// Passes events on. What follows an error, or the end, is not looked at.
 fn pass<A: Accumulator>(
     accumulator: &mut A,
-    said: &mut VecDeque<ChatEvent>,
+    out: &mut VecDeque<ChatEvent>,
     decode: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<(), TooLarge>,
 ) -> Result<(), Fault> {
     let mut outcome = Ok(());
     let decoded = decode(&mut |event| {
-        if outcome.is_ok() && accumulator.progress() != Progress::Over {
-            outcome = accumulator.take(event, said);
+        if outcome.is_ok() && accumulator.progress() != Progress::Ended {
+            outcome = accumulator.take(event, out);
         }
     });
     match (outcome, decoded) {
-        (Ok(()), Err(error)) if accumulator.progress() != Progress::Over => {
+        (Ok(()), Err(error)) if accumulator.progress() != Progress::Ended => {
             Err(Fault::garbled(error.to_string()))
         }
         (outcome, _) => outcome,
@@ -119,8 +118,8 @@ fn pass<A: Accumulator>(
 
 /// A call within bounds. No tool has so long a name, so what is cut off is not missed; an id is all or nothing.
 pub(crate) fn model_call(id: String, mut name: String, arguments: CallArguments) -> ModelCall {
-    name.truncate(name.floor_char_boundary(MOST_NAME));
-    let id = (!id.is_empty() && id.len() <= MOST_ID).then_some(id);
+    name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
+    let id = (!id.is_empty() && id.len() <= MAX_ID_BYTES).then_some(id);
     ModelCall { id, name, arguments }
 }
 
@@ -131,10 +130,10 @@ pub(crate) fn too_many_calls() -> Fault {
 
 /// One more part than a reply may have.
 pub(crate) fn too_many_parts() -> Fault {
-    Fault::garbled(format!("a reply with more than {MOST_PARTS} parts"))
+    Fault::garbled(format!("a reply with more than {MAX_PARTS} parts"))
 }
 
-/// An event whose data is no JSON. What it said stays out of the message: it may be people's words.
+/// An event whose data is no JSON. What it said stays out of the message: it may be users' words.
 pub(crate) fn not_json(fault: &JsonError) -> Fault {
     let what = if fault.ends_early() { "ends too early" } else { "is malformed" };
     Fault::garbled(format!("an event whose JSON {what} (column {})", fault.column()))

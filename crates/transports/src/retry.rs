@@ -1,4 +1,4 @@
-//! When a request is worth another try, and how long to wait for it.
+//! Whether a request is retried, and after which delay.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,10 +7,10 @@ use jiff::fmt::rfc2822;
 
 use crate::{Fault, Limits};
 
-/// The longest pause that we choose ourselves.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
+/// For delays that the provider does not choose.
+const MAX_BACKOFF: Duration = Duration::from_secs(8);
 
-/// What the headers of an answer say about another try.
+/// What the headers of an answer say about a retry.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Hints {
     /// `x-should-retry`, which overrules the status.
@@ -20,7 +20,7 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// Reads them by name, since headers are the business of whoever has them.
+    /// Reads them by name, so that it does not depend on an HTTP library.
     pub(crate) fn read<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Self {
         let should_retry = match header("x-should-retry") {
             Some("true") => Some(true),
@@ -32,27 +32,26 @@ impl Hints {
         Self { should_retry, after: millis().or_else(after) }
     }
 
-    /// What a fault looks like in their light.
     pub(crate) fn apply(&self, mut fault: Fault) -> Fault {
         fault.retry_after = self.after.or(fault.retry_after);
         if let Some(should_retry) = self.should_retry {
-            fault.again = should_retry && !fault.spent;
+            fault.is_retryable = should_retry && !fault.is_quota_exhausted;
         }
         fault
     }
 }
 
-/// How long to wait before try number `tried + 1`, or `None` when there shall be none. `chance` is in [0, 1).
-pub(crate) fn pause(fault: &Fault, tried: u32, limits: &Limits, chance: f64) -> Option<Duration> {
-    if !fault.again || tried > limits.retries {
+/// How long to wait before try number `attempts + 1`, or `None` when there shall be none. `jitter` is in [0, 1).
+pub(crate) fn retry_delay(fault: &Fault, attempts: u32, limits: &Limits, jitter: f64) -> Option<Duration> {
+    if !fault.is_retryable || attempts > limits.retries {
         return None;
     }
     match fault.retry_after {
         Some(wanted) => (wanted <= limits.max_retry_delay).then_some(wanted),
         None => {
-            let doubled = limits.backoff.saturating_mul(1 << tried.saturating_sub(1).min(16));
+            let doubled = limits.backoff.saturating_mul(1 << attempts.saturating_sub(1).min(16));
             // Less a quarter at most, so that clients that failed together do not come back together.
-            Some(doubled.min(LONGEST_BACKOFF).mul_f64(1.0 - chance / 4.0))
+            Some(doubled.min(MAX_BACKOFF).mul_f64(1.0 - jitter / 4.0))
         }
     }
 }
@@ -63,7 +62,7 @@ pub(crate) fn parse_retry_delay(text: &str) -> Option<Duration> {
 }
 
 /// A number in [0, 1), for jitter.
-pub(crate) fn chance() -> f64 {
+pub(crate) fn jitter() -> f64 {
     // Without randomness there is no jitter, which is no reason to fail.
     let random = getrandom::u32().unwrap_or(0);
     f64::from(random) / (f64::from(u32::MAX) + 1.0)
@@ -117,25 +116,27 @@ mod tests {
 
     #[test]
     fn a_header_overrules_the_status_but_not_a_spent_quota() {
-        let passing = Fault::passing(ChatErrorKind::Overloaded, "");
+        let retryable = Fault::retryable(ChatErrorKind::Overloaded, "");
         let lasting = Fault::new(ChatErrorKind::Rejected, "");
         let (yes, no) = (hints(&[("x-should-retry", "true")]), hints(&[("x-should-retry", "false")]));
-        assert!(!no.apply(passing).again);
-        assert!(yes.apply(lasting.clone()).again);
-        assert!(!yes.apply(Fault { spent: true, ..lasting }).again);
+        assert!(!no.apply(retryable).is_retryable);
+        assert!(yes.apply(lasting.clone()).is_retryable);
+        assert!(!yes.apply(Fault { is_quota_exhausted: true, ..lasting }).is_retryable);
     }
 
     #[test]
     fn pauses_double_up_to_a_limit_and_are_a_little_random() {
         let limits = Limits { retries: 9, ..Limits::default() };
-        let fault = Fault::passing(ChatErrorKind::Overloaded, "");
-        let pauses = |chance| {
-            (1..=7).map(move |tried| pause(&fault.clone(), tried, &limits, chance)).collect::<Vec<_>>()
+        let fault = Fault::retryable(ChatErrorKind::Overloaded, "");
+        let pauses = |jitter| {
+            (1..=7)
+                .map(move |attempts| retry_delay(&fault.clone(), attempts, &limits, jitter))
+                .collect::<Vec<_>>()
         };
         let millis = |all: [u64; 7]| all.map(|ms| Some(Duration::from_millis(ms))).to_vec();
         assert_eq!(pauses.clone()(0.0), millis([500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]));
         assert_eq!(pauses(0.8), millis([400, 800, 1_600, 3_200, 6_400, 6_400, 6_400]));
-        assert!((0.0..1.0).contains(&chance()));
+        assert!((0.0..1.0).contains(&jitter()));
     }
 
     #[test]
@@ -143,11 +144,11 @@ mod tests {
         let limits = Limits::default();
         let wanting = |seconds| Fault {
             retry_after: Some(Duration::from_secs(seconds)),
-            ..Fault::passing(ChatErrorKind::RateLimited, "")
+            ..Fault::retryable(ChatErrorKind::RateLimited, "")
         };
-        assert_eq!(pause(&wanting(20), 1, &limits, 0.5), Some(Duration::from_secs(20)));
-        assert_eq!(pause(&wanting(21), 1, &limits, 0.5), None);
-        assert_eq!(pause(&wanting(1), 3, &limits, 0.5), None, "two tries after the first are enough");
-        assert_eq!(pause(&Fault::cut(""), 2, &Limits { retries: 1, ..limits }, 0.5), None);
+        assert_eq!(retry_delay(&wanting(20), 1, &limits, 0.5), Some(Duration::from_secs(20)));
+        assert_eq!(retry_delay(&wanting(21), 1, &limits, 0.5), None);
+        assert_eq!(retry_delay(&wanting(1), 3, &limits, 0.5), None, "two tries after the first are enough");
+        assert_eq!(retry_delay(&Fault::cut(""), 2, &Limits { retries: 1, ..limits }, 0.5), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A provider's key. It has no `Display` and cannot be serialised, and its `Debug` shows nothing of it, not even its
-/// length; whoever needs the text says so with [`Secret::expose`].
+/// length; [`Secret::expose`] gives the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Box<str>);
 
@@ -23,9 +23,9 @@ impl Secret {
         self.0.is_empty()
     }
 
-    /// The same text with the key blotted out, should a provider or a proxy have repeated it.
-    pub(crate) fn blot(&self, text: String) -> String {
-        // A key of a few letters (compatible servers take any) would blot out ordinary words.
+    /// Removes the key from a text, should a provider or a proxy have repeated it.
+    pub(crate) fn redact(&self, text: String) -> String {
+        // A key of a few letters (compatible servers take any) would match ordinary words.
         if self.0.len() < 6 || !text.contains(&*self.0) {
             return text;
         }
@@ -60,11 +60,11 @@ mod tests {
         let key = Secret::new(" sk-very-secret\n");
         assert_eq!(key.expose(), "sk-very-secret");
         assert_eq!(format!("{key:?} {key:#?}"), "Secret(…) Secret(…)");
-        assert_eq!(key.blot("wrong key sk-very-secret!".to_owned()), "wrong key [key]!");
+        assert_eq!(key.redact("wrong key sk-very-secret!".to_owned()), "wrong key [key]!");
     }
 
     #[test]
     fn a_short_stand_in_key_does_not_blot_out_words() {
-        assert_eq!(Secret::new("none").blot("there is none".to_owned()), "there is none");
+        assert_eq!(Secret::new("none").redact("there is none".to_owned()), "there is none");
     }
 }

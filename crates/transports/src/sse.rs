@@ -16,12 +16,12 @@ pub struct Event<'a> {
     pub data: &'a str,
 }
 
-/// An event that is larger than the decoder was told to take.
+/// An event over the decoder's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event is larger than {most} bytes")]
+#[error("an event is larger than {limit} bytes")]
 pub struct TooLarge {
-    /// The most that it takes.
-    pub most: usize,
+    /// In bytes.
+    pub limit: usize,
 }
 
 /// Makes events of bytes.
@@ -36,13 +36,13 @@ pub struct Decoder {
     /// The last byte was a CR, and a LF that follows belongs to it.
     after_cr: bool,
     at_start: bool,
-    most: usize,
+    max_event_bytes: usize,
     events: usize,
 }
 
 impl Decoder {
     /// A decoder of events of at most so many bytes.
-    pub fn new(most: usize) -> Self {
+    pub fn new(max_event_bytes: usize) -> Self {
         Self {
             line: Vec::new(),
             data: Vec::new(),
@@ -50,7 +50,7 @@ impl Decoder {
             has_data: false,
             after_cr: false,
             at_start: true,
-            most,
+            max_event_bytes,
             events: 0,
         }
     }
@@ -146,7 +146,7 @@ impl Decoder {
     }
 
     fn check(&self, size: usize) -> Result<(), TooLarge> {
-        if size > self.most { Err(TooLarge { most: self.most }) } else { Ok(()) }
+        if size > self.max_event_bytes { Err(TooLarge { limit: self.max_event_bytes }) } else { Ok(()) }
     }
 }
 
@@ -214,10 +214,10 @@ mod tests {
     #[test]
     fn an_event_has_a_largest_size_in_one_line_and_in_many() {
         let long = format!("data: {}\n\n", "x".repeat(2_000));
-        assert_eq!(decode([long.as_bytes()]), Err(TooLarge { most: 1_000 }));
-        assert_eq!(decode(long.as_bytes().chunks(7)), Err(TooLarge { most: 1_000 }));
+        assert_eq!(decode([long.as_bytes()]), Err(TooLarge { limit: 1_000 }));
+        assert_eq!(decode(long.as_bytes().chunks(7)), Err(TooLarge { limit: 1_000 }));
         let many = "data: 123456789\n".repeat(200);
-        assert_eq!(decode([many.as_bytes()]), Err(TooLarge { most: 1_000 }));
+        assert_eq!(decode([many.as_bytes()]), Err(TooLarge { limit: 1_000 }));
     }
 
     fn lines() -> impl Strategy<Value = Vec<u8>> {

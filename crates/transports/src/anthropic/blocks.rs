@@ -32,7 +32,7 @@ enum Kind {
 
 impl Block {
     /// A block as `content_block_start` announces it.
-    pub(crate) fn start(index: u64, mut members: Map<String, Value>, said: &mut VecDeque<ChatEvent>) -> Self {
+    pub(crate) fn start(index: u64, mut members: Map<String, Value>, out: &mut VecDeque<ChatEvent>) -> Self {
         let (kind, text) = match members.get("type").and_then(Value::as_str) {
             Some("text") => (Kind::Text, "text"),
             Some("thinking") => (Kind::Thinking, "thinking"),
@@ -47,12 +47,12 @@ impl Block {
             members.shift_remove("type");
         }
         let mut block = Self { index, kind, text: String::new(), input: ArgumentText::default(), members };
-        block.add_text(text, said);
+        block.add_text(text, out);
         block
     }
 
     /// One `content_block_delta`. Kinds that we do not know are skipped.
-    pub(crate) fn delta(&mut self, delta: &mut Map<String, Value>, said: &mut VecDeque<ChatEvent>) {
+    pub(crate) fn delta(&mut self, delta: &mut Map<String, Value>, out: &mut VecDeque<ChatEvent>) {
         let kind = match delta.get("type") {
             Some(Value::String(kind)) => kind.clone(),
             _ => return,
@@ -62,8 +62,8 @@ impl Block {
             _ => String::new(),
         };
         match (kind.as_str(), self.kind) {
-            ("text_delta", Kind::Text) => self.add_text(text("text"), said),
-            ("thinking_delta", Kind::Thinking) => self.add_text(text("thinking"), said),
+            ("text_delta", Kind::Text) => self.add_text(text("text"), out),
+            ("thinking_delta", Kind::Thinking) => self.add_text(text("thinking"), out),
             ("input_json_delta", _) => self.input.push(&text("partial_json")),
             ("signature_delta", _) => self.add_member("signature", &text("signature")),
             ("citations_delta", _) => {
@@ -120,14 +120,14 @@ impl Block {
         model_call(id, name, arguments)
     }
 
-    fn add_text(&mut self, text: String, said: &mut VecDeque<ChatEvent>) {
+    fn add_text(&mut self, text: String, out: &mut VecDeque<ChatEvent>) {
         if text.is_empty() {
             return;
         }
         self.text.push_str(&text);
         match self.kind {
-            Kind::Text => said.push_back(ChatEvent::Text(text)),
-            Kind::Thinking => said.push_back(ChatEvent::Thought(text)),
+            Kind::Text => out.push_back(ChatEvent::Text(text)),
+            Kind::Thinking => out.push_back(ChatEvent::Thought(text)),
             Kind::ToolUse | Kind::Opaque => {}
         }
     }

@@ -60,7 +60,7 @@ pub struct AnthropicConfig {
     pub thinking: Thinking,
     /// `low` to `max`; without one, the model's own setting.
     pub effort: Option<String>,
-    /// How patient the client is.
+    /// Timeouts, sizes and retries.
     pub limits: Limits,
 }
 
@@ -95,7 +95,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// Checks the settings. Nothing is sent before somebody asks.
+    /// Checks the settings. Nothing is sent before the first request.
     pub fn new(config: AnthropicConfig) -> Result<Self, ConfigError> {
         let provider = PROVIDER;
         if config.api_key.is_empty() {

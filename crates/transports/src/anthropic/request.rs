@@ -7,9 +7,10 @@ use quarterdeck_contracts::{ChatRequest, ToolUse};
 use serde_json::{Map, Value, json};
 
 use super::{AnthropicConfig, Thinking};
-use crate::conversation::{Content, ModelTurn, Piece, Rules, SentCall, Turn, turns};
+use crate::conversation::{Content, ModelTurn, Piece, ProviderRules, SentCall, Turn, turns};
 
-const RULES: Rules = Rules { longest_name: 64, any_own_id: false, longest_id: 256, punctuation: &[] };
+const RULES: ProviderRules =
+    ProviderRules { max_name_chars: 64, any_own_id: false, max_id_chars: 256, punctuation: &[] };
 
 /// The body of a request to the model of this name ([`quarterdeck_contracts::ChatModel::name`]).
 pub fn body(config: &AnthropicConfig, name: &str, request: &ChatRequest) -> Value {
@@ -17,11 +18,11 @@ pub fn body(config: &AnthropicConfig, name: &str, request: &ChatRequest) -> Valu
     for turn in turns(&request.messages, name, &RULES) {
         match turn {
             // An empty block is refused.
-            Turn::Person(text) if text.trim().is_empty() => {}
-            Turn::Person(text) => messages.add("user", vec![text_block(text)]),
+            Turn::User(text) if text.trim().is_empty() => {}
+            Turn::User(text) => messages.add("user", vec![text_block(text)]),
             Turn::Model(turn) => {
                 messages.add("assistant", assistant_blocks(&turn));
-                // Before any text of the person's, as they must be.
+                // Before any text of the user's, as they must be.
                 messages.add("user", turn.calls().map(tool_result).collect());
             }
         }

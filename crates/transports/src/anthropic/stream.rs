@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::blocks::Block;
 use crate::Fault;
-use crate::fault::trimmed;
-use crate::reply::{Accumulator, MOST_PARTS, Progress, not_json, too_many_calls, too_many_parts};
+use crate::fault::one_line;
+use crate::reply::{Accumulator, MAX_PARTS, Progress, not_json, too_many_calls, too_many_parts};
 use crate::sse::Event;
 
 /// Makes a reply of Anthropic's events.
@@ -44,36 +44,36 @@ impl AnthropicReply {
         }
     }
 
-    fn start_block(&mut self, mut event: Value, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
+    fn start_block(&mut self, mut event: Value, out: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
         let index = index_of(&event);
         let Some(Value::Object(members)) = event.get_mut("content_block").map(Value::take) else {
             return Ok(());
         };
-        let block = Block::start(index, members, said);
+        let block = Block::start(index, members, out);
         let calls = self.blocks.iter().filter(|block| block.is_call()).count();
         if block.is_call() && calls == MAX_CALLS_PER_MESSAGE {
             return Err(too_many_calls());
         }
-        if self.blocks.len() == MOST_PARTS {
+        if self.blocks.len() == MAX_PARTS {
             return Err(too_many_parts());
         }
         self.blocks.push(block);
         Ok(())
     }
 
-    fn grow_block(&mut self, mut event: Value, said: &mut VecDeque<ChatEvent>) {
+    fn grow_block(&mut self, mut event: Value, out: &mut VecDeque<ChatEvent>) {
         let index = index_of(&event);
         let block = self.blocks.iter_mut().rfind(|block| block.index == index);
         if let (Some(block), Some(Value::Object(delta))) = (block, event.get_mut("delta")) {
-            block.delta(delta, said);
+            block.delta(delta, out);
         }
     }
 
     fn count(&mut self, usage: Option<&Value>) {
         let Some(usage) = usage else { return };
         let update = |count: &mut u64, member: &str| {
-            if let Some(said) = usage.get(member).and_then(Value::as_u64) {
-                *count = said;
+            if let Some(out) = usage.get(member).and_then(Value::as_u64) {
+                *count = out;
             }
         };
         update(&mut self.tokens.input, "input_tokens");
@@ -84,7 +84,7 @@ impl AnthropicReply {
 }
 
 impl Accumulator for AnthropicReply {
-    fn take(&mut self, event: Event<'_>, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
+    fn take(&mut self, event: Event<'_>, out: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
         if event.data.trim().is_empty() {
             return Ok(());
         }
@@ -92,8 +92,8 @@ impl Accumulator for AnthropicReply {
         let kind = data.get("type").and_then(Value::as_str).unwrap_or(event.name).to_owned();
         match kind.as_str() {
             "message_start" => self.count(data.pointer("/message/usage")),
-            "content_block_start" => self.start_block(data, said)?,
-            "content_block_delta" => self.grow_block(data, said),
+            "content_block_start" => self.start_block(data, out)?,
+            "content_block_delta" => self.grow_block(data, out),
             "message_delta" => {
                 self.count(data.get("usage"));
                 if let Some(reason) = data.pointer("/delta/stop_reason").and_then(Value::as_str) {
@@ -110,7 +110,7 @@ impl Accumulator for AnthropicReply {
     }
 
     fn progress(&self) -> Progress {
-        if self.stopped { Progress::Over } else { Progress::Under }
+        if self.stopped { Progress::Ended } else { Progress::Incomplete }
     }
 
     fn finish(self) -> Result<ModelReply, Fault> {
@@ -121,7 +121,7 @@ impl Accumulator for AnthropicReply {
             Some("end_turn" | "tool_use" | "stop_sequence") | None => Finish::Stop,
             Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
             Some("refusal") => Finish::Filtered,
-            Some(other) => Finish::Other(trimmed(other)),
+            Some(other) => Finish::Other(one_line(other)),
         };
         let last_call = self.blocks.iter().rposition(Block::is_call);
         let is_cut = |place| finish == Finish::Length && Some(place) == last_call;

@@ -38,7 +38,7 @@ pub struct GeminiConfig {
     pub thinking_level: Option<String>,
     /// Whether summaries of thoughts are sent.
     pub include_thoughts: bool,
-    /// How patient the client is.
+    /// Timeouts, sizes and retries.
     pub limits: Limits,
 }
 
@@ -77,7 +77,7 @@ pub struct Gemini {
 }
 
 impl Gemini {
-    /// Checks the settings. Nothing is sent before somebody asks.
+    /// Checks the settings. Nothing is sent before the first request.
     pub fn new(config: GeminiConfig) -> Result<Self, ConfigError> {
         let provider = PROVIDER;
         if config.api_key.is_empty() {

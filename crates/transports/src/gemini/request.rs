@@ -4,10 +4,14 @@ use quarterdeck_contracts::{ChatRequest, ToolUse};
 use serde_json::{Map, Value, json};
 
 use super::GeminiConfig;
-use crate::conversation::{Content, ModelTurn, Piece, Rules, SentCall, Turn, turns};
+use crate::conversation::{Content, ModelTurn, Piece, ProviderRules, SentCall, Turn, turns};
 
-const RULES: Rules =
-    Rules { longest_name: 128, any_own_id: true, longest_id: usize::MAX, punctuation: &['.', ':'] };
+const RULES: ProviderRules = ProviderRules {
+    max_name_chars: 128,
+    any_own_id: true,
+    max_id_chars: usize::MAX,
+    punctuation: &['.', ':'],
+};
 
 /// Stands in for the signature of a call that another model made in this very turn: Gemini refuses a call of the
 /// present turn without one, and there is no true one. A true one is never replaced.
@@ -18,7 +22,7 @@ pub fn body(config: &GeminiConfig, name: &str, request: &ChatRequest) -> Value {
     let mut contents = Contents::default();
     for turn in turns(&request.messages, name, &RULES) {
         match turn {
-            Turn::Person(text) => contents.add("user", vec![json!({ "text": text })]),
+            Turn::User(text) => contents.add("user", vec![json!({ "text": text })]),
             Turn::Model(turn) => {
                 contents.add("model", model_parts(&turn));
                 contents.add("user", turn.calls().map(|call| function_response(call, turn.own)).collect());
@@ -100,7 +104,7 @@ fn model_part(piece: &Piece<'_>, own: bool) -> Option<Value> {
                 Some(Value::Object(unknown)) => unknown,
                 _ => Map::new(),
             };
-            if let Some(id) = call.given_id(own) {
+            if let Some(id) = call.provider_id(own) {
                 function_call.insert("id".to_owned(), id.into());
             }
             function_call.insert("name".to_owned(), (*call.name).into());
@@ -115,7 +119,7 @@ fn model_part(piece: &Piece<'_>, own: bool) -> Option<Value> {
 
 fn function_response(call: &SentCall<'_>, own: bool) -> Value {
     let mut response = json!({ "name": *call.name, "response": call.envelope() });
-    if let Some(id) = call.given_id(own) {
+    if let Some(id) = call.provider_id(own) {
         response["id"] = id.into();
     }
     json!({ "functionResponse": response })

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 use crate::Fault;
 use crate::arguments::{self, CallEvent};
-use crate::fault::trimmed;
-use crate::reply::{Accumulator, MOST_PARTS, Progress, model_call, not_json, too_many_calls, too_many_parts};
+use crate::fault::one_line;
+use crate::reply::{Accumulator, MAX_PARTS, Progress, model_call, not_json, too_many_calls, too_many_parts};
 use crate::sse::Event;
 
 /// Makes a reply of Gemini's events.
@@ -37,13 +37,13 @@ impl GeminiReply {
         &mut self,
         candidate: &mut Value,
         event: CallEvent<'_>,
-        said: &mut VecDeque<ChatEvent>,
+        out: &mut VecDeque<ChatEvent>,
     ) -> Result<(), Fault> {
         let parts = candidate.pointer_mut("/content/parts").map(Value::take);
         if let Some(Value::Array(parts)) = parts {
             for part in parts {
                 let Value::Object(part) = part else { continue };
-                self.take_part(part, event, said)?;
+                self.take_part(part, event, out)?;
             }
         }
         // Longer answers go on in another request, which we do not make: what is here is the longest that there is.
@@ -64,7 +64,7 @@ impl GeminiReply {
         &mut self,
         mut part: Map<String, Value>,
         event: CallEvent<'_>,
-        said: &mut VecDeque<ChatEvent>,
+        out: &mut VecDeque<ChatEvent>,
     ) -> Result<(), Fault> {
         let content = if let Some(Value::Object(call)) = part.get_mut("functionCall") {
             self.calls += 1;
@@ -83,14 +83,14 @@ impl GeminiReply {
             if is_thought {
                 part.shift_remove("thought");
             }
-            hand_on(&text, is_thought, said);
+            hand_on(&text, is_thought, out);
             if is_thought { PartContent::Thought(text) } else { PartContent::Text(text) }
         } else {
             PartContent::Opaque
         };
         let state = (!part.is_empty()).then_some(Value::Object(part));
         self.keep(ModelPart { content, state });
-        if self.message.parts.len() > MOST_PARTS { Err(too_many_parts()) } else { Ok(()) }
+        if self.message.parts.len() > MAX_PARTS { Err(too_many_parts()) } else { Ok(()) }
     }
 
     /// Joins plain text with plain text. A part with a signature stays a part of its own, even without words.
@@ -114,7 +114,7 @@ impl GeminiReply {
 }
 
 impl Accumulator for GeminiReply {
-    fn take(&mut self, event: Event<'_>, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
+    fn take(&mut self, event: Event<'_>, out: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
         if event.data.trim().is_empty() {
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl Accumulator for GeminiReply {
         let is_ours = |candidate: &Value| candidate.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
         let candidate = candidates.and_then(|all| all.iter_mut().find(|candidate| is_ours(candidate)));
         if let Some(candidate) = candidate {
-            return self.take_candidate(candidate, CallEvent { text: event.data, has_duplicate_keys }, said);
+            return self.take_candidate(candidate, CallEvent { text: event.data, has_duplicate_keys }, out);
         }
         match chunk.get("promptFeedback") {
             Some(feedback) => refusal(feedback),
@@ -140,7 +140,7 @@ impl Accumulator for GeminiReply {
     }
 
     fn progress(&self) -> Progress {
-        if self.finish.is_some() { Progress::Enough } else { Progress::Under }
+        if self.finish.is_some() { Progress::Finished } else { Progress::Incomplete }
     }
 
     fn finish(self) -> Result<ModelReply, Fault> {
@@ -162,19 +162,19 @@ fn take_call(call: &mut Map<String, Value>, event: CallEvent<'_>) -> ModelCall {
     model_call(id, name, arguments::whole(args, event))
 }
 
-fn hand_on(text: &str, is_thought: bool, said: &mut VecDeque<ChatEvent>) {
+fn hand_on(text: &str, is_thought: bool, out: &mut VecDeque<ChatEvent>) {
     if text.is_empty() {
         return;
     }
     let text = text.to_owned();
-    said.push_back(if is_thought { ChatEvent::Thought(text) } else { ChatEvent::Text(text) });
+    out.push_back(if is_thought { ChatEvent::Thought(text) } else { ChatEvent::Text(text) });
 }
 
 fn refusal(feedback: &Value) -> Result<(), Fault> {
     let Some(reason) = feedback.get("blockReason").and_then(Value::as_str) else { return Ok(()) };
     let message = feedback.get("blockReasonMessage").and_then(Value::as_str);
     let detail = match message {
-        Some(message) => format!("the prompt is blocked: {reason} ({})", trimmed(message)),
+        Some(message) => format!("the prompt is blocked: {reason} ({})", one_line(message)),
         None => format!("the prompt is blocked: {reason}"),
     };
     Err(Fault::new(ChatErrorKind::Refused, detail))
@@ -193,7 +193,7 @@ fn finish(reason: &str, message: Option<&str>) -> Finish {
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION" => Finish::Filtered,
         _ => Finish::Other(match message {
-            Some(message) => format!("{reason}: {}", trimmed(message)),
+            Some(message) => format!("{reason}: {}", one_line(message)),
             None => reason.to_owned(),
         }),
     }

@@ -1,4 +1,4 @@
-//! Where the bytes come from.
+//! Opens streams to providers.
 
 use std::fmt;
 use std::io;
@@ -18,21 +18,21 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// A stream that is being opened.
+/// Resolves to an open stream.
 pub type DialFuture = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send>>;
 
-/// Opens streams to a provider. [`Tcp`] does it over the network; a test or a simulator hands in a pipe.
+/// Opens streams to a provider. [`TcpDialer`] does it over the network; a test or a simulator hands in a pipe.
 pub trait Dialer: Send + Sync {
     /// Opens a stream to the host of an address, encrypted if it begins with `https`. The caller has a time limit.
     fn dial(&self, url: &Url) -> DialFuture;
 }
 
 /// TCP, and TLS on it with the web's roots.
-pub struct Tcp {
+pub struct TcpDialer {
     tls: Result<Arc<ClientConfig>, String>,
 }
 
-impl Default for Tcp {
+impl Default for TcpDialer {
     fn default() -> Self {
         let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -43,13 +43,13 @@ impl Default for Tcp {
     }
 }
 
-impl fmt::Debug for Tcp {
+impl fmt::Debug for TcpDialer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tcp").finish_non_exhaustive()
     }
 }
 
-impl Dialer for Tcp {
+impl Dialer for TcpDialer {
     fn dial(&self, url: &Url) -> DialFuture {
         let (url, tls) = (url.clone(), self.tls.clone());
         Box::pin(async move {

@@ -1,16 +1,16 @@
-//! What the clients of live models share: reaching a provider, and holding a line to it.
+//! What the clients of live models share: connecting to a provider, and keeping the connection.
 
 mod dial;
-mod line;
-mod place;
+mod error_context;
+mod live_endpoint;
+mod provider_socket;
 mod resample;
 mod samples;
-mod trouble;
 
-pub use dial::{DialFuture, Dialer, Stream, Tcp};
+pub use dial::{DialFuture, Dialer, Stream, TcpDialer};
 pub use resample::Resampler;
 
-pub(crate) use line::{Arrived, Line};
-pub(crate) use place::{Place, Settings as PlaceSettings, within};
+pub(crate) use error_context::ErrorContext;
+pub(crate) use live_endpoint::{LiveEndpoint, Settings as LiveEndpointSettings, connect_within};
+pub(crate) use provider_socket::{ProviderSocket, Received};
 pub(crate) use samples::{holds_whole_samples, is_empty, pcm, samples};
-pub(crate) use trouble::Troubles;

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use base64_simd::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use quarterdeck_contracts::Audio;
 
-/// The bytes of a piece of audio. Whoever made it has looked at its base64, so one that is broken is a mistake of ours,
-/// and silence.
+/// The bytes of a piece of audio. Its base64 was checked when it was made, so invalid base64 is a mistake of ours, and
+/// becomes silence.
 pub(crate) fn samples<'a>(audio: &'a Audio<'_>) -> Cow<'a, [u8]> {
     match audio {
         Audio::Pcm(bytes) => Cow::Borrowed(bytes),

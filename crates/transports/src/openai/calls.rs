@@ -1,4 +1,4 @@
-//! Calls that come in pieces, told apart by whatever a server gives.
+//! Calls that arrive in fragments, matched by index, id or order, whichever a server gives.
 
 use quarterdeck_contracts::{MAX_CALLS_PER_MESSAGE, ModelPart, PartContent};
 use serde_json::{Map, Value};

@@ -61,7 +61,7 @@ pub struct OpenAiConfig {
     pub strict: bool,
     /// Further members of the request, such as `temperature` or what only this server knows. They win over ours.
     pub extra: Map<String, Value>,
-    /// How patient the client is.
+    /// Timeouts, sizes and retries.
     pub limits: Limits,
 }
 
@@ -85,8 +85,8 @@ impl OpenAiConfig {
         }
     }
 
-    /// A model at a compatible server, without a key and with what the oldest of them understand. Servers on people's
-    /// own machines usually run with small windows, and cut what does not fit without a word.
+    /// A model at a compatible server, without a key and with what the oldest of them understand. Local servers
+    /// usually run with small windows, and truncate what does not fit without a warning.
     pub fn compatible(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             base_url: base_url.into(),
@@ -106,7 +106,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// Checks the settings. Nothing is sent before somebody asks.
+    /// Checks the settings. Nothing is sent before the first request.
     pub fn new(config: OpenAiConfig) -> Result<Self, ConfigError> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));

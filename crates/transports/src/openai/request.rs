@@ -4,9 +4,10 @@ use quarterdeck_contracts::{ChatRequest, ToolUse};
 use serde_json::{Map, Value, json};
 
 use super::{OpenAiConfig, OutputLimit, SystemRole};
-use crate::conversation::{Content, ModelTurn, Piece, Rules, SentCall, Turn, turns};
+use crate::conversation::{Content, ModelTurn, Piece, ProviderRules, SentCall, Turn, turns};
 
-const RULES: Rules = Rules { longest_name: 64, any_own_id: true, longest_id: 40, punctuation: &[] };
+const RULES: ProviderRules =
+    ProviderRules { max_name_chars: 64, any_own_id: true, max_id_chars: 40, punctuation: &[] };
 
 /// The body of a request to the model of this name ([`quarterdeck_contracts::ChatModel::name`]).
 pub fn body(config: &OpenAiConfig, name: &str, request: &ChatRequest) -> Value {
@@ -20,7 +21,7 @@ pub fn body(config: &OpenAiConfig, name: &str, request: &ChatRequest) -> Value {
     }
     for turn in turns(&request.messages, name, &RULES) {
         match turn {
-            Turn::Person(text) => add_person(&mut messages, text),
+            Turn::User(text) => add_user(&mut messages, text),
             Turn::Model(turn) => add_model(&mut messages, &turn),
         }
     }
@@ -47,8 +48,8 @@ pub fn body(config: &OpenAiConfig, name: &str, request: &ChatRequest) -> Value {
     body
 }
 
-/// Joins what a person says in a row: the chat templates of many models insist on taking turns.
-fn add_person(messages: &mut Vec<Value>, text: &str) {
+/// Joins what a user says in a row: the chat templates of many models insist on taking turns.
+fn add_user(messages: &mut Vec<Value>, text: &str) {
     if let Some(last) = messages.last_mut().filter(|last| last["role"] == "user")
         && let Value::String(content) = &mut last["content"]
     {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::calls::Calls;
 use crate::Fault;
-use crate::fault::trimmed;
+use crate::fault::one_line;
 use crate::reply::{Accumulator, Progress, not_json};
 use crate::sse::Event;
 
@@ -42,21 +42,21 @@ impl OpenAiReply {
         }
     }
 
-    fn take_choice(&mut self, choice: &mut Value, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
+    fn take_choice(&mut self, choice: &mut Value, out: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
         if let Some(Value::Object(delta)) = choice.get_mut("delta") {
             // Compatible servers know two names for thoughts.
             for member in ["reasoning_content", "reasoning"] {
                 if let Some(more) = taken_text(delta, member) {
                     self.thought.push_str(&more);
-                    said.push_back(ChatEvent::Thought(more));
+                    out.push_back(ChatEvent::Thought(more));
                     break;
                 }
             }
-            // A refusal is what the model says to the person, under another name.
+            // A refusal is what the model says to the user, under another name.
             for member in ["content", "refusal"] {
                 if let Some(more) = taken_text(delta, member) {
                     self.text.push_str(&more);
-                    said.push_back(ChatEvent::Text(more));
+                    out.push_back(ChatEvent::Text(more));
                 }
             }
             if let Some(Value::Array(calls)) = delta.get_mut("tool_calls").map(Value::take) {
@@ -73,7 +73,7 @@ impl OpenAiReply {
                 "stop" | "tool_calls" | "function_call" => Finish::Stop,
                 "length" => Finish::Length,
                 "content_filter" => Finish::Filtered,
-                other => Finish::Other(trimmed(other)),
+                other => Finish::Other(one_line(other)),
             });
         }
         Ok(())
@@ -81,7 +81,7 @@ impl OpenAiReply {
 }
 
 impl Accumulator for OpenAiReply {
-    fn take(&mut self, event: Event<'_>, said: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
+    fn take(&mut self, event: Event<'_>, out: &mut VecDeque<ChatEvent>) -> Result<(), Fault> {
         match event.data.trim() {
             "" => return Ok(()),
             "[DONE]" => {
@@ -103,16 +103,16 @@ impl Accumulator for OpenAiReply {
         let is_ours = |choice: &Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
         let choices = chunk.get_mut("choices").and_then(Value::as_array_mut);
         for choice in choices.into_iter().flatten().filter(|choice| is_ours(choice)) {
-            self.take_choice(choice, said)?;
+            self.take_choice(choice, out)?;
         }
         Ok(())
     }
 
     fn progress(&self) -> Progress {
         match (&self.finish, self.done) {
-            (_, true) => Progress::Over,
-            (Some(_), false) => Progress::Enough,
-            (None, false) => Progress::Under,
+            (_, true) => Progress::Ended,
+            (Some(_), false) => Progress::Finished,
+            (None, false) => Progress::Incomplete,
         }
     }
 

@@ -3,7 +3,7 @@
 use quarterdeck_contracts::{CallArguments, ChatErrorKind, MAX_CALLS_PER_MESSAGE, PartContent};
 use serde_json::{Value, json};
 
-use crate::world::{Heard, read};
+use crate::fixtures::{Heard, read};
 
 fn stream(provider: &str, events: impl IntoIterator<Item = Value>) -> Heard {
     let stream: String = events.into_iter().map(|event| format!("data: {event}\n\n")).collect();
@@ -38,7 +38,7 @@ fn a_reply_makes_1024_calls_and_no_more() {
             "{provider}"
         );
         let fault = calls(provider, MAX_CALLS_PER_MESSAGE + 1).1.unwrap_err();
-        assert_eq!((fault.kind, fault.again), (ChatErrorKind::Garbled, false), "{provider}");
+        assert_eq!((fault.kind, fault.is_retryable), (ChatErrorKind::Garbled, false), "{provider}");
     }
 }
 

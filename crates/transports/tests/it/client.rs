@@ -6,8 +6,8 @@ use futures_util::StreamExt;
 use quarterdeck_contracts::{ChatError, ChatErrorKind, ChatEvent, ChatModel, ChatRequest};
 use quarterdeck_transports::{Limits, OpenAi, OpenAiConfig};
 
+use crate::fixtures::{request, user};
 use crate::server::{Act, Server, head};
-use crate::world::{person, request};
 
 pub(crate) const KEY: &str = "sk-this-is-the-key";
 pub(crate) const TEXT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Aye\"}}]}\n\n";
@@ -38,7 +38,7 @@ pub(crate) fn openai_with(server: &Server, limits: Limits) -> OpenAi {
 }
 
 pub(crate) fn question() -> ChatRequest {
-    request("Be brief.", vec![person("Ready?")], Vec::new())
+    request("Be brief.", vec![user("Ready?")], Vec::new())
 }
 
 pub(crate) struct Outcome {

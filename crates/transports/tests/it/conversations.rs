@@ -5,7 +5,7 @@ use quarterdeck_contracts::{CallArguments, ChatMessage, ChatRequest, ModelPart, 
 use quarterdeck_transports::{AnthropicConfig, GeminiConfig, OpenAiConfig, anthropic, gemini, openai};
 use serde_json::{Value, json};
 
-use crate::world::{call, call_with, failure, model, person, request, results, success, text, with_state};
+use crate::fixtures::{call, call_with, failure, model, request, results, success, text, user, with_state};
 
 /// Two questions in a row, another model's words with its state, calls without ids, with the same id twice, with
 /// broken arguments and made-up names, an answer that was lost, an empty message.
@@ -16,10 +16,10 @@ fn conversation(own: &str, signed: Value) -> ChatRequest {
         state: Some(json!({"type": "redacted_thinking", "data": "x"})),
     };
     let messages = vec![
-        person("Good morning."),
-        person("Is there a berth in Bergen?"),
+        user("Good morning."),
+        user("Is there a berth in Bergen?"),
         model(
-            "somebody/else",
+            "other/model",
             vec![
                 with_state(thought, json!({"signature": "theirs"})),
                 opaque,
@@ -38,7 +38,7 @@ fn conversation(own: &str, signed: Value) -> ChatRequest {
             failure(Some("same"), "tide", "no such hour"),
         ]),
         model(own, vec![text("Berth 4 is free.")]),
-        person("Book it, and tell the pilot."),
+        user("Book it, and tell the pilot."),
         model(own, vec![]),
         model(
             own,
@@ -101,9 +101,9 @@ fn a_call_that_another_model_made_in_this_turn_carries_gemini_s_stand_in() {
         let parts = body["contents"][1]["parts"].as_array().unwrap().clone();
         parts.into_iter().map(|part| part["thoughtSignature"].clone()).collect()
     };
-    let present = [vec![person("?")], foreign()].concat();
+    let present = [vec![user("?")], foreign()].concat();
     assert_eq!(signatures(present.clone()), [json!("skip_thought_signature_validator"), Value::Null]);
-    assert_eq!(signatures([present, vec![person("And?")]].concat()), [Value::Null, Value::Null]);
+    assert_eq!(signatures([present, vec![user("And?")]].concat()), [Value::Null, Value::Null]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_confirmation_token_never_reaches_a_model() {
     assert!(error.confirmation_request.is_some());
     refused.response = response.into();
     let messages =
-        vec![person("?"), model("x", vec![call(Some("a"), "book", json!({}))]), results(vec![refused])];
+        vec![user("?"), model("x", vec![call(Some("a"), "book", json!({}))]), results(vec![refused])];
     let request = request("", messages, Vec::new());
     for body in [
         gemini::body(&GeminiConfig::new("k"), "gemini/m", &request),

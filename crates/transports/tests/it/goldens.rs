@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use expect_test::expect_file;
 use quarterdeck_contracts::ChatEvent;
 
-use crate::world::{Heard, read};
+use crate::fixtures::{Heard, read};
 
 pub(crate) fn streams() -> Vec<(String, PathBuf)> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
@@ -41,7 +41,7 @@ fn render((events, end): Heard) -> String {
             }
         }
         Err(fault) => {
-            writeln!(lines, "failed {:?} again={}: {}", fault.kind, fault.again, fault.detail).unwrap()
+            writeln!(lines, "failed {:?} again={}: {}", fault.kind, fault.is_retryable, fault.detail).unwrap()
         }
     }
     lines

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::live_pipe::{Pipe, Provider, envelope, event, flush, opening};
+use crate::live_provider::{Pipe, Provider, envelope, event, flush, opening};
 
 type Ends = UnboundedReceiver<DuplexStream>;
 
@@ -27,7 +27,7 @@ async fn conversation(name: &str) -> (Box<dyn LiveConnection>, Provider, Value) 
     let (model, mut ends) = model(name);
     let connecting = model.connect(opening());
     let provider = async {
-        let mut provider = Provider::let_in(&mut ends).await;
+        let mut provider = Provider::accept(&mut ends).await;
         let setup = provider.hear().await.unwrap();
         provider.say(&json!({"setupComplete": {}})).await;
         (provider, setup)
@@ -124,7 +124,7 @@ async fn history_goes_right_after_the_setup_and_turns_of_one_speaker_stay_apart(
             ..opening()
         });
         let provider = async {
-            let mut provider = Provider::let_in(&mut ends).await;
+            let mut provider = Provider::accept(&mut ends).await;
             let setup = provider.hear().await.unwrap();
             assert_eq!(setup["setup"]["historyConfig"], announced, "{name}");
             provider.say(&json!({"setupComplete": {}})).await;
@@ -151,7 +151,7 @@ async fn a_conversation_that_is_refused_says_why_and_never_shows_the_key() {
         let (model, mut ends) = model("gemini-3.8-live");
         let connecting = model.connect(opening());
         let provider = async {
-            let mut provider = Provider::let_in(&mut ends).await;
+            let mut provider = Provider::accept(&mut ends).await;
             provider.hear().await.unwrap();
             provider.socket.finish(CloseCode(code), reason).await.unwrap();
         };
@@ -188,11 +188,11 @@ async fn an_http_answer_in_place_of_a_socket_is_understood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_never_gets_ready_is_given_up() {
+async fn a_provider_that_never_gets_ready_times_out() {
     let (model, mut ends) = model("gemini-3.8-live");
     let connecting = model.connect(opening());
     let provider = async {
-        let mut provider = Provider::let_in(&mut ends).await;
+        let mut provider = Provider::accept(&mut ends).await;
         provider.hear().await.unwrap();
         assert_eq!(provider.hear().await, None);
     };
@@ -227,7 +227,7 @@ async fn a_family_that_blocks_gets_no_schedule_and_what_is_written_waits_for_the
 }
 
 #[tokio::test]
-async fn a_person_who_wants_silence_hears_no_more_of_this_answer_and_all_of_the_next() {
+async fn an_interrupt_suppresses_the_rest_of_this_answer_and_nothing_of_the_next() {
     let (mut connection, mut provider, _) = conversation("gemini-3.8-live").await;
     let audio = json!({"serverContent": {"modelTurn": {"parts": [
         {"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AQI="}},

@@ -37,7 +37,7 @@ fn a_turn_says_how_it_ended_and_whether_more_follows() {
 }
 
 #[test]
-fn call_with_a_key_twice_is_handed_on_as_broken_so_that_it_is_answered() {
+fn a_call_with_a_duplicate_key_is_emitted_as_broken_so_that_it_is_answered() {
     let message = r#"{"toolCall":{"functionCalls":[{"id":"c1","name":"tide","args":{"a":1,"a":2}}]}}"#;
     let mut messages = ServerMessages::default();
     messages.take(message.as_bytes());
@@ -85,7 +85,7 @@ fn members_of_the_wrong_type_are_as_good_as_absent() {
 }
 
 #[test]
-fn a_call_that_is_none_is_handed_on_to_be_refused() {
+fn a_malformed_call_is_emitted_to_be_refused() {
     let events = events(json!({"toolCall": {"functionCalls": [1, {}, {"id": "f1", "name": 3}]}}));
     let [LiveEvent::Calls(calls)] = events.as_slice() else { panic!("{events:?}") };
     let known: Vec<_> = calls.iter().map(|call| (call.id.as_deref(), call.name.as_str())).collect();

@@ -14,14 +14,14 @@ use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
 use serde_json::{Value, json};
 
 use crate::live_gemini_setup::{bare, nothing};
-use crate::live_pipe::{Pipe, Provider, envelope, flush};
+use crate::live_provider::{Pipe, Provider, envelope, flush};
 
 /// What is sent for some inputs.
 async fn sent(config: GeminiLiveConfig, opening: LiveSetup, inputs: Vec<LiveInput<'_>>) -> Vec<Value> {
     let (pipe, mut ends) = Pipe::new(1 << 16);
     let model = GeminiLive::new(config).unwrap().with_dialer(pipe);
     let provider = async {
-        let mut provider = Provider::let_in(&mut ends).await;
+        let mut provider = Provider::accept(&mut ends).await;
         provider.hear().await.unwrap();
         provider.say(&json!({"setupComplete": {}})).await;
         provider
@@ -102,7 +102,7 @@ async fn ours(call: &str, frame: &Value) -> Option<Value> {
         "sendToolResponse scheduling SILENT" => return result(new, frame, true).await,
         // The older form, which is not to be sent any more.
         "sendRealtimeInput({media}) (older form, audio blob)"
-        // Nobody is seen.
+        // There is no video.
         | "sendRealtimeInput({video})"
         // It asks for an answer to nothing.
         | "sendClientContent({})"
@@ -118,7 +118,7 @@ async fn ours(call: &str, frame: &Value) -> Option<Value> {
         | "sendContextUpdate({systemInstruction})"
         | "sendContextUpdate({tools})"
         | "sendContextUpdate clear tools" => return None,
-        other => panic!("a recorded frame that nobody has looked at: {other}"),
+        other => panic!("an unknown recorded frame: {other}"),
     };
     sent(config, opening, inputs).await.into_iter().nth(place)
 }

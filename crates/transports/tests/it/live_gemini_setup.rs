@@ -7,7 +7,7 @@ use quarterdeck_transports::GeminiLiveConfig;
 use quarterdeck_transports::gemini::live::{Compression, Content, Detection, Profile, Thinking, setup};
 use serde_json::{Map, Value, json};
 
-use crate::live_pipe::opening;
+use crate::live_provider::opening;
 
 /// Nothing that the official client does not send unasked.
 pub(crate) fn bare() -> GeminiLiveConfig {
@@ -108,7 +108,7 @@ fn settings(name: &str, recorded: &Value) -> Option<(GeminiLiveConfig, LiveSetup
         "empty-config" | "no-config" => return None,
         // A search of Google's beside ours, and an instruction in two parts: we have one of ours, in one.
         "tools-mixed" => return None,
-        other => panic!("a recorded setup that nobody has looked at: {other}"),
+        other => panic!("an unknown recorded setup: {other}"),
     })
 }
 
@@ -190,12 +190,12 @@ fn our_own_setup_is_this() {
 #[test]
 fn a_family_is_known_by_how_its_names_begin_and_an_unknown_one_is_taken_for_the_newest() {
     let newest = Profile::of("gemini-3.8-live");
-    assert_eq!((newest.behavior, newest.schedules), (Some("NON_BLOCKING"), true));
+    assert_eq!((newest.behavior, newest.takes_scheduling), (Some("NON_BLOCKING"), true));
     for name in ["models/gemini-3.8-live-extended-thinking", "gemini-4-live", "something"] {
         assert_eq!(Profile::of(name), newest, "{name}");
     }
     let old = Profile::of("models/gemini-3.1-flash-live-preview");
-    assert_eq!((old.behavior, old.schedules, old.content), (None, false, Content::InitialHistory));
+    assert_eq!((old.behavior, old.takes_scheduling, old.content), (None, false, Content::InitialHistory));
     for name in ["gemini-2.5-flash-native-audio-preview-12-2025", "gemini-live-2.5-flash-native-audio"] {
         assert_eq!(Profile::of(name).behavior, Some("NON_BLOCKING"), "{name}");
     }

@@ -9,7 +9,7 @@ use quarterdeck_contracts::{
 use quarterdeck_transports::{OpenAiRealtime, OpenAiRealtimeConfig};
 use serde_json::{Value, json};
 
-use crate::live_pipe::{Pipe, Provider, envelope, event, flush, opening};
+use crate::live_provider::{Pipe, Provider, envelope, event, flush, opening};
 
 /// Both ends of a conversation, and the provider's first message from us.
 pub(crate) async fn conversation(
@@ -19,7 +19,7 @@ pub(crate) async fn conversation(
     let (pipe, mut ends) = Pipe::new(1 << 20);
     let model = OpenAiRealtime::new(config).unwrap().with_dialer(pipe);
     let provider = async {
-        let mut provider = Provider::let_in(&mut ends).await;
+        let mut provider = Provider::accept(&mut ends).await;
         provider.say(&json!({"type": "session.created", "session": {}})).await;
         let update = provider.hear().await.unwrap();
         provider.say(&json!({"type": "session.updated", "session": {}})).await;
@@ -107,7 +107,7 @@ async fn a_session_that_is_refused_says_why_and_never_shows_the_key() {
         let config = OpenAiRealtimeConfig::new("sk-very-secret");
         let model = OpenAiRealtime::new(config).unwrap().with_dialer(pipe);
         let provider = async {
-            let mut provider = Provider::let_in(&mut ends).await;
+            let mut provider = Provider::accept(&mut ends).await;
             provider.say(&json!({"type": "session.created"})).await;
             provider.hear().await.unwrap();
             provider.say(&json!({"type": "error", "error": error})).await;
@@ -153,7 +153,7 @@ async fn calls_come_when_their_response_is_done_and_only_whole_ones() {
 }
 
 #[tokio::test]
-async fn words_of_an_answer_that_was_cut_off_are_not_said_any_more() {
+async fn the_transcript_of_an_interrupted_response_is_not_emitted() {
     let (mut connection, mut provider) = plain().await;
     provider.say(&began("r1")).await;
     let words =
@@ -169,7 +169,7 @@ async fn words_of_an_answer_that_was_cut_off_are_not_said_any_more() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_told_and_other_refusals_are_not_taken_for_it() {
+async fn a_response_that_does_not_start_is_reported_and_other_errors_are_not_taken_for_it() {
     let (mut connection, mut provider) = plain().await;
     let error = |event: &str| {
         let error =
@@ -196,7 +196,7 @@ async fn an_answer_that_does_not_come_is_told_and_other_refusals_are_not_taken_f
 }
 
 #[tokio::test]
-async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_runs() {
+async fn a_response_is_requested_once_after_all_results_and_never_while_another_is_active() {
     let (mut connection, mut provider) = plain().await;
     let response = envelope(HandlerAnswer::success(json!({"metres": 2})));
     let result = |id, is_last, is_silent| {
@@ -237,7 +237,7 @@ async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_
     assert!(matches!(&before[..], [LiveEvent::Warning(_)]), "another answer follows: {before:?}");
     flush(&mut connection).await;
     assert_eq!(provider.hear().await.unwrap(), respond(3));
-    // Results that nobody wants to hear of ask for nothing.
+    // Silent results request no response.
     provider.say(&began("r4")).await;
     provider.say(&done("r4", "completed", json!([]))).await;
     until(&mut connection, &OVER).await;
@@ -250,7 +250,7 @@ async fn a_response_is_asked_for_once_after_all_results_and_never_while_another_
 }
 
 #[tokio::test(start_paused = true)]
-async fn barging_in_stops_what_is_not_heard_yet_and_says_how_much_was() {
+async fn an_interruption_truncates_what_was_not_played() {
     let (mut connection, mut provider) = plain().await;
     let second = base64_simd::STANDARD.encode_to_string(vec![0; 48_000]);
     let audio =
@@ -273,7 +273,7 @@ async fn barging_in_stops_what_is_not_heard_yet_and_says_how_much_was() {
     assert_eq!(truncated["type"], "conversation.item.truncate");
     assert_eq!((&truncated["item_id"], &truncated["content_index"]), (&json!("i1"), &json!(0)));
     assert_eq!(truncated["audio_end_ms"], 1_200);
-    // Nobody is cut off by somebody who speaks into silence.
+    // Speech while nothing is played interrupts nothing.
     provider.say(&speaks).await;
     provider.say(&json!({"type": "input_audio_buffer.speech_stopped"})).await;
     provider.say(&began("r2")).await;
@@ -285,7 +285,7 @@ async fn barging_in_stops_what_is_not_heard_yet_and_says_how_much_was() {
 }
 
 #[tokio::test]
-async fn a_person_who_wants_silence_gets_it() {
+async fn an_interrupt_cancels_the_active_response() {
     let (mut connection, mut provider) = plain().await;
     let second = base64_simd::STANDARD.encode_to_string(vec![0; 48_000]);
     provider.say(&began("r1")).await;
@@ -326,7 +326,7 @@ async fn what_is_spoken_goes_up_at_the_rate_that_the_provider_takes() {
 }
 
 #[tokio::test]
-async fn a_microphone_that_is_switched_off_in_the_middle_of_a_sentence_ends_it() {
+async fn audio_ended_in_the_middle_of_speech_commits_it() {
     let (mut connection, mut provider) = plain().await;
     connection.send(LiveInput::AudioEnded);
     provider.say(&json!({"type": "input_audio_buffer.speech_started"})).await;
@@ -358,7 +358,7 @@ async fn the_end_of_the_hour_is_announced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_that_may_be_anybodys_is_waited_out() {
+async fn an_error_that_names_no_event_is_waited_out() {
     let error = json!({"type": "server_error", "code": null, "message": "oops", "event_id": null});
     let error = json!({"type": "error", "error": error});
     for comes in [true, false] {
@@ -376,7 +376,7 @@ async fn an_error_that_may_be_anybodys_is_waited_out() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_refused_makes_room_for_the_next() {
+async fn a_refused_response_request_lets_the_next_one_through() {
     let (mut connection, mut provider) = plain().await;
     connection.send(LiveInput::Text("One?"));
     connection.send(LiveInput::Text("Two?"));
@@ -392,7 +392,7 @@ async fn a_request_that_is_refused_makes_room_for_the_next() {
 }
 
 #[tokio::test]
-async fn silence_is_wanted_of_a_response_that_has_not_begun() {
+async fn an_interrupt_suppresses_a_response_that_has_not_started() {
     let (mut connection, mut provider) = plain().await;
     connection.send(LiveInput::Text("Tide?"));
     connection.send(LiveInput::Interrupt { heard: None });

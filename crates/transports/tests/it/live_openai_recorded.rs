@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::live_openai::conversation;
-use crate::live_pipe::{envelope, event, flush, opening};
+use crate::live_provider::{envelope, event, flush, opening};
 
 /// A number is the same with and without a point.
 fn comparable(value: &Value) -> Value {
@@ -118,14 +118,14 @@ async fn ours(call: &str, recorded: &Value) -> Option<Value> {
         "response.create plain" => sent(&[], LiveInput::Text("Weather in Oslo?"), 1).await,
         "response.cancel" => sent(&running, interrupt, 0).await,
         "conversation.item.truncate" => sent(&running, interrupt, 1).await,
-        // The provider finds out when the person speaks.
+        // The provider finds out when the user speaks.
         "session.update (push to talk)"
         // What was said stays said.
         | "input_audio_buffer.clear"
         | "conversation.item.delete"
         // A response is what the session says it is.
         | "response.create with overrides" => return None,
-        other => panic!("a recorded event that nobody has looked at: {other}"),
+        other => panic!("an unknown recorded event: {other}"),
     })
 }
 
@@ -195,7 +195,7 @@ fn every_recorded_event_of_the_provider_is_understood() {
           Usage(Usage { input_tokens: 120, output_tokens: 30 })
         response.done
           Warning("a response ended as failed (server_error)")
-          Unanswered
+          ResponseFailed
           TurnComplete { more_follows: false }
         conversation.item.truncated
         error

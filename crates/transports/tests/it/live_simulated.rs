@@ -12,7 +12,7 @@ use reqwest::Url;
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 
-use crate::live_person::Person;
+use crate::live_caller::Caller;
 
 /// Starts a simulator at the other end of every stream.
 struct Simulated<F>(F);
@@ -51,14 +51,14 @@ fn call(then: &str) -> Answer {
 #[tokio::test(start_paused = true)]
 async fn openai_is_spoken_with_and_calls_a_tool() {
     let simulator = RealtimeSimulator::new([call("Two metres."), Answer::Say("Good bye.".to_owned())]);
-    let mut person = Person::calls(&openai(&simulator), None).await;
-    person.speak(500, 8_000).await;
-    person.speak(500, 0).await;
-    person.turns(1).await;
-    person.connection.send(LiveInput::Text("Thank you"));
-    person.turns(2).await;
+    let mut user = Caller::calls(&openai(&simulator), None).await;
+    user.speak(500, 8_000).await;
+    user.speak(500, 0).await;
+    user.turns(1).await;
+    user.connection.send(LiveInput::Text("Thank you"));
+    user.turns(2).await;
     assert_eq!(
-        person.says_goodbye().await,
+        user.hang_up().await,
         [
             "heard (something was said)",
             "calls tide",
@@ -78,17 +78,17 @@ async fn openai_is_spoken_with_and_calls_a_tool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn openai_is_interrupted_in_the_middle_and_knows_where() {
+async fn openai_is_interrupted_by_speech_and_truncates_the_answer() {
     let long =
-        "This goes on and on and on and on and on and on until somebody has had enough of it".to_owned();
+        "This goes on and on and on and on and on and on until the caller has heard enough of it".to_owned();
     let simulator = RealtimeSimulator::new([Answer::Say(long), Answer::Say("Sorry.".to_owned())]);
-    let mut person = Person::calls(&openai(&simulator), None).await;
-    person.connection.send(LiveInput::Text("Tell me everything"));
-    person.speak(60, 0).await;
-    person.speak(200, 8_000).await;
-    person.speak(500, 0).await;
-    person.turns(2).await;
-    let story = person.says_goodbye().await;
+    let mut user = Caller::calls(&openai(&simulator), None).await;
+    user.connection.send(LiveInput::Text("Tell me everything"));
+    user.speak(60, 0).await;
+    user.speak(200, 8_000).await;
+    user.speak(500, 0).await;
+    user.turns(2).await;
+    let story = user.hang_up().await;
     assert!(story.contains(&"interrupted".to_owned()), "{story:?}");
     assert_eq!(story[story.len() - 3..], ["said Sorry.", "audio", "over"], "{story:?}");
     let report = simulator.report();
@@ -97,14 +97,14 @@ async fn openai_is_interrupted_in_the_middle_and_knows_where() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn openai_is_silenced_by_hand() {
+async fn openai_is_interrupted_by_the_client() {
     let simulator = RealtimeSimulator::new([Answer::Say("One two three four five six".to_owned())]);
-    let mut person = Person::calls(&openai(&simulator), None).await;
-    person.connection.send(LiveInput::Text("Count"));
-    person.listen(Duration::from_secs(5), |event| matches!(event, LiveEvent::Audio(_))).await;
-    person.connection.send(LiveInput::Interrupt { heard: Some(Duration::from_millis(100)) });
-    person.turns(1).await;
-    let story = person.says_goodbye().await;
+    let mut user = Caller::calls(&openai(&simulator), None).await;
+    user.connection.send(LiveInput::Text("Count"));
+    user.listen(Duration::from_secs(5), |event| matches!(event, LiveEvent::Audio(_))).await;
+    user.connection.send(LiveInput::Interrupt { heard: Some(Duration::from_millis(100)) });
+    user.turns(1).await;
+    let story = user.hang_up().await;
     assert_eq!(story.last().map(String::as_str), Some("over"), "{story:?}");
     let report = simulator.report();
     assert_eq!((report.cancelled, report.truncated, report.faults), (1, vec![100], Vec::new()));
@@ -118,13 +118,13 @@ fn example(name: &str) -> LiveSimulator {
 /// Plays an example of so many turns, each begun by speech, and gives what there was to complain about.
 async fn played(name: &str, model: &str, turns: usize) -> (Vec<String>, Vec<Value>, Vec<String>) {
     let simulator = example(name);
-    let mut person = Person::calls(&gemini(&simulator, model), None).await;
+    let mut user = Caller::calls(&gemini(&simulator, model), None).await;
     for turn in 0..turns {
-        person.speak(600, 8_000).await;
-        person.speak(1_000, 0).await;
-        person.turns(turn + 1).await;
+        user.speak(600, 8_000).await;
+        user.speak(1_000, 0).await;
+        user.turns(turn + 1).await;
     }
-    let story = person.says_goodbye().await;
+    let story = user.hang_up().await;
     let report = simulator.report();
     let answers = report.calls.into_iter().flat_map(|call| call.answers).collect();
     (story, answers, report.faults)
@@ -142,15 +142,15 @@ async fn gemini_is_spoken_with_and_calls_a_tool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gemini_is_interrupted_in_the_middle() {
+async fn gemini_is_interrupted_by_speech() {
     let simulator = example("barge-in");
-    let mut person = Person::calls(&gemini(&simulator, "gemini-3.8-live"), None).await;
-    person.speak(600, 8_000).await;
-    person.speak(1_500, 0).await;
-    person.speak(600, 8_000).await;
-    person.speak(1_000, 0).await;
-    person.turns(2).await;
-    let story = person.says_goodbye().await;
+    let mut user = Caller::calls(&gemini(&simulator, "gemini-3.8-live"), None).await;
+    user.speak(600, 8_000).await;
+    user.speak(1_500, 0).await;
+    user.speak(600, 8_000).await;
+    user.speak(1_000, 0).await;
+    user.turns(2).await;
+    let story = user.hang_up().await;
     let report = simulator.report();
     assert_eq!((report.interruptions, report.faults), (1, Vec::<String>::new()), "{story:?}");
     assert!(story.contains(&"interrupted".to_owned()), "{story:?}");
@@ -158,38 +158,38 @@ async fn gemini_is_interrupted_in_the_middle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gemini_goes_on_with_a_handle() {
+async fn gemini_resumes_with_a_handle() {
     let simulator = example("going-away");
     let model = gemini(&simulator, "gemini-3.8-live");
-    let mut person = Person::calls(&model, None).await;
-    person.speak(600, 8_000).await;
-    person.speak(600, 0).await;
-    person.turns(1).await;
-    person.listen(Duration::from_millis(200), |_| false).await;
-    let handle = person.handle.clone();
-    assert!(handle.is_some(), "{:?}", person.story.0);
-    person.says_goodbye().await;
-    let mut person = Person::calls(&model, handle).await;
-    person.speak(600, 8_000).await;
-    person.speak(1_000, 0).await;
-    person.turns(1).await;
-    let story = person.says_goodbye().await;
+    let mut user = Caller::calls(&model, None).await;
+    user.speak(600, 8_000).await;
+    user.speak(600, 0).await;
+    user.turns(1).await;
+    user.listen(Duration::from_millis(200), |_| false).await;
+    let handle = user.handle.clone();
+    assert!(handle.is_some(), "{:?}", user.story.0);
+    user.hang_up().await;
+    let mut user = Caller::calls(&model, handle).await;
+    user.speak(600, 8_000).await;
+    user.speak(1_000, 0).await;
+    user.turns(1).await;
+    let story = user.hang_up().await;
     assert!(story.contains(&"said I am.".to_owned()), "{story:?}");
     let report = simulator.report();
     assert_eq!((report.resumptions, report.faults), (1, Vec::<String>::new()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn gemini_is_silenced_by_hand() {
+async fn gemini_is_interrupted_by_the_client() {
     let simulator = example("hello");
-    let mut person = Person::calls(&gemini(&simulator, "gemini-3.8-live"), None).await;
-    person.listen(Duration::from_secs(5), |event| matches!(event, LiveEvent::Audio(_))).await;
-    person.connection.send(LiveInput::Interrupt { heard: None });
-    person.turns(1).await;
+    let mut user = Caller::calls(&gemini(&simulator, "gemini-3.8-live"), None).await;
+    user.listen(Duration::from_secs(5), |event| matches!(event, LiveEvent::Audio(_))).await;
+    user.connection.send(LiveInput::Interrupt { heard: None });
+    user.turns(1).await;
     // The next answer is heard again.
-    person.connection.send(LiveInput::Text("Are you there?"));
-    person.turns(2).await;
-    let story = person.says_goodbye().await;
+    user.connection.send(LiveInput::Text("Are you there?"));
+    user.turns(2).await;
+    let story = user.hang_up().await;
     let report = simulator.report();
     assert_eq!((report.interruptions, report.faults), (1, Vec::<String>::new()), "{story:?}");
     assert_eq!(story[story.len() - 3..], ["audio", "said All right. I am here.", "over"], "{story:?}");

@@ -3,25 +3,25 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod asking;
 mod bounds;
 mod client;
+mod configuration;
 mod conversations;
-mod failing;
+mod failures;
+mod fixtures;
 mod goldens;
+mod live_caller;
 mod live_gemini;
 mod live_gemini_messages;
 mod live_gemini_recorded;
 mod live_gemini_setup;
-mod live_line;
+mod live_keep_alive;
 mod live_openai;
 mod live_openai_recorded;
-mod live_person;
-mod live_pipe;
+mod live_provider;
 mod live_simulated;
 mod mutations;
 mod recorded_requests;
 mod recorded_streams;
 mod server;
-mod stalling;
-mod world;
+mod timeouts;

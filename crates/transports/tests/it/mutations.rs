@@ -6,8 +6,8 @@ use quarterdeck_contracts::{ChatMessage, ModelMessage};
 use quarterdeck_transports::{AnthropicConfig, GeminiConfig, OpenAiConfig, anthropic, gemini, openai};
 use serde_json::Value;
 
+use crate::fixtures::{read, request, user};
 use crate::goldens::streams;
-use crate::world::{person, read, request};
 
 /// What to do at a place of a stream.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ fn apply(stream: &mut Vec<u8>, at: usize, damage: Damage) {
 fn use_it(message: ModelMessage) {
     let stored = serde_json::to_string(&message).unwrap();
     assert_eq!(serde_json::from_str::<ModelMessage>(&stored).unwrap(), message);
-    let request = request("", vec![person("?"), ChatMessage::Model(message)], Vec::new());
+    let request = request("", vec![user("?"), ChatMessage::Model(message)], Vec::new());
     for body in [
         gemini::body(&GeminiConfig::new("k"), "gemini/m", &request),
         openai::body(&OpenAiConfig::new("k", "m"), "openai/m", &request),

@@ -13,8 +13,8 @@ use quarterdeck_transports::openai::SystemRole;
 use quarterdeck_transports::{AnthropicConfig, GeminiConfig, OpenAiConfig, anthropic, gemini, openai};
 use serde_json::{Value, json};
 
+use crate::fixtures::{call, failure, model, request, results, success, text, user, with_state};
 use crate::recorded_streams::joined;
-use crate::world::{call, failure, model, person, request, results, success, text, with_state};
 
 struct Recorded(PathBuf);
 
@@ -59,7 +59,7 @@ fn without_defaults(mut body: Value) -> Value {
 #[test]
 fn chat_completions_are_asked_as_the_official_client_asks() {
     let Some(recorded) = Recorded::in_folder("openai-chat") else { return };
-    let asked = || vec![person("Weather and time in Oslo?")];
+    let asked = || vec![user("Weather and time in Oslo?")];
     let theirs = recorded.body("stream-with-tools");
     let ours = request("You are terse.", asked(), tools(&theirs, "/tools"));
     assert_eq!(openai_body(&ours), without_defaults(theirs));
@@ -92,7 +92,7 @@ fn chat_completions_are_asked_as_the_official_client_asks() {
 
 #[test]
 fn a_compatible_server_is_asked_in_the_older_words() {
-    let asked = request("You are terse.", vec![person("?")], Vec::new());
+    let asked = request("You are terse.", vec![user("?")], Vec::new());
     let config =
         OpenAiConfig { include_usage: false, ..OpenAiConfig::compatible("http://localhost:11434/v1", "m") };
     assert_eq!(config.system_role, SystemRole::System);
@@ -117,7 +117,7 @@ fn messages_are_asked_as_the_official_client_asks() {
     let body = |request: &ChatRequest| {
         one_text_as_string(anthropic::body(&config, "anthropic/claude-model", request))
     };
-    let asked = || vec![person("Weather in Oslo, then ping.")];
+    let asked = || vec![user("Weather in Oslo, then ping.")];
     let theirs = recorded.body("stream-with-tools");
     let ours = request("You are terse.", asked(), tools(&theirs, "/tools"));
     assert_eq!(body(&ours), without_defaults(theirs));
@@ -175,7 +175,7 @@ fn gemini_is_asked_as_the_official_client_asks() {
     };
     let body = |request: &ChatRequest| gemini::body(&config, "gemini/gemini-model", request);
     let declared = |body: &Value| tools(body, "/tools/0/functionDeclarations");
-    let asked = person("Weather in Oslo and Rome?");
+    let asked = user("Weather in Oslo and Rome?");
 
     let mut theirs = recorded.body("stream-with-tools");
     // The client was told to force a call, which we never do.

@@ -10,7 +10,7 @@ use quarterdeck_testkit::corpus;
 use quarterdeck_transports::{AnthropicConfig, GeminiConfig, OpenAiConfig, anthropic, gemini, openai};
 use serde_json::{Map, Value, json};
 
-use crate::world::{Heard, person, read, request};
+use crate::fixtures::{Heard, read, request, user};
 
 fn json_file(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
@@ -21,7 +21,7 @@ fn stream(folder: &Path, name: &str, provider: &str) -> Heard {
 }
 
 fn history(reply: &ModelReply) -> quarterdeck_contracts::ChatRequest {
-    request("", vec![person("?"), ChatMessage::Model(reply.message.clone())], Vec::new())
+    request("", vec![user("?"), ChatMessage::Model(reply.message.clone())], Vec::new())
 }
 
 fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
@@ -123,7 +123,7 @@ fn variants_of_messages_come_to_the_same_and_broken_arguments_are_never_taken_fo
     let variants = json_file(&folder.join("stream-variants.json"));
     for (name, variant) in variants.as_object().unwrap() {
         let end = read("anthropic", [variant["sse"].as_str().unwrap().as_bytes()]).1;
-        // The client makes `{}` of arguments that it cannot read, and somebody would run that call.
+        // The client makes `{}` of arguments that it cannot read, and the call would be executed.
         let broken = match name.as_str() {
             "bad-json-args" => Some("{\"city\": Oslo}"),
             "max-tokens-cuts-args" => Some("{\"city\": \"Os"),
@@ -190,7 +190,7 @@ fn gemini_streams_come_to_what_the_official_client_makes_of_them() {
 }
 
 #[test]
-fn gemini_says_why_where_its_client_keeps_it_to_itself() {
+fn gemini_reports_reasons_that_the_official_client_hides() {
     let Some(folder) = corpus("wire/gemini-rest") else { return };
     let (events, end) = stream(&folder, "response-error-mid-stream.sse", "gemini");
     assert_eq!((events.len(), end.unwrap_err().kind), (1, ChatErrorKind::Overloaded));
@@ -200,7 +200,7 @@ fn gemini_says_why_where_its_client_keeps_it_to_itself() {
     let explained = "MALFORMED_FUNCTION_CALL: Malformed function call: get_weather(";
     assert_eq!(malformed.finish, Finish::Other(explained.to_owned()));
     // The client would ask for the rest; we say that the answer is as long as it gets.
-    let exchange = json_file(&folder.join("continuation-exchange.json"));
-    let first = read("gemini", [exchange["response_1_sse"].as_str().unwrap().as_bytes()]).1.unwrap();
+    let turn_taking = json_file(&folder.join("continuation-exchange.json"));
+    let first = read("gemini", [turn_taking["response_1_sse"].as_str().unwrap().as_bytes()]).1.unwrap();
     assert_eq!((first.message.text(), first.finish), ("part one still one ".to_owned(), Finish::Length));
 }

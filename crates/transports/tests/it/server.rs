@@ -24,18 +24,18 @@ pub(crate) enum Act {
 
 /// What has been seen so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct Log {
     /// Heads and bodies of the requests, as text.
     requests: Vec<String>,
     connections: usize,
     /// Connections that the client closed while we were in the middle of something.
-    hung_up: usize,
+    disconnects: usize,
 }
 
 #[derive(Clone)]
 pub(crate) struct Server {
     port: u16,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Log>>,
 }
 
 impl Server {
@@ -66,9 +66,9 @@ impl Server {
     }
 
     /// Whether the client closes its end soon.
-    pub(crate) async fn is_hung_up_on(&self) -> bool {
+    pub(crate) async fn is_disconnected(&self) -> bool {
         for _ in 0..100 {
-            if self.seen.lock().unwrap().hung_up > 0 {
+            if self.seen.lock().unwrap().disconnects > 0 {
                 return true;
             }
             sleep(Duration::from_millis(20)).await;
@@ -103,7 +103,7 @@ impl Server {
                         sent = socket.write_all(&more).await;
                         sleep(pause).await;
                     }
-                    self.seen.lock().unwrap().hung_up += 1;
+                    self.seen.lock().unwrap().disconnects += 1;
                     return;
                 }
                 Act::Reset(bytes) => {
@@ -120,7 +120,7 @@ impl Server {
         let mut buffer = [0; 64];
         let end = timeout(Duration::from_secs(20), socket.read(&mut buffer)).await;
         if matches!(end, Ok(Ok(0) | Err(_))) {
-            self.seen.lock().unwrap().hung_up += 1;
+            self.seen.lock().unwrap().disconnects += 1;
         }
     }
 }

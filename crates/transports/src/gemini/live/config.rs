@@ -20,19 +20,19 @@ pub struct GeminiLiveConfig {
     pub model: String,
     /// The voice; the model's own when empty.
     pub voice: String,
-    /// The language it speaks, `en-US`; without one, that of the person.
+    /// The language it speaks, `en-US`; without one, that of the user.
     pub language: Option<String>,
     /// How freely it chooses its words; without one, the model's own setting.
     pub temperature: Option<f64>,
     /// How it thinks.
     pub thinking: Thinking,
-    /// When the person speaks and when not.
+    /// When the user speaks and when not.
     pub detection: Detection,
-    /// What a person who speaks does to an answer: `START_OF_ACTIVITY_INTERRUPTS`, `NO_INTERRUPTION`.
+    /// What a user who speaks does to an answer: `START_OF_ACTIVITY_INTERRUPTS`, `NO_INTERRUPTION`.
     pub activity_handling: Option<String>,
     /// What belongs to a turn: `TURN_INCLUDES_ONLY_ACTIVITY`, `TURN_INCLUDES_ALL_INPUT`.
     pub turn_coverage: Option<String>,
-    /// Whether what the person says is written down, and in which languages it may be; any when the list is empty.
+    /// Whether what the user says is written down, and in which languages it may be; any when the list is empty.
     pub hears_in: Option<Vec<String>>,
     /// Whether what the model says is written down, likewise.
     pub speaks_in: Option<Vec<String>>,
@@ -100,11 +100,11 @@ pub struct Thinking {
     pub budget: Option<i32>,
     /// `MINIMAL`, `LOW`, `MEDIUM`, `HIGH`.
     pub level: Option<String>,
-    /// Whether thoughts are sent. Nobody hears them.
+    /// Whether thoughts are sent. They are not spoken.
     pub include_thoughts: Option<bool>,
 }
 
-/// How the provider finds out when the person speaks. What is not said is its own setting.
+/// How the provider finds out when the user speaks. What is not said is its own setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detection {
     /// Whether it does not: then audio begins a turn, and its end ends it.

@@ -8,80 +8,80 @@ use std::task::{Context, Poll};
 use quarterdeck_contracts::{Audio, LiveConnection, LiveError, LiveEvent, LiveInput};
 use serde_json::Value;
 
-use super::profile::{Profile, WhileCalling};
-use super::reading::ServerMessages;
+use super::profile::{Profile, TextDuringCalls};
+use super::server_messages::ServerMessages;
 use super::{frames, scan};
-use crate::live::{Arrived, Line, Place, is_empty};
+use crate::live::{LiveEndpoint, ProviderSocket, Received, is_empty};
 
-/// How many calls are remembered that wait for their results.
-const MOST_PENDING: usize = 256;
-/// How many texts wait for results before they are sent all the same.
-const MOST_HELD: usize = 32;
+/// Calls without a result that are remembered.
+const MAX_PENDING_CALLS: usize = 256;
+/// Further texts are sent although a result is pending.
+const MAX_HELD_TEXTS: usize = 32;
 
 pub(super) struct Connection {
-    line: Line,
-    talk: Talk,
+    socket: ProviderSocket,
+    state: ConversationState,
     profile: Profile,
-    /// Whether we say when the person speaks, and whether we have.
+    /// Whether the client sends `activityStart` and `activityEnd`, and whether the last was a start.
     is_manual: bool,
     is_speaking: bool,
 }
 
-/// What is known of the conversation.
 #[derive(Default)]
-struct Talk {
+struct ConversationState {
     messages: ServerMessages,
-    /// Audio has come, and its end has not.
+    /// Audio has arrived, and its end has not.
     is_generating: bool,
-    /// The person wants silence until the answer ends.
+    /// The rest of the answer is suppressed.
     is_muted: bool,
     /// Ids of calls without a result, or their names.
     pending: Vec<String>,
-    /// What waits until there is none.
+    /// Texts held back until there is none.
     held: VecDeque<Value>,
 }
 
 impl Connection {
     /// Opens a conversation. To be called within a time limit.
     pub(super) async fn open(
-        place: Place,
+        endpoint: LiveEndpoint,
         setup: Value,
         history: Vec<Value>,
         profile: Profile,
         is_manual: bool,
     ) -> Result<Self, LiveError> {
-        let mut line = place.reach().await?;
-        let mut talk = Talk::default();
-        line.send(&setup);
-        line.flush().await?;
-        while !talk.messages.is_ready() {
-            match line.next() {
-                Some(Arrived::Message(message)) => talk.messages.take(message),
-                Some(Arrived::Nothing) => {}
-                None => line.fill().await?,
+        let mut socket = endpoint.connect().await?;
+        let mut state = ConversationState::default();
+        socket.send(&setup);
+        socket.flush().await?;
+        while !state.messages.is_ready() {
+            match socket.next() {
+                Some(Received::Message(message)) => state.messages.take(message),
+                Some(Received::Control) => {}
+                None => socket.fill().await?,
             }
         }
         for message in &history {
-            line.send(message);
+            socket.send(message);
         }
-        line.flush().await?;
-        Ok(Self { line, talk, profile, is_manual, is_speaking: false })
+        socket.flush().await?;
+        Ok(Self { socket, state, profile, is_manual, is_speaking: false })
     }
 
     /// Sends text, or keeps it until the model listens.
     fn send_text(&mut self, message: Value) {
-        let waits = self.profile.while_calling == WhileCalling::Waits && !self.talk.pending.is_empty();
-        if waits && self.talk.held.len() < MOST_HELD {
-            self.talk.held.push_back(message);
+        let is_held =
+            self.profile.text_during_calls == TextDuringCalls::Hold && !self.state.pending.is_empty();
+        if is_held && self.state.held.len() < MAX_HELD_TEXTS {
+            self.state.held.push_back(message);
         } else {
-            self.line.send(&message);
+            self.socket.send(&message);
         }
     }
 
     fn send_held(&mut self) {
-        if self.talk.pending.is_empty() {
-            for message in self.talk.held.drain(..) {
-                self.line.send(&message);
+        if self.state.pending.is_empty() {
+            for message in self.state.held.drain(..) {
+                self.socket.send(&message);
             }
         }
     }
@@ -89,35 +89,35 @@ impl Connection {
     fn set_speaking(&mut self, is_speaking: bool) {
         if self.is_manual && self.is_speaking != is_speaking {
             self.is_speaking = is_speaking;
-            self.line.send(&if is_speaking { frames::activity_start() } else { frames::activity_end() });
+            self.socket.send(&if is_speaking { frames::activity_start() } else { frames::activity_end() });
         }
     }
 
-    fn fall_silent(&mut self) {
-        // Nothing to be silent about: the next answer must be heard.
-        if !self.talk.is_generating {
+    fn interrupt(&mut self) {
+        // There is nothing to suppress, and the next answer must be heard.
+        if !self.state.is_generating {
             return;
         }
-        self.talk.is_muted = true;
-        if let Some(message) = frames::silence(&self.profile) {
-            self.line.send(&message);
+        self.state.is_muted = true;
+        if let Some(message) = frames::interruption(&self.profile) {
+            self.socket.send(&message);
         }
     }
 }
 
-impl Talk {
-    /// The next event that somebody wants.
+impl ConversationState {
+    /// The next event to emit.
     fn next_event(&mut self) -> Option<LiveEvent<'static>> {
         while let Some(event) = self.messages.next_event() {
-            if self.follow(&event) {
+            if self.track(&event) {
                 return Some(event);
             }
         }
         None
     }
 
-    /// Keeps up with an event, and says whether somebody wants it.
-    fn follow(&mut self, event: &LiveEvent<'_>) -> bool {
+    /// Updates the state by an event. Returns whether it is emitted.
+    fn track(&mut self, event: &LiveEvent<'_>) -> bool {
         match event {
             LiveEvent::Audio(_) => {
                 self.is_generating = true;
@@ -131,8 +131,8 @@ impl Talk {
             }
             LiveEvent::Calls(calls) => {
                 let ids = calls.iter().map(|call| call.id.as_ref().unwrap_or(&call.name).clone());
-                let room = MOST_PENDING - self.pending.len();
-                self.pending.extend(ids.take(room));
+                let free = MAX_PENDING_CALLS - self.pending.len();
+                self.pending.extend(ids.take(free));
             }
             LiveEvent::CallsCancelled(ids) => self.pending.retain(|pending| !ids.contains(pending)),
             _ => {}
@@ -140,7 +140,7 @@ impl Talk {
         true
     }
 
-    fn answered(&mut self, id: &str) {
+    fn mark_answered(&mut self, id: &str) {
         if let Some(place) = self.pending.iter().position(|pending| pending == id) {
             self.pending.swap_remove(place);
         }
@@ -149,24 +149,24 @@ impl Talk {
 
 impl LiveConnection for Connection {
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), LiveError>> {
-        if !self.talk.messages.is_empty() {
+        if !self.state.messages.is_empty() {
             return Poll::Ready(Ok(()));
         }
         self.send_held();
-        self.line.poll_fill(context)
+        self.socket.poll_fill(context)
     }
 
     fn next(&mut self) -> Option<LiveEvent<'_>> {
-        if let Some(event) = self.talk.next_event() {
+        if let Some(event) = self.state.next_event() {
             return Some(event);
         }
-        let Arrived::Message(message) = self.line.next()? else { return None };
+        let Received::Message(message) = self.socket.next()? else { return None };
         let Some(data) = scan::scan(message) else {
-            self.talk.messages.take(message);
-            return self.talk.next_event();
+            self.state.messages.take(message);
+            return self.state.next_event();
         };
         let event = LiveEvent::Audio(Audio::Base64(Cow::Borrowed(data)));
-        self.talk.follow(&event).then_some(event)
+        self.state.track(&event).then_some(event)
     }
 
     fn send(&mut self, input: LiveInput<'_>) {
@@ -174,17 +174,17 @@ impl LiveConnection for Connection {
             LiveInput::Audio(audio) if is_empty(&audio) => {}
             LiveInput::Audio(audio) => {
                 self.set_speaking(true);
-                frames::send_audio(&mut self.line, &audio);
+                frames::send_audio(&mut self.socket, &audio);
             }
             LiveInput::AudioEnded if self.is_manual => self.set_speaking(false),
-            LiveInput::AudioEnded => self.line.send(&frames::audio_ended()),
+            LiveInput::AudioEnded => self.socket.send(&frames::audio_ended()),
             LiveInput::Text(text) => self.send_text(frames::text(&self.profile, text, true)),
             LiveInput::Note { text, asks } => self.send_text(frames::text(&self.profile, text, asks)),
             LiveInput::Result(result) => {
-                self.line.send(&frames::result(&self.profile, &result));
-                self.talk.answered(result.id.unwrap_or(result.name));
+                self.socket.send(&frames::result(&self.profile, &result));
+                self.state.mark_answered(result.id.unwrap_or(result.name));
             }
-            LiveInput::Interrupt { .. } => self.fall_silent(),
+            LiveInput::Interrupt { .. } => self.interrupt(),
             // Something newer than this client.
             _ => {}
         }
@@ -194,10 +194,10 @@ impl LiveConnection for Connection {
 
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), LiveError>> {
         self.send_held();
-        self.line.poll_flush(context)
+        self.socket.poll_flush(context)
     }
 
     fn close(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(self.line.close())
+        Box::pin(self.socket.close())
     }
 }

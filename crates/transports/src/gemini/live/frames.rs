@@ -5,21 +5,21 @@ use quarterdeck_contracts::{Audio, LiveResult, LiveSetup, LiveTurn, Outcome, Spe
 use serde_json::{Value, json};
 
 use super::profile::{Content, Profile};
-use crate::live::Line;
+use crate::live::ProviderSocket;
 
 const BEFORE_AUDIO: &[u8] = br#"{"realtimeInput":{"audio":{"data":""#;
 const AFTER_AUDIO: &[u8] = br#"","mimeType":"audio/pcm;rate=16000"}}}"#;
 
-/// Puts audio in line, without a copy of its own.
-pub(super) fn send_audio(line: &mut Line, audio: &Audio<'_>) {
+/// Queues audio, without a copy of its own.
+pub(super) fn send_audio(socket: &mut ProviderSocket, audio: &Audio<'_>) {
     let frame = BEFORE_AUDIO.len() + AFTER_AUDIO.len();
     match audio {
-        Audio::Pcm(bytes) => line.send_audio(frame + STANDARD.encoded_length(bytes.len()), |out| {
+        Audio::Pcm(bytes) => socket.send_audio(frame + STANDARD.encoded_length(bytes.len()), |out| {
             out.extend_from_slice(BEFORE_AUDIO);
             STANDARD.encode_append(bytes, out);
             out.extend_from_slice(AFTER_AUDIO);
         }),
-        Audio::Base64(text) => line.send_audio(frame + text.len(), |out| {
+        Audio::Base64(text) => socket.send_audio(frame + text.len(), |out| {
             out.extend_from_slice(BEFORE_AUDIO);
             out.extend_from_slice(text.as_bytes());
             out.extend_from_slice(AFTER_AUDIO);
@@ -39,7 +39,7 @@ pub(super) fn activity_end() -> Value {
     json!({ "realtimeInput": { "activityEnd": {} } })
 }
 
-/// Something in writing, from the person or for the model to know.
+/// Something in writing, from the user or for the model to know.
 pub(super) fn text(profile: &Profile, text: &str, asks: bool) -> Value {
     match profile.content {
         Content::AllSession => client_content(&[content("user", text)], asks),
@@ -47,8 +47,8 @@ pub(super) fn text(profile: &Profile, text: &str, asks: bool) -> Value {
     }
 }
 
-/// Cuts the model off, where there is a way to.
-pub(super) fn silence(profile: &Profile) -> Option<Value> {
+/// Interrupts the model, where the family has a way to.
+pub(super) fn interruption(profile: &Profile) -> Option<Value> {
     match profile.content {
         Content::AllSession => Some(json!({ "clientContent": { "turnComplete": false } })),
         Content::InitialHistory => None,
@@ -78,7 +78,7 @@ pub(super) fn result(profile: &Profile, result: &LiveResult<'_>) -> Value {
         Outcome::Failure(error) => json!({ "error": error.for_model() }),
     };
     let mut answer = json!({ "name": result.name, "response": response });
-    // A call that came without an id is known by its name; an id that was never given would be nobody's.
+    // A call that came without an id is known by its name; an id that was never given would match no call.
     if let Some(id) = result.id {
         answer["id"] = id.into();
     }

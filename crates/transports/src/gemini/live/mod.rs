@@ -4,8 +4,8 @@ mod config;
 mod connection;
 mod frames;
 mod profile;
-mod reading;
 mod scan;
+mod server_messages;
 mod setup;
 
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use serde_json::Value;
 use self::connection::Connection;
 use super::PROVIDER;
 use crate::ConfigError;
-use crate::live::{Dialer, Place, PlaceSettings, within};
+use crate::live::{Dialer, LiveEndpoint, LiveEndpointSettings, connect_within};
 
 pub use self::config::{Compression, Detection, GeminiLiveConfig, Thinking};
-pub use self::profile::{Content, Profile, WhileCalling};
-pub use self::reading::ServerMessages;
+pub use self::profile::{Content, Profile, TextDuringCalls};
 pub use self::scan::scan;
+pub use self::server_messages::ServerMessages;
 pub use self::setup::setup;
 
 /// Gemini Live as a model that is spoken with.
@@ -29,14 +29,14 @@ pub use self::setup::setup;
 pub struct GeminiLive {
     config: GeminiLiveConfig,
     profile: Profile,
-    place: Place,
+    endpoint: LiveEndpoint,
 }
 
 impl GeminiLive {
-    /// Checks the settings. Nothing is sent before somebody connects.
+    /// Checks the settings. Nothing is sent before the first request.
     pub fn new(config: GeminiLiveConfig) -> Result<Self, ConfigError> {
         let version = config.version.trim_matches('/');
-        let place = Place::new(&PlaceSettings {
+        let endpoint = LiveEndpoint::new(&LiveEndpointSettings {
             provider: PROVIDER,
             model: config.plain_model(),
             base_url: &config.base_url,
@@ -46,12 +46,12 @@ impl GeminiLive {
         })?;
         let profile = config.profile.unwrap_or_else(|| Profile::of(&config.model));
         check_options(&config, &profile)?;
-        Ok(Self { config, profile, place })
+        Ok(Self { config, profile, endpoint })
     }
 
     /// The same model, reached another way.
     pub fn with_dialer(self, dialer: Arc<dyn Dialer>) -> Self {
-        Self { place: self.place.dialled_by(dialer), ..self }
+        Self { endpoint: self.endpoint.with_dialer(dialer), ..self }
     }
 }
 
@@ -61,15 +61,15 @@ impl LiveModel for GeminiLive {
     }
 
     fn name(&self) -> &str {
-        &self.place.troubles.model
+        &self.endpoint.errors.model
     }
 
     fn connect(&self, opening: LiveSetup) -> LiveConnecting {
         let setup = setup(&self.config, &self.profile, &opening);
         let history = frames::history(&self.profile, &opening);
         let is_manual = self.config.detection.disabled == Some(true);
-        let connecting = Connection::open(self.place.clone(), setup, history, self.profile, is_manual);
-        within(self.config.connect, self.place.troubles.clone(), connecting)
+        let connecting = Connection::open(self.endpoint.clone(), setup, history, self.profile, is_manual);
+        connect_within(self.config.connect, self.endpoint.errors.clone(), connecting)
     }
 }
 
@@ -82,7 +82,7 @@ fn check_options(config: &GeminiLiveConfig, profile: &Profile) -> Result<(), Con
         let value = setup["setup"].pointer(at);
         value.is_some_and(|value| only.is_none_or(|only| *value == Value::Bool(only)))
     };
-    match profile.refuses.iter().find(refused) {
+    match profile.rejected_options.iter().find(refused) {
         None => Ok(()),
         Some((at, _)) => Err(ConfigError::Option {
             provider: PROVIDER,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::arguments::ArgumentText;
 use crate::reply::model_call;
 
-/// Calls are handed on together when their response is done: only then may it be answered, and a response that is cut
+/// Calls are emitted together when their response is done: only then may it be answered, and a response that is cut
 /// off may have left half of one.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<ModelCall>);

@@ -19,11 +19,11 @@ pub struct OpenAiRealtimeConfig {
     pub voice: String,
     /// How fast it speaks; without one, as it does.
     pub speed: Option<f64>,
-    /// The model that writes down what the person says; without one, nobody does.
+    /// The model that transcribes what the user says; without one, there is no transcript.
     pub transcription: Option<String>,
     /// `near_field` or `far_field`; without one, what the microphone hears is left as it is.
     pub noise_reduction: Option<String>,
-    /// When the person speaks and when not.
+    /// When the user speaks and when not.
     pub turn_detection: TurnDetection,
     /// Longest answer in tokens; without one, there is no limit.
     pub max_output_tokens: Option<u32>,
@@ -59,7 +59,7 @@ impl OpenAiRealtimeConfig {
     }
 }
 
-/// How the provider finds out when the person speaks. It always answers by itself, and always lets itself be cut off.
+/// How the provider finds out when the user speaks. It always answers by itself, and always lets itself be cut off.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnDetection {
     /// By loudness.
@@ -77,7 +77,7 @@ pub struct ServerVad {
     pub prefix_padding_ms: Option<u32>,
     /// How much silence ends it.
     pub silence_ms: Option<u32>,
-    /// After how much silence of the person the model speaks by itself.
+    /// After how much silence of the user the model speaks by itself.
     pub idle_timeout_ms: Option<u32>,
 }
 

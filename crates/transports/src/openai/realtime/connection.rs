@@ -13,133 +13,132 @@ use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::messages;
-use super::reading::{Opened, ServerEvents};
-use crate::live::{Arrived, Line, Place, Resampler, Troubles, holds_whole_samples, is_empty, samples};
+use super::server_events::{Opening, ServerEvents};
+use crate::live::{
+    ErrorContext, LiveEndpoint, ProviderSocket, Received, Resampler, holds_whole_samples, is_empty, samples,
+};
 
-/// A session ends after an hour, without a warning, so we give one.
-const WARN_AFTER: Duration = Duration::from_secs(55 * 60);
-const WARNED_OF: Duration = Duration::from_secs(5 * 60);
-/// What the person says, and what the provider wants of it.
+/// A session ends after an hour without a notice, so the client gives one.
+const GO_AWAY_AFTER: Duration = Duration::from_secs(55 * 60);
+const GO_AWAY_NOTICE: Duration = Duration::from_secs(5 * 60);
+/// Sample rates of the client's audio, and of what the provider takes.
 const RATES: (u32, u32) = (16_000, 24_000);
 
 pub(super) struct Connection {
-    line: Line,
-    troubles: Troubles,
+    socket: ProviderSocket,
+    errors: ErrorContext,
     events: ServerEvents,
     resampler: Resampler,
-    /// Until the warning.
-    timer: Option<Pin<Box<Sleep>>>,
-    /// Until a response that is in doubt is given up.
-    doubt: Option<Pin<Box<Sleep>>>,
+    go_away_timer: Option<Pin<Box<Sleep>>>,
+    response_timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Connection {
     /// Opens a conversation. To be called within a time limit.
     pub(super) async fn open(
-        place: Place,
+        endpoint: LiveEndpoint,
         update: Value,
         history: Vec<Value>,
         asks: bool,
     ) -> Result<Self, LiveError> {
-        let line = place.reach().await?;
+        let socket = endpoint.connect().await?;
         let (from, to) = RATES;
         let mut connection = Self {
-            troubles: line.troubles.clone(),
-            line,
+            errors: socket.errors.clone(),
+            socket,
             events: ServerEvents::default(),
             resampler: Resampler::new(from, to),
-            timer: Some(Box::pin(sleep(WARN_AFTER))),
-            doubt: None,
+            go_away_timer: Some(Box::pin(sleep(GO_AWAY_AFTER))),
+            response_timer: None,
         };
-        connection.wait_until(Opened::Created).await?;
-        connection.line.send(&update);
-        connection.line.flush().await?;
-        connection.wait_until(Opened::Updated).await?;
+        connection.wait_until(Opening::Created).await?;
+        connection.socket.send(&update);
+        connection.socket.flush().await?;
+        connection.wait_until(Opening::Ready).await?;
         for message in &history {
-            connection.line.send(message);
+            connection.socket.send(message);
         }
         if asks {
-            connection.events.exchange.ask();
+            connection.events.turn_taking.request_response();
         }
-        connection.send_out();
-        connection.line.flush().await?;
+        connection.send_queued();
+        connection.socket.flush().await?;
         Ok(connection)
     }
 
-    async fn wait_until(&mut self, opened: Opened) -> Result<(), LiveError> {
-        while self.events.opened != opened {
-            if let Opened::Refused(why) = &self.events.opened {
-                return Err(self.troubles.refused(why));
+    async fn wait_until(&mut self, wanted: Opening) -> Result<(), LiveError> {
+        while self.events.opening != wanted {
+            if let Opening::Refused(why) = &self.events.opening {
+                return Err(self.errors.session_refused(why));
             }
-            match self.line.next() {
-                Some(Arrived::Message(message)) => self.events.take(message, Instant::now()),
-                Some(Arrived::Nothing) => {}
-                None => self.line.fill().await?,
+            match self.socket.next() {
+                Some(Received::Message(message)) => self.events.take(message, Instant::now()),
+                Some(Received::Control) => {}
+                None => self.socket.fill().await?,
             }
         }
         Ok(())
     }
 
-    /// Puts in line what the conversation wants sent.
-    fn send_out(&mut self) {
-        for message in self.events.exchange.out.drain(..) {
-            self.line.send(&message);
+    fn send_queued(&mut self) {
+        for message in self.events.turn_taking.out.drain(..) {
+            self.socket.send(&message);
         }
     }
 
-    /// Rings once.
-    fn poll_timer(&mut self, context: &mut Context<'_>) -> bool {
-        let rings = self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_ready());
-        if rings {
-            self.timer = None;
+    /// Whether the timer has fired. It fires once.
+    fn poll_go_away(&mut self, context: &mut Context<'_>) -> bool {
+        let is_due = self.go_away_timer.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_ready());
+        if is_due {
+            self.go_away_timer = None;
         }
-        rings
+        is_due
     }
 
-    /// Gives up a response that was in doubt for too long.
-    fn poll_doubt(&mut self, context: &mut Context<'_>) {
-        let Some(until) = self.events.exchange.doubted_until() else {
-            self.doubt = None;
+    /// Abandons a response that was in doubt for too long.
+    fn poll_response_timer(&mut self, context: &mut Context<'_>) {
+        let Some(until) = self.events.turn_taking.response_deadline() else {
+            self.response_timer = None;
             return;
         };
-        let timer = self.doubt.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        let timer = self.response_timer.get_or_insert_with(|| Box::pin(sleep_until(until)));
         if timer.as_mut().poll(context).is_ready() {
-            self.doubt = None;
-            self.events.give_up();
+            self.response_timer = None;
+            self.events.abandon_response();
         }
     }
 }
 
 impl LiveConnection for Connection {
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), LiveError>> {
-        if self.events.is_empty() && self.poll_timer(context) {
-            self.events.push(LiveEvent::GoingAway { left: Some(WARNED_OF) });
+        if self.events.is_empty() && self.poll_go_away(context) {
+            self.events.push(LiveEvent::GoingAway { left: Some(GO_AWAY_NOTICE) });
         }
-        self.poll_doubt(context);
+        self.poll_response_timer(context);
         if !self.events.is_empty() {
             return Poll::Ready(Ok(()));
         }
-        // What came may ask for something that nobody else would send.
-        self.send_out();
-        self.line.poll_fill(context)
+        // What arrived may need an answer, and nothing else may be sent soon.
+        self.send_queued();
+        self.socket.poll_fill(context)
     }
 
     fn next(&mut self) -> Option<LiveEvent<'_>> {
         if let Some(event) = self.events.next_event() {
-            return Some(self.troubles.blotted(event));
+            return Some(self.errors.redact_event(event));
         }
-        let Arrived::Message(message) = self.line.next()? else { return None };
+        let Received::Message(message) = self.socket.next()? else { return None };
         let now = Instant::now();
         let Some(delta) = AudioDelta::read(message) else {
             self.events.take(message, now);
             let event = self.events.next_event()?;
-            return Some(self.troubles.blotted(event));
+            return Some(self.errors.redact_event(event));
         };
-        let exchange = &mut self.events.exchange;
-        if !exchange.is_audible() {
+        let turn_taking = &mut self.events.turn_taking;
+        if !turn_taking.is_audible() {
             return None;
         }
-        exchange.spoken.add(&delta.item_id, delta.content_index, delta.delta.len() / 4 * 3, now);
+        turn_taking.playback.add(&delta.item_id, delta.content_index, delta.delta.len() / 4 * 3, now);
         Some(LiveEvent::Audio(Audio::Base64(delta.delta)))
     }
 
@@ -148,22 +147,22 @@ impl LiveConnection for Connection {
             LiveInput::Audio(audio) if is_empty(audio) => {}
             LiveInput::Audio(audio) => {
                 let pcm = self.resampler.take(&samples(audio));
-                messages::send_audio(&mut self.line, &pcm);
+                messages::send_audio(&mut self.socket, &pcm);
             }
             input => {
-                self.events.exchange.send(input, Instant::now());
-                self.send_out();
+                self.events.turn_taking.send(input, Instant::now());
+                self.send_queued();
             }
         }
     }
 
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), LiveError>> {
-        self.send_out();
-        self.line.poll_flush(context)
+        self.send_queued();
+        self.socket.poll_flush(context)
     }
 
     fn close(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(self.line.close())
+        Box::pin(self.socket.close())
     }
 }
 

@@ -5,7 +5,7 @@ use quarterdeck_contracts::{ErrorType, LiveResult, LiveSetup, Outcome, Speaker};
 use serde_json::{Value, json};
 
 use super::OpenAiRealtimeConfig;
-use crate::live::Line;
+use crate::live::ProviderSocket;
 
 const BEFORE_AUDIO: &[u8] = br#"{"type":"input_audio_buffer.append","audio":""#;
 const AFTER_AUDIO: &[u8] = br#""}"#;
@@ -54,10 +54,10 @@ fn flat(tool: &Value) -> Value {
     }
 }
 
-/// Puts audio in line, at the provider's rate.
-pub(super) fn send_audio(line: &mut Line, pcm: &[u8]) {
+/// Queues audio, at the provider's rate.
+pub(super) fn send_audio(socket: &mut ProviderSocket, pcm: &[u8]) {
     let length = BEFORE_AUDIO.len() + STANDARD.encoded_length(pcm.len()) + AFTER_AUDIO.len();
-    line.send_audio(length, |out| {
+    socket.send_audio(length, |out| {
         out.extend_from_slice(BEFORE_AUDIO);
         STANDARD.encode_append(pcm, out);
         out.extend_from_slice(AFTER_AUDIO);
@@ -65,9 +65,9 @@ pub(super) fn send_audio(line: &mut Line, pcm: &[u8]) {
 }
 
 /// Something in writing.
-pub(super) fn words(role: Role, text: &str) -> Value {
+pub(super) fn message_item(role: Role, text: &str) -> Value {
     let (role, kind) = match role {
-        Role::Person => ("user", "input_text"),
+        Role::User => ("user", "input_text"),
         Role::Model => ("assistant", "output_text"),
         Role::System => ("system", "input_text"),
     };
@@ -82,19 +82,19 @@ fn create(item: &Value) -> Value {
 /// Whose words they are.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role {
-    Person,
+    User,
     Model,
     System,
 }
 
 /// What was said before. Whether it asks is for the conversation to say.
 pub(super) fn history(opening: &LiveSetup) -> Vec<Value> {
-    let turn = |by| if by == Speaker::User { Role::Person } else { Role::Model };
-    opening.history.iter().map(|said| words(turn(said.by), &said.text)).collect()
+    let turn = |by| if by == Speaker::User { Role::User } else { Role::Model };
+    opening.history.iter().map(|said| message_item(turn(said.by), &said.text)).collect()
 }
 
 /// What a call came to, which is a text here.
-pub(super) fn output(result: &LiveResult<'_>) -> Value {
+pub(super) fn function_output(result: &LiveResult<'_>) -> Value {
     let output = match &result.response.outcome {
         Outcome::Success(data) => data.to_string(),
         Outcome::Failure(error) => json!({ "error": error.for_model() }).to_string(),
@@ -103,15 +103,14 @@ pub(super) fn output(result: &LiveResult<'_>) -> Value {
     create(&json!({ "type": "function_call_output", "call_id": id, "output": output }))
 }
 
-/// What a call came to that nobody wants any more.
-pub(super) fn taken_back(call: &str) -> Value {
-    let error =
-        json!({ "error": { "type": ErrorType::Cancelled, "message": "The person has interrupted." } });
+/// The output of a call that was cancelled by an interruption.
+pub(super) fn cancelled_output(call: &str) -> Value {
+    let error = json!({ "error": { "type": ErrorType::Cancelled, "message": "The user has interrupted." } });
     create(&json!({ "type": "function_call_output", "call_id": call, "output": error.to_string() }))
 }
 
 /// Asks for a response. Whatever may be refused has an id, so that one refusal is not taken for another.
-pub(super) fn respond(id: &str) -> Value {
+pub(super) fn response_create(id: &str) -> Value {
     json!({ "type": "response.create", "event_id": id })
 }
 

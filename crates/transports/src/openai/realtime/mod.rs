@@ -3,11 +3,11 @@
 mod calls;
 mod config;
 mod connection;
-mod exchange;
 mod messages;
-mod reading;
-mod spoken;
+mod playback;
+mod server_events;
 mod transcript;
+mod turn_taking;
 
 use std::sync::Arc;
 
@@ -16,27 +16,27 @@ use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveSetup, Provider};
 use self::connection::Connection;
 use super::PROVIDER;
 use crate::ConfigError;
-use crate::live::{Dialer, Place, PlaceSettings, within};
+use crate::live::{Dialer, LiveEndpoint, LiveEndpointSettings, connect_within};
 
 pub use self::config::{OpenAiRealtimeConfig, ServerVad, TurnDetection};
 pub use self::messages::session_update;
-pub use self::reading::ServerEvents;
+pub use self::server_events::ServerEvents;
 
 /// OpenAI Realtime as a model that is spoken with.
 #[derive(Debug)]
 pub struct OpenAiRealtime {
     config: OpenAiRealtimeConfig,
-    place: Place,
+    endpoint: LiveEndpoint,
 }
 
 impl OpenAiRealtime {
-    /// Checks the settings. Nothing is sent before somebody connects.
+    /// Checks the settings. Nothing is sent before the first request.
     pub fn new(config: OpenAiRealtimeConfig) -> Result<Self, ConfigError> {
         // The name stands in the query, where these would mean something else.
         if config.model.contains(['?', '#', '%', '&', '+', '=']) {
             return Err(ConfigError::Model { provider: PROVIDER });
         }
-        let place = Place::new(&PlaceSettings {
+        let endpoint = LiveEndpoint::new(&LiveEndpointSettings {
             provider: PROVIDER,
             model: &config.model,
             base_url: &config.base_url,
@@ -44,12 +44,12 @@ impl OpenAiRealtime {
             key: &config.api_key,
             header: ("authorization", "Bearer "),
         })?;
-        Ok(Self { config, place })
+        Ok(Self { config, endpoint })
     }
 
     /// The same model, reached another way.
     pub fn with_dialer(self, dialer: Arc<dyn Dialer>) -> Self {
-        Self { place: self.place.dialled_by(dialer), ..self }
+        Self { endpoint: self.endpoint.with_dialer(dialer), ..self }
     }
 }
 
@@ -59,14 +59,14 @@ impl LiveModel for OpenAiRealtime {
     }
 
     fn name(&self) -> &str {
-        &self.place.troubles.model
+        &self.endpoint.errors.model
     }
 
     fn connect(&self, opening: LiveSetup) -> LiveConnecting {
         let update = session_update(&self.config, &opening);
         let history = messages::history(&opening);
         let asks = opening.asks && !history.is_empty();
-        let connecting = Connection::open(self.place.clone(), update, history, asks);
-        within(self.config.connect, self.place.troubles.clone(), connecting)
+        let connecting = Connection::open(self.endpoint.clone(), update, history, asks);
+        connect_within(self.config.connect, self.endpoint.errors.clone(), connecting)
     }
 }

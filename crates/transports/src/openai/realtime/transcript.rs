@@ -1,7 +1,7 @@
 //! Words of one item that come in pieces.
 
-/// How much of an item is remembered, in bytes. Nobody says more in one breath.
-const MOST: usize = 64 << 10;
+/// How much of an item is remembered.
+const MAX_ITEM_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
@@ -16,7 +16,7 @@ impl Transcript {
             item.clone_into(&mut self.item);
             self.text.clear();
         }
-        if self.text.len() + piece.len() <= MOST {
+        if self.text.len() + piece.len() <= MAX_ITEM_BYTES {
             self.text.push_str(piece);
         }
         piece.to_owned()

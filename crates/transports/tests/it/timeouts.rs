@@ -1,4 +1,4 @@
-//! Servers that fall silent or never stop, and people who do not wait.
+//! Servers that stall or never stop, and callers that drop the stream.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::client::{CALL, END, TEXT, ask, ask_by, ask_within, impatient, limits,
 use crate::server::{Act, Server, answer, head};
 
 #[tokio::test]
-async fn silence_is_noticed_wherever_it_begins() {
+async fn a_stalled_answer_times_out_wherever_it_stalls() {
     for (act, text) in [
         (Act::SendAndHang(Vec::new()), ""),
         (Act::SendAndHang(ok("")), ""),
@@ -20,8 +20,8 @@ async fn silence_is_noticed_wherever_it_begins() {
         let (outcome, server) = ask_within(impatient(), vec![act]).await;
         assert_eq!((outcome.text.as_str(), outcome.kind()), (text, Some(ChatErrorKind::Silent)));
         assert_eq!(outcome.detail(), "nothing came for 300ms");
-        assert_eq!(server.requests().len(), 1, "whoever has waited once need not wait again");
-        assert!(server.is_hung_up_on().await);
+        assert_eq!(server.requests().len(), 1, "a timeout is not retried");
+        assert!(server.is_disconnected().await);
     }
 }
 
@@ -29,7 +29,7 @@ async fn silence_is_noticed_wherever_it_begins() {
 async fn keep_alives_without_end_do_not_keep_an_answer_alive() {
     let script = vec![Act::Endlessly(ok(TEXT), b": ping\n\n".to_vec(), Duration::from_millis(20))];
     let server = Server::start(script).await;
-    let limits = Limits { whole: Duration::from_millis(700), ..limits() };
+    let limits = Limits { total: Duration::from_millis(700), ..limits() };
     let outcome = ask(&openai_with(&server, limits)).await;
     assert_eq!((outcome.text.as_str(), outcome.kind()), ("Aye", Some(ChatErrorKind::Silent)));
     assert_eq!(outcome.detail(), "the answer was not complete after 700ms");
@@ -37,7 +37,7 @@ async fn keep_alives_without_end_do_not_keep_an_answer_alive() {
 }
 
 #[tokio::test]
-async fn bodies_without_end_are_not_read_to_their_end() {
+async fn endless_bodies_are_not_read_to_their_end() {
     let pause = Duration::ZERO;
     let limits = || Limits { response: 1 << 20, event: 100 << 10, ..limits() };
     let text = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[]}}]}\n\n".repeat(100).into_bytes();
@@ -53,7 +53,7 @@ async fn bodies_without_end_are_not_read_to_their_end() {
         let outcome = ask(&openai_with(&server, limits())).await;
         assert_eq!(outcome.kind(), Some(kind));
         assert!(outcome.detail().len() < 1_000 && outcome.took < Duration::from_secs(10));
-        assert!(server.is_hung_up_on().await);
+        assert!(server.is_disconnected().await);
     }
 }
 
@@ -81,12 +81,12 @@ async fn dropping_the_stream_closes_the_connection_at_once() {
         .await;
         assert_eq!(server.requests().len(), 1);
         drop(stream);
-        assert!(server.is_hung_up_on().await);
+        assert!(server.is_disconnected().await);
     }
 }
 
 #[tokio::test]
-async fn dropping_the_stream_ends_a_pause_and_nothing_more_is_sent() {
+async fn dropping_the_stream_ends_a_retry_delay_and_nothing_more_is_sent() {
     let server =
         Server::start(vec![Act::Send(answer("429 Too Many Requests", "retry-after-ms: 400\r\n", "{}"))])
             .await;

@@ -27,21 +27,21 @@ pub(crate) fn read<'a>(provider: &str, chunks: impl IntoIterator<Item = &'a [u8]
 }
 
 fn read_by<'a>(accumulator: impl Accumulator, chunks: impl IntoIterator<Item = &'a [u8]>) -> Heard {
-    let (mut reader, mut said) = (Reader::new(accumulator, 4 << 20), VecDeque::new());
+    let (mut reader, mut out) = (Reader::new(accumulator, 4 << 20), VecDeque::new());
     for chunk in chunks {
-        match reader.feed(chunk, &mut said) {
-            Ok(Progress::Over) => return (said.into(), reader.finish()),
+        match reader.feed(chunk, &mut out) {
+            Ok(Progress::Ended) => return (out.into(), reader.finish()),
             Ok(_) => {}
-            Err(fault) => return (said.into(), Err(fault)),
+            Err(fault) => return (out.into(), Err(fault)),
         }
     }
-    match reader.end(&mut said) {
-        Ok(()) => (said.into(), reader.finish()),
-        Err(fault) => (said.into(), Err(fault)),
+    match reader.end(&mut out) {
+        Ok(()) => (out.into(), reader.finish()),
+        Err(fault) => (out.into(), Err(fault)),
     }
 }
 
-pub(crate) fn person(text: &str) -> ChatMessage {
+pub(crate) fn user(text: &str) -> ChatMessage {
     ChatMessage::User { text: text.to_owned() }
 }
 

@@ -12,13 +12,13 @@ use quarterdeck_websocket::{Class, CloseCode, Message, Opcode};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-use crate::live_pipe::{Pipe, Provider, event, flush, opening};
+use crate::live_provider::{Pipe, Provider, event, flush, opening};
 
 async fn conversation(pipe_size: usize) -> (Box<dyn LiveConnection>, Provider) {
     let (pipe, mut ends) = Pipe::new(pipe_size);
     let model = GeminiLive::new(GeminiLiveConfig::new("k")).unwrap().with_dialer(pipe);
     let provider = async {
-        let mut provider = Provider::let_in(&mut ends).await;
+        let mut provider = Provider::accept(&mut ends).await;
         provider.hear().await.unwrap();
         provider.say(&json!({"setupComplete": {}})).await;
         provider
@@ -28,7 +28,7 @@ async fn conversation(pipe_size: usize) -> (Box<dyn LiveConnection>, Provider) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_provider_is_asked_twice_and_then_given_up() {
+async fn a_silent_provider_gets_two_pings_and_then_times_out() {
     let (mut connection, mut provider) = conversation(1 << 16).await;
     let begun = Instant::now();
     let pings = async {
@@ -58,7 +58,7 @@ async fn a_silent_provider_is_asked_twice_and_then_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_answers_pings_is_there() {
+async fn a_provider_that_answers_pings_does_not_time_out() {
     let (mut connection, mut provider) = conversation(1 << 16).await;
     let provider = async {
         let end = Instant::now() + Duration::from_secs(600);
@@ -167,7 +167,7 @@ async fn a_message_above_eight_megabytes_is_refused_before_it_is_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_goodbye_is_said_and_not_waited_for_longer_than_a_second() {
+async fn closing_waits_at_most_a_second_for_the_provider() {
     let (connection, mut provider) = conversation(1 << 16).await;
     let begun = Instant::now();
     connection.close().await;

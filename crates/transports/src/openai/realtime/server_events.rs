@@ -10,18 +10,18 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::calls::Calls;
-use super::exchange::{CutOff, Exchange};
 use super::transcript::Transcript;
-use crate::fault::trimmed;
+use super::turn_taking::{Interruption, TurnTaking};
+use crate::fault::one_line;
 use crate::live::{holds_whole_samples, is_empty, pcm};
 
 /// Makes events of a connection's messages, and keeps what has to be known to take part in the conversation. It does no
-/// I/O and is told the time, so that any connection can be replayed.
+/// I/O and gets the time from the caller, so that any connection can be replayed.
 #[derive(Debug, Default)]
 pub struct ServerEvents {
     events: VecDeque<LiveEvent<'static>>,
-    pub(super) exchange: Exchange,
-    pub(super) opened: Opened,
+    pub(super) turn_taking: TurnTaking,
+    pub(super) opening: Opening,
     heard: Transcript,
     said: Transcript,
     calls: Calls,
@@ -32,13 +32,13 @@ pub struct ServerEvents {
 
 /// How far the opening has come.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) enum Opened {
+pub(super) enum Opening {
     #[default]
-    Not,
+    Connecting,
     /// There is a session, with the provider's settings.
     Created,
     /// It has ours.
-    Updated,
+    Ready,
     /// It does not take them.
     Refused(String),
 }
@@ -65,30 +65,32 @@ impl ServerEvents {
             _ => return self.push(LiveEvent::Warning("a message that is no JSON object".to_owned())),
         };
         match text(&parsed, "type") {
-            "session.created" if self.opened == Opened::Not => self.opened = Opened::Created,
-            "session.updated" => self.opened = Opened::Updated,
-            "input_audio_buffer.speech_started" => self.person_speaks(now),
+            "session.created" if self.opening == Opening::Connecting => self.opening = Opening::Created,
+            "session.updated" => self.opening = Opening::Ready,
+            "input_audio_buffer.speech_started" => self.user_started_speaking(now),
             "input_audio_buffer.speech_stopped" | "input_audio_buffer.committed" => {
-                self.exchange.person_is_silent();
+                self.turn_taking.user_stopped_speaking();
             }
-            "conversation.item.input_audio_transcription.delta" => self.heard_more(&parsed),
-            "conversation.item.input_audio_transcription.completed" => self.heard_all(&parsed),
+            "conversation.item.input_audio_transcription.delta" => self.input_transcript_delta(&parsed),
+            "conversation.item.input_audio_transcription.completed" => {
+                self.input_transcript_completed(&parsed)
+            }
             "conversation.item.input_audio_transcription.failed" => {
-                self.push(LiveEvent::Warning("what the person said could not be written down".to_owned()));
+                self.push(LiveEvent::Warning("the user's speech could not be transcribed".to_owned()));
             }
             "response.created" => {
                 let id = parsed.pointer("/response/id").and_then(Value::as_str).unwrap_or_default();
-                self.exchange.response_began(id, !self.more_follows);
+                self.turn_taking.response_started(id, !self.more_follows);
                 self.calls.clear();
             }
             "response.output_audio.delta" => self.audio(&parsed, now),
             "response.output_audio_transcript.delta" | "response.output_text.delta" => {
                 let said = self.said.add(text(&parsed, "item_id"), text(&parsed, "delta"));
-                self.say(said, TranscriptStage::Segment);
+                self.output_transcript(said, TranscriptStage::Segment);
             }
             "response.output_audio_transcript.done" => {
                 let rest = self.said.rest(text(&parsed, "item_id"), text(&parsed, "transcript"));
-                self.say(rest, TranscriptStage::Final);
+                self.output_transcript(rest, TranscriptStage::Final);
             }
             "response.output_item.done" => self.calls.take(&parsed["item"], true),
             "response.done" => self.response_done(&parsed["response"]),
@@ -97,23 +99,23 @@ impl ServerEvents {
         }
     }
 
-    fn person_speaks(&mut self, now: Instant) {
+    fn user_started_speaking(&mut self, now: Instant) {
         // What was being said ends before the next turn begins.
-        if let Some(what) = self.exchange.person_speaks(now) {
-            self.push(LiveEvent::Interrupted { end_follows: what == CutOff::Response });
+        if let Some(what) = self.turn_taking.user_started_speaking(now) {
+            self.push(LiveEvent::Interrupted { end_follows: what == Interruption::Response });
         }
         self.push(LiveEvent::SpeechStarted);
     }
 
     /// Pieces are guesses, since what comes in the end may read otherwise.
-    fn heard_more(&mut self, event: &Value) {
+    fn input_transcript_delta(&mut self, event: &Value) {
         self.heard.add(text(event, "item_id"), text(event, "delta"));
         let words =
             TranscriptPiece { text: self.heard.whole().to_owned().into(), stage: TranscriptStage::Interim };
         self.push(LiveEvent::InputTranscript(words));
     }
 
-    fn heard_all(&mut self, event: &Value) {
+    fn input_transcript_completed(&mut self, event: &Value) {
         self.heard = Transcript::default();
         let words = TranscriptPiece {
             text: text(event, "transcript").to_owned().into(),
@@ -123,15 +125,15 @@ impl ServerEvents {
     }
 
     /// Words of an answer that was cut off come to their end too, and are not heard either.
-    fn say(&mut self, words: String, stage: TranscriptStage) {
-        if self.exchange.is_audible() && (stage == TranscriptStage::Final || !words.is_empty()) {
+    fn output_transcript(&mut self, words: String, stage: TranscriptStage) {
+        if self.turn_taking.is_audible() && (stage == TranscriptStage::Final || !words.is_empty()) {
             self.push(LiveEvent::OutputTranscript(TranscriptPiece { text: words.into(), stage }));
         }
     }
 
     fn audio(&mut self, event: &Value, now: Instant) {
         let data = text(event, "delta");
-        if data.is_empty() || !self.exchange.is_audible() {
+        if data.is_empty() || !self.turn_taking.is_audible() {
             return;
         }
         let audio = if STANDARD.check(data.as_bytes()).is_ok() && holds_whole_samples(data) {
@@ -143,7 +145,7 @@ impl ServerEvents {
             Some(audio) if is_empty(&audio) => {}
             Some(audio) => {
                 let content = event["content_index"].as_u64().unwrap_or(0);
-                self.exchange.spoken.add(text(event, "item_id"), content, data.len() / 4 * 3, now);
+                self.turn_taking.playback.add(text(event, "item_id"), content, data.len() / 4 * 3, now);
                 self.push(LiveEvent::Audio(audio));
             }
             None if self.has_complained => {}
@@ -160,16 +162,16 @@ impl ServerEvents {
             self.calls.take(item, status == "completed");
         }
         let mut calls: Vec<ModelCall> = self.calls.finish();
-        if status == "cancelled" || !self.exchange.is_audible() {
-            self.exchange.take_back(&calls);
+        if status == "cancelled" || !self.turn_taking.is_audible() {
+            self.turn_taking.cancel_calls(&calls);
             calls.clear();
         }
         let has_calls = !calls.is_empty();
         if has_calls {
             self.push(LiveEvent::Calls(calls));
         }
-        self.exchange.response_ended();
-        self.more_follows = has_calls || self.exchange.is_asked();
+        self.turn_taking.response_ended();
+        self.more_follows = has_calls || self.turn_taking.is_response_requested();
         let is_trouble = matches!(status, "failed" | "incomplete");
         if is_trouble {
             let why = explain(&response["status_details"]);
@@ -178,7 +180,7 @@ impl ServerEvents {
             self.push(LiveEvent::GenerationComplete);
         }
         // An answer that reached its limit was one.
-        let has_answered = status == "incomplete" && self.exchange.spoken.has_begun();
+        let has_answered = status == "incomplete" && self.turn_taking.playback.has_audio();
         if is_trouble && !self.more_follows && !has_answered {
             self.push(LiveEvent::ResponseFailed);
         }
@@ -191,8 +193,8 @@ impl ServerEvents {
     }
 
     /// The response that was asked for has not begun in time.
-    pub(super) fn give_up(&mut self) {
-        if self.exchange.give_up() {
+    pub(super) fn abandon_response(&mut self) {
+        if self.turn_taking.abandon_response() {
             self.unanswered();
         }
     }
@@ -208,13 +210,13 @@ impl ServerEvents {
             "" => text(error, "type"),
             code => code,
         };
-        let what = trimmed(&format!("{code}: {}", text(error, "message")));
-        if self.opened != Opened::Updated {
-            self.opened = Opened::Refused(what);
+        let what = one_line(&format!("{code}: {}", text(error, "message")));
+        if self.opening != Opening::Ready {
+            self.opening = Opening::Refused(what);
             return;
         }
         self.push(LiveEvent::Warning(what));
-        if self.exchange.refused(code, error["event_id"].as_str(), now) {
+        if self.turn_taking.refused(code, error["event_id"].as_str(), now) {
             self.unanswered();
         }
     }
@@ -228,5 +230,5 @@ fn text<'a>(value: &'a Value, member: &str) -> &'a str {
 fn explain(details: &Value) -> String {
     let words = [&details["reason"], &details["error"]["code"], &details["error"]["message"]];
     let words: Vec<_> = words.into_iter().filter_map(Value::as_str).collect();
-    if words.is_empty() { String::new() } else { format!(" ({})", trimmed(&words.join(", "))) }
+    if words.is_empty() { String::new() } else { format!(" ({})", one_line(&words.join(", "))) }
 }

@@ -15,14 +15,14 @@ use serde_json::{Map, Value};
 
 use crate::arguments::{self, CallEvent};
 use crate::live::{Resampler, holds_whole_samples, is_empty, pcm};
-use crate::reply::{MOST_PARTS, model_call};
+use crate::reply::{MAX_PARTS, model_call};
 
 /// Samples in a second of what we hand on.
 const RATE: u32 = 24_000;
 /// Rates that a voice may have.
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=96_000;
 /// The longest handle that is kept, in bytes.
-const LONGEST_HANDLE: usize = 16 << 10;
+const MAX_HANDLE_BYTES: usize = 16 << 10;
 
 /// Makes events of a connection's messages. It does no I/O and has no clock, so that any connection can be replayed.
 #[derive(Debug, Default)]
@@ -57,8 +57,8 @@ impl ServerMessages {
         let text = std::str::from_utf8(message).unwrap_or_default();
         let (mut parsed, has_duplicate_keys) = match parse_json_noting_duplicates(text) {
             Ok((Value::Object(parsed), has_duplicate_keys)) => (parsed, has_duplicate_keys),
-            // What it was stays out of the message: it may be people's words.
-            _ => return self.trouble("a message that is no JSON object".to_owned()),
+            // What it was stays out of the message: it may be users' words.
+            _ => return self.warn("a message that is no JSON object".to_owned()),
         };
         self.is_ready |= parsed.get("setupComplete").is_some_and(|complete| !complete.is_null());
         if let Some(mut call) = object(&mut parsed, "toolCall") {
@@ -90,7 +90,7 @@ impl ServerMessages {
     fn take_calls(&mut self, call: &mut Map<String, Value>, event: CallEvent<'_>) {
         let Some(calls) = list(call, "functionCalls") else { return };
         let too_many = calls.len() > MAX_CALLS_PER_MESSAGE;
-        // A call that is none is handed on too: whoever answers says what is wrong with it, and nobody waits for ever.
+        // A malformed call is emitted too: it gets an error as its result, and the model does not wait for ever.
         let calls = calls.into_iter().take(MAX_CALLS_PER_MESSAGE).map(|call| match call {
             Value::Object(call) => read_call(call, event),
             other => read_call(Map::from_iter([("args".to_owned(), other)]), event),
@@ -101,7 +101,7 @@ impl ServerMessages {
             self.events.push_back(LiveEvent::Calls(calls));
         }
         if too_many {
-            self.trouble(format!("a message with more than {MAX_CALLS_PER_MESSAGE} calls"));
+            self.warn(format!("a message with more than {MAX_CALLS_PER_MESSAGE} calls"));
         }
     }
 
@@ -112,7 +112,7 @@ impl ServerMessages {
             }
         }
         if let Some(parts) = object(&mut content, "modelTurn").and_then(|mut turn| list(&mut turn, "parts")) {
-            for part in parts.into_iter().take(MOST_PARTS) {
+            for part in parts.into_iter().take(MAX_PARTS) {
                 if let Value::Object(part) = part {
                     self.take_part(part);
                 }
@@ -134,7 +134,7 @@ impl ServerMessages {
             let text = |name: &str| content.get(name).and_then(Value::as_str);
             let more_follows = text("interactionStatus").is_some_and(|status| status != "IDLE");
             if let Some(reason) = text("turnCompleteReason").filter(|reason| is_trouble(reason)) {
-                let reason = crate::fault::trimmed(reason);
+                let reason = crate::fault::one_line(reason);
                 self.events.push_back(LiveEvent::Warning(format!("the turn ended with {reason}")));
                 if !self.has_answered && !more_follows {
                     self.events.push_back(LiveEvent::ResponseFailed);
@@ -171,7 +171,7 @@ impl ServerMessages {
             None if self.has_complained => {}
             None => {
                 self.has_complained = true;
-                self.trouble("audio that cannot be read".to_owned());
+                self.warn("audio that cannot be read".to_owned());
             }
         }
     }
@@ -190,7 +190,7 @@ impl ServerMessages {
         Some(Audio::Pcm(resampler.take(&bytes).into()))
     }
 
-    fn trouble(&mut self, what: String) {
+    fn warn(&mut self, what: String) {
         self.events.push_back(LiveEvent::Warning(what));
     }
 }
@@ -236,7 +236,7 @@ fn read_words(mut words: Map<String, Value>, is_guess: bool) -> Option<Transcrip
         .then(|| TranscriptPiece { text: text.into(), stage })
 }
 
-/// Whether the person has begun to speak, in either of the two ways in which it is said.
+/// Whether the user has begun to speak, in either of the two ways in which it is said.
 fn speaks(message: &Map<String, Value>) -> bool {
     let says = |key: &str, member: &str, word: &str| {
         message.get(key).and_then(|value| value.get(member)).is_some_and(|value| value == word)
@@ -249,7 +249,7 @@ fn handle(update: &mut Map<String, Value>) -> Option<String> {
     let is_resumable = update.get("resumable").and_then(Value::as_bool).unwrap_or(false);
     match update.get_mut("newHandle").map(Value::take) {
         Some(Value::String(handle))
-            if is_resumable && !handle.is_empty() && handle.len() <= LONGEST_HANDLE =>
+            if is_resumable && !handle.is_empty() && handle.len() <= MAX_HANDLE_BYTES =>
         {
             Some(handle)
         }
@@ -273,7 +273,7 @@ fn rate(mime_type: &str) -> Option<u32> {
     rate.map_or(Some(RATE), |rate| rate.parse().ok()).filter(|rate| RATES.contains(rate))
 }
 
-/// A turn that waits for the person has ended as it should.
+/// A turn that waits for the user has ended as it should.
 fn is_trouble(reason: &str) -> bool {
     !matches!(reason, "" | "NEED_MORE_INPUT" | "TURN_COMPLETE_REASON_UNSPECIFIED")
 }

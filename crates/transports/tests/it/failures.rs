@@ -10,7 +10,7 @@ use crate::client::{CALL, KEY, TEXT, ask, ask_by, fine, limits, ok};
 use crate::server::{Act, Server, answer};
 
 #[tokio::test]
-async fn an_answer_that_stops_after_words_is_cut_and_not_asked_for_again() {
+async fn an_answer_that_stops_after_text_is_cut_and_not_retried() {
     for act in [Act::Send(ok(TEXT)), Act::Reset(ok(TEXT))] {
         let (outcome, server) = ask_by(vec![act, fine()]).await;
         assert_eq!((outcome.text.as_str(), outcome.kind()), ("Aye", Some(ChatErrorKind::Cut)));
@@ -26,7 +26,7 @@ async fn an_answer_of_a_known_length_that_stops_early_is_cut() {
 }
 
 #[tokio::test]
-async fn an_answer_that_stops_before_anybody_heard_anything_is_asked_for_again() {
+async fn an_answer_that_stops_before_any_event_is_retried() {
     let error = "data: {\"error\":{\"type\":\"server_error\",\"message\":\"oh\"}}\n\n";
     for act in [Act::Send(ok(CALL)), Act::Reset(Vec::new()), Act::Send(Vec::new()), Act::Send(ok(error))] {
         let (outcome, server) = ask_by(vec![act, fine()]).await;
@@ -36,7 +36,7 @@ async fn an_answer_that_stops_before_anybody_heard_anything_is_asked_for_again()
 }
 
 #[tokio::test]
-async fn an_error_behind_words_in_one_packet_leaves_the_words_heard() {
+async fn an_error_after_text_in_one_packet_keeps_the_text() {
     let error = "data: {\"error\":{\"type\":\"server_error\",\"message\":\"oh\"}}\n\n";
     let (outcome, server) = ask_by(vec![Act::Send(ok(&format!("{TEXT}{error}"))), fine()]).await;
     assert_eq!((outcome.text.as_str(), outcome.kind()), ("Aye", Some(ChatErrorKind::Overloaded)));
@@ -44,7 +44,7 @@ async fn an_error_behind_words_in_one_packet_leaves_the_words_heard() {
 }
 
 #[tokio::test]
-async fn too_long_a_pause_is_reported_and_not_waited_for() {
+async fn a_retry_after_over_the_limit_is_reported_at_once() {
     let body = r#"{"error":{"message":"Slow down","code":"rate_limit_exceeded"}}"#;
     let act = Act::Send(answer("429 Too Many Requests", "retry-after: 3600\r\nx-request-id: r-7\r\n", body));
     let (outcome, server) = ask_by(vec![act, fine()]).await;
@@ -55,7 +55,7 @@ async fn too_long_a_pause_is_reported_and_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_pause_in_gemini_s_body_counts_as_well() {
+async fn a_retry_delay_in_gemini_s_body_counts_as_well() {
     let details = json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}]);
     let body = json!({"error": {"code": 429, "message": "Enough", "status": "RESOURCE_EXHAUSTED", "details": details}});
     let server = Server::start(vec![Act::Send(answer("429 Too Many Requests", "", &body.to_string()))]).await;
@@ -67,7 +67,7 @@ async fn a_pause_in_gemini_s_body_counts_as_well() {
 }
 
 #[tokio::test]
-async fn a_short_pause_is_waited_for() {
+async fn a_short_retry_after_is_waited_for() {
     let busy =
         Act::Send(answer("429 Too Many Requests", "retry-after-ms: 150\r\nretry-after: 3600\r\n", "{}"));
     let (outcome, server) = ask_by(vec![busy, fine()]).await;
@@ -76,7 +76,7 @@ async fn a_short_pause_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_server_in_trouble_is_asked_three_times_in_all() {
+async fn an_overloaded_server_gets_three_attempts_in_all() {
     for status in
         ["500 Internal Server Error", "503 Service Unavailable", "529 Overloaded", "408 Request Timeout"]
     {
@@ -90,7 +90,7 @@ async fn a_server_in_trouble_is_asked_three_times_in_all() {
 }
 
 #[tokio::test]
-async fn what_does_not_pass_is_asked_once() {
+async fn an_error_that_is_not_retryable_gets_one_attempt() {
     let quota = r#"{"error":{"message":"Pay","code":"insufficient_quota"}}"#;
     let key = format!(r#"{{"error":{{"message":"Incorrect API key provided: {KEY}"}}}}"#);
     for (status, headers, body, kind) in [
@@ -118,7 +118,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn garbage_is_called_so() {
+async fn a_body_that_is_no_stream_is_reported_as_garbled() {
     let page = answer("200 OK", "content-type: text/html\r\n", "<html><body>Welcome!</body></html>");
     let (outcome, _) = ask_by(vec![Act::Send(page)]).await;
     assert_eq!(outcome.kind(), Some(ChatErrorKind::Garbled));
@@ -136,7 +136,7 @@ async fn garbage_is_called_so() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_is_unreachable() {
+async fn an_address_without_a_server_is_unreachable() {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let config = OpenAiConfig::compatible(format!("http://127.0.0.1:{free}"), "m");
     let model = OpenAi::new(OpenAiConfig { limits: limits(), ..config }).unwrap();

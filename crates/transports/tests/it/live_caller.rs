@@ -1,4 +1,4 @@
-//! A person who talks with a live model, and what comes of it.
+//! A caller who talks with a live model, and a log of the conversation.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use quarterdeck_contracts::{
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use crate::live_pipe::{envelope, opening, owned};
+use crate::live_provider::{envelope, opening, owned};
 
 /// What a conversation was, in a line for each thing that happened. Of one answer, the words are one line and the audio
 /// is another.
@@ -46,8 +46,8 @@ impl Story {
     }
 }
 
-/// A person who speaks and listens, in the pace of a microphone.
-pub(crate) struct Person {
+/// Sends audio at the pace of a microphone, and reads events meanwhile.
+pub(crate) struct Caller {
     pub(crate) connection: Box<dyn LiveConnection>,
     pub(crate) story: Story,
     /// Turns that are over for good.
@@ -56,7 +56,7 @@ pub(crate) struct Person {
     pub(crate) handle: Option<String>,
 }
 
-impl Person {
+impl Caller {
     pub(crate) async fn calls(model: &dyn LiveModel, resume: Option<String>) -> Self {
         let tool = match model.declarations() {
             Provider::Openai => {
@@ -138,7 +138,7 @@ impl Person {
         }
     }
 
-    pub(crate) async fn says_goodbye(self) -> Vec<String> {
+    pub(crate) async fn hang_up(self) -> Vec<String> {
         self.connection.close().await;
         // The other end is told, and writes it down.
         tokio::time::sleep(Duration::from_secs(1)).await;

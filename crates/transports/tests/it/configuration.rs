@@ -1,4 +1,4 @@
-//! How each provider is asked, and what is refused before anybody asks.
+//! The request of each provider, and settings that are refused before the first one.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ async fn the_next_question_uses_the_same_connection() {
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused_before_anybody_asks() {
+fn settings_that_cannot_work_are_refused_before_the_first_request() {
     assert!(matches!(Gemini::new(GeminiConfig::new(" ")), Err(ConfigError::NoKey { provider: "gemini" })));
     assert!(matches!(Anthropic::new(AnthropicConfig::new("")), Err(ConfigError::NoKey { .. })));
     let refused = OpenAi::new(OpenAiConfig::new("a\nb", "m")).err().unwrap();

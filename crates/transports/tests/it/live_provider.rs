@@ -15,20 +15,20 @@ use tokio::sync::mpsc;
 /// Hands the other end of every stream that is dialled to the test.
 pub(crate) struct Pipe {
     ends: mpsc::UnboundedSender<DuplexStream>,
-    pub(crate) dialled: Mutex<Vec<String>>,
+    pub(crate) dialled_urls: Mutex<Vec<String>>,
     size: usize,
 }
 
 impl Pipe {
     pub(crate) fn new(size: usize) -> (Arc<Self>, mpsc::UnboundedReceiver<DuplexStream>) {
         let (ends, received) = mpsc::unbounded_channel();
-        (Arc::new(Self { ends, dialled: Mutex::default(), size }), received)
+        (Arc::new(Self { ends, dialled_urls: Mutex::default(), size }), received)
     }
 }
 
 impl Dialer for Pipe {
     fn dial(&self, url: &Url) -> DialFuture {
-        self.dialled.lock().unwrap().push(url.to_string());
+        self.dialled_urls.lock().unwrap().push(url.to_string());
         let (ours, theirs) = tokio::io::duplex(self.size);
         let sent = self.ends.send(theirs);
         Box::pin(async move {
@@ -45,7 +45,7 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    pub(crate) async fn let_in(ends: &mut mpsc::UnboundedReceiver<DuplexStream>) -> Self {
+    pub(crate) async fn accept(ends: &mut mpsc::UnboundedReceiver<DuplexStream>) -> Self {
         let waiting = receive_upgrade(ends.recv().await.unwrap()).await.unwrap();
         let request = waiting.request.clone();
         let socket = waiting.accept(Limits { message: 16 << 20 }).await.unwrap();
