@@ -1,14 +1,13 @@
-//! What a client sends, in camelCase or in snake_case.
+//! Frames of the client, in camelCase or in snake_case.
 
 use serde_json::Value;
 
-/// A frame of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ClientFrame {
     Setup(Value),
     Realtime(Vec<Realtime>),
-    Content { turns: Vec<Said>, is_complete: bool },
-    Answers(Vec<Answer>),
+    Content { turns: Vec<ContentTurn>, is_complete: bool },
+    ToolResponse(Vec<FunctionResponse>),
     Context { system: Option<Value>, tools: Option<Value> },
 }
 
@@ -24,16 +23,15 @@ pub(super) enum Realtime {
     ActivityEnd,
 }
 
-/// Something that was said before.
+/// A turn of `clientContent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct ContentTurn {
     pub(super) is_model: bool,
     pub(super) text: String,
 }
 
-/// What a call came to.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct FunctionResponse {
     pub(super) id: Option<String>,
     pub(super) name: Option<String>,
     pub(super) response: Option<Value>,
@@ -41,7 +39,7 @@ pub(super) struct Answer {
     pub(super) will_continue: bool,
 }
 
-/// When the model should say something about an answer.
+/// When the model speaks about a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheduling {
     WhenIdle,
@@ -52,14 +50,13 @@ pub(super) enum Scheduling {
 const FRAMES: [&str; 5] = ["setup", "realtimeInput", "clientContent", "toolResponse", "contextUpdate"];
 
 impl ClientFrame {
-    /// Reads a frame, or says why it is none.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let value: Value =
             serde_json::from_slice(bytes).map_err(|error| format!("a frame is no JSON: {error}"))?;
         let Value::Object(fields) = &value else { return Err("a frame is no object".into()) };
         let mut names = fields.keys();
         let (Some(name), None) = (names.next(), names.next()) else {
-            let names: Vec<_> = fields.keys().take(8).map(|name| shown(name)).collect();
+            let names: Vec<_> = fields.keys().take(8).map(|name| quote(name)).collect();
             return Err(format!(
                 "a frame has {} top-level keys instead of one ({})",
                 fields.len(),
@@ -67,7 +64,7 @@ impl ClientFrame {
             ));
         };
         let known = FRAMES.into_iter().find(|known| is_named(name, known));
-        let Some(known) = known else { return Err(format!("a frame has the unknown key {}", shown(name))) };
+        let Some(known) = known else { return Err(format!("a frame has the unknown key {}", quote(name))) };
         let inside = &fields[name];
         if !inside.is_object() {
             return Err(format!("{known} is no object"));
@@ -76,7 +73,7 @@ impl ClientFrame {
             "setup" => Ok(Self::Setup(inside.clone())),
             "realtimeInput" => realtime(inside).map(Self::Realtime),
             "clientContent" => content(inside),
-            "toolResponse" => answers(inside).map(Self::Answers),
+            "toolResponse" => answers(inside).map(Self::ToolResponse),
             _ => Ok(Self::Context {
                 system: find(inside, "systemInstruction").cloned(),
                 tools: find(inside, "tools").and_then(|tools| find(tools, "tools")).cloned(),
@@ -85,13 +82,13 @@ impl ClientFrame {
     }
 }
 
-/// A field by its name in camelCase, whichever way it is written.
+/// A field by its name in camelCase, in either spelling.
 pub(super) fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let fields = value.as_object()?;
     fields.get(name).or_else(|| fields.get(&snake(name))).filter(|value| !value.is_null())
 }
 
-/// The words of a content.
+/// The text of a content.
 pub(super) fn text_of(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.to_owned();
@@ -123,7 +120,7 @@ fn realtime(inside: &Value) -> Result<Vec<Realtime>, String> {
         } else if is("activityEnd") {
             all.push(Realtime::ActivityEnd);
         } else {
-            return Err(format!("realtimeInput has the unknown key {}", shown(name)));
+            return Err(format!("realtimeInput has the unknown key {}", quote(name)));
         }
     }
     Ok(all)
@@ -155,16 +152,16 @@ fn content(inside: &Value) -> Result<ClientFrame, String> {
         Some(_) => return Err("clientContent.turns is no list".into()),
     };
     let said = |turn: &Value| match find(turn, "role").and_then(Value::as_str) {
-        None | Some("user") => Ok(Said { is_model: false, text: text_of(turn) }),
-        Some("model") => Ok(Said { is_model: true, text: text_of(turn) }),
-        Some(other) => Err(format!("clientContent has the role {}", shown(other))),
+        None | Some("user") => Ok(ContentTurn { is_model: false, text: text_of(turn) }),
+        Some("model") => Ok(ContentTurn { is_model: true, text: text_of(turn) }),
+        Some(other) => Err(format!("clientContent has the role {}", quote(other))),
     };
     let turns = turns.iter().map(said).collect::<Result<_, _>>()?;
     let is_complete = find(inside, "turnComplete") == Some(&Value::Bool(true));
     Ok(ClientFrame::Content { turns, is_complete })
 }
 
-fn answers(inside: &Value) -> Result<Vec<Answer>, String> {
+fn answers(inside: &Value) -> Result<Vec<FunctionResponse>, String> {
     let list = find(inside, "functionResponses").and_then(Value::as_array);
     let list = list.filter(|list| !list.is_empty()).ok_or("toolResponse has no functionResponses")?;
     let text = |value: &Value, name: &str| find(value, name).and_then(Value::as_str).map(str::to_owned);
@@ -173,9 +170,9 @@ fn answers(inside: &Value) -> Result<Vec<Answer>, String> {
             None | Some("WHEN_IDLE" | "SCHEDULING_UNSPECIFIED") => Scheduling::WhenIdle,
             Some("INTERRUPT") => Scheduling::Interrupt,
             Some("SILENT") => Scheduling::Silent,
-            Some(other) => return Err(format!("an answer has the scheduling {}", shown(other))),
+            Some(other) => return Err(format!("an answer has the scheduling {}", quote(other))),
         };
-        Ok(Answer {
+        Ok(FunctionResponse {
             id: text(value, "id"),
             name: text(value, "name"),
             response: find(value, "response").cloned(),
@@ -201,8 +198,8 @@ fn snake(camel: &str) -> String {
     snake
 }
 
-/// A foreign word, short enough to be shown.
-pub(super) fn shown(text: &str) -> String {
+/// A client's text in quotes, shortened.
+pub(super) fn quote(text: &str) -> String {
     let short: String = text.chars().take(60).collect();
     format!("“{short}”")
 }

@@ -1,7 +1,7 @@
-//! One connection: handshake, setup, and then frames both ways until somebody has had enough.
+//! One connection: handshake, setup, and then frames both ways until either end closes it.
 
-mod errand;
 mod handshake;
+mod task;
 
 use std::future::poll_fn;
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -13,192 +13,191 @@ use quarterdeck_websocket::{Class, CloseCode, Message, Opcode, SocketError, WebS
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-use self::errand::Running;
+use self::task::TaskFuture;
 use super::client_frame::ClientFrame;
 use super::conversation::Conversation;
-use super::desk::Desk;
-use super::scenario::{DisconnectAfter, Form, Refusal};
-use super::session::{Done, Out, Session};
+use super::scenario::{DisconnectAfter, FrameKind, Refusal};
+use super::session::{Output, Session, TaskResult};
 use super::setup::Setup;
+use super::simulation::Simulation;
 
-/// How much may wait for a client that does not read.
-const MOST_WAITING: usize = 16 << 20;
-/// How long the handshake may take, and then the setup.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a goodbye may take.
-const GOODBYE: Duration = Duration::from_secs(2);
+/// With more in the send queue, the client does not read.
+const MAX_QUEUED_BYTES: usize = 16 << 20;
+/// For the handshake, and again for the setup.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a connection has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionEnd {
-    /// Which one it was, counted from 1; 0 if it did not get through the handshake.
+    /// Counted from 1; 0 if the handshake failed.
     pub connection: usize,
-    /// By whom it was ended.
+    /// Which end ended it.
     pub by: EndedBy,
-    /// How, in a few words.
+    /// In a few words.
     pub how: String,
-    /// Frames that came.
+    /// Frames received.
     pub received: usize,
-    /// Frames that were sent.
+    /// Frames sent.
     pub sent: usize,
 }
 
-/// By whom a connection was ended.
+/// Which end ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndedBy {
-    /// It said goodbye, or is lost.
+    /// It closed the connection, or is lost.
     Client,
-    /// The scenario says so, or the client had done something that it must not do.
+    /// As the scenario says, or because of a fault of the client.
     Simulator,
 }
 
-/// Serves a connection to its end.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(
-    desk: Arc<Desk>,
+    simulation: Arc<Simulation>,
     stream: S,
 ) -> ConnectionEnd {
     let mut end =
         ConnectionEnd { connection: 0, by: EndedBy::Client, how: String::new(), received: 0, sent: 0 };
-    match timeout(PATIENCE, handshake::welcome(&desk, stream, &mut end)).await {
+    match timeout(HANDSHAKE_TIMEOUT, handshake::accept(&simulation, stream, &mut end)).await {
         Err(_) => end.how = "the handshake took too long".into(),
         Ok(Err(why)) => end.how = why,
         Ok(Ok(socket)) => {
-            let _open = Open::new(desk.clone());
-            let form = desk.scenario().map_or(Form::Binary, |scenario| scenario.form);
-            let cuts = desk.scenario().map(|scenario| scenario.cuts(end.connection)).unwrap_or_default();
-            let mut line = Line { socket, form, cuts, end };
-            line.serve(&desk).await;
-            return line.end;
+            let _open = OpenConnection::new(simulation.clone());
+            let frame_kind = simulation.scenario().map_or(FrameKind::Binary, |scenario| scenario.frame_kind);
+            let disconnects = simulation
+                .scenario()
+                .map(|scenario| scenario.disconnects(end.connection))
+                .unwrap_or_default();
+            let mut connection = Connection { socket, frame_kind, disconnects, end };
+            connection.serve(&simulation).await;
+            return connection.end;
         }
     }
     end
 }
 
-/// Counts a connection for as long as it is served, even if it is given up in the middle.
-struct Open(Arc<Desk>);
+/// Counts a connection for as long as it is served, even if serving is cancelled.
+struct OpenConnection(Arc<Simulation>);
 
-impl Open {
-    fn new(desk: Arc<Desk>) -> Self {
-        desk.books().open += 1;
-        Self(desk)
+impl OpenConnection {
+    fn new(simulation: Arc<Simulation>) -> Self {
+        simulation.state().open_connections += 1;
+        Self(simulation)
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.0.books().open -= 1;
+        self.0.state().open_connections -= 1;
     }
 }
 
 /// A connection after its handshake.
-struct Line<S> {
+struct Connection<S> {
     socket: WebSocket<S>,
-    form: Form,
-    cuts: Vec<DisconnectAfter>,
+    frame_kind: FrameKind,
+    disconnects: Vec<DisconnectAfter>,
     end: ConnectionEnd,
 }
 
-/// What happened while a connection waited.
 enum Event {
     Arrived(Result<(), SocketError>),
-    Done(Done),
-    Time,
+    Task(TaskResult),
+    Timer,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
-    async fn serve(&mut self, desk: &Arc<Desk>) {
-        if self.cuts.contains(&DisconnectAfter::Sent(0)) {
-            return self.cut().await;
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    async fn serve(&mut self, simulation: &Arc<Simulation>) {
+        if self.disconnects.contains(&DisconnectAfter::Sent(0)) {
+            return self.disconnect().await;
         }
-        let Some(mut session) = self.set_up(desk).await else { return };
-        let mut running: Option<Running> = None;
+        let Some(mut session) = self.set_up(simulation).await else { return };
+        let mut task_future: Option<TaskFuture> = None;
         loop {
-            if self.hear(&mut session).await.is_break() {
+            if self.receive(&mut session).await.is_break() {
                 return;
             }
             session.advance(Instant::now());
-            if let Some(new) = session.take_errand() {
-                running = Some(errand::run(new, desk));
-            } else if !session.waits_for_errand() {
-                running = None;
+            if let Some(task) = session.take_task() {
+                task_future = Some(task::run(task, simulation));
+            } else if !session.is_waiting_for_task() {
+                task_future = None;
             }
             if self.send(&mut session).await.is_break() {
                 return;
             }
-            match self.wait(&session, &mut running).await {
-                Event::Arrived(Ok(())) | Event::Time => {}
-                Event::Done(done) => {
-                    running = None;
-                    session.done(done, Instant::now());
+            match self.wait(&session, &mut task_future).await {
+                Event::Arrived(Ok(())) | Event::Timer => {}
+                Event::Task(result) => {
+                    task_future = None;
+                    session.take_result(result, Instant::now());
                 }
-                Event::Arrived(Err(broken)) => {
-                    session.was_left();
-                    self.ended(EndedBy::Client, &broken.to_string());
+                Event::Arrived(Err(error)) => {
+                    session.client_left();
+                    self.record_end(EndedBy::Client, &error.to_string());
                     return;
                 }
             }
         }
     }
 
-    /// Waits for the first frame and makes a session of it, or refuses.
-    async fn set_up(&mut self, desk: &Arc<Desk>) -> Option<Session> {
+    /// Reads the setup and starts a session, or refuses it.
+    async fn set_up(&mut self, simulation: &Arc<Simulation>) -> Option<Session> {
         let number = self.end.connection;
-        let Ok(first) = timeout(PATIENCE, self.first()).await else {
+        let Ok(first) = timeout(HANDSHAKE_TIMEOUT, self.first_frame()).await else {
             self.close(1008, "no setup came").await;
             return None;
         };
-        let made = match first? {
-            Ok(ClientFrame::Setup(setup)) => self.session(desk, &setup),
+        let session = match first? {
+            Ok(ClientFrame::Setup(setup)) => self.session(simulation, &setup),
             Ok(_) => Err("setup must be the first message".to_owned()),
             Err(fault) => Err(fault),
         };
-        if self.cuts.contains(&DisconnectAfter::Received(1)) {
-            self.cut().await;
+        if self.disconnects.contains(&DisconnectAfter::Received(1)) {
+            self.disconnect().await;
             return None;
         }
-        let rules = || desk.scenario().into_iter().flat_map(|scenario| scenario.rules(number));
+        let rules = || simulation.scenario().into_iter().flat_map(|scenario| scenario.rules(number));
         if let Some(Refusal::Close(code, reason)) = rules().find_map(|rule| rule.refusal.clone()) {
             self.close(code, &reason).await;
             return None;
         }
-        match made {
+        match session {
             Ok(mut session) => {
                 let delay = rules().map(|rule| rule.setup_delay).max().unwrap_or_default();
-                session.open_at(Instant::now() + delay);
+                session.complete_setup_at(Instant::now() + delay);
                 Some(session)
             }
             Err(why) => {
-                desk.books().report.fault(number, &why);
+                simulation.state().report.fault(number, &why);
                 self.close(1007, &why).await;
                 None
             }
         }
     }
 
-    /// A session in the state that its handle stands for, or at the beginning.
-    fn session(&self, desk: &Arc<Desk>, setup: &serde_json::Value) -> Result<Session, String> {
+    /// A session in the state of its handle, or at the beginning.
+    fn session(&self, simulation: &Arc<Simulation>, setup: &serde_json::Value) -> Result<Session, String> {
         let number = self.end.connection;
         let setup = Setup::parse(setup)?;
         let handle = setup.resumption.as_ref().and_then(|resumption| resumption.handle.as_deref());
         let conversation = match handle {
             Some(handle) => {
-                let mut books = desk.books();
-                let found = books
+                let mut state = simulation.state();
+                let found = state
                     .find(handle, Instant::now())
                     .ok_or("the session handle is unknown or has expired")?;
-                books.report.resumptions += 1;
+                state.report.resumptions += 1;
                 found
             }
             None => {
-                let rules = desk.scenario().into_iter().flat_map(|scenario| scenario.rules(number));
-                Conversation::begun_at(rules.filter_map(|rule| rule.begins_at).next().unwrap_or(0))
+                let rules = simulation.scenario().into_iter().flat_map(|scenario| scenario.rules(number));
+                Conversation::starting_at(rules.filter_map(|rule| rule.begins_at).next().unwrap_or(0))
             }
         };
-        Ok(Session::new(desk.clone(), number, setup, conversation))
+        Ok(Session::new(simulation.clone(), number, setup, conversation))
     }
 
-    /// The first frame; nothing if there is none.
-    async fn first(&mut self) -> Option<Result<ClientFrame, String>> {
+    async fn first_frame(&mut self) -> Option<Result<ClientFrame, String>> {
         loop {
             match self.socket.next() {
                 Some(Ok(Message::Text(text))) => {
@@ -211,13 +210,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong)) => {}
                 Some(Ok(Message::Close(..)) | Err(_)) => {
-                    self.ended(EndedBy::Client, "closed before the setup");
-                    let _ = timeout(GOODBYE, self.socket.flush()).await;
+                    self.record_end(EndedBy::Client, "closed before the setup");
+                    let _ = timeout(CLOSE_TIMEOUT, self.socket.flush()).await;
                     return None;
                 }
                 None => {
-                    if let Err(broken) = self.socket.fill().await {
-                        self.ended(EndedBy::Client, &broken.to_string());
+                    if let Err(error) = self.socket.fill().await {
+                        self.record_end(EndedBy::Client, &error.to_string());
                         return None;
                     }
                 }
@@ -225,8 +224,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
         }
     }
 
-    /// Hands on what has arrived.
-    async fn hear(&mut self, session: &mut Session) -> ControlFlow<()> {
+    /// Passes what has arrived to the session.
+    async fn receive(&mut self, session: &mut Session) -> ControlFlow<()> {
         loop {
             let frame = match self.socket.next() {
                 None => return Continue(()),
@@ -235,74 +234,77 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
                 Some(Ok(Message::Ping(_) | Message::Pong)) => continue,
                 Some(Ok(Message::Close(code, _))) => {
                     let code = code.map_or("no code".to_owned(), |code| code.0.to_string());
-                    session.was_left();
-                    self.ended(EndedBy::Client, &format!("closed with {code}"));
-                    let _ = timeout(GOODBYE, self.socket.flush()).await;
+                    session.client_left();
+                    self.record_end(EndedBy::Client, &format!("closed with {code}"));
+                    let _ = timeout(CLOSE_TIMEOUT, self.socket.flush()).await;
                     return Break(());
                 }
                 Some(Err(violation)) => {
-                    session.hear(Err(format!("the client broke the protocol: {violation}")), Instant::now());
-                    self.ended(EndedBy::Simulator, violation.what);
-                    let _ = timeout(GOODBYE, self.socket.flush()).await;
+                    session.take_frame(
+                        Err(format!("the client broke the protocol: {violation}")),
+                        Instant::now(),
+                    );
+                    self.record_end(EndedBy::Simulator, violation.what);
+                    let _ = timeout(CLOSE_TIMEOUT, self.socket.flush()).await;
                     return Break(());
                 }
             };
             self.end.received += 1;
-            session.hear(frame, Instant::now());
-            if self.cuts.contains(&DisconnectAfter::Received(self.end.received)) {
-                self.cut().await;
+            session.take_frame(frame, Instant::now());
+            if self.disconnects.contains(&DisconnectAfter::Received(self.end.received)) {
+                self.disconnect().await;
                 return Break(());
             }
         }
     }
 
-    /// Puts in line what the session has put out.
+    /// Queues the session's outputs.
     async fn send(&mut self, session: &mut Session) -> ControlFlow<()> {
-        while let Some(out) = session.take_out() {
+        while let Some(out) = session.take_output() {
             match out {
-                Out::Frame(bytes) => {
-                    let opcode = match self.form {
-                        Form::Binary => Opcode::Binary,
-                        Form::Text => Opcode::Text,
+                Output::Frame(bytes) => {
+                    let opcode = match self.frame_kind {
+                        FrameKind::Binary => Opcode::Binary,
+                        FrameKind::Text => Opcode::Text,
                     };
                     let write = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
                     self.socket.send(opcode, Class::Control, bytes.len(), write);
                     self.end.sent += 1;
-                    if self.cuts.contains(&DisconnectAfter::Sent(self.end.sent)) {
-                        self.cut().await;
+                    if self.disconnects.contains(&DisconnectAfter::Sent(self.end.sent)) {
+                        self.disconnect().await;
                         return Break(());
                     }
                 }
-                Out::Close(code, reason) => {
+                Output::Close(code, reason) => {
                     self.close(code, &reason).await;
                     return Break(());
                 }
-                Out::Abort => {
-                    self.cut().await;
+                Output::Abort => {
+                    self.disconnect().await;
                     return Break(());
                 }
             }
         }
-        if self.socket.queued_bytes() > MOST_WAITING {
-            self.ended(EndedBy::Simulator, "the client does not read");
+        if self.socket.queued_bytes() > MAX_QUEUED_BYTES {
+            self.record_end(EndedBy::Simulator, "the client does not read");
             return Break(());
         }
         Continue(())
     }
 
-    /// Waits for the client, for somebody who does something for us, or for the time.
-    async fn wait(&mut self, session: &Session, running: &mut Option<Running>) -> Event {
+    /// Waits for the client, for the task, or for the time.
+    async fn wait(&mut self, session: &Session, task_future: &mut Option<TaskFuture>) -> Event {
         let socket = &mut self.socket;
         let arrives = poll_fn(|context| {
             if socket.queued_bytes() > 0
-                && let Poll::Ready(Err(broken)) = socket.poll_flush(context)
+                && let Poll::Ready(Err(error)) = socket.poll_flush(context)
             {
-                return Poll::Ready(Err(broken));
+                return Poll::Ready(Err(error));
             }
             socket.poll_fill(context)
         });
-        let done = poll_fn(|context| match running {
-            Some(running) => running.as_mut().poll(context),
+        let result = poll_fn(|context| match task_future {
+            Some(task_future) => task_future.as_mut().poll(context),
             None => Poll::Pending,
         });
         let time = async {
@@ -314,23 +316,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
         tokio::select! {
             biased;
             arrived = arrives => Event::Arrived(arrived),
-            done = done => Event::Done(done),
-            () = time => Event::Time,
+            result = result => Event::Task(result),
+            () = time => Event::Timer,
         }
     }
 
-    /// Sends what waits, and then nothing, not even a goodbye.
-    async fn cut(&mut self) {
-        let _ = timeout(GOODBYE, self.socket.flush()).await;
-        self.ended(EndedBy::Simulator, "cut");
+    /// Sends what is queued, and no close frame.
+    async fn disconnect(&mut self) {
+        let _ = timeout(CLOSE_TIMEOUT, self.socket.flush()).await;
+        self.record_end(EndedBy::Simulator, "cut");
     }
 
     async fn close(&mut self, code: u16, reason: &str) {
-        let _ = timeout(GOODBYE, self.socket.finish(CloseCode(code), reason)).await;
-        self.ended(EndedBy::Simulator, &format!("closed with {code}: {reason}"));
+        let _ = timeout(CLOSE_TIMEOUT, self.socket.finish(CloseCode(code), reason)).await;
+        self.record_end(EndedBy::Simulator, &format!("closed with {code}: {reason}"));
     }
 
-    fn ended(&mut self, by: EndedBy, how: &str) {
+    fn record_end(&mut self, by: EndedBy, how: &str) {
         self.end.by = by;
         how.clone_into(&mut self.end.how);
     }

@@ -1,4 +1,4 @@
-//! What a conversation has come to: what the model remembers, and how far the scenario has been played.
+//! The history of a conversation, and its position in the scenario.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use quarterdeck_contracts::{
 };
 use serde_json::Value;
 
-use super::client_frame::Said;
+use super::client_frame::ContentTurn;
 
-/// How many messages are remembered, and how many bytes of them, roughly. The present turn always is.
-const MOST_MESSAGES: usize = 200;
-const MOST_BYTES: usize = 1 << 20;
-/// How much of a text is remembered, in bytes.
-const MOST_TEXT: usize = 16 << 10;
+/// Messages that are remembered, and their bytes, roughly. The present turn always is.
+const MAX_MESSAGES: usize = 200;
+const MAX_HISTORY_BYTES: usize = 1 << 20;
+/// How much of a text is remembered.
+const MAX_TEXT_BYTES: usize = 16 << 10;
 
 /// What is kept with a handle.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conversation {
     /// The next turn of the scenario.
     pub(super) position: usize,
-    /// How often the person has spoken.
+    /// How often the user has spoken.
     pub(super) speeches: usize,
     messages: Vec<Arc<ChatMessage>>,
     /// How large each of them is.
@@ -29,33 +29,32 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub(super) fn begun_at(position: usize) -> Self {
+    pub(super) fn starting_at(position: usize) -> Self {
         Self { position, ..Self::default() }
     }
 
     pub(super) fn messages(&self) -> Vec<ChatMessage> {
-        // What is sent to a model begins with a person's message.
-        let from_person = self.messages.iter().skip_while(|message| !is_person(message));
-        from_person.map(|message| ChatMessage::clone(message)).collect()
+        // Models expect a message of the user first.
+        let from_user = self.messages.iter().skip_while(|message| !is_user(message));
+        from_user.map(|message| ChatMessage::clone(message)).collect()
     }
 
-    /// Whether something waits for an answer.
-    pub(super) fn asks(&self) -> bool {
+    /// Whether the last message needs a reply.
+    pub(super) fn needs_reply(&self) -> bool {
         self.messages.last().is_some_and(|message| !matches!(**message, ChatMessage::Model(_)))
     }
 
-    /// The person has said something.
-    pub(super) fn say(&mut self, text: &str) {
-        self.add(&Said { is_model: false, text: text.to_owned() });
+    /// Adds a message of the user.
+    pub(super) fn add_user(&mut self, text: &str) {
+        self.add(&ContentTurn { is_model: false, text: text.to_owned() });
     }
 
-    /// Somebody has said something.
-    pub(super) fn add(&mut self, said: &Said) {
-        let text = said.text[..said.text.floor_char_boundary(MOST_TEXT)].to_owned();
+    pub(super) fn add(&mut self, turn: &ContentTurn) {
+        let text = turn.text[..turn.text.floor_char_boundary(MAX_TEXT_BYTES)].to_owned();
         if text.is_empty() {
             return;
         }
-        self.push(match said.is_model {
+        self.push(match turn.is_model {
             true => ChatMessage::Model(ModelMessage {
                 by: "history".into(),
                 parts: vec![ModelPart::new(PartContent::Text(text))],
@@ -67,16 +66,16 @@ impl Conversation {
     pub(super) fn push(&mut self, message: ChatMessage) {
         self.sizes.push(serde_json::to_string(&message).map_or(0, |text| text.len()));
         self.messages.push(Arc::new(message));
-        while self.messages.len() > MOST_MESSAGES || self.sizes.iter().sum::<usize>() > MOST_BYTES {
-            // A conversation begins with a person's message, so whole turns are forgotten.
-            let next = self.messages.iter().skip(1).position(is_person);
+        while self.messages.len() > MAX_MESSAGES || self.sizes.iter().sum::<usize>() > MAX_HISTORY_BYTES {
+            // A conversation starts with a message of the user, so whole turns are dropped.
+            let next = self.messages.iter().skip(1).position(is_user);
             let Some(next) = next else { break };
             self.messages.drain(..=next);
             self.sizes.drain(..=next);
         }
     }
 
-    /// The calls of the last message, if nothing has been said about them.
+    /// The calls of the last message.
     pub(super) fn unanswered(&self) -> Vec<(Option<String>, String)> {
         match self.messages.last().map(|message| &**message) {
             Some(ChatMessage::Model(message)) => {
@@ -87,15 +86,15 @@ impl Conversation {
     }
 }
 
-fn is_person(message: &Arc<ChatMessage>) -> bool {
+fn is_user(message: &Arc<ChatMessage>) -> bool {
     matches!(**message, ChatMessage::User { .. })
 }
 
-/// An answer as the chat model sees it: `output` is what came of it, `error` why nothing did; otherwise the whole of it
-/// is what came of it.
+/// A function response as the chat model sees it: `output` is the data, `error` the failure; otherwise the whole of it
+/// is the data.
 pub(super) fn result(id: Option<String>, name: &str, response: Option<&Value>) -> CallResult {
     let outcome = match response {
-        None => Outcome::Failure(ToolError::new(ErrorType::Cancelled, "The call was taken back.")),
+        None => Outcome::Failure(ToolError::new(ErrorType::Cancelled, "The call was cancelled.")),
         Some(response) => match (response.get("error"), response.get("output")) {
             (Some(error), _) => Outcome::Failure(failure(error)),
             (None, Some(output)) => Outcome::Success(output.clone()),
@@ -131,18 +130,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_turns_are_forgotten_and_never_the_present_one() {
+    fn history_drops_whole_turns_and_never_the_present_one() {
         let mut conversation = Conversation::default();
         for nth in 0..300 {
-            conversation.say(&format!("question {nth}"));
-            conversation.add(&Said { is_model: true, text: "answer".into() });
+            conversation.add_user(&format!("question {nth}"));
+            conversation.add(&ContentTurn { is_model: true, text: "answer".into() });
         }
         let messages = conversation.messages();
-        assert_eq!(messages.len(), MOST_MESSAGES);
+        assert_eq!(messages.len(), MAX_MESSAGES);
         assert!(matches!(&messages[0], ChatMessage::User { text } if text == "question 200"));
 
-        conversation.say("and now something large");
-        let large = result(None, "look_up", Some(&Value::String("x".repeat(2 * MOST_BYTES))));
+        conversation.add_user("and now something large");
+        let large = result(None, "look_up", Some(&Value::String("x".repeat(2 * MAX_HISTORY_BYTES))));
         conversation.push(ChatMessage::Tools { results: vec![large] });
         let messages = conversation.messages();
         assert!(

@@ -8,14 +8,14 @@ mod client_frame;
 mod connection;
 mod conversation;
 mod declarations;
-mod desk;
-mod ears;
 mod report;
 mod scenario;
 mod server_frame;
 mod session;
 mod setup;
+mod simulation;
 mod sound;
+mod speech_detector;
 mod wav;
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use quarterdeck_contracts::ChatModel;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use self::desk::{Desk, Mind};
+use self::simulation::{ReplySource, Simulation};
 
 pub use self::connection::{ConnectionEnd, EndedBy};
 pub use self::report::{CallReport, Report};
@@ -31,49 +31,48 @@ pub use self::scenario::{Disconnect, DisconnectAfter, Scenario, ScenarioError};
 pub use self::sound::{SpeechFuture, Voice};
 pub use self::wav::samples_from_wav;
 
-/// A provider of a live model, simulated. Clones share everything: handles, the record of calls, the count of
-/// connections.
+/// Gemini Live, simulated. Clones share everything: handles, the report, the count of connections.
 #[derive(Clone)]
 pub struct LiveSimulator {
-    desk: Arc<Desk>,
+    simulation: Arc<Simulation>,
 }
 
 impl LiveSimulator {
-    /// Plays a scenario. Every conversation begins it anew; one that goes on with a handle goes on where it was.
+    /// Plays a scenario. Every conversation starts it anew; one that resumes with a handle goes on where it was.
     pub fn from_scenario(scenario: Scenario) -> Self {
-        Self::new(Mind::Plays(Arc::new(scenario)))
+        Self::new(ReplySource::Scenario(Arc::new(scenario)))
     }
 
     /// Has a chat model answer what is written to it, with real calls and their results.
     pub fn from_chat_model(model: Arc<dyn ChatModel>) -> Self {
-        Self::new(Mind::Answers(model))
+        Self::new(ReplySource::ChatModel(model))
     }
 
-    /// Speaks with a voice instead of tones. To be given before the first connection.
+    /// Speaks with a voice instead of tones. To be set before the first connection.
     #[must_use]
     pub fn with_voice(self, voice: Arc<dyn Voice>) -> Self {
-        let mut desk = Desk::new(self.desk.mind.clone());
-        desk.voice = Some(voice);
-        Self { desk: Arc::new(desk) }
+        let mut simulation = Simulation::new(self.simulation.source.clone());
+        simulation.voice = Some(voice);
+        Self { simulation: Arc::new(simulation) }
     }
 
     /// Serves one connection, from the handshake until it is closed. Reads tokio's clock and no other.
     pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S) -> ConnectionEnd {
-        connection::serve(self.desk.clone(), stream).await
+        connection::serve(self.simulation.clone(), stream).await
     }
 
     /// What has happened so far.
     pub fn report(&self) -> Report {
-        self.desk.books().report.clone()
+        self.simulation.state().report.clone()
     }
 
-    /// Whether the last turn of the scenario has been completed and nobody is connected any more.
+    /// Whether the last turn of the scenario is complete and no connection is open.
     pub fn is_done(&self) -> bool {
-        let books = self.desk.books();
-        books.is_played && books.open == 0
+        let state = self.simulation.state();
+        state.is_played && state.open_connections == 0
     }
 
-    fn new(mind: Mind) -> Self {
-        Self { desk: Arc::new(Desk::new(mind)) }
+    fn new(source: ReplySource) -> Self {
+        Self { simulation: Arc::new(Simulation::new(source)) }
     }
 }

@@ -1,15 +1,12 @@
-//! What the simulator has seen, and what it has to complain about.
+//! What the simulator has seen, and the client's faults.
 
 use serde_json::Value;
 
-/// How many entries of each kind are written down, and how many bytes in all. A simulator that runs for months must not
-/// grow.
-const MOST: usize = 4_096;
-const MOST_BYTES: usize = 8 << 20;
-/// How much of one text is written down.
-const LONGEST: usize = 2_000;
-/// How many answers to one call are written down.
-const MOST_ANSWERS: usize = 16;
+/// Entries of each kind, and bytes in all. A simulator that runs for months must not grow.
+const MAX_ENTRIES: usize = 4_096;
+const MAX_REPORT_BYTES: usize = 8 << 20;
+const MAX_TEXT_BYTES: usize = 2_000;
+const MAX_ANSWERS_PER_CALL: usize = 16;
 
 /// What has happened on all connections so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,11 +17,11 @@ pub struct Report {
     pub turns: usize,
     /// Turns that were interrupted.
     pub interruptions: usize,
-    /// Connections that went on with a handle.
+    /// Connections that resumed with a handle.
     pub resumptions: usize,
     /// The calls, in the order in which they were made. A call that is made again is there again.
     pub calls: Vec<CallReport>,
-    /// What the client has done that it must not do.
+    /// Faults of the client.
     pub faults: Vec<String>,
     /// What was said and written to the simulator, in order: texts as they came, speech as `(speech, 1.2 s)`.
     pub heard: Vec<String>,
@@ -32,14 +29,13 @@ pub struct Report {
     pub audio_bytes: u64,
     /// How many entries were left out of the lists because they were full.
     pub left_out: usize,
-    /// How many bytes of other people's words are in it.
+    /// How many bytes of other users' words are in it.
     written: usize,
 }
 
 /// A call that the simulator has made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallReport {
-    /// Its id, if it had one.
     pub id: Option<String>,
     /// The tool.
     pub name: String,
@@ -47,7 +43,7 @@ pub struct CallReport {
     pub args: Value,
     /// The `response` of every answer, in order.
     pub answers: Vec<Value>,
-    /// Whether it was taken back.
+    /// Whether it was cancelled.
     pub was_cancelled: bool,
     /// On which connection it was made, counted from 1.
     pub connection: usize,
@@ -60,23 +56,24 @@ impl Report {
     }
 
     pub(super) fn heard(&mut self, text: &str) {
-        let text = &text[..text.floor_char_boundary(LONGEST)];
-        if self.has_room(text.len()) {
+        let text = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];
+        if self.has_space(text.len()) {
             keep(&mut self.heard, text.to_owned(), &mut self.left_out);
         }
     }
 
-    /// Where the call stands, unless there was no more room.
+    /// Returns the index of the call, unless the report is full.
     pub(super) fn call(&mut self, call: CallReport) -> Option<usize> {
-        let has_room = self.has_room(call.name.len() + call.args.to_string().len());
-        (has_room && keep(&mut self.calls, call, &mut self.left_out)).then(|| self.calls.len() - 1)
+        let has_space = self.has_space(call.name.len() + call.args.to_string().len());
+        (has_space && keep(&mut self.calls, call, &mut self.left_out)).then(|| self.calls.len() - 1)
     }
 
-    /// What a call came to, or one more thing that it came to.
     pub(super) fn answer(&mut self, place: usize, response: Value) {
-        let has_room = self.has_room(response.to_string().len());
+        let has_space = self.has_space(response.to_string().len());
         match self.calls.get_mut(place) {
-            Some(call) if has_room && call.answers.len() < MOST_ANSWERS => call.answers.push(response),
+            Some(call) if has_space && call.answers.len() < MAX_ANSWERS_PER_CALL => {
+                call.answers.push(response)
+            }
             _ => self.left_out += 1,
         }
     }
@@ -87,23 +84,23 @@ impl Report {
         }
     }
 
-    fn has_room(&mut self, bytes: usize) -> bool {
-        let has_room = self.written + bytes <= MOST_BYTES;
-        match has_room {
+    fn has_space(&mut self, bytes: usize) -> bool {
+        let has_space = self.written + bytes <= MAX_REPORT_BYTES;
+        match has_space {
             true => self.written += bytes,
             false => self.left_out += 1,
         }
-        has_room
+        has_space
     }
 }
 
 fn keep<T>(list: &mut Vec<T>, entry: T, left_out: &mut usize) -> bool {
-    let has_room = list.len() < MOST;
-    match has_room {
+    let has_space = list.len() < MAX_ENTRIES;
+    match has_space {
         true => list.push(entry),
         false => *left_out += 1,
     }
-    has_room
+    has_space
 }
 
 #[cfg(test)]
@@ -111,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_does_not_grow_for_ever() {
+    fn a_report_stays_within_its_limits() {
         let mut report = Report::default();
         let call = CallReport {
             id: None,
@@ -127,9 +124,9 @@ mod tests {
             report.heard(&"é".repeat(4_000));
             report.answer(place, Value::String("x".repeat(1_000)));
         }
-        assert_eq!((report.faults.len(), report.calls[0].answers.len()), (MOST, MOST_ANSWERS));
+        assert_eq!((report.faults.len(), report.calls[0].answers.len()), (MAX_ENTRIES, MAX_ANSWERS_PER_CALL));
         let heard: usize = report.heard.iter().map(String::len).sum();
-        assert!(report.heard[0].len() == LONGEST && heard <= MOST_BYTES);
+        assert!(report.heard[0].len() == MAX_TEXT_BYTES && heard <= MAX_REPORT_BYTES);
         assert!(report.left_out > 20_000);
     }
 }

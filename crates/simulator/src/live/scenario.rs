@@ -1,4 +1,4 @@
-//! What the simulator plays, turn by turn.
+//! Scenarios: what the simulator plays, turn by turn.
 
 mod read;
 mod read_step;
@@ -10,20 +10,20 @@ use serde_json::{Map, Value};
 
 pub(super) use self::step::{Behaviour, CallId, Ending, ScriptedCall, Step};
 
-/// A conversation that somebody has written down beforehand. `docs/SIMULATOR.md` has every field.
+/// A scripted conversation. `docs/SIMULATOR.md` describes every field.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     pub(super) turns: Vec<ScriptedTurn>,
     pub(super) repeats: bool,
-    pub(super) form: Form,
-    /// How long it must be quiet for speech to be over.
+    pub(super) frame_kind: FrameKind,
+    /// How long it must be quiet for speech to end.
     pub(super) silence: Option<Duration>,
     pub(super) pace: Pace,
     pub(super) connections: Vec<ConnectionRule>,
-    pub(super) cuts: Vec<Disconnect>,
+    pub(super) disconnects: Vec<Disconnect>,
 }
 
-/// What is wrong with a scenario, and where.
+/// A mistake in a scenario, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {field}: {problem}")]
 pub struct ScenarioError {
@@ -31,7 +31,7 @@ pub struct ScenarioError {
     pub line: usize,
     /// The way to the field, such as `turns[2].steps[0].say`.
     pub field: String,
-    /// What is wrong there, and what would be right.
+    /// What is wrong, and what would be right.
     pub problem: String,
 }
 
@@ -54,7 +54,7 @@ pub enum DisconnectAfter {
 }
 
 impl Scenario {
-    /// Reads a scenario, or says what is wrong with it first of all.
+    /// Parses a scenario.
     ///
     /// # Errors
     ///
@@ -66,16 +66,16 @@ impl Scenario {
     /// The same, with a connection cut.
     #[must_use]
     pub fn with_disconnect(mut self, cut: Disconnect) -> Self {
-        self.cuts.push(cut);
+        self.disconnects.push(cut);
         self
     }
 
-    /// How many turns it has.
+    /// The number of turns.
     pub fn turns(&self) -> usize {
         self.turns.len()
     }
 
-    /// The turn at a position, which goes on growing when the scenario repeats.
+    /// The turn at a position, which keeps growing when the scenario repeats.
     pub(super) fn turn(&self, position: usize) -> Option<&ScriptedTurn> {
         match self.repeats {
             true => self.turns.get(position.checked_rem(self.turns.len())?),
@@ -83,25 +83,24 @@ impl Scenario {
         }
     }
 
-    /// What is special about a connection.
+    /// The rules for a connection.
     pub(super) fn rules(&self, connection: usize) -> impl Iterator<Item = &ConnectionRule> {
         self.connections.iter().filter(move |rule| rule.nth.is_none_or(|nth| nth == connection))
     }
 
     /// When a connection is cut.
-    pub(super) fn cuts(&self, connection: usize) -> Vec<DisconnectAfter> {
-        let ours = self.cuts.iter().filter(|cut| cut.connection == connection).map(|cut| cut.after);
+    pub(super) fn disconnects(&self, connection: usize) -> Vec<DisconnectAfter> {
+        let ours = self.disconnects.iter().filter(|it| it.connection == connection).map(|it| it.after);
         ours.chain(self.rules(connection).filter_map(|rule| rule.cut)).collect()
     }
 }
 
-/// One turn.
 #[derive(Debug, Clone)]
 pub(super) struct ScriptedTurn {
-    pub(super) begins: Begins,
-    /// What must be in the text that begins it, in any case of letters.
+    pub(super) trigger: TurnTrigger,
+    /// What the text that starts it must contain, in lower case.
     pub(super) containing: Option<String>,
-    /// The transcript of what the person said.
+    /// The transcript of the user's speech.
     pub(super) heard: Vec<String>,
     pub(super) steps: Vec<Step>,
     pub(super) interruption: Interruption,
@@ -109,30 +108,30 @@ pub(super) struct ScriptedTurn {
 }
 
 impl ScriptedTurn {
-    /// What it waits for, in words.
-    pub(super) fn wanted(&self) -> String {
+    /// What starts it, in words.
+    pub(super) fn describe_trigger(&self) -> String {
         match &self.containing {
-            Some(text) => format!("{} containing “{text}”", self.begins.word()),
-            None => self.begins.word().to_owned(),
+            Some(text) => format!("{} containing “{text}”", self.trigger.word()),
+            None => self.trigger.word().to_owned(),
         }
     }
 }
 
-/// What begins a turn.
+/// What starts a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begins {
-    /// Somebody says or writes something.
+pub(super) enum TurnTrigger {
+    /// Any speech or text.
     Anything,
     Speech,
     Text,
     Content,
-    /// Nothing: it follows the setup, or the turn before it.
+    /// The setup, or the end of the turn before it.
     Start,
-    /// Calls that were left open are answered, and the model is to say something about it.
+    /// Answers to open calls that are to be spoken about.
     Answers,
 }
 
-impl Begins {
+impl TurnTrigger {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Anything => "anything",
@@ -145,65 +144,65 @@ impl Begins {
     }
 }
 
-/// What happens when the person speaks into a turn.
+/// What happens when the user speaks during a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interruption {
     /// It ends; its open calls stay open.
     Keep,
     /// It ends, and its open calls are cancelled.
     Cancel,
-    /// It goes on, and what was said waits.
+    /// It goes on, and the input is kept for the next turn.
     Ignore,
 }
 
 /// How a turn ends.
 #[derive(Debug, Clone)]
 pub(super) enum TurnEnd {
-    /// With `turnComplete`, and with this beside it.
+    /// With `turnComplete` and these further fields.
     Complete(Map<String, Value>),
-    /// Not at all, as far as the client can see.
+    /// Without a frame.
     Never,
 }
 
-/// In which frames the simulator speaks.
+/// The kind of the simulator's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum FrameKind {
     Binary,
     Text,
 }
 
-/// How audio goes out.
+/// How audio is sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     pub(super) part: Duration,
     pub(super) parts_per_frame: usize,
-    /// How many times faster than it is heard; 0 is all at once.
+    /// How many times faster than it is played; 0 is all at once.
     pub(super) speed: u32,
-    /// Whether a turn is complete once it was heard, or at once.
-    pub(super) is_heard: bool,
+    /// Whether `turnComplete` waits until the audio has been played.
+    pub(super) waits_for_playback: bool,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { part: Duration::from_millis(40), parts_per_frame: 2, speed: 4, is_heard: true }
+        Self { part: Duration::from_millis(40), parts_per_frame: 2, speed: 4, waits_for_playback: true }
     }
 }
 
-/// What is special about one connection, or about each.
+/// A rule for one connection, or for each.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionRule {
     pub(super) nth: Option<usize>,
     pub(super) refusal: Option<Refusal>,
     pub(super) setup_delay: Duration,
     pub(super) cut: Option<DisconnectAfter>,
-    /// Where a conversation begins that goes on with no handle.
+    /// The first turn of a conversation without a handle.
     pub(super) begins_at: Option<usize>,
 }
 
 /// How a connection is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// By the handshake.
+    /// In the handshake.
     Http(u16, String),
     /// In answer to the setup.
     Close(u16, String),

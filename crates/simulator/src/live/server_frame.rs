@@ -1,16 +1,16 @@
-//! What the provider sends.
+//! Frames of the provider.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::sound::RATE;
+use super::sound::SAMPLE_RATE;
 
 pub(super) fn setup_complete(connection: usize) -> Value {
     json!({ "setupComplete": { "sessionId": format!("simulated-{connection}") } })
 }
 
-/// A piece of what the model says: parts of audio, words of the transcript, or both.
+/// Parts of audio, words of the transcript, or both.
 pub(super) fn speech(parts: &[&[i16]], words: &str) -> Value {
     let mut content = Map::new();
     if !parts.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn speech(parts: &[&[i16]], words: &str) -> Value {
 fn audio(samples: &[i16]) -> Value {
     let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
     let data = base64_simd::STANDARD.encode_to_string(bytes);
-    json!({ "inlineData": { "mimeType": format!("audio/pcm;rate={RATE}"), "data": data } })
+    json!({ "inlineData": { "mimeType": format!("audio/pcm;rate={SAMPLE_RATE}"), "data": data } })
 }
 
 pub(super) fn text(text: &str) -> Value {
@@ -37,7 +37,7 @@ pub(super) fn thought(text: &str) -> Value {
     json!({ "serverContent": { "modelTurn": { "role": "model", "parts": [{ "text": text, "thought": true }] } } })
 }
 
-pub(super) fn heard(text: &str, is_last: bool) -> Value {
+pub(super) fn input_transcription(text: &str, is_last: bool) -> Value {
     match is_last {
         true => json!({ "serverContent": { "inputTranscription": { "text": text, "finished": true } } }),
         false => json!({ "serverContent": { "inputTranscription": { "text": text } } }),
@@ -52,7 +52,7 @@ pub(super) fn generation_complete() -> Value {
     json!({ "serverContent": { "generationComplete": true } })
 }
 
-/// The end of a turn, with what it took.
+/// The end of a turn, with its usage.
 pub(super) fn turn_complete(beside: &Map<String, Value>, heard: Duration, said: &str) -> Value {
     let mut content = Map::new();
     content.insert("turnComplete".into(), true.into());
@@ -84,7 +84,7 @@ pub(super) fn go_away(left: Option<Duration>) -> Value {
     }
 }
 
-/// That the conversation can be gone on with by this handle, or cannot for now.
+/// A handle by which the conversation can be resumed, or that it cannot be for now.
 pub(super) fn resumption(handle: Option<&str>) -> Value {
     match handle {
         Some(handle) => json!({ "sessionResumptionUpdate": { "newHandle": handle, "resumable": true } }),

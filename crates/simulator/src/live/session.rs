@@ -1,15 +1,14 @@
-//! One connection after its setup: what comes in, what goes out, and when.
+//! One connection after its setup, as a state machine.
 //!
-//! It does no I/O and reads no clock: it is told what has come and what time it is, and whoever owns it sends what it
-//! has put out.
+//! It does no I/O and reads no clock: the connection passes in frames and the time, and sends the outputs.
 
-mod beginning;
 mod calls;
-mod ending;
-mod hearing;
-mod replying;
-mod saying;
+mod input;
+mod model_reply;
 mod turn;
+mod turn_end;
+mod turn_start;
+mod utterance;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,75 +18,70 @@ use quarterdeck_contracts::ModelReply;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use self::beginning::Input;
 use self::calls::Calls;
 use self::turn::Turn;
+use self::turn_start::Input;
 use super::conversation::Conversation;
-use super::desk::{Desk, Mind};
-use super::ears::Ears;
 use super::scenario::{Ending, Interruption, Pace};
 use super::server_frame;
 use super::setup::Setup;
+use super::simulation::{ReplySource, Simulation};
+use super::speech_detector::SpeechDetector;
 
-/// How many frames may wait for their time.
-const MOST_LATER: usize = 1_024;
-/// How many inputs may wait for a turn to end.
-const MOST_WAITING: usize = 64;
+const MAX_SCHEDULED_FRAMES: usize = 1_024;
+/// Inputs that are kept until the turn has ended.
+const MAX_PENDING_INPUTS: usize = 64;
 
-/// What goes out.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Out {
+pub(super) enum Output {
     /// A frame, usually of JSON.
     Frame(Vec<u8>),
-    /// The end, with a close frame.
+    /// Ends the connection with a close frame.
     Close(u16, String),
-    /// The end, without a word.
+    /// Ends the connection without one.
     Abort,
 }
 
-/// Something that takes time and is not ours to do.
-pub(super) enum Errand {
-    /// Ask the chat model.
+/// What the connection does for the session, because it takes time.
+pub(super) enum Task {
     Ask(quarterdeck_contracts::ChatRequest),
-    /// Make words heard.
     Speak(String),
 }
 
-/// What came of it.
-pub(super) enum Done {
+pub(super) enum TaskResult {
     Reply(Result<ModelReply, String>),
     Samples(Option<Vec<i16>>),
 }
 
-/// A connection's state.
 pub(super) struct Session {
-    desk: Arc<Desk>,
+    simulation: Arc<Simulation>,
     number: usize,
     setup: Setup,
     conversation: Conversation,
     pace: Pace,
-    ears: Ears,
-    /// How long the person has spoken in the speech that was heard last.
-    spoke_for: Duration,
+    speech_detector: SpeechDetector,
+    /// Length of the last speech.
+    last_speech: Duration,
     calls: Calls,
-    /// How many calls the last message with calls had.
-    calls_of_step: usize,
-    /// Whether they were answered while the model was speaking of something else.
-    answers_are_due: bool,
     turn: Option<Turn>,
-    /// What came while nothing may be interrupted.
-    waiting: VecDeque<Input>,
-    /// Until when the setup takes.
-    opens_at: Option<Instant>,
-    out: VecDeque<Out>,
-    later: Vec<(Instant, Out)>,
-    errand: Option<Errand>,
+    /// Inputs that came during a turn that cannot be interrupted.
+    pending_inputs: VecDeque<Input>,
+    /// When `setupComplete` is sent; `None` once it was.
+    setup_complete_at: Option<Instant>,
+    outputs: VecDeque<Output>,
+    scheduled: Vec<(Instant, Output)>,
+    task: Option<Task>,
     is_over: bool,
 }
 
 impl Session {
-    pub(super) fn new(desk: Arc<Desk>, number: usize, setup: Setup, conversation: Conversation) -> Self {
-        let scenario = desk.scenario();
+    pub(super) fn new(
+        simulation: Arc<Simulation>,
+        number: usize,
+        setup: Setup,
+        conversation: Conversation,
+    ) -> Self {
+        let scenario = simulation.scenario();
         let pace = scenario.map(|it| it.pace).unwrap_or_default();
         let silence = scenario.and_then(|it| it.silence).or(setup.silence);
         Self {
@@ -95,65 +89,59 @@ impl Session {
             setup,
             conversation,
             pace,
-            ears: Ears::new(silence),
-            spoke_for: Duration::ZERO,
+            speech_detector: SpeechDetector::new(silence),
+            last_speech: Duration::ZERO,
             calls: Calls::default(),
-            calls_of_step: 0,
-            answers_are_due: false,
             turn: None,
-            waiting: VecDeque::new(),
-            opens_at: None,
-            out: VecDeque::new(),
-            later: Vec::new(),
-            errand: None,
+            pending_inputs: VecDeque::new(),
+            setup_complete_at: None,
+            outputs: VecDeque::new(),
+            scheduled: Vec::new(),
+            task: None,
             is_over: false,
-            desk,
+            simulation,
         }
     }
 
-    /// Answers the setup, then or later.
-    pub(super) fn open_at(&mut self, at: Instant) {
-        self.opens_at = Some(at);
+    pub(super) fn complete_setup_at(&mut self, at: Instant) {
+        self.setup_complete_at = Some(at);
     }
 
-    /// What is to be sent next.
-    pub(super) fn take_out(&mut self) -> Option<Out> {
-        self.out.pop_front()
+    pub(super) fn take_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
     }
 
-    /// What is to be done elsewhere. It is asked for once.
-    pub(super) fn take_errand(&mut self) -> Option<Errand> {
-        self.errand.take()
+    pub(super) fn take_task(&mut self) -> Option<Task> {
+        self.task.take()
     }
 
     /// Does everything that is due.
     pub(super) fn advance(&mut self, now: Instant) {
-        if self.opens_at.is_some_and(|at| at <= now) {
-            self.opens_at = None;
+        if self.setup_complete_at.is_some_and(|at| at <= now) {
+            self.setup_complete_at = None;
             self.send(&server_frame::setup_complete(self.number));
-            self.begin_by_itself(now);
+            self.begin_unprompted(now);
         }
-        self.later.sort_by_key(|(due, _)| *due);
-        while !self.is_over && self.later.first().is_some_and(|(due, _)| *due <= now) {
-            match self.later.remove(0).1 {
-                Out::Frame(bytes) => self.out.push_back(Out::Frame(bytes)),
+        self.scheduled.sort_by_key(|(due, _)| *due);
+        while !self.is_over && self.scheduled.first().is_some_and(|(due, _)| *due <= now) {
+            match self.scheduled.remove(0).1 {
+                Output::Frame(bytes) => self.outputs.push_back(Output::Frame(bytes)),
                 end => self.end(end),
             }
         }
         while !self.is_over && self.step(now) {}
     }
 
-    /// When something is due next.
+    /// When [`Session::advance`] has something to do next.
     pub(super) fn wake_at(&self) -> Option<Instant> {
-        let later = self.later.iter().map(|(due, _)| *due);
-        later.chain(self.opens_at).chain(self.turn.as_ref().and_then(Turn::wake_at)).min()
+        let scheduled = self.scheduled.iter().map(|(due, _)| *due);
+        scheduled.chain(self.setup_complete_at).chain(self.turn.as_ref().and_then(Turn::wake_at)).min()
     }
 
-    /// The client has left, or is lost.
-    pub(super) fn was_left(&mut self) {
+    pub(super) fn client_left(&mut self) {
         if !self.is_over {
             self.is_over = true;
-            self.complain_about_open_calls();
+            self.report_open_calls();
         }
     }
 
@@ -162,17 +150,17 @@ impl Session {
         self.setup.may_be_interrupted && self.turn.as_ref().is_some_and(allows)
     }
 
-    /// Goes on with a handle from here, if the client wants that and nothing is going on.
+    /// Sends a handle, if the client asked for resumption and no turn or call is open.
     fn offer_handle(&mut self, now: Instant) {
         if self.setup.resumption.is_none() || self.turn.is_some() || self.calls.are_open() {
             return;
         }
-        let handle = self.desk.books().handle(self.conversation.clone(), now);
+        let handle = self.simulation.state().issue_handle(self.conversation.clone(), now);
         self.send(&server_frame::resumption(Some(&handle)));
     }
 
-    fn plays(&self) -> bool {
-        matches!(self.desk.mind, Mind::Plays(_))
+    fn is_scripted(&self) -> bool {
+        matches!(self.simulation.source, ReplySource::Scenario(_))
     }
 
     fn send(&mut self, frame: &Value) {
@@ -181,36 +169,36 @@ impl Session {
 
     fn send_bytes(&mut self, bytes: Vec<u8>) {
         if !self.is_over {
-            self.out.push_back(Out::Frame(bytes));
+            self.outputs.push_back(Output::Frame(bytes));
         }
     }
 
-    fn send_later(&mut self, due: Instant, out: Out) {
-        if self.later.len() < MOST_LATER {
-            self.later.push((due, out));
+    fn schedule(&mut self, due: Instant, output: Output) {
+        if self.scheduled.len() < MAX_SCHEDULED_FRAMES {
+            self.scheduled.push((due, output));
         }
     }
 
     fn fault(&self, what: &str) {
-        self.desk.books().report.fault(self.number, what);
+        self.simulation.state().report.fault(self.number, what);
     }
 
-    /// Closes the connection for something that the client must not do.
+    /// Closes the connection because of a fault of the client.
     fn refuse(&mut self, why: &str) {
         self.fault(why);
-        self.end(Out::Close(1007, why.to_owned()));
+        self.end(Output::Close(1007, why.to_owned()));
     }
 
-    /// Ends the connection after what has been put out.
-    fn end(&mut self, out: Out) {
+    /// Ends the connection after the outputs before it.
+    fn end(&mut self, output: Output) {
         if !self.is_over {
             self.is_over = true;
-            self.out.push_back(out);
+            self.outputs.push_back(output);
         }
     }
 }
 
-impl From<Ending> for Out {
+impl From<Ending> for Output {
     fn from(ending: Ending) -> Self {
         match ending {
             Ending::Abort => Self::Abort,

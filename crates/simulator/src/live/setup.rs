@@ -1,19 +1,16 @@
-//! What a client wants of the model, and why it may not have it.
+//! The setup frame, and why the provider would refuse it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::client_frame::{find, shown, text_of};
+use super::client_frame::{find, quote, text_of};
 use super::scenario::Behaviour;
 
-/// How many tools may be declared.
-const MOST_TOOLS: usize = 1_024;
-/// How long a tool's name may be.
-const LONGEST_NAME: usize = 128;
+const MAX_TOOLS: usize = 1_024;
+const MAX_NAME_BYTES: usize = 128;
 
-/// The first frame of a connection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Setup {
     pub(super) system: String,
@@ -30,14 +27,12 @@ pub(super) struct Setup {
     pub(super) signals_speech: bool,
 }
 
-/// That the conversation may be gone on with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Resumption {
     pub(super) handle: Option<String>,
 }
 
 impl Setup {
-    /// Reads a setup, or says why the provider would refuse it.
     pub(super) fn parse(value: &Value) -> Result<Self, String> {
         let model = find(value, "model").and_then(Value::as_str).unwrap_or_default();
         let Some(model) = model.strip_prefix("models/").filter(|model| !model.is_empty()) else {
@@ -69,15 +64,15 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Takes other tools.
+    /// Replaces the tools.
     pub(super) fn declare(&mut self, tools: Option<&Value>) -> Result<(), String> {
         self.declarations.clear();
         self.behaviours.clear();
         let tools = tools.and_then(Value::as_array).into_iter().flatten();
         for declaration in tools.filter_map(|tool| find(tool, "functionDeclarations")?.as_array()).flatten() {
             let name = find(declaration, "name").and_then(Value::as_str).unwrap_or_default();
-            if !is_fit(name) {
-                return Err(format!("a function cannot be called {}", shown(name)));
+            if !is_valid_name(name) {
+                return Err(format!("a function cannot be called {}", quote(name)));
             }
             if find(declaration, "parameters").is_some()
                 && find(declaration, "parametersJsonSchema").is_some()
@@ -87,14 +82,14 @@ impl Setup {
             let behaviour = match find(declaration, "behavior").and_then(Value::as_str) {
                 Some("NON_BLOCKING") => Behaviour::NonBlocking,
                 None | Some("BLOCKING" | "UNSPECIFIED") => Behaviour::Blocking,
-                Some(other) => return Err(format!("{name} has the behavior {}", shown(other))),
+                Some(other) => return Err(format!("{name} has the behavior {}", quote(other))),
             };
             if self.behaviours.insert(name.to_owned(), behaviour).is_some() {
                 return Err(format!("{name} is declared twice"));
             }
             self.declarations.push(declaration.clone());
-            if self.declarations.len() > MOST_TOOLS {
-                return Err(format!("there are more than {MOST_TOOLS} functions"));
+            if self.declarations.len() > MAX_TOOLS {
+                return Err(format!("there are more than {MAX_TOOLS} functions"));
             }
         }
         Ok(())
@@ -127,8 +122,8 @@ fn check_3_8(setup: &Value, generation: &Value, speaks: bool) -> Result<(), Stri
     }
 }
 
-fn is_fit(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let begins = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
     let goes_on = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | ':' | '-');
-    begins && name.len() <= LONGEST_NAME && name.chars().all(goes_on)
+    begins && name.len() <= MAX_NAME_BYTES && name.chars().all(goes_on)
 }

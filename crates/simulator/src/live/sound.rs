@@ -1,29 +1,27 @@
-//! How words sound.
+//! Synthesised speech, or tones instead of it.
 
 use std::f32::consts::TAU;
 use std::future::Future;
 use std::pin::Pin;
 
-/// Samples in a second of what the model says.
-pub(super) const RATE: usize = 24_000;
-/// The longest piece that is spoken, in samples: two minutes. The rest is in the transcript alone.
-const MOST_SAMPLES: usize = 120 * RATE;
-/// How loud tones are, of 32,768.
-const LOUDNESS: f32 = 6_000.0;
-/// How long a tone takes to begin and to end, so that it does not click.
-const FADE: usize = RATE / 100;
+/// Of what the model says, in samples per second.
+pub(super) const SAMPLE_RATE: usize = 24_000;
+/// Two minutes. The rest is in the transcript alone.
+const MAX_SAMPLES: usize = 120 * SAMPLE_RATE;
+/// Of tones, of 32,768.
+const AMPLITUDE: f32 = 6_000.0;
+/// Fade-in and fade-out of a tone, so that it does not click.
+const FADE_SAMPLES: usize = SAMPLE_RATE / 100;
 
-/// Makes words heard. The simulator starts no program itself; whoever can, gives it a voice.
+/// Synthesises speech. The simulator starts no program itself; its caller may provide a voice.
 pub trait Voice: Send + Sync {
-    /// The words as 16-bit mono samples at 24 kHz; nothing when that is not possible, and then tones stand in for
-    /// them.
+    /// The text as 16-bit mono samples at 24 kHz; nothing when that is not possible, and then tones are sent.
     fn speak(&self, text: &str) -> SpeechFuture;
 }
 
-/// Words that are being made heard.
+/// Resolves to samples.
 pub type SpeechFuture = Pin<Box<dyn Future<Output = Option<Vec<i16>>> + Send>>;
 
-/// Words as they are heard.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sound {
     pub(super) samples: Vec<i16>,
@@ -38,17 +36,17 @@ impl Sound {
         let mut words = Vec::new();
         for word in split(text) {
             words.push((samples.len(), word.to_owned()));
-            if samples.len() < MOST_SAMPLES {
+            if samples.len() < MAX_SAMPLES {
                 tone(&mut samples, word);
             }
         }
-        samples.truncate(MOST_SAMPLES);
+        samples.truncate(MAX_SAMPLES);
         Self { samples, words }
     }
 
     /// What a voice has made of it. Where each word begins is guessed from how long the words are.
     pub(super) fn spoken(text: &str, mut samples: Vec<i16>) -> Self {
-        samples.truncate(MOST_SAMPLES);
+        samples.truncate(MAX_SAMPLES);
         let all = split(text);
         let total: usize = all.iter().map(|word| weight(word)).sum();
         let mut before = 0;
@@ -67,7 +65,7 @@ fn split(text: &str) -> Vec<&str> {
     text.split_inclusive(char::is_whitespace).collect()
 }
 
-/// How long a word takes, in pieces of 20 ms: about as fast as people speak.
+/// How long a word takes, in pieces of 20 ms: about as fast as speech.
 fn weight(word: &str) -> usize {
     let letters = word.chars().filter(|letter| letter.is_alphanumeric()).count();
     let stop = if word.trim_end().ends_with(['.', '!', '?', ':', ';']) { 10 } else { 0 };
@@ -76,16 +74,16 @@ fn weight(word: &str) -> usize {
 
 fn tone(samples: &mut Vec<i16>, word: &str) {
     let letters = word.chars().filter(|letter| letter.is_alphanumeric()).count().min(20);
-    let pause = (weight(word) - 3 * letters) * RATE / 50;
-    let length = 3 * letters * RATE / 50;
+    let pause = (weight(word) - 3 * letters) * SAMPLE_RATE / 50;
+    let length = 3 * letters * SAMPLE_RATE / 50;
     // Words sound different, and the same word always sounds the same.
     let seed = word.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
     let pitch = 160.0 + (seed % 120) as f32;
     for nth in 0..length {
-        let fade = (nth.min(length - nth) as f32 / FADE as f32).min(1.0);
-        let angle = TAU * pitch * nth as f32 / RATE as f32;
+        let fade = (nth.min(length - nth) as f32 / FADE_SAMPLES as f32).min(1.0);
+        let angle = TAU * pitch * nth as f32 / SAMPLE_RATE as f32;
         let wave = angle.sin() + 0.3 * (2.0 * angle).sin();
-        samples.push((LOUDNESS * fade * wave / 1.3) as i16);
+        samples.push((AMPLITUDE * fade * wave / 1.3) as i16);
     }
     samples.resize(samples.len() + pause, 0);
 }
@@ -112,12 +110,12 @@ mod tests {
         let loud = |samples: &[i16]| samples.iter().any(|sample| sample.unsigned_abs() > 2_000);
         let second = sound.words[1].0;
         assert!(loud(&sound.samples[..second / 2]));
-        assert!(!loud(&sound.samples[second - RATE / 20..second]));
+        assert!(!loud(&sound.samples[second - SAMPLE_RATE / 20..second]));
         assert!(loud(&sound.samples[second..]));
     }
 
     #[test]
     fn a_book_is_not_read_out_to_the_end() {
-        assert_eq!(Sound::tones(&"word ".repeat(100_000)).samples.len(), MOST_SAMPLES);
+        assert_eq!(Sound::tones(&"word ".repeat(100_000)).samples.len(), MAX_SAMPLES);
     }
 }

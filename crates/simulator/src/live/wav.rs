@@ -1,6 +1,6 @@
 //! Reads what synthesisers write.
 
-use super::sound::RATE;
+use super::sound::SAMPLE_RATE;
 
 /// The samples of a WAV file (16-bit, mono) at 24 kHz; nothing if it is no such file. A length that was not known when
 /// its head was written, as on a pipe, does not matter.
@@ -40,12 +40,12 @@ fn resampled(samples: &[i16], rate: usize) -> Option<Vec<i16>> {
     if !(4_000..=192_000).contains(&rate) {
         return None;
     }
-    let count = samples.len() * RATE / rate;
+    let count = samples.len() * SAMPLE_RATE / rate;
     let at = |nth: usize| {
-        let (whole, part) = (nth * rate / RATE, nth * rate % RATE);
+        let (whole, part) = (nth * rate / SAMPLE_RATE, nth * rate % SAMPLE_RATE);
         let here = i64::from(*samples.get(whole)?);
         let next = samples.get(whole + 1).map_or(here, |next| i64::from(*next));
-        i16::try_from(here + (next - here) * part as i64 / RATE as i64).ok()
+        i16::try_from(here + (next - here) * part as i64 / SAMPLE_RATE as i64).ok()
     };
     (0..count).map(at).collect()
 }

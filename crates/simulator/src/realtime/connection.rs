@@ -1,4 +1,4 @@
-//! One client.
+//! One connection of a client.
 
 use std::time::Duration;
 
@@ -11,44 +11,46 @@ use super::RealtimeSimulator;
 use super::conversation::Conversation;
 use crate::live::DisconnectAfter;
 
-/// How fast events come: much faster than what is in them is spoken.
-const PACE: Duration = Duration::from_millis(5);
-/// The largest message that a client may send.
-const LARGEST: Limits = Limits { message: 16 << 20 };
+/// Much shorter than the audio of an event.
+const EVENT_INTERVAL: Duration = Duration::from_millis(5);
+const LIMITS: Limits = Limits { message: 16 << 20 };
 
-/// Serves a client until it is gone. What goes wrong on the way is its end.
+/// Serves a client until the connection ends, for whatever reason.
 pub(super) async fn serve<S>(simulator: &RealtimeSimulator, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let Ok(waiting) = receive_upgrade(stream).await else { return };
-    let request = &waiting.request;
+    let Ok(pending) = receive_upgrade(stream).await else { return };
+    let request = &pending.request;
     let key = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let (status, what) = if !request.path().ends_with("/realtime") || request.query("model").is_none() {
         ("404 Not Found", "there is no such model")
     } else if key.is_none_or(|key| key.trim().is_empty()) {
         ("401 Unauthorized", "You didn't provide an API key")
     } else {
-        let Ok(mut socket) = waiting.accept(LARGEST).await else { return };
+        let Ok(mut socket) = pending.accept(LIMITS).await else { return };
         let number = {
-            let mut report = simulator.report.open();
+            let mut report = simulator.report.lock();
             report.connections += 1;
             report.connections
         };
-        let cut = simulator.cut.filter(|cut| cut.connection == number).map(|cut| cut.after);
+        let disconnect = simulator
+            .disconnect
+            .filter(|disconnect| disconnect.connection == number)
+            .map(|disconnect| disconnect.after);
         let conversation = Conversation::new(simulator.answers.clone(), simulator.report.clone());
-        // A client that is gone is no trouble of ours.
-        let _ = talk(conversation, &mut socket, cut).await;
+        // A client may leave at any time.
+        let _ = converse(conversation, &mut socket, disconnect).await;
         return;
     };
-    let _ = waiting.refuse(status, what).await;
+    let _ = pending.refuse(status, what).await;
 }
 
-/// Talks until either end has had enough, or the connection is to be cut.
-async fn talk<S>(
+/// Exchanges events until either end closes the connection, or it is to be lost.
+async fn converse<S>(
     mut conversation: Conversation,
     socket: &mut WebSocket<S>,
-    cut: Option<DisconnectAfter>,
+    disconnect: Option<DisconnectAfter>,
 ) -> Result<(), SocketError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -57,7 +59,7 @@ where
     let (mut sent, mut received) = (0, 0);
     loop {
         for mut event in conversation.out.drain(..) {
-            if cut == Some(DisconnectAfter::Sent(sent)) {
+            if disconnect == Some(DisconnectAfter::Sent(sent)) {
                 return socket.flush().await;
             }
             sent += 1;
@@ -66,20 +68,20 @@ where
         }
         socket.flush().await?;
         while let Some(message) = socket.next() {
-            if cut == Some(DisconnectAfter::Received(received)) {
+            if disconnect == Some(DisconnectAfter::Received(received)) {
                 return Ok(());
             }
             received += usize::from(matches!(message, Ok(Message::Text(_))));
             match message {
                 Ok(Message::Text(text)) => match serde_json::from_str::<Value>(text) {
-                    Ok(event) => conversation.take(&event),
-                    Err(_) => conversation.take(&Value::Null),
+                    Ok(event) => conversation.handle_event(&event),
+                    Err(_) => conversation.handle_event(&Value::Null),
                 },
                 Ok(Message::Close(..)) => return socket.flush().await,
                 Ok(Message::Ping(_) | Message::Pong) => {}
                 Ok(Message::Binary(_)) | Err(_) => {
-                    let goodbye = socket.finish(CloseCode::POLICY, "text only");
-                    return timeout(Duration::from_secs(1), goodbye).await.unwrap_or(Ok(()));
+                    let closing = socket.finish(CloseCode::POLICY, "text only");
+                    return timeout(Duration::from_secs(1), closing).await.unwrap_or(Ok(()));
                 }
             }
         }
@@ -89,8 +91,8 @@ where
         tokio::select! {
             filled = socket.fill() => filled?,
             () = sleep_until(next), if conversation.is_speaking() => {
-                conversation.go_on();
-                next = Instant::now() + PACE;
+                conversation.advance();
+                next = Instant::now() + EVENT_INTERVAL;
             }
         }
     }

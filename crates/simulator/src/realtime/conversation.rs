@@ -1,5 +1,4 @@
-//! Who may speak, what was called, and what a client may not do. It does no I/O: what is to be sent is put at the end of
-//! `out`.
+//! A conversation: responses, calls, and faults of the client. It does no I/O: what is to be sent is appended to `out`.
 
 use std::collections::VecDeque;
 
@@ -7,27 +6,25 @@ use serde_json::{Value, json};
 
 use super::ears::{Change, Ears};
 use super::events::error;
-use super::report::{CallReport, MOST};
+use super::report::{CallReport, MAX_ENTRIES};
 use super::response::Response;
-use super::{Answer, Answers, Books};
+use super::{Answer, Answers, SharedReport};
 
-/// Samples in a millisecond.
-const PER_MILLISECOND: usize = 24;
+const SAMPLES_PER_MILLISECOND: usize = 24;
 
-/// One conversation.
 pub(super) struct Conversation {
     answers: Answers,
-    given: usize,
-    /// What was written last.
-    read: String,
-    books: Books,
+    answers_given: usize,
+    /// The last text of the client.
+    last_text: String,
+    report: SharedReport,
     ears: Ears,
     is_configured: bool,
     response: Option<Response>,
-    /// The last item that was spoken, and how many samples it has.
+    /// The last item with audio, and its samples.
     spoken: Option<(String, usize)>,
     calls: Vec<Call>,
-    made: usize,
+    ids_issued: usize,
     pub(super) out: VecDeque<Value>,
 }
 
@@ -39,36 +36,35 @@ struct Call {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    Waits,
+    Pending,
     Answered,
-    SpokenOf,
+    Reported,
 }
 
 impl Conversation {
-    pub(super) fn new(answers: Answers, books: Books) -> Self {
+    pub(super) fn new(answers: Answers, report: SharedReport) -> Self {
         let created = json!({ "type": "session.created", "session": { "type": "realtime", "tools": [] } });
         Self {
             answers,
-            given: 0,
-            read: String::new(),
-            books,
+            answers_given: 0,
+            last_text: String::new(),
+            report,
             ears: Ears::default(),
             is_configured: false,
             response: None,
             spoken: None,
             calls: Vec::new(),
-            made: 0,
+            ids_issued: 0,
             out: VecDeque::from([created]),
         }
     }
 
-    /// Whether something is being said.
     pub(super) fn is_speaking(&self) -> bool {
         self.response.is_some()
     }
 
-    /// The next event of what is being said.
-    pub(super) fn go_on(&mut self) {
+    /// Emits the next event of the active response.
+    pub(super) fn advance(&mut self) {
         let Some(response) = &mut self.response else { return };
         match response.next_event() {
             Some(event) => {
@@ -85,11 +81,10 @@ impl Conversation {
         }
     }
 
-    /// Takes a client's event.
-    pub(super) fn take(&mut self, event: &Value) {
+    pub(super) fn handle_event(&mut self, event: &Value) {
         let kind = event["type"].as_str().unwrap_or_default();
         if !self.is_configured && kind != "session.update" {
-            self.books.fault(format!("{kind} before the session was configured"));
+            self.report.fault(format!("{kind} before the session was configured"));
         }
         match kind {
             "session.update" => self.configure(&event["session"]),
@@ -101,7 +96,7 @@ impl Conversation {
             "response.create" => self.respond(),
             "response.cancel" => match self.response.is_some() {
                 true => self.cancel("client_cancelled"),
-                // It may have ended on its way.
+                // It may have ended in the meantime.
                 false => self.out.push_back(error("response_cancel_not_active", "no response is running")),
             },
             other => self.refuse("invalid_event", &format!("an event that is not known: {other}")),
@@ -109,7 +104,7 @@ impl Conversation {
     }
 
     fn refuse(&mut self, code: &str, what: &str) {
-        self.books.fault(format!("{code}: {what}"));
+        self.report.fault(format!("{code}: {what}"));
         self.out.push_back(error(code, what));
     }
 
@@ -135,7 +130,7 @@ impl Conversation {
         };
         match self.ears.take(&pcm) {
             Some(Change::Started) => {
-                self.books.open().heard += 1;
+                self.report.lock().heard += 1;
                 self.out
                     .push_back(json!({ "type": "input_audio_buffer.speech_started", "audio_start_ms": 0 }));
                 if self.response.is_some() {
@@ -167,9 +162,9 @@ impl Conversation {
             "message" => {
                 let texts = item["content"].as_array().into_iter().flatten();
                 let texts: String = texts.filter_map(|part| part["text"].as_str()).collect();
-                let mut report = self.books.open();
-                self.read.clone_from(&texts);
-                if report.read.len() < MOST {
+                let mut report = self.report.lock();
+                self.last_text.clone_from(&texts);
+                if report.read.len() < MAX_ENTRIES {
                     report.read.push(texts);
                 }
             }
@@ -178,7 +173,7 @@ impl Conversation {
         }
     }
 
-    /// A result answers a call that was made, once, and is a text.
+    /// A call gets one output, and it is a text.
     fn take_output(&mut self, item: &Value) {
         let id = item["call_id"].as_str().unwrap_or_default();
         let Some(output) = item["output"].as_str() else {
@@ -187,15 +182,15 @@ impl Conversation {
         let Some(call) = self.calls.iter_mut().find(|call| call.id == id) else {
             return self.refuse("invalid_tool_call_id", "a result of a call that was not made");
         };
-        let is_first = call.stage == Stage::Waits;
+        let is_first = call.stage == Stage::Pending;
         if is_first {
             call.stage = Stage::Answered;
         } else {
-            self.books.fault(format!("a second result of {id}"));
+            self.report.fault(format!("a second result of {id}"));
         }
-        let mut report = self.books.open();
+        let mut report = self.report.lock();
         let call = report.calls.iter_mut().find(|call| call.id == id);
-        if let Some(call) = call.filter(|call| call.outputs.len() < MOST) {
+        if let Some(call) = call.filter(|call| call.outputs.len() < MAX_ENTRIES) {
             call.outputs.push(output.to_owned());
         }
     }
@@ -203,13 +198,13 @@ impl Conversation {
     fn truncate(&mut self, event: &Value) {
         let end = event["audio_end_ms"].as_u64().unwrap_or(u64::MAX);
         let is_within = self.spoken.as_ref().is_some_and(|(item, samples)| {
-            event["item_id"] == **item && end <= (samples / PER_MILLISECOND) as u64
+            event["item_id"] == **item && end <= (samples / SAMPLES_PER_MILLISECOND) as u64
         });
         if !is_within {
             return self.refuse("invalid_value", "an answer is cut where it is not");
         }
-        let mut report = self.books.open();
-        if report.truncated.len() < MOST {
+        let mut report = self.report.lock();
+        if report.truncated.len() < MAX_ENTRIES {
             report.truncated.push(end);
         }
         drop(report);
@@ -222,18 +217,18 @@ impl Conversation {
             self.out.push_back(error("conversation_already_has_active_response", what));
             return;
         }
-        if self.calls.iter().any(|call| call.stage == Stage::Waits) {
-            self.books.fault("a response was asked for while a call waits for its result");
+        if self.calls.iter().any(|call| call.stage == Stage::Pending) {
+            self.report.fault("a response was asked for while a call waits for its result");
         }
         self.answer();
     }
 
-    /// Speaks of a result that nobody has spoken of, or gives the next answer.
+    /// Speaks about the next output that was not reported, or gives the next answer.
     fn answer(&mut self) {
         let (id, item) = (self.id("resp"), self.id("item"));
         let open = self.calls.iter_mut().find(|call| call.stage == Stage::Answered);
         let response = if let Some(call) = open {
-            call.stage = Stage::SpokenOf;
+            call.stage = Stage::Reported;
             Response::say(id, item, &call.then)
         } else {
             match self.next_answer() {
@@ -242,8 +237,8 @@ impl Conversation {
                 Some(Answer::Call { name, arguments, then }) => {
                     let call = self.id("call");
                     let report = CallReport { id: call.clone(), name: name.clone(), outputs: Vec::new() };
-                    self.books.open().calls.push(report);
-                    self.calls.push(Call { id: call.clone(), then: then.clone(), stage: Stage::Waits });
+                    self.report.lock().calls.push(report);
+                    self.calls.push(Call { id: call.clone(), then: then.clone(), stage: Stage::Pending });
                     Response::call(id, item, &call, &name, &arguments.to_string())
                 }
             }
@@ -254,11 +249,11 @@ impl Conversation {
     }
 
     fn next_answer(&mut self) -> Option<Answer> {
-        self.given += 1;
+        self.answers_given += 1;
         match &self.answers {
-            Answers::InOrder(answers) => answers.get(self.given - 1).cloned(),
-            Answers::To(answers) => {
-                let fitting = answers.iter().find(|(words, _)| self.read.contains(words.as_str()));
+            Answers::InOrder(answers) => answers.get(self.answers_given - 1).cloned(),
+            Answers::ByKeyword(answers) => {
+                let fitting = answers.iter().find(|(words, _)| self.last_text.contains(words.as_str()));
                 fitting.map(|(_, answer)| answer.clone())
             }
         }
@@ -266,14 +261,14 @@ impl Conversation {
 
     fn cancel(&mut self, reason: &str) {
         if let Some(response) = self.response.take() {
-            self.books.open().cancelled += 1;
+            self.report.lock().cancelled += 1;
             self.out.extend(response.cancelled(reason));
         }
     }
 
     fn id(&mut self, kind: &str) -> String {
-        self.made += 1;
-        format!("{kind}_{}", self.made)
+        self.ids_issued += 1;
+        format!("{kind}_{}", self.ids_issued)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The provider's side of OpenAI Realtime, as much of it as a client has to get right: who may speak, and which results
+//! The provider's side of OpenAI Realtime, as much of it as a client has to get right: turn-taking, and which outputs
 //! belong to which calls.
 //!
 //! A [`RealtimeSimulator`] serves connections on any stream and gives [`Answer`]s, in their order or to the words that are
@@ -39,39 +39,37 @@ pub enum Answer {
 #[derive(Debug, Clone)]
 pub struct RealtimeSimulator {
     answers: Answers,
-    cut: Option<Disconnect>,
-    report: Books,
+    disconnect: Option<Disconnect>,
+    report: SharedReport,
 }
 
-/// Which answer is given.
 #[derive(Debug, Clone)]
 enum Answers {
-    /// One after the other.
     InOrder(Arc<[Answer]>),
-    /// The first whose words are in what was written last.
-    To(Arc<[(String, Answer)]>),
+    /// The first whose keyword is in the last text.
+    ByKeyword(Arc<[(String, Answer)]>),
 }
 
 impl RealtimeSimulator {
-    /// Gives these answers, in every conversation from the first on. After the last one it says that it has no more.
+    /// Gives these answers, in every conversation from the first on.
     pub fn new(answers: impl Into<Arc<[Answer]>>) -> Self {
-        Self::giving(Answers::InOrder(answers.into()))
+        Self::with_answers(Answers::InOrder(answers.into()))
     }
 
-    /// Answers what is written, by the words in it. It remembers nothing from one connection to the next: who tells it
-    /// the same again is answered the same again, which is what a forgetful model does.
+    /// Answers texts by the keywords in them. It remembers nothing from one connection to the next:
+    /// the same text gets the same answer.
     pub fn by_keyword<'a>(answers: impl IntoIterator<Item = (&'a str, Answer)>) -> Self {
         let answers = answers.into_iter().map(|(words, answer)| (words.to_owned(), answer));
-        Self::giving(Answers::To(answers.collect()))
+        Self::with_answers(Answers::ByKeyword(answers.collect()))
     }
 
-    fn giving(answers: Answers) -> Self {
-        Self { answers, cut: None, report: Books::default() }
+    fn with_answers(answers: Answers) -> Self {
+        Self { answers, disconnect: None, report: SharedReport::default() }
     }
 
-    /// Cuts a connection in the middle.
-    pub fn with_disconnect(self, cut: Disconnect) -> Self {
-        Self { cut: Some(cut), ..self }
+    /// Loses a connection in the middle.
+    pub fn with_disconnect(self, disconnect: Disconnect) -> Self {
+        Self { disconnect: Some(disconnect), ..self }
     }
 
     /// Serves one connection, from the handshake until it is closed or cut.
@@ -81,23 +79,22 @@ impl RealtimeSimulator {
 
     /// What has happened so far.
     pub fn report(&self) -> Report {
-        self.report.open().clone()
+        self.report.lock().clone()
     }
 }
 
-/// The report while it is written.
 #[derive(Debug, Clone, Default)]
-struct Books(Arc<Mutex<Report>>);
+struct SharedReport(Arc<Mutex<Report>>);
 
-impl Books {
-    fn open(&self) -> MutexGuard<'_, Report> {
+impl SharedReport {
+    fn lock(&self) -> MutexGuard<'_, Report> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes something that a client should not do.
+    /// Records a fault of the client.
     fn fault(&self, what: impl Into<String>) {
-        let mut report = self.open();
-        if report.faults.len() < report::MOST {
+        let mut report = self.lock();
+        if report.faults.len() < report::MAX_ENTRIES {
             report.faults.push(what.into());
         }
     }

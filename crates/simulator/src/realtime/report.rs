@@ -1,34 +1,33 @@
-//! What has happened.
+//! What the simulator has seen.
 
-/// How much of anything is remembered.
-pub(super) const MOST: usize = 1_000;
+/// Of each kind.
+pub(super) const MAX_ENTRIES: usize = 1_000;
 
 /// What has happened, over all connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many clients were let in.
+    /// Accepted connections.
     pub connections: usize,
-    /// What was written to the model, in order.
+    /// Texts of the client, in order.
     pub read: Vec<String>,
-    /// How often somebody was heard to speak.
+    /// How often speech was detected.
     pub heard: usize,
     /// The calls that were made.
     pub calls: Vec<CallReport>,
-    /// How many responses were cut off, by a voice or by the client.
+    /// Responses cancelled by speech or by the client.
     pub cancelled: usize,
-    /// Where answers were cut, in milliseconds.
+    /// Where answers were truncated, in milliseconds.
     pub truncated: Vec<u64>,
-    /// What clients have done that they should not.
+    /// Faults of clients.
     pub faults: Vec<String>,
 }
 
 /// A call that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallReport {
-    /// Its id.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// What it came to: one output, unless the client did something wrong.
+    /// One, unless the client is at fault.
     pub outputs: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! One response, from its first event to its last.
+//! The events of one response.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,16 @@ use serde_json::{Value, json};
 
 use super::events::{about, done};
 
-/// Samples of a word: 200 ms.
-const WORD: usize = 4_800;
+/// 200 ms.
+const SAMPLES_PER_WORD: usize = 4_800;
 
-/// A response that runs. Its events come one by one, so that somebody can barge in between.
+/// An active response. Its events are emitted one by one, so that speech can interrupt it.
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) id: String,
-    /// The item that it makes.
     pub(super) item: String,
     events: VecDeque<(Value, usize)>,
-    /// How many samples of it were sent.
+    /// Samples sent so far.
     pub(super) samples: usize,
 }
 
@@ -38,7 +37,7 @@ impl Response {
             let words = json!({ "content_index": 0, "delta": word });
             events.push_back((part("response.output_audio_transcript.delta", words), 0));
             let sound = json!({ "content_index": 0, "delta": audio });
-            events.push_back((part("response.output_audio.delta", sound), WORD));
+            events.push_back((part("response.output_audio.delta", sound), SAMPLES_PER_WORD));
         }
         let all = json!({ "content_index": 0, "transcript": text });
         events.push_back((part("response.output_audio.done", json!({ "content_index": 0 })), 0));
@@ -80,7 +79,7 @@ impl Response {
         Some(event)
     }
 
-    /// The end of a response that is cut off. What it was in the middle of comes to an end as well.
+    /// The last events of a response that is cancelled: open parts end as well.
     pub(super) fn cancelled(self, reason: &str) -> Vec<Value> {
         let ends = ["response.output_audio.done", "response.output_audio_transcript.done"];
         let ends_too = |event: &Value| ends.iter().any(|kind| event["type"] == *kind);
@@ -101,6 +100,6 @@ impl Response {
 
 /// A quiet hum.
 fn tone() -> Vec<u8> {
-    let wave = (0..WORD).map(|n| if n / 55 % 2 == 0 { 2_000_i16 } else { -2_000 });
+    let wave = (0..SAMPLES_PER_WORD).map(|n| if n / 55 % 2 == 0 { 2_000_i16 } else { -2_000 });
     wave.flat_map(i16::to_le_bytes).collect()
 }

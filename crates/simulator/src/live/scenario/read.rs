@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::read_step::step;
 use super::{
-    Begins, ConnectionRule, DisconnectAfter, Form, Interruption, Pace, Refusal, Scenario, ScenarioError,
-    ScriptedTurn, TurnEnd,
+    ConnectionRule, DisconnectAfter, FrameKind, Interruption, Pace, Refusal, Scenario, ScenarioError,
+    ScriptedTurn, TurnEnd, TurnTrigger,
 };
 use crate::fields::{Fault, Field, Fields, Place};
 
@@ -35,21 +35,21 @@ fn read(value: &Value) -> Result<Scenario, Fault> {
     let all = Field { value, place: root }.object(&known)?;
     all.text("about")?;
     let mut pace = all.find("audio").map(|audio| pace(&audio)).transpose()?.unwrap_or_default();
-    pace.is_heard = all.choice("turnEnds", &[("heard", true), ("said", false)])?;
+    pace.waits_for_playback = all.choice("turnEnds", &[("heard", true), ("said", false)])?;
     let connections = all.find("connections").map(|list| list.items()).transpose()?.unwrap_or_default();
     let turns = all_turns(&all.needed("turns")?)?;
     let repeats = all.choice("atEnd", &[("silent", false), ("again", true)])?;
-    if repeats && turns.iter().all(|turn| turn.begins == Begins::Start) {
-        return Err(all.wrong("atEnd", "“again” needs a turn that waits for somebody"));
+    if repeats && turns.iter().all(|turn| turn.trigger == TurnTrigger::Start) {
+        return Err(all.wrong("atEnd", "“again” needs a turn that waits for the client"));
     }
     Ok(Scenario {
         turns,
         repeats,
-        form: all.choice("frames", &[("binary", Form::Binary), ("text", Form::Text)])?,
+        frame_kind: all.choice("frames", &[("binary", FrameKind::Binary), ("text", FrameKind::Text)])?,
         silence: all.pause("silenceMs")?,
         pace,
         connections: connections.iter().map(connection).collect::<Result<_, _>>()?,
-        cuts: Vec::new(),
+        disconnects: Vec::new(),
     })
 }
 
@@ -57,11 +57,11 @@ fn empty() -> Scenario {
     Scenario {
         turns: Vec::new(),
         repeats: false,
-        form: Form::Binary,
+        frame_kind: FrameKind::Binary,
         silence: None,
         pace: Pace::default(),
         connections: Vec::new(),
-        cuts: Vec::new(),
+        disconnects: Vec::new(),
     }
 }
 
@@ -78,7 +78,7 @@ fn pace(field: &Field<'_>) -> Result<Pace, Fault> {
         part: Duration::from_millis(part),
         parts_per_frame: within("partsPerFrame", usual.parts_per_frame as u64, 100)?.max(1) as usize,
         speed: within("speed", u64::from(usual.speed), 1_000)? as u32,
-        is_heard: usual.is_heard,
+        waits_for_playback: usual.waits_for_playback,
     })
 }
 
@@ -125,14 +125,20 @@ fn all_turns(field: &Field<'_>) -> Result<Vec<ScriptedTurn>, Fault> {
 fn turn(field: &Field<'_>) -> Result<ScriptedTurn, Fault> {
     let all = field.object(&["about", "begins", "containing", "heard", "steps", "interruption", "end"])?;
     all.text("about")?;
-    let begins =
-        [Begins::Anything, Begins::Speech, Begins::Text, Begins::Content, Begins::Start, Begins::Answers];
+    let begins = [
+        TurnTrigger::Anything,
+        TurnTrigger::Speech,
+        TurnTrigger::Text,
+        TurnTrigger::Content,
+        TurnTrigger::Start,
+        TurnTrigger::Answers,
+    ];
     let heard = all.find("heard").map(|it| it.one_or_many()).unwrap_or_default();
     let steps = all.find("steps").map(|it| it.items()).transpose()?.unwrap_or_default();
     let interruptions =
         [("keep", Interruption::Keep), ("cancel", Interruption::Cancel), ("ignore", Interruption::Ignore)];
     Ok(ScriptedTurn {
-        begins: all.choice("begins", &begins.map(|it| (it.word(), it)))?,
+        trigger: all.choice("begins", &begins.map(|it| (it.word(), it)))?,
         containing: all.text("containing")?.map(str::to_lowercase),
         heard: heard.iter().map(|piece| piece.string().map(str::to_owned)).collect::<Result<_, _>>()?,
         steps: steps.iter().map(step).collect::<Result<_, _>>()?,
@@ -156,7 +162,7 @@ pub(super) fn code(all: &Fields<'_>) -> Result<Option<u16>, Fault> {
 }
 
 impl Fields<'_> {
-    /// One of several words; the first when there is none.
+    /// One of several words; the first if the field is missing.
     pub(super) fn choice<T: Clone>(&self, name: &str, words: &[(&str, T)]) -> Result<T, Fault> {
         let said = self.text(name)?;
         let found = words.iter().find(|(word, _)| said.is_none_or(|said| said == *word));
@@ -166,7 +172,7 @@ impl Fields<'_> {
         })
     }
 
-    /// Something that is so unless it is said not to be.
+    /// True unless it is set to false.
     pub(super) fn flag(&self, name: &str) -> Result<bool, Fault> {
         match self.find(name) {
             None => Ok(true),

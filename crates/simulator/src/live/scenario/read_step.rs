@@ -8,7 +8,7 @@ use super::read::code;
 use super::{Behaviour, CallId, Ending, ScriptedCall, Step};
 use crate::fields::{Fault, Field, Fields};
 
-/// The steps, by the word that each begins with.
+/// The steps, by the field that names each.
 const STEPS: [&str; 13] = [
     "say",
     "think",
@@ -60,10 +60,10 @@ fn plain_step<'a>(
             Step::Await { within: all.pause("withinMs")? }
         }
         "cancel" => with(&[]).and(cancelled(what))?,
-        "interrupt" => with(&[]).and(what.yes()).map(|()| Step::Interrupt)?,
+        "interrupt" => with(&[]).and(what.must_be_true()).map(|()| Step::Interrupt)?,
         "expectInterruption" => {
             let all = with(&["withinMs"])?;
-            what.yes()?;
+            what.must_be_true()?;
             Step::ExpectInterruption(all.pause("withinMs")?.unwrap_or(Duration::from_secs(10)))
         }
         "goAway" => with(&[]).and(going_away(what))?,
@@ -148,8 +148,8 @@ fn malformed(what: &Field<'_>) -> Result<Step, Fault> {
 }
 
 impl Field<'_> {
-    /// A field that is there to be there.
-    fn yes(&self) -> Result<(), Fault> {
+    /// A field whose only value is `true`.
+    fn must_be_true(&self) -> Result<(), Fault> {
         if self.value == &Value::Bool(true) { Ok(()) } else { self.fault("true") }
     }
 }

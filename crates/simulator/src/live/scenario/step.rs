@@ -1,21 +1,20 @@
-//! What happens within a turn.
+//! The steps of a turn, as a scenario has them.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// One thing that happens.
 #[derive(Debug, Clone)]
 pub(in crate::live) enum Step {
-    /// Words, heard and in the transcript, or one of the two.
+    /// Speech with its transcript, or one of the two.
     Say {
         text: String,
         audio: bool,
         transcript: bool,
     },
-    /// A thought, which is not for the person.
+    /// A thought, which is not spoken.
     Think(String),
-    /// Calls, in one message, and what else is in it.
+    /// Calls, in one message, with further fields.
     Call {
         calls: Vec<ScriptedCall>,
         behaviour: Option<Behaviour>,
@@ -25,9 +24,9 @@ pub(in crate::live) enum Step {
     Await {
         within: Option<Duration>,
     },
-    /// Takes calls back: these, or all that are open.
+    /// Cancels these calls, or all that are open.
     Cancel(Option<Vec<String>>),
-    /// Is interrupted, without anybody having spoken.
+    /// Interrupts the turn without speech.
     Interrupt,
     /// Waits to be interrupted.
     ExpectInterruption(Duration),
@@ -40,34 +39,31 @@ pub(in crate::live) enum Step {
     /// Ends the connection.
     Drop(Ending),
     Wait(Duration),
-    /// Sends exactly this, now or later.
+    /// Sends these bytes, now or later.
     Send {
         bytes: Vec<u8>,
         after: Duration,
     },
-    /// Says that the conversation can be gone on with from here, or not.
+    /// Sends a resumption handle, or that there is none.
     Resumable(bool),
 
-    /// Does something on one connection only, counted from 1.
+    /// A step on one connection only, counted from 1.
     Only {
         on: usize,
         step: Box<Step>,
     },
 
-    // What no file says: every turn ends with these.
-    /// Everything has been generated.
-    Generated,
-    /// Waits until everything has been heard.
-    Heard,
-    /// The turn is complete.
+    // Not in files: every turn ends with these.
+    GenerationComplete,
+    /// Waits until everything that was sent has been played.
+    WaitForPlayback,
     Complete,
-    /// The turn is over, and nobody is told.
-    Leave,
-    /// The chat model is asked.
+    /// Ends the turn without a frame.
+    EndSilently,
+    /// Asks the chat model.
     Ask,
 }
 
-/// A call as the scenario has it.
 #[derive(Debug, Clone)]
 pub(in crate::live) struct ScriptedCall {
     pub(in crate::live) id: CallId,
@@ -75,14 +71,11 @@ pub(in crate::live) struct ScriptedCall {
     pub(in crate::live) args: Option<Value>,
 }
 
-/// The id of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::live) enum CallId {
-    /// A new one.
     Fresh,
-    /// This one, perhaps again.
+    /// Perhaps one that was used before.
     Given(String),
-    /// None.
     Missing,
 }
 
@@ -96,8 +89,7 @@ pub(in crate::live) enum Behaviour {
 /// How a connection ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::live) enum Ending {
-    /// Without a word.
+    /// Without a close frame.
     Abort,
-    /// With a close frame.
     Close(u16, String),
 }

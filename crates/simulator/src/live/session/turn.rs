@@ -1,4 +1,4 @@
-//! A turn, step by step.
+//! The steps of a turn.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,41 +6,38 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::saying::Saying;
-use super::{Done, Errand, Out, Session};
+use super::utterance::Utterance;
+use super::{Output, Session, Task, TaskResult};
 use crate::live::client_frame::Scheduling;
 use crate::live::scenario::{Interruption, Step};
 use crate::live::server_frame;
 use crate::live::sound::Sound;
 
-/// What the model is doing.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) steps: VecDeque<Step>,
     wait: Wait,
     pub(super) interruption: Interruption,
-    /// What comes with `turnComplete`.
+    /// Further fields of the frame with `turnComplete`.
     pub(super) beside: Map<String, Value>,
-    /// When everything that was sent has been heard.
-    heard_until: Instant,
-    /// What has been said so far.
+    /// When everything that was sent has been played.
+    played_until: Instant,
     pub(super) said: String,
-    /// Whether nothing is said because the answers do not want it.
+    /// Whether nothing is said because all answers are silent.
     is_muted: bool,
 }
 
-/// What the next step waits for.
 #[derive(Debug)]
 enum Wait {
     Nothing,
     Until(Instant),
-    Saying(Saying),
-    /// The answers to calls that block.
+    Speaking(Utterance),
+    /// For the answers to blocking calls.
     Blocked,
     Answers(Option<Instant>),
     Interruption(Instant),
-    /// Somebody does something for us; these are the words that it is about.
-    Errand(Option<(String, bool)>),
+    /// For a task; the text and whether it is transcribed, if it is to be spoken.
+    Task(Option<(String, bool)>),
 }
 
 impl Turn {
@@ -50,7 +47,7 @@ impl Turn {
             wait: Wait::Nothing,
             interruption,
             beside: Map::new(),
-            heard_until: now,
+            played_until: now,
             said: String::new(),
             is_muted: false,
         }
@@ -59,20 +56,20 @@ impl Turn {
     pub(super) fn wake_at(&self) -> Option<Instant> {
         match &self.wait {
             Wait::Until(at) | Wait::Interruption(at) => Some(*at),
-            Wait::Saying(saying) => Some(saying.due),
+            Wait::Speaking(utterance) => Some(utterance.due),
             Wait::Answers(until) => *until,
-            Wait::Nothing | Wait::Blocked | Wait::Errand(_) => None,
+            Wait::Nothing | Wait::Blocked | Wait::Task(_) => None,
         }
     }
 }
 
 impl Session {
-    /// Goes one step further. Whether there may be another one.
+    /// Performs one step. Returns whether there may be another one.
     pub(super) fn step(&mut self, now: Instant) -> bool {
         if self.turn.is_none() {
-            return self.begin_waiting(now);
+            return self.begin_pending(now);
         }
-        if !self.wait_is_over(now) {
+        if !self.is_wait_over(now) {
             return false;
         }
         let step = self.turn.as_mut().and_then(|turn| {
@@ -86,21 +83,21 @@ impl Session {
         true
     }
 
-    fn wait_is_over(&mut self, now: Instant) -> bool {
-        let (blocks, are_open) = (self.calls.block(), self.calls.are_open());
+    fn is_wait_over(&mut self, now: Instant) -> bool {
+        let (blocks, are_open) = (self.calls.are_blocking(), self.calls.are_open());
         let Some(turn) = &mut self.turn else { return true };
         match &mut turn.wait {
             Wait::Nothing => true,
             Wait::Until(at) => *at <= now,
             Wait::Blocked => !blocks,
-            Wait::Errand(_) => false,
-            Wait::Saying(saying) => {
+            Wait::Task(_) => false,
+            Wait::Speaking(utterance) => {
                 let mut frames = Vec::new();
                 let is_over = loop {
-                    if saying.due > now {
+                    if utterance.due > now {
                         break false;
                     }
-                    let Some((frame, words)) = saying.next(&self.pace) else { break true };
+                    let Some((frame, words)) = utterance.next(&self.pace) else { break true };
                     turn.said.push_str(&words);
                     frames.push(frame);
                 };
@@ -108,22 +105,22 @@ impl Session {
                 is_over
             }
             Wait::Answers(_) if !are_open => {
-                self.mind_scheduling(now);
+                self.apply_scheduling(now);
                 true
             }
             Wait::Answers(until) => {
-                let is_late = until.is_some_and(|until| until <= now);
-                if is_late {
+                let is_overdue = until.is_some_and(|until| until <= now);
+                if is_overdue {
                     self.fault("calls were not answered in time");
                 }
-                is_late
+                is_overdue
             }
             Wait::Interruption(until) => {
-                let is_late = *until <= now;
-                if is_late {
-                    self.fault("nobody has interrupted the turn that was to be interrupted");
+                let is_overdue = *until <= now;
+                if is_overdue {
+                    self.fault("the turn was not interrupted in time");
                 }
-                is_late
+                is_overdue
             }
         }
     }
@@ -142,16 +139,19 @@ impl Session {
             Step::Interrupt => {
                 self.interrupt();
                 self.offer_handle(now);
-                self.begin_by_itself(now);
+                self.begin_unprompted(now);
             }
             Step::ExpectInterruption(within) => self.wait_for(Wait::Interruption(now + within)),
             Step::GoAway { left, closes_after, ending } => {
                 self.send(&server_frame::go_away(left));
-                self.send_later(now + closes_after, ending.into());
+                self.schedule(now + closes_after, ending.into());
             }
             Step::Drop(ending) => {
                 let ends = |step: &Step| {
-                    matches!(step, Step::Generated | Step::Heard | Step::Complete | Step::Leave)
+                    matches!(
+                        step,
+                        Step::GenerationComplete | Step::WaitForPlayback | Step::Complete | Step::EndSilently
+                    )
                 };
                 if self.turn.as_ref().is_some_and(|turn| turn.steps.iter().all(ends)) {
                     self.note_played();
@@ -165,21 +165,21 @@ impl Session {
             }
             Step::Wait(pause) => self.wait_for(Wait::Until(now + pause)),
             Step::Send { bytes, after: Duration::ZERO } => self.send_bytes(bytes),
-            Step::Send { bytes, after } => self.send_later(now + after, Out::Frame(bytes)),
+            Step::Send { bytes, after } => self.schedule(now + after, Output::Frame(bytes)),
             Step::Resumable(is_resumable) => {
                 let conversation = self.conversation.clone();
-                let handle = is_resumable.then(|| self.desk.books().handle(conversation, now));
+                let handle = is_resumable.then(|| self.simulation.state().issue_handle(conversation, now));
                 self.send(&server_frame::resumption(handle.as_deref()));
             }
-            Step::Generated => self.send(&server_frame::generation_complete()),
-            Step::Heard => {
-                let until = self.turn.as_ref().map_or(now, |turn| turn.heard_until);
-                if self.pace.is_heard {
+            Step::GenerationComplete => self.send(&server_frame::generation_complete()),
+            Step::WaitForPlayback => {
+                let until = self.turn.as_ref().map_or(now, |turn| turn.played_until);
+                if self.pace.waits_for_playback {
                     self.wait_for(Wait::Until(until));
                 }
             }
             Step::Complete => self.complete(now),
-            Step::Leave => {
+            Step::EndSilently => {
                 self.turn = None;
                 self.note_played();
             }
@@ -189,14 +189,14 @@ impl Session {
                     true => self.finish(),
                     false => {
                         self.ask();
-                        self.wait_for(Wait::Errand(None));
+                        self.wait_for(Wait::Task(None));
                     }
                 }
             }
         }
     }
 
-    /// Only what follows the answers of one message is kept unsaid.
+    /// Silent answers mute only what follows the same message.
     fn unmute(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.is_muted = false;
@@ -217,44 +217,42 @@ impl Session {
         if !self.setup.speaks {
             turn.said.push_str(&text);
             self.send(&server_frame::text(&text));
-        } else if self.desk.voice.is_some() && audio {
-            turn.wait = Wait::Errand(Some((text.clone(), transcript)));
-            self.errand = Some(Errand::Speak(text));
+        } else if self.simulation.voice.is_some() && audio {
+            turn.wait = Wait::Task(Some((text.clone(), transcript)));
+            self.task = Some(Task::Speak(text));
         } else {
-            self.utter(Sound::tones(&text), audio, transcript, now);
+            self.speak(Sound::tones(&text), audio, transcript, now);
         }
     }
 
-    fn utter(&mut self, sound: Sound, audio: bool, transcript: bool, now: Instant) {
+    fn speak(&mut self, sound: Sound, audio: bool, transcript: bool, now: Instant) {
         let transcript = transcript && self.setup.transcribes_output;
-        let saying = Saying::new(sound, audio, transcript, now);
+        let utterance = Utterance::new(sound, audio, transcript, now);
         if let Some(turn) = &mut self.turn {
-            turn.heard_until = turn.heard_until.max(now) + saying.length();
-            turn.wait = Wait::Saying(saying);
+            turn.played_until = turn.played_until.max(now) + utterance.duration();
+            turn.wait = Wait::Speaking(utterance);
         }
     }
 
-    /// Takes what an errand has come to.
-    pub(in crate::live) fn done(&mut self, done: Done, now: Instant) {
+    pub(in crate::live) fn take_result(&mut self, result: TaskResult, now: Instant) {
         let Some(turn) = &mut self.turn else { return };
-        let Wait::Errand(words) = std::mem::replace(&mut turn.wait, Wait::Nothing) else { return };
-        match (done, words) {
-            (Done::Samples(samples), Some((text, transcript))) => {
+        let Wait::Task(speech) = std::mem::replace(&mut turn.wait, Wait::Nothing) else { return };
+        match (result, speech) {
+            (TaskResult::Samples(samples), Some((text, transcript))) => {
                 let sound = match samples {
                     Some(samples) => Sound::spoken(&text, samples),
                     None => Sound::tones(&text),
                 };
-                self.utter(sound, true, transcript, now);
+                self.speak(sound, true, transcript, now);
             }
-            (Done::Reply(Ok(reply)), _) => self.take_reply(reply),
-            (Done::Reply(Err(why)), _) => self.end(Out::Close(1011, why)),
-            (Done::Samples(_), None) => {}
+            (TaskResult::Reply(Ok(reply)), _) => self.take_reply(reply),
+            (TaskResult::Reply(Err(why)), _) => self.end(Output::Close(1011, why)),
+            (TaskResult::Samples(_), None) => {}
         }
     }
 
-    /// Whether somebody is still to do something for us.
-    pub(in crate::live) fn waits_for_errand(&self) -> bool {
-        self.turn.as_ref().is_some_and(|turn| matches!(turn.wait, Wait::Errand(_)))
+    pub(in crate::live) fn is_waiting_for_task(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| matches!(turn.wait, Wait::Task(_)))
     }
 
     pub(super) fn waits_for_answers(&self) -> bool {
@@ -263,22 +261,22 @@ impl Session {
 
     pub(super) fn finish(&mut self) {
         if let Some(turn) = &mut self.turn {
-            turn.steps.extend([Step::Generated, Step::Heard, Step::Complete]);
+            turn.steps.extend([Step::GenerationComplete, Step::WaitForPlayback, Step::Complete]);
         }
     }
 
-    /// All answers are there: says something at once, when nothing else is being said, or nothing.
-    fn mind_scheduling(&mut self, now: Instant) {
-        let scheduling = self.calls.scheduling(self.calls_of_step);
-        self.answers_are_due = false;
+    /// All answers have come: the turn goes on at once, after playback, or muted.
+    fn apply_scheduling(&mut self, now: Instant) {
+        let scheduling = self.calls.scheduling();
+        self.calls.answers_are_due = false;
         let Some(turn) = &mut self.turn else { return };
-        let is_heard = turn.heard_until <= now;
+        let is_played = turn.played_until <= now;
         turn.is_muted = scheduling == Scheduling::Silent;
-        if scheduling == Scheduling::Interrupt && !is_heard {
-            turn.heard_until = now;
+        if scheduling == Scheduling::Interrupt && !is_played {
+            turn.played_until = now;
             self.send(&server_frame::interrupted());
-        } else if scheduling == Scheduling::WhenIdle && !is_heard && self.pace.is_heard {
-            turn.steps.push_front(Step::Heard);
+        } else if scheduling == Scheduling::WhenIdle && !is_played && self.pace.waits_for_playback {
+            turn.steps.push_front(Step::WaitForPlayback);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever a client sends, and in whatever order: nobody panics, and every connection ends.
+//! Whatever a client sends, and in whatever order: nothing panics, and every connection ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,9 +66,9 @@ async fn send(simulator: LiveSimulator, sent: Vec<Value>) {
             }
         }
         let quiet = Duration::from_secs(20);
-        while matches!(tokio::time::timeout(quiet, client.hear()).await, Ok(Ok(_))) {}
+        while matches!(tokio::time::timeout(quiet, client.receive()).await, Ok(Ok(_))) {}
         // A panic of the server would show here.
-        client.vanish().await;
+        client.disconnect().await;
     }
 }
 
@@ -90,7 +90,7 @@ proptest! {
         runtime.block_on(async {
             let mut client = Client::connect(&everything(), PATH).await;
             client.send(&json!({ key.as_str(): inner.clone() })).await;
-            client.vanish().await;
+            client.disconnect().await;
             send(everything(), vec![json!({ key: inner })]).await;
         });
     }

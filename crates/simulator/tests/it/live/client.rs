@@ -12,11 +12,11 @@ use tokio::time::timeout;
 pub(crate) const PATH: &str =
     "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k";
 /// Nothing takes that long, on a clock that jumps.
-const LONG: Duration = Duration::from_secs(120);
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How a connection has ended for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum End {
     Closed(u16, String),
     Disconnect,
 }
@@ -69,7 +69,7 @@ impl Client {
     pub(crate) async fn open(simulator: &LiveSimulator, setup: &Value) -> Self {
         let mut client = Self::connect(simulator, PATH).await;
         client.send(setup).await;
-        let first = client.hear().await.unwrap();
+        let first = client.receive().await.unwrap();
         assert!(first["setupComplete"].is_object(), "{first}");
         client
     }
@@ -110,22 +110,22 @@ impl Client {
     }
 
     /// The next frame, or how the connection has ended.
-    pub(crate) async fn hear(&mut self) -> Result<Value, Over> {
-        self.hear_soon().await.map(|bytes| serde_json::from_slice(&bytes).unwrap())
+    pub(crate) async fn receive(&mut self) -> Result<Value, End> {
+        self.receive_soon().await.map(|bytes| serde_json::from_slice(&bytes).unwrap())
     }
 
     /// The next frame as it came, within some time.
-    pub(crate) async fn hear_soon(&mut self) -> Result<Vec<u8>, Over> {
-        timeout(LONG, self.hear_raw()).await.unwrap()
+    pub(crate) async fn receive_soon(&mut self) -> Result<Vec<u8>, End> {
+        timeout(TEST_TIMEOUT, self.receive_raw()).await.unwrap()
     }
 
-    pub(crate) async fn hear_raw(&mut self) -> Result<Vec<u8>, Over> {
+    pub(crate) async fn receive_raw(&mut self) -> Result<Vec<u8>, End> {
         loop {
             match self.socket.next() {
                 Some(Ok(Message::Binary(bytes))) => return Ok(bytes.to_vec()),
                 Some(Ok(Message::Text(text))) => return Ok(text.as_bytes().to_vec()),
                 Some(Ok(Message::Close(code, reason))) => {
-                    let over = Over::Closed(code.map_or(1005, |code| code.0), reason.to_owned());
+                    let over = End::Closed(code.map_or(1005, |code| code.0), reason.to_owned());
                     let _ = self.socket.flush().await;
                     return Err(over);
                 }
@@ -133,7 +133,7 @@ impl Client {
                 Some(Err(violation)) => panic!("{violation}"),
                 None => {
                     if self.socket.fill().await.is_err() {
-                        return Err(Over::Disconnect);
+                        return Err(End::Disconnect);
                     }
                 }
             }
@@ -144,7 +144,7 @@ impl Client {
     pub(crate) async fn until(&mut self, place: &str) -> Vec<Value> {
         let mut frames = Vec::new();
         loop {
-            let frame = match self.hear().await {
+            let frame = match self.receive().await {
                 Ok(frame) => frame,
                 Err(over) => panic!("{over:?} before {place}, after {frames:#?}"),
             };
@@ -164,35 +164,35 @@ impl Client {
     }
 
     /// Nothing comes for a while.
-    pub(crate) async fn hears_nothing(&mut self) {
-        let heard = timeout(Duration::from_secs(30), self.hear_raw()).await;
+    pub(crate) async fn receives_nothing(&mut self) {
+        let heard = timeout(Duration::from_secs(30), self.receive_raw()).await;
         assert!(heard.is_err(), "{heard:?}");
     }
 
     /// Goes on until it is over, which must be soon.
-    pub(crate) async fn end(&mut self) -> Over {
+    pub(crate) async fn end(&mut self) -> End {
         loop {
-            if let Err(over) = self.hear().await {
+            if let Err(over) = self.receive().await {
                 return over;
             }
         }
     }
 
     /// Says goodbye.
-    pub(crate) async fn leave(mut self) -> ConnectionEnd {
-        timeout(LONG, self.socket.finish(CloseCode::NORMAL, "")).await.unwrap().unwrap();
+    pub(crate) async fn close(mut self) -> ConnectionEnd {
+        timeout(TEST_TIMEOUT, self.socket.finish(CloseCode::NORMAL, "")).await.unwrap().unwrap();
         self.server.await.unwrap()
     }
 
     /// Is gone without a word.
-    pub(crate) async fn vanish(self) -> ConnectionEnd {
+    pub(crate) async fn disconnect(self) -> ConnectionEnd {
         drop(self.socket);
         self.server.await.unwrap()
     }
 
     /// How the simulator saw it.
     pub(crate) async fn ended(self) -> ConnectionEnd {
-        timeout(LONG, self.server).await.unwrap().unwrap()
+        timeout(TEST_TIMEOUT, self.server).await.unwrap().unwrap()
     }
 }
 

@@ -28,7 +28,7 @@ async fn speech_is_heard_and_answered_in_audio_and_words() {
     let samples = samples(&frames);
     assert!((24_000..96_000).contains(&samples.len()), "{} samples", samples.len());
     assert!(samples.iter().any(|sample| *sample > 3_000));
-    client.leave().await;
+    client.close().await;
     let report = simulator.report();
     assert_eq!((report.connections, report.turns, report.faults), (1, 1, vec![]));
     assert_eq!(report.heard, ["(speech, 1.0 s)"]);
@@ -50,7 +50,7 @@ async fn a_call_waits_for_its_answer_and_a_session_goes_on_from_its_handle() {
     let call = &frames.last().unwrap()["toolCall"]["functionCalls"][0];
     assert_eq!((&call["name"], &call["args"]), (&json!("look_up"), &json!({ "city": "Oslo" })));
     let lost = call["id"].as_str().unwrap().to_owned();
-    client.vanish().await;
+    client.disconnect().await;
     assert_eq!(simulator.report().faults.len(), 1, "a client that leaves owes an answer");
 
     let mut client = Client::open(&simulator, &setup_with(&first)).await;
@@ -64,7 +64,7 @@ async fn a_call_waits_for_its_answer_and_a_session_goes_on_from_its_handle() {
         story(&client.turn().await),
         ["audio", "said Rain.", "generationComplete", "turnComplete", "handle"]
     );
-    client.leave().await;
+    client.close().await;
     let report = simulator.report();
     assert_eq!((report.connections, report.turns, report.resumptions, report.faults.len()), (2, 2, 1, 1));
     let calls: Vec<_> = report.calls.iter().map(|call| (call.connection, call.answers.clone())).collect();

@@ -6,10 +6,10 @@ use std::time::Duration;
 use quarterdeck_simulator::live::{LiveSimulator, Scenario};
 use serde_json::{Value, json};
 
-use super::client::{Client, Over, PATH, setup, setup_with};
+use super::client::{Client, End, PATH, setup, setup_with};
 
 /// More connections than any of them needs.
-const MOST: usize = 6;
+const MAX_CONNECTIONS: usize = 6;
 
 /// Plays one scenario.
 struct Player {
@@ -25,24 +25,29 @@ impl Player {
     async fn play(mut self) -> LiveSimulator {
         while self.done < self.turns.len() {
             self.connections += 1;
-            assert!(self.connections <= MOST, "{} of {} turns are done", self.done, self.turns.len());
+            assert!(
+                self.connections <= MAX_CONNECTIONS,
+                "{} of {} turns are done",
+                self.done,
+                self.turns.len()
+            );
             let Ok(mut client) = Client::try_connect(&self.simulator, PATH).await else { continue };
             client.send(&self.handle.as_deref().map_or_else(setup, setup_with)).await;
             match self.listen(&mut client).await {
                 // A handle that is not taken is of no more use.
-                Err(Over::Closed(1007, _)) => self.handle = None,
+                Err(End::Closed(1007, _)) => self.handle = None,
                 Err(_) => {}
-                Ok(()) => drop(client.vanish().await),
+                Ok(()) => drop(client.disconnect().await),
             }
         }
         self.simulator
     }
 
     /// Does its part until all turns are complete.
-    async fn listen(&mut self, client: &mut Client) -> Result<(), Over> {
+    async fn listen(&mut self, client: &mut Client) -> Result<(), End> {
         let mut spoken = usize::MAX;
         loop {
-            let bytes = client.hear_soon().await?;
+            let bytes = client.receive_soon().await?;
             let Ok(frame) = serde_json::from_slice::<Value>(&bytes) else { continue };
             if let Some(handle) = frame.pointer("/sessionResumptionUpdate/newHandle") {
                 self.handle = Some(handle.as_str().unwrap().to_owned());
@@ -99,7 +104,7 @@ async fn answer(client: &mut Client, frame: &Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_example_is_played_to_its_end_and_there_is_nothing_to_complain_about() {
+async fn every_example_scenario_plays_to_its_end_without_faults() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
@@ -110,7 +115,7 @@ async fn every_example_is_played_to_its_end_and_there_is_nothing_to_complain_abo
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_example_of_the_documentation_is_one() {
+async fn the_example_in_the_documentation_is_a_scenario() {
     let text = include_str!("../../../../../docs/SIMULATOR.md");
     let (_, text) = text.split_once("```json\n").unwrap();
     play("docs/SIMULATOR.md", text.split_once("```").unwrap().0).await;

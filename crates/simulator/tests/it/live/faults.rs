@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Over, playing, setup};
+use super::client::{Client, End, playing, setup};
 
 fn answers(answers: Value) -> Value {
     json!({ "toolResponse": { "functionResponses": answers } })
 }
 
 /// What the report complains about when these frames are sent while a call is open, and how it ends.
-async fn complaints(frames: &[Value]) -> (Vec<String>, Option<Over>) {
+async fn complaints(frames: &[Value]) -> (Vec<String>, Option<End>) {
     let simulator = playing(&json!([
         { "begins": "start", "steps": [{ "call": { "name": "book", "id": "a" } }] },
         { "begins": "speech" },
@@ -22,7 +22,7 @@ async fn complaints(frames: &[Value]) -> (Vec<String>, Option<Over>) {
     let over = tokio::time::timeout(std::time::Duration::from_secs(5), client.end()).await.ok();
     match over {
         Some(_) => client.ended().await,
-        None => client.leave().await,
+        None => client.close().await,
     };
     (simulator.report().faults, over)
 }
@@ -50,7 +50,7 @@ async fn an_answer_is_given_once_to_a_call_that_was_made() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_provider_would_not_take_ends_the_connection() {
+async fn frames_that_the_provider_rejects_end_the_connection() {
     let unasked = "there is an answer to “b”, which this connection has not asked for";
     for (frame, fault) in [
         (answers(json!([{ "id": "b", "name": "book", "response": {} }])), unasked),
@@ -78,22 +78,22 @@ async fn what_the_provider_would_not_take_ends_the_connection() {
     ] {
         let (faults, over) = complaints(std::slice::from_ref(&frame)).await;
         assert_eq!(faults, [format!("connection 1: {fault}")], "{frame}");
-        assert!(matches!(over, Some(Over::Closed(1007, _))), "{frame}: {over:?}");
+        assert!(matches!(over, Some(End::Closed(1007, _))), "{frame}: {over:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_turn_waits_for_is_complained_about() {
+async fn input_that_no_turn_waits_for_is_a_fault() {
     let simulator =
         playing(&json!([{ "begins": "text", "containing": "weather", "steps": [{ "say": "Rain." }] }]));
     let mut client = Client::open(&simulator, &setup()).await;
     client.speak(500).await;
     client.text("hello").await;
-    client.hears_nothing().await;
+    client.receives_nothing().await;
     client.text("the weather").await;
     client.turn().await;
     client.text("after the last turn").await;
-    client.hears_nothing().await;
+    client.receives_nothing().await;
     assert_eq!(
         simulator.report().faults,
         [
@@ -108,5 +108,5 @@ async fn a_frame_that_is_too_large_is_not_read() {
     let simulator = playing(&json!([{ "begins": "start", "steps": [{ "say": "Hello." }] }]));
     let mut client = Client::open(&simulator, &setup()).await;
     client.text(&"x".repeat(5 << 20)).await;
-    assert!(matches!(client.end().await, Over::Closed(1009, _)));
+    assert!(matches!(client.end().await, End::Closed(1009, _)));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::client::{Client, Over, PATH, playing, setup, story};
+use super::client::{Client, End, PATH, playing, setup, story};
 
 /// What comes when a turn that begins by itself has these steps.
 async fn played(steps: Value) -> (Client, Vec<Value>) {
@@ -62,13 +62,13 @@ async fn malformed_frames_are_sent_as_they_are() {
     ] }] }));
     let mut client = Client::connect(&simulator, PATH).await;
     client.send(&json!({ "setup": { "model": "models/m" } })).await;
-    client.hear().await.unwrap();
-    assert_eq!(client.hear_raw().await.unwrap(), b"{\"serverContent\": {");
-    assert_eq!(client.hear_raw().await.unwrap(), b"{}");
+    client.receive().await.unwrap();
+    assert_eq!(client.receive_raw().await.unwrap(), b"{\"serverContent\": {");
+    assert_eq!(client.receive_raw().await.unwrap(), b"{}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn going_away_is_announced_and_done() {
+async fn go_away_is_announced_and_followed_by_the_close() {
     let simulator = playing(&json!([{ "begins": "start", "steps": [
         { "say": "I have to go." }, { "goAway": { "leftMs": 9_500 } },
     ] }]));
@@ -76,17 +76,17 @@ async fn going_away_is_announced_and_done() {
     let frames = client.until("/goAway").await;
     assert_eq!(frames.last().unwrap(), &json!({ "goAway": { "timeLeft": "9.500s" } }));
     let begun = Instant::now();
-    assert_eq!(client.end().await, Over::Closed(1001, "The session has reached its time limit.".to_owned()));
+    assert_eq!(client.end().await, End::Closed(1001, "The session has reached its time limit.".to_owned()));
     assert_eq!(begun.elapsed().as_millis(), 9_500);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_is_dropped_with_a_word_and_without() {
+async fn a_connection_is_dropped_with_and_without_a_close_frame() {
     for (step, over) in [
-        (json!({ "drop": true }), Over::Disconnect),
+        (json!({ "drop": true }), End::Disconnect),
         (
             json!({ "drop": { "code": 1011, "reason": "Deadline expired" } }),
-            Over::Closed(1011, "Deadline expired".to_owned()),
+            End::Closed(1011, "Deadline expired".to_owned()),
         ),
     ] {
         let simulator =
@@ -95,7 +95,7 @@ async fn a_connection_is_dropped_with_a_word_and_without() {
         client.until("/toolCall").await;
         assert_eq!(client.end().await, over);
         client.ended().await;
-        assert_eq!(simulator.report().faults, Vec::<String>::new(), "nobody can answer any more");
+        assert_eq!(simulator.report().faults, Vec::<String>::new(), "a closed connection cannot be answered");
     }
 }
 
@@ -115,7 +115,7 @@ async fn calls_come_alone_together_with_and_without_ids_and_again() {
             { "id": "a", "name": "look_up", "args": { "q": 1 } }, { "name": "book" } ] } })
     );
     client.answer("a", "look_up", json!({ "output": 1 })).await;
-    client.hears_nothing().await;
+    client.receives_nothing().await;
     let nameless = json!({ "name": "book", "response": { "output": 2 } });
     client.send(&json!({ "toolResponse": { "functionResponses": [nameless] } })).await;
     let second = client.until("/toolCall").await.pop().unwrap();
@@ -125,7 +125,7 @@ async fn calls_come_alone_together_with_and_without_ids_and_again() {
     let id = third["toolCall"]["functionCalls"][0]["id"].as_str().unwrap().to_owned();
     client.answer(&id, "nobody_declared_this", json!({ "error": "unknown" })).await;
     client.turn().await;
-    client.leave().await;
+    client.close().await;
     let report = simulator.report();
     assert_eq!(report.faults, Vec::<String>::new());
     let answers: Vec<_> = report.calls.iter().map(|call| call.answers.clone()).collect();
@@ -141,7 +141,7 @@ async fn calls_come_alone_together_with_and_without_ids_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_are_taken_back_and_need_no_answer() {
+async fn cancelled_calls_need_no_answer() {
     let simulator = playing(&json!([{ "begins": "start", "steps": [
         { "call": [{ "name": "slow", "id": "a" }, { "name": "slow", "id": "b" }] },
         { "cancel": ["a", "unknown"] }, { "cancel": "all" }, { "say": "Never mind." },
@@ -153,7 +153,7 @@ async fn calls_are_taken_back_and_need_no_answer() {
         ["call slow", "call slow", "cancel [\"a\",\"unknown\"]", "cancel [\"b\"]"]
     );
     client.answer("a", "slow", json!({})).await;
-    client.leave().await;
+    client.close().await;
     let report = simulator.report();
     assert_eq!(report.faults, Vec::<String>::new(), "an answer may meet its cancellation on the way");
     assert!(report.calls.iter().all(|call| call.was_cancelled));
@@ -172,11 +172,11 @@ async fn the_end_of_a_turn_carries_what_the_scenario_says() {
     assert!(end["usageMetadata"]["totalTokenCount"].is_u64());
     assert_eq!(story(&client.until("/sessionResumptionUpdate").await), ["no handle"]);
     assert_eq!(story(&client.until("/sessionResumptionUpdate").await), ["no handle"]);
-    client.hears_nothing().await;
+    client.receives_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn audio_goes_out_faster_than_it_is_heard_and_a_turn_ends_when_it_was_heard() {
+async fn audio_is_sent_faster_than_it_is_played_and_a_turn_ends_after_playback() {
     let simulator = playing(&json!({ "audio": { "partMs": 40, "partsPerFrame": 3, "speed": 4 }, "turns": [
         { "begins": "start", "steps": [{ "say": "One two three four five six seven eight nine ten." }] } ] }));
     let mut client = Client::open(&simulator, &setup()).await;

@@ -1,15 +1,15 @@
-//! Conversations with the Live simulator, on a stream in memory and a clock that waits for nobody.
+//! Conversations with the Live simulator, on a stream in memory with paused time.
 
-mod answering;
 mod anything;
+mod chat_model;
 mod client;
 mod conversations;
 mod examples;
 mod faults;
 mod frames;
-mod interrupting;
-mod reading;
+mod interruption;
+mod non_blocking;
 mod recorded;
-mod resuming;
-mod setting_up;
-mod waiting;
+mod resumption;
+mod scenario_errors;
+mod setup;

@@ -3,14 +3,14 @@
 use quarterdeck_testkit::corpus;
 use serde_json::{Value, json};
 
-use super::client::{Client, Over, PATH, playing};
+use super::client::{Client, End, PATH, playing};
 
 /// Sends a setup and then a frame. How it ends, if it does.
-async fn sent(setup: &Value, frame: Option<&Value>) -> Option<Over> {
+async fn sent(setup: &Value, frame: Option<&Value>) -> Option<End> {
     let simulator = playing(&json!([{ "begins": "anything", "steps": [{ "say": "Yes." }] }]));
     let mut client = Client::connect(&simulator, PATH).await;
     client.send(setup).await;
-    match client.hear().await {
+    match client.receive().await {
         Ok(first) => assert!(first["setupComplete"].is_object(), "{first}"),
         Err(over) => return Some(over),
     }
@@ -62,8 +62,8 @@ async fn every_recorded_frame_is_understood() {
             let over = sent(&fitting(frame), Some(frame)).await;
             let answers = frame.get("toolResponse").or_else(|| frame.get("tool_response")).is_some();
             match over {
-                None => assert!(!answers, "nobody has asked: {frame}"),
-                Some(Over::Closed(1007, reason)) => {
+                None => assert!(!answers, "an answer without a question: {frame}"),
+                Some(End::Closed(1007, reason)) => {
                     assert!(answers && reason.contains("has not asked"), "{frame}: {reason}")
                 }
                 Some(over) => panic!("{frame}: {over:?}"),

@@ -29,7 +29,7 @@ async fn the_model_speaks_while_a_call_runs_that_does_not_block() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_may_want_to_be_told_at_once_or_not_at_all() {
+async fn scheduling_of_an_answer_may_be_interrupt_or_silent() {
     for (scheduling, interrupts, is_told) in [("INTERRUPT", true, true), ("SILENT", false, false)] {
         let simulator = awaiting();
         let mut client = Client::open(&simulator, &setup()).await;
@@ -54,7 +54,7 @@ async fn an_answer_after_the_turn_begins_the_next_and_no_handle_is_given_before_
         let mut client = Client::open(&simulator, &setup()).await;
         let first = story(&client.until("/serverContent/turnComplete").await);
         assert!(!first.contains(&"handle".to_owned()));
-        client.hears_nothing().await;
+        client.receives_nothing().await;
         answered(&mut client, "a", scheduling).await;
         let told = story(&client.until("/sessionResumptionUpdate/newHandle").await);
         assert!(told.contains(&wanted.to_owned()), "{told:?}");
@@ -93,7 +93,7 @@ async fn an_answer_that_will_continue_leaves_the_call_open() {
     assert_eq!(simulator.report().turns, 0);
     client.send(&part(json!({}), false)).await;
     client.turn().await;
-    client.leave().await;
+    client.close().await;
     let report = simulator.report();
     assert_eq!((report.calls[0].answers.len(), report.faults), (2, vec![]));
 }
@@ -104,14 +104,14 @@ async fn a_call_that_blocks_holds_the_turn_whatever_was_declared() {
         { "call": { "name": "slow", "id": "a" }, "behavior": "blocking" }, { "say": "Found." } ] }]));
     let mut client = Client::open(&simulator, &setup()).await;
     client.until("/toolCall").await;
-    client.hears_nothing().await;
+    client.receives_nothing().await;
     answered(&mut client, "a", "SILENT").await;
     let told = story(&client.turn().await);
     assert!(told.contains(&"said Found.".to_owned()), "scheduling counts for others only: {told:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_takes_too_long_is_complained_about() {
+async fn an_answer_that_takes_too_long_is_a_fault() {
     let simulator = playing(&json!([{ "begins": "start", "steps": [
         { "call": { "name": "slow", "id": "a" } }, { "await": "answers", "withinMs": 2_000 }, { "say": "Never mind." } ] }]));
     let mut client = Client::open(&simulator, &setup()).await;
@@ -120,7 +120,7 @@ async fn an_answer_that_takes_too_long_is_complained_about() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_lasts_until_the_next_call() {
+async fn a_silent_answer_mutes_until_the_next_call() {
     let simulator = playing(&json!([{ "begins": "start", "steps": [
         { "call": { "name": "slow", "id": "a" } }, { "await": "answers" }, { "say": "Never said." },
         { "call": { "name": "slow", "id": "b" }, "behavior": "blocking" }, { "say": "Said." } ] }]));

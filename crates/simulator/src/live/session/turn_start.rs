@@ -1,4 +1,4 @@
-//! How turns begin.
+//! What starts a turn.
 
 use std::time::Duration;
 
@@ -6,36 +6,36 @@ use quarterdeck_contracts::{ChatRequest, ToolUse};
 use tokio::time::Instant;
 
 use super::turn::Turn;
-use super::{Errand, MOST_WAITING, Session};
+use super::{MAX_PENDING_INPUTS, Session, Task};
 use crate::live::declarations;
-use crate::live::desk::Mind;
-use crate::live::scenario::{Begins, Interruption, ScriptedTurn, Step, TurnEnd};
+use crate::live::scenario::{Interruption, ScriptedTurn, Step, TurnEnd, TurnTrigger};
 use crate::live::server_frame;
+use crate::live::simulation::ReplySource;
 
 /// What may begin a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Input {
     Speech(Duration),
     Text(String),
-    /// The last words of the person, and whether they are new.
+    /// The last text of the user, and whether it is new.
     Content {
         text: String,
         is_new: bool,
-        /// Everything that the person says in it: what was asked may be followed by notes.
+        /// All texts of the user in it: a question may be followed by notes.
         all: String,
     },
 }
 
 impl Input {
-    fn kind(&self) -> Begins {
+    fn kind(&self) -> TurnTrigger {
         match self {
-            Self::Speech(_) => Begins::Speech,
-            Self::Text(_) => Begins::Text,
-            Self::Content { .. } => Begins::Content,
+            Self::Speech(_) => TurnTrigger::Speech,
+            Self::Text(_) => TurnTrigger::Text,
+            Self::Content { .. } => TurnTrigger::Content,
         }
     }
 
-    /// Where the words are looked for by which a turn is known.
+    /// What `containing` is looked for in.
     fn all(&self) -> &str {
         match self {
             Self::Content { all, .. } => all,
@@ -52,67 +52,69 @@ impl Input {
 }
 
 impl Session {
-    /// Takes an input: it begins a turn, now or when the present one is over.
+    /// Starts a turn, now or when the present one has ended.
     pub(super) fn take(&mut self, input: Input, now: Instant) {
         if self.may_interrupt() {
             self.interrupt();
         }
         if self.turn.is_none() {
             self.begin(input, now);
-        } else if self.waiting.len() < MOST_WAITING {
-            self.waiting.push_back(input);
+        } else if self.pending_inputs.len() < MAX_PENDING_INPUTS {
+            self.pending_inputs.push_back(input);
         }
     }
 
     fn begin(&mut self, input: Input, now: Instant) {
-        match self.desk.mind.clone() {
-            Mind::Plays(scenario) => {
+        match self.simulation.source.clone() {
+            ReplySource::Scenario(scenario) => {
                 let Some(turn) = scenario.turn(self.conversation.position) else { return };
-                if !Self::is_meant(turn, &input) {
-                    let (kind, wanted) = (input.kind().word(), turn.wanted());
+                if !Self::matches(turn, &input) {
+                    let (kind, wanted) = (input.kind().word(), turn.describe_trigger());
                     let place = self.conversation.position + 1;
                     self.fault(&format!("{kind} begins no turn: turn {place} waits for {wanted}"));
                     return;
                 }
                 let heard = turn.heard.concat();
                 let text = if heard.is_empty() { input.text() } else { &heard };
-                self.conversation.say(text);
+                self.conversation.add_user(text);
                 self.play(turn, now);
                 if let Input::Speech(_) = input {
                     self.transcribe(&turn.heard);
                 }
             }
-            Mind::Answers(_) => self.answer(input, now),
+            ReplySource::ChatModel(_) => self.answer(input, now),
         }
     }
 
-    /// Whether an input is what a turn waits for. What a client says again after it was cut off comes as content,
-    /// whatever it was at first, so content begins any turn.
-    fn is_meant(turn: &ScriptedTurn, input: &Input) -> bool {
+    /// Whether an input is what a turn waits for. A client that reconnects repeats speech as content, so
+    /// content starts any turn.
+    fn matches(turn: &ScriptedTurn, input: &Input) -> bool {
         let kind = input.kind();
-        let fits = [kind, Begins::Anything].contains(&turn.begins) || kind == Begins::Content;
-        let is_written = matches!(turn.begins, Begins::Anything | Begins::Text | Begins::Content);
+        let fits = [kind, TurnTrigger::Anything].contains(&turn.trigger) || kind == TurnTrigger::Content;
+        let is_written =
+            matches!(turn.trigger, TurnTrigger::Anything | TurnTrigger::Text | TurnTrigger::Content);
         let text = input.all().to_lowercase();
         let contains = turn.containing.as_ref().is_none_or(|wanted| text.contains(wanted));
-        fits && (contains || !is_written || kind == Begins::Speech)
+        fits && (contains || !is_written || kind == TurnTrigger::Speech)
     }
 
-    /// Begins a turn that needs nobody to say anything.
-    pub(super) fn begin_by_itself(&mut self, now: Instant) {
-        let Some(scenario) = self.desk.scenario().cloned() else { return };
-        if let Some(turn) = scenario.turn(self.conversation.position).filter(|it| it.begins == Begins::Start)
+    /// Starts a turn that waits for no input.
+    pub(super) fn begin_unprompted(&mut self, now: Instant) {
+        let Some(scenario) = self.simulation.scenario().cloned() else { return };
+        if let Some(turn) =
+            scenario.turn(self.conversation.position).filter(|it| it.trigger == TurnTrigger::Start)
         {
             self.play(turn, now);
         }
     }
 
-    /// Calls that were left open have been answered, and nothing is going on.
-    pub(super) fn answers_are_there(&mut self, now: Instant) {
-        self.answers_are_due = false;
+    /// Open calls have been answered, and no turn is active.
+    pub(super) fn begin_with_answers(&mut self, now: Instant) {
+        self.calls.answers_are_due = false;
         if !self.begins_with_answers() {
             return self.offer_handle(now);
         }
-        let scenario = self.desk.scenario().cloned();
+        let scenario = self.simulation.scenario().cloned();
         if let Some(turn) = scenario.as_ref().and_then(|it| it.turn(self.conversation.position)) {
             self.play(turn, now);
         }
@@ -120,13 +122,13 @@ impl Session {
 
     /// Whether the next turn waits for answers.
     pub(super) fn begins_with_answers(&self) -> bool {
-        let turn = self.desk.scenario().and_then(|it| it.turn(self.conversation.position));
-        turn.is_some_and(|turn| turn.begins == Begins::Answers)
+        let turn = self.simulation.scenario().and_then(|it| it.turn(self.conversation.position));
+        turn.is_some_and(|turn| turn.trigger == TurnTrigger::Answers)
     }
 
-    /// Begins what came while a turn was on.
-    pub(super) fn begin_waiting(&mut self, now: Instant) -> bool {
-        let Some(input) = self.waiting.pop_front() else { return false };
+    /// Starts a turn with input that came during the last one.
+    pub(super) fn begin_pending(&mut self, now: Instant) -> bool {
+        let Some(input) = self.pending_inputs.pop_front() else { return false };
         self.begin(input, now);
         true
     }
@@ -135,8 +137,10 @@ impl Session {
         self.conversation.position += 1;
         let mut steps = scripted.steps.clone();
         match &scripted.end {
-            TurnEnd::Complete(_) => steps.extend([Step::Generated, Step::Heard, Step::Complete]),
-            TurnEnd::Never => steps.push(Step::Leave),
+            TurnEnd::Complete(_) => {
+                steps.extend([Step::GenerationComplete, Step::WaitForPlayback, Step::Complete])
+            }
+            TurnEnd::Never => steps.push(Step::EndSilently),
         }
         let mut turn = Turn::new(steps, scripted.interruption, now);
         if let TurnEnd::Complete(beside) = &scripted.end {
@@ -148,7 +152,7 @@ impl Session {
     fn start(&mut self, turn: Turn) {
         self.turn = Some(turn);
         if self.setup.resumption.is_some() {
-            // While the model speaks or waits for a call, nobody can go on from here.
+            // A conversation cannot be resumed in the middle of a turn.
             self.send(&server_frame::resumption(None));
         }
     }
@@ -158,22 +162,22 @@ impl Session {
             return;
         }
         for (at, piece) in pieces.iter().enumerate() {
-            self.send(&server_frame::heard(piece, at + 1 == pieces.len()));
+            self.send(&server_frame::input_transcription(piece, at + 1 == pieces.len()));
         }
     }
 
-    /// The chat model answers what was written. Speech it cannot understand, and it says so.
+    /// Asks the chat model. Speech is answered with an apology, since there is no recognition.
     fn answer(&mut self, input: Input, now: Instant) {
         let is_new = !matches!(input, Input::Content { is_new: false, .. });
         if let Input::Speech(length) = input {
             let heard = format!("(speech, {:.1} s)", length.as_secs_f64());
-            self.conversation.say(&heard);
-            let apology = declarations::cannot_listen(self.conversation.speeches == 0);
+            self.conversation.add_user(&heard);
+            let apology = declarations::no_speech_recognition(self.conversation.speeches == 0);
             self.conversation.speeches += 1;
             let steps = vec![
                 Step::Say { text: apology, audio: true, transcript: true },
-                Step::Generated,
-                Step::Heard,
+                Step::GenerationComplete,
+                Step::WaitForPlayback,
                 Step::Complete,
             ];
             self.start(Turn::new(steps, Interruption::Cancel, now));
@@ -181,18 +185,17 @@ impl Session {
             return;
         }
         if is_new {
-            self.conversation.say(input.text());
+            self.conversation.add_user(input.text());
         }
-        if !self.conversation.asks() {
-            self.conversation.say("Go on.");
+        if !self.conversation.needs_reply() {
+            self.conversation.add_user("Go on.");
         }
         self.start(Turn::new(vec![Step::Ask], Interruption::Cancel, now));
     }
 
-    /// What the chat model is asked, and that it is to be asked.
     pub(super) fn ask(&mut self) {
-        let Mind::Answers(model) = &self.desk.mind else { return };
-        self.errand = Some(Errand::Ask(ChatRequest {
+        let ReplySource::ChatModel(model) = &self.simulation.source else { return };
+        self.task = Some(Task::Ask(ChatRequest {
             system: self.setup.system.as_str().into(),
             messages: self.conversation.messages(),
             tools: declarations::convert(&self.setup.declarations, model.declarations()).into(),

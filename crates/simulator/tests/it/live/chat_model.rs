@@ -31,7 +31,7 @@ fn found(title: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_written_is_answered_with_real_calls() {
+async fn text_is_answered_with_real_calls() {
     let simulator = answering();
     let mut client = Client::open(&simulator, &with_base(setup())).await;
     client.text("Where was the Fram built?").await;
@@ -43,13 +43,13 @@ async fn what_is_written_is_answered_with_real_calls() {
     let frames = client.turn().await;
     assert!(said(&frames).contains("Larvik"), "{}", said(&frames));
     assert!(!samples(&frames).is_empty());
-    client.leave().await;
+    client.close().await;
     let report = simulator.report();
     assert_eq!((report.turns, report.calls.len(), report.faults), (1, 1, vec![]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn speech_is_not_understood_and_it_says_so() {
+async fn speech_is_answered_with_an_apology() {
     let simulator = answering();
     let mut client = Client::open(&simulator, &setup()).await;
     client.speak(1_500).await;
@@ -75,7 +75,7 @@ async fn an_interrupted_call_is_cancelled_and_the_conversation_goes_on() {
     let frames = client.until("/serverContent/turnComplete").await;
     assert!(story(&frames).iter().any(|it| it.starts_with("cancel")));
     assert!(!said(&client.turn().await).is_empty());
-    client.leave().await;
+    client.close().await;
     assert_eq!(simulator.report().faults, Vec::<String>::new());
 }
 
@@ -87,7 +87,7 @@ async fn a_handle_brings_back_what_was_said_and_content_is_history() {
     let hello = handle(&client.turn().await);
     client.text("Where was the Fram built?").await;
     client.until("/toolCall").await;
-    client.vanish().await;
+    client.disconnect().await;
     let mut client = Client::open(&simulator, &with_base(setup_with(&hello))).await;
     let turns = json!([
         { "role": "user", "parts": [{ "text": "Never mind the weather." }] },
@@ -105,7 +105,7 @@ async fn a_handle_brings_back_what_was_said_and_content_is_history() {
         )
         .await;
     assert!(!said(&client.turn().await).is_empty());
-    client.leave().await;
+    client.close().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,7 +120,7 @@ async fn instructions_and_tools_can_be_changed_in_the_middle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_wants_no_words_gets_none() {
+async fn a_silent_answer_is_not_spoken_about() {
     let simulator = answering();
     let mut silent = with_base(setup());
     silent["setup"]["tools"][0]["functionDeclarations"][0]["behavior"] = json!("NON_BLOCKING");
@@ -144,7 +144,7 @@ impl Voice for Beep {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_voice_is_heard_and_tones_where_it_fails() {
+async fn a_voice_is_used_and_tones_where_it_fails() {
     let simulator = super::client::playing(&json!([
         { "begins": "start", "steps": [{ "say": "A sentence that is long enough." }] },
         { "begins": "start", "steps": [{ "say": "Short." }] },

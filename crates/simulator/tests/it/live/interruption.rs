@@ -1,17 +1,17 @@
-//! People who do not wait until the model has finished.
+//! Interruptions.
 
 use quarterdeck_simulator::live::LiveSimulator;
 use serde_json::{Value, json};
 
 use super::client::{Client, playing, setup, story};
 
-const LONG: &str =
-    "This is a long answer that goes on and on and on and on and on until somebody has had enough of it.";
+const LONG_ANSWER: &str =
+    "This is a long answer that goes on and on and on and on and on until the user interrupts it.";
 
 fn talkative(interruption: &str) -> LiveSimulator {
     playing(&json!([
         { "begins": "start", "interruption": interruption, "steps": [
-            { "call": { "name": "slow", "id": "a" } }, { "say": LONG }, { "expectInterruption": true } ] },
+            { "call": { "name": "slow", "id": "a" } }, { "say": LONG_ANSWER }, { "expectInterruption": true } ] },
         { "begins": "anything", "heard": "stop", "steps": [{ "say": "Sorry." }] },
     ]))
 }
@@ -38,7 +38,7 @@ async fn speech_interrupts_and_the_words_after_it_are_answered() {
     client.speak(500).await;
     let story_told = story(&client.turn().await);
     assert_eq!(story_told[..4], ["no handle", "heard stop", "audio", "said Sorry."]);
-    client.leave().await;
+    client.close().await;
     let report = simulator.report();
     assert_eq!((report.turns, report.interruptions, report.faults), (1, 1, vec![]));
     assert!(report.calls[0].was_cancelled);
@@ -54,7 +54,7 @@ async fn calls_can_survive_an_interruption() {
     client.until("/serverContent/turnComplete").await;
     client.answer("a", "slow", json!({ "output": 1 })).await;
     assert_eq!(story(&client.until("/sessionResumptionUpdate/newHandle").await), ["handle"]);
-    client.leave().await;
+    client.close().await;
     assert_eq!(simulator.report().faults, Vec::<String>::new());
 }
 
@@ -66,17 +66,17 @@ async fn content_interrupts_whether_it_asks_or_not() {
     client.send(&json!({ "clientContent": { "turns": turns, "turnComplete": false } })).await;
     let frames = client.turn().await;
     assert!(story(&frames).contains(&"interrupted".to_owned()));
-    client.hears_nothing().await;
+    client.receives_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_may_not_let_itself_be_interrupted_and_what_was_said_waits() {
+async fn input_during_an_uninterruptible_turn_is_kept_for_the_next() {
     let ignoring = playing(&json!([
-        { "begins": "start", "interruption": "ignore", "steps": [{ "say": LONG }] },
+        { "begins": "start", "interruption": "ignore", "steps": [{ "say": LONG_ANSWER }] },
         { "begins": "speech", "steps": [{ "say": "Yes?" }] },
     ]));
     let patient = playing(&json!([
-        { "begins": "start", "steps": [{ "say": LONG }] },
+        { "begins": "start", "steps": [{ "say": LONG_ANSWER }] },
         { "begins": "speech", "steps": [{ "say": "Yes?" }] },
     ]));
     let mut uninterrupted = setup();
@@ -101,14 +101,11 @@ async fn noise_is_no_speech() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_interrupts_and_the_report_says_so() {
+async fn a_missing_interruption_is_reported_as_a_fault() {
     let simulator = talkative("cancel");
     let mut client = listening(&simulator, &setup()).await;
     client.until("/serverContent/turnComplete").await;
-    assert_eq!(
-        simulator.report().faults,
-        ["connection 1: nobody has interrupted the turn that was to be interrupted"]
-    );
+    assert_eq!(simulator.report().faults, ["connection 1: the turn was not interrupted in time"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +118,7 @@ async fn a_scenario_can_interrupt_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn speech_is_signalled_to_whoever_wants_it_and_can_be_marked_by_hand() {
+async fn speech_is_signalled_on_request_and_can_be_marked_by_the_client() {
     let simulator = playing(&json!([{ "begins": "speech", "heard": "hi", "steps": [{ "say": "Hi." }] }]));
     let mut signalled = setup();
     signalled["setup"]["explicitVadSignal"] = json!(true);
@@ -136,7 +133,7 @@ async fn speech_is_signalled_to_whoever_wants_it_and_can_be_marked_by_hand() {
     by_hand["setup"]["realtimeInputConfig"] = json!({ "automaticActivityDetection": { "disabled": true } });
     let mut client = Client::open(&simulator, &by_hand).await;
     client.speak(500).await;
-    client.hears_nothing().await;
+    client.receives_nothing().await;
     client.send(&json!({ "realtimeInput": { "activityStart": {} } })).await;
     client.audio(4_000, 200).await;
     client.send(&json!({ "realtimeInput": { "activityEnd": {} } })).await;
@@ -149,7 +146,7 @@ async fn the_end_of_the_stream_ends_speech_at_once() {
     let simulator = playing(&json!([{ "begins": "speech", "steps": [{ "say": "Hi." }] }]));
     let mut client = Client::open(&simulator, &setup()).await;
     client.audio(4_000, 500).await;
-    client.hears_nothing().await;
+    client.receives_nothing().await;
     client.send(&json!({ "realtimeInput": { "audioStreamEnd": true } })).await;
     client.turn().await;
     assert_eq!(simulator.report().turns, 1);

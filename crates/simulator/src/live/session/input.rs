@@ -1,68 +1,67 @@
-//! What a client sends.
+//! Frames of the client.
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::beginning::Input;
-use super::{Out, Session};
-use crate::live::client_frame::{ClientFrame, Realtime, Said, text_of};
-use crate::live::ears::Sign;
+use super::turn_start::Input;
+use super::{Output, Session};
+use crate::live::client_frame::{ClientFrame, ContentTurn, Realtime, text_of};
 use crate::live::server_frame;
+use crate::live::speech_detector::SpeechEvent;
 
 impl Session {
-    /// Takes what a client has sent.
-    pub(in crate::live) fn hear(&mut self, frame: Result<ClientFrame, String>, now: Instant) {
+    pub(in crate::live) fn take_frame(&mut self, frame: Result<ClientFrame, String>, now: Instant) {
         if self.is_over {
             return;
         }
-        if self.opens_at.is_some() {
+        if self.setup_complete_at.is_some() {
             self.fault("something was sent between setup and setupComplete");
             return;
         }
         match frame {
             Err(fault) => {
                 self.fault(&fault);
-                self.end(Out::Close(1007, fault));
+                self.end(Output::Close(1007, fault));
             }
             Ok(ClientFrame::Setup(_)) => {
                 self.fault("there is a second setup");
-                self.end(Out::Close(1007, "setup must only be the first message".into()));
+                self.end(Output::Close(1007, "setup must only be the first message".into()));
             }
-            Ok(ClientFrame::Realtime(all)) => all.into_iter().for_each(|part| self.hear_part(part, now)),
-            Ok(ClientFrame::Content { turns, is_complete }) => self.hear_content(&turns, is_complete, now),
-            Ok(ClientFrame::Answers(answers)) => self.hear_answers(answers, now),
+            Ok(ClientFrame::Realtime(all)) => all.into_iter().for_each(|part| self.take_realtime(part, now)),
+            Ok(ClientFrame::Content { turns, is_complete }) => self.take_content(&turns, is_complete, now),
+            Ok(ClientFrame::ToolResponse(answers)) => self.take_responses(answers, now),
             Ok(ClientFrame::Context { system, tools }) => self.change(system, tools.as_ref()),
         }
     }
 
-    fn hear_part(&mut self, part: Realtime, now: Instant) {
+    fn take_realtime(&mut self, part: Realtime, now: Instant) {
         match part {
             Realtime::Audio(samples, rate) => {
-                self.desk.books().report.audio_bytes += 2 * samples.len() as u64;
+                self.simulation.state().report.audio_bytes += 2 * samples.len() as u64;
                 if self.setup.detects_speech {
-                    for sign in self.ears.listen(&samples, rate) {
-                        self.hear_sign(sign, now);
+                    for event in self.speech_detector.process(&samples, rate) {
+                        self.take_speech(event, now);
                     }
                 } else {
-                    self.ears.pass(samples.len(), rate);
+                    self.speech_detector.skip(samples.len(), rate);
                 }
             }
             Realtime::Video => {}
             Realtime::Text(text) => {
-                self.desk.books().report.heard(&text);
+                self.simulation.state().report.heard(&text);
                 self.take(Input::Text(text), now);
             }
             Realtime::AudioEnded if self.setup.detects_speech => {
-                let sign = self.ears.stop();
-                sign.into_iter().for_each(|sign| self.hear_sign(sign, now));
+                let event = self.speech_detector.end_stream();
+                event.into_iter().for_each(|event| self.take_speech(event, now));
             }
             Realtime::ActivityStart if !self.setup.detects_speech => {
-                let sign = self.ears.begin();
-                sign.into_iter().for_each(|sign| self.hear_sign(sign, now));
+                let event = self.speech_detector.start_activity();
+                event.into_iter().for_each(|event| self.take_speech(event, now));
             }
             Realtime::ActivityEnd if !self.setup.detects_speech => {
-                let sign = self.ears.end_here();
-                sign.into_iter().for_each(|sign| self.hear_sign(sign, now));
+                let event = self.speech_detector.end_activity();
+                event.into_iter().for_each(|event| self.take_speech(event, now));
             }
             Realtime::AudioEnded => self.refuse("audioStreamEnd is for automatic detection of speech"),
             Realtime::ActivityStart | Realtime::ActivityEnd => {
@@ -71,9 +70,9 @@ impl Session {
         }
     }
 
-    fn hear_sign(&mut self, sign: Sign, now: Instant) {
-        match sign {
-            Sign::Begins(at) => {
+    fn take_speech(&mut self, event: SpeechEvent, now: Instant) {
+        match event {
+            SpeechEvent::Started(at) => {
                 if self.setup.signals_speech {
                     self.send(&server_frame::voice_activity("ACTIVITY_START", at));
                 }
@@ -81,28 +80,28 @@ impl Session {
                     self.interrupt();
                 }
             }
-            Sign::Ends { at, length } => {
+            SpeechEvent::Ended { at, length } => {
                 if self.setup.signals_speech {
                     self.send(&server_frame::voice_activity("ACTIVITY_END", at));
                 }
-                self.spoke_for = length;
+                self.last_speech = length;
                 let spoken = format!("(speech, {:.1} s)", length.as_secs_f64());
-                self.desk.books().report.heard(&spoken);
+                self.simulation.state().report.heard(&spoken);
                 self.take(Input::Speech(length), now);
             }
         }
     }
 
-    fn hear_content(&mut self, turns: &[Said], is_complete: bool, now: Instant) {
+    fn take_content(&mut self, turns: &[ContentTurn], is_complete: bool, now: Instant) {
         // Content interrupts what is being generated, whether it asks for something or not.
         if self.turn.is_some() {
             self.interrupt();
         }
         let last = turns.iter().rev().find(|said| !said.is_model).map(|said| said.text.clone());
         for said in turns.iter().filter(|said| !said.is_model) {
-            self.desk.books().report.heard(&said.text);
+            self.simulation.state().report.heard(&said.text);
         }
-        // The last words of the person come back with the turn that they begin.
+        // The last text of the user is added with the turn that it starts.
         let asked =
             turns.iter().rposition(|said| !said.is_model).filter(|at| is_complete && at + 1 == turns.len());
         for (at, said) in turns.iter().enumerate() {

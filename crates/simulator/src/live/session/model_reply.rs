@@ -1,4 +1,4 @@
-//! What the chat model says, as steps of a turn.
+//! A reply of the chat model, as steps of a turn.
 
 use quarterdeck_contracts::{CallArguments, ChatMessage, ModelCall, ModelReply, PartContent};
 use serde_json::Map;
@@ -12,8 +12,8 @@ impl Session {
         let mut calls = Vec::new();
         for part in &mut message.parts {
             if let PartContent::Call(call) = &mut part.content {
-                // The chat model's ids start anew with each conversation; on this wire they may not.
-                let id = self.desk.books().fresh_call_id();
+                // The chat model's ids repeat in each conversation; on this wire they must not.
+                let id = self.simulation.state().fresh_call_id();
                 call.id = Some(id.clone());
                 calls.push(scripted(id, call));
             }

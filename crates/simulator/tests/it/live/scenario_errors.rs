@@ -62,7 +62,7 @@ fn a_mistake_is_named_with_its_line_its_field_and_the_way_out() {
     );
     check(
         "{ \"atEnd\": \"again\", \"turns\": [{ \"begins\": \"start\" }] }",
-        expect!["line 1: atEnd: “again” needs a turn that waits for somebody"],
+        expect!["line 1: atEnd: “again” needs a turn that waits for the client"],
     );
     check(
         "[{ \"end\": true }]",

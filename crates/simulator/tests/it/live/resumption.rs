@@ -3,7 +3,7 @@
 use quarterdeck_simulator::live::{Disconnect, DisconnectAfter, LiveSimulator, Scenario};
 use serde_json::{Value, json};
 
-use super::client::{Client, Over, PATH, handle, playing, setup, setup_with, story};
+use super::client::{Client, End, PATH, handle, playing, setup, setup_with, story};
 
 fn scenario() -> Value {
     json!([
@@ -29,14 +29,14 @@ async fn hold_out(simulator: &LiveSimulator) -> usize {
         client.send(&latest.as_deref().map_or_else(setup, setup_with)).await;
         let mut is_begun = false;
         loop {
-            let Ok(frame) = client.hear().await else { continue 'again };
+            let Ok(frame) = client.receive().await else { continue 'again };
             if let Some(new) = frame.pointer("/sessionResumptionUpdate/newHandle") {
                 latest = Some(new.as_str().unwrap().to_owned());
                 done += 1;
                 is_begun = false;
             }
             if done == 3 {
-                client.vanish().await;
+                client.disconnect().await;
                 return connections;
             }
             if done > 0
@@ -58,7 +58,7 @@ async fn hold_out(simulator: &LiveSimulator) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_can_be_cut_after_every_frame_and_the_conversation_goes_on() {
+async fn a_conversation_survives_a_disconnect_after_every_frame() {
     let whole = playing(&scenario());
     assert_eq!(hold_out(&whole).await, 1);
     for after in [DisconnectAfter::Sent as fn(usize) -> DisconnectAfter, DisconnectAfter::Received] {
@@ -90,12 +90,12 @@ async fn an_answer_to_a_call_that_was_forgotten_is_a_fault() {
     let frames = client.until("/toolCall").await;
     let id = frames.last().unwrap()["toolCall"]["functionCalls"][0]["id"].as_str().unwrap().to_owned();
     client.answer(&id, "book", json!({ "output": 1 })).await;
-    assert_eq!(client.end().await, Over::Disconnect);
+    assert_eq!(client.end().await, End::Disconnect);
 
     let mut client = Client::open(&simulator, &setup_with(&hello)).await;
-    client.hears_nothing().await;
+    client.receives_nothing().await;
     client.answer(&id, "book", json!({ "output": 1 })).await;
-    assert!(matches!(client.end().await, Over::Closed(1007, _)));
+    assert!(matches!(client.end().await, End::Closed(1007, _)));
     let fault =
         format!("connection 2: there is an answer to “{id}”, which this connection has not asked for");
     assert_eq!(simulator.report().faults, [fault]);
@@ -109,7 +109,7 @@ async fn an_answer_to_a_call_that_was_forgotten_is_a_fault() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_older_handle_goes_back_further() {
+async fn an_older_handle_resumes_an_older_state() {
     let simulator = playing(&json!([
         { "begins": "text", "steps": [{ "say": "One." }] },
         { "begins": "text", "steps": [{ "say": "Two." }] },
@@ -120,26 +120,26 @@ async fn an_older_handle_goes_back_further() {
     let first = handle(&client.turn().await);
     client.text("go").await;
     let second = handle(&client.turn().await);
-    client.leave().await;
+    client.close().await;
     for (handle, said) in [(&first, "said Two."), (&second, "said Three."), (&first, "said Two.")] {
         let mut client = Client::open(&simulator, &setup_with(handle)).await;
         client.text("go").await;
         assert!(story(&client.turn().await).contains(&said.to_owned()));
-        client.leave().await;
+        client.close().await;
     }
     assert_eq!(simulator.report().resumptions, 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_does_not_last_for_ever() {
+async fn a_handle_expires() {
     let simulator = playing(&json!([{ "begins": "start", "steps": [{ "say": "Hello." }] }]));
     let mut client = Client::open(&simulator, &setup()).await;
     let old = handle(&client.turn().await);
-    client.leave().await;
+    client.close().await;
     tokio::time::sleep(std::time::Duration::from_secs(2 * 60 * 60)).await;
     let mut client = Client::connect(&simulator, PATH).await;
     client.send(&setup_with(&old)).await;
-    assert!(matches!(client.end().await, Over::Closed(1007, _)));
+    assert!(matches!(client.end().await, End::Closed(1007, _)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,24 +158,24 @@ async fn a_fresh_session_after_a_lost_one_can_begin_in_the_middle() {
     client.text("go").await;
     let first = handle(&client.turn().await);
     client.text("go").await;
-    assert_eq!(client.end().await, Over::Disconnect);
+    assert_eq!(client.end().await, End::Disconnect);
     let mut client = Client::connect(&simulator, PATH).await;
     client.send(&setup_with(&first)).await;
-    assert_eq!(client.end().await, Over::Closed(1007, "the handle has expired".to_owned()));
+    assert_eq!(client.end().await, End::Closed(1007, "the handle has expired".to_owned()));
     let mut client = Client::open(&simulator, &setup()).await;
     client.send(&content("go")).await;
     assert!(story(&client.turn().await).contains(&"said Two.".to_owned()));
-    client.leave().await;
+    client.close().await;
     assert!(simulator.is_done());
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_does_not_ask_for_handles_gets_none() {
+async fn a_client_that_does_not_ask_for_handles_gets_none() {
     let simulator = playing(&json!([{ "begins": "start", "steps": [{ "say": "Hello." }] }]));
     let mut client = Client::open(&simulator, &json!({ "setup": { "model": "models/m" } })).await;
     let frames = client.until("/serverContent/turnComplete").await;
     assert_eq!(story(&frames), ["audio", "generationComplete", "turnComplete"], "nor a transcript");
-    client.hears_nothing().await;
+    client.receives_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -188,7 +188,7 @@ async fn every_conversation_begins_anew_and_a_scenario_can_repeat() {
             client.text("go").await;
             assert!(story(&client.turn().await).contains(&said.to_owned()));
         }
-        client.leave().await;
+        client.close().await;
     }
     assert_eq!((simulator.report().turns, simulator.report().faults), (6, vec![]));
 }

@@ -6,13 +6,13 @@ use quarterdeck_simulator::live::LiveSimulator;
 use quarterdeck_websocket::UpgradeError;
 use serde_json::{Value, json};
 
-use super::client::{Client, Over, PATH, playing, setup, story};
+use super::client::{Client, End, PATH, playing, setup, story};
 
 fn greeting() -> LiveSimulator {
     playing(&json!({ "turns": [{ "begins": "start", "steps": [{ "say": "Hello." }] }] }))
 }
 
-async fn refusal(simulator: &LiveSimulator, first: &Value) -> Over {
+async fn refusal(simulator: &LiveSimulator, first: &Value) -> End {
     let mut client = Client::connect(simulator, PATH).await;
     client.send(first).await;
     client.end().await
@@ -32,7 +32,7 @@ async fn every_path_of_the_provider_is_served_and_no_other() {
                 );
                 let mut client = Client::connect(&greeting(), &path).await;
                 client.send(&setup()).await;
-                assert!(client.hear().await.unwrap()["setupComplete"].is_object(), "{path}");
+                assert!(client.receive().await.unwrap()["setupComplete"].is_object(), "{path}");
             }
         }
     }
@@ -75,7 +75,7 @@ async fn a_setup_that_the_provider_would_not_take_is_refused_with_a_close_frame(
     ];
     let simulator = greeting();
     for (first, reason) in &cases {
-        assert_eq!(refusal(&simulator, first).await, Over::Closed(1007, (*reason).to_owned()), "{first}");
+        assert_eq!(refusal(&simulator, first).await, End::Closed(1007, (*reason).to_owned()), "{first}");
     }
     assert_eq!(simulator.report().faults.len(), cases.len());
 }
@@ -91,21 +91,21 @@ async fn a_scenario_can_refuse_a_connection_and_take_the_next() {
     }));
     let refused = Client::try_connect(&simulator, PATH).await.map(|_| ());
     assert!(matches!(refused, Err(UpgradeError::Refused { status: 503, .. })), "{refused:?}");
-    assert_eq!(refusal(&simulator, &setup()).await, Over::Closed(1008, "API key not valid".to_owned()));
+    assert_eq!(refusal(&simulator, &setup()).await, End::Closed(1008, "API key not valid".to_owned()));
     let mut client = Client::open(&simulator, &setup()).await;
     client.turn().await;
-    client.leave().await;
+    client.close().await;
     assert_eq!((simulator.report().connections, simulator.report().faults), (3, vec![]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_does_not_wait_for_the_setup_is_told_so() {
+async fn frames_before_setup_complete_are_a_fault() {
     let simulator = playing(&json!({ "connections": [{ "setupDelayMs": 500 }], "turns": [] }));
     let mut client = Client::connect(&simulator, PATH).await;
     client.send(&setup()).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     client.text("hello?").await;
-    assert!(client.hear().await.unwrap()["setupComplete"].is_object());
+    assert!(client.receive().await.unwrap()["setupComplete"].is_object());
     assert_eq!(
         simulator.report().faults,
         ["connection 1: something was sent between setup and setupComplete"]
@@ -113,9 +113,9 @@ async fn whoever_does_not_wait_for_the_setup_is_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_never_sets_up_is_sent_away() {
+async fn a_client_that_never_sends_a_setup_is_closed() {
     let mut client = Client::connect(&greeting(), PATH).await;
-    assert_eq!(client.end().await, Over::Closed(1008, "no setup came".to_owned()));
+    assert_eq!(client.end().await, End::Closed(1008, "no setup came".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +140,7 @@ async fn snake_case_is_understood() {
     let turns = json!([{ "parts": [{ "text": "Thanks" }], "role": "user" }]);
     client.send(&json!({ "client_content": { "turns": turns, "turn_complete": true } })).await;
     client.turn().await;
-    client.leave().await;
+    client.close().await;
     assert_eq!((simulator.report().turns, simulator.report().faults), (2, vec![]));
 }
 
