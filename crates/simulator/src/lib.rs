@@ -16,6 +16,7 @@ mod play;
 pub mod realtime;
 mod rehearsal;
 mod script;
+mod speech_detector;
 
 pub use rehearsal::Rehearsal;
 pub use script::{Script, ScriptError};

@@ -15,7 +15,6 @@ mod session;
 mod setup;
 mod simulation;
 mod sound;
-mod speech_detector;
 mod wav;
 
 use std::sync::Arc;

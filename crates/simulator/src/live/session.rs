@@ -26,7 +26,7 @@ use super::scenario::{Ending, Interruption, Pace};
 use super::server_frame;
 use super::setup::Setup;
 use super::simulation::{ReplySource, Simulation};
-use super::speech_detector::SpeechDetector;
+use crate::speech_detector::SpeechDetector;
 
 const MAX_SCHEDULED_FRAMES: usize = 1_024;
 /// Inputs that are kept until the turn has ended.

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::ears::{Change, Ears};
 use super::events::error;
 use super::report::{CallReport, MAX_ENTRIES};
 use super::response::Response;
 use super::{Answer, Answers, SharedReport};
+use crate::speech_detector::{SpeechDetector, SpeechEvent};
 
+const SAMPLE_RATE: u32 = 24_000;
 const SAMPLES_PER_MILLISECOND: usize = 24;
 
 pub(super) struct Conversation {
@@ -18,7 +19,9 @@ pub(super) struct Conversation {
     /// The last text of the client.
     last_text: String,
     report: SharedReport,
-    ears: Ears,
+    speech_detector: SpeechDetector,
+    /// Samples since the last commit.
+    uncommitted: usize,
     is_configured: bool,
     response: Option<Response>,
     /// The last item with audio, and its samples.
@@ -49,7 +52,8 @@ impl Conversation {
             answers_given: 0,
             last_text: String::new(),
             report,
-            ears: Ears::default(),
+            speech_detector: SpeechDetector::new(None),
+            uncommitted: 0,
             is_configured: false,
             response: None,
             spoken: None,
@@ -89,7 +93,7 @@ impl Conversation {
         match kind {
             "session.update" => self.configure(&event["session"]),
             "input_audio_buffer.append" => self.listen(event["audio"].as_str().unwrap_or_default()),
-            "input_audio_buffer.commit" if self.ears.waiting > 0 => self.commit(),
+            "input_audio_buffer.commit" if self.uncommitted > 0 => self.commit(),
             "input_audio_buffer.commit" => self.refuse("input_audio_buffer_commit_empty", "nothing was said"),
             "conversation.item.create" => self.add(&event["item"]),
             "conversation.item.truncate" => self.truncate(event),
@@ -128,26 +132,33 @@ impl Conversation {
         let Ok(pcm) = base64_simd::STANDARD.decode_to_vec(audio) else {
             return self.refuse("invalid_value", "audio is base64");
         };
-        match self.ears.take(&pcm) {
-            Some(Change::Started) => {
-                self.report.lock().heard += 1;
-                self.out
-                    .push_back(json!({ "type": "input_audio_buffer.speech_started", "audio_start_ms": 0 }));
-                if self.response.is_some() {
-                    self.cancel("turn_detected");
+        let samples: Vec<_> = pcm.as_chunks().0.iter().map(|sample| i16::from_le_bytes(*sample)).collect();
+        self.uncommitted += samples.len();
+        for event in self.speech_detector.process(&samples, SAMPLE_RATE) {
+            match event {
+                SpeechEvent::Started(_) => self.speech_started(),
+                SpeechEvent::Ended { .. } => {
+                    let stopped = json!({ "type": "input_audio_buffer.speech_stopped", "audio_end_ms": 0 });
+                    self.out.push_back(stopped);
+                    self.commit();
+                    self.answer();
                 }
             }
-            Some(Change::Stopped) => {
-                self.out.push_back(json!({ "type": "input_audio_buffer.speech_stopped", "audio_end_ms": 0 }));
-                self.commit();
-                self.answer();
-            }
-            None => {}
+        }
+    }
+
+    fn speech_started(&mut self) {
+        self.report.lock().heard += 1;
+        self.out.push_back(json!({ "type": "input_audio_buffer.speech_started", "audio_start_ms": 0 }));
+        if self.response.is_some() {
+            self.cancel("turn_detected");
         }
     }
 
     fn commit(&mut self) {
-        self.ears.stop();
+        // The client may commit in the middle of speech.
+        self.speech_detector.end_stream();
+        self.uncommitted = 0;
         let item = self.id("item");
         self.out.push_back(json!({ "type": "input_audio_buffer.committed", "item_id": item }));
         let transcript = json!({

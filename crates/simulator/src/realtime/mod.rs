@@ -6,7 +6,6 @@
 
 mod connection;
 mod conversation;
-mod ears;
 mod events;
 mod report;
 mod response;

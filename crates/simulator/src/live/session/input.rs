@@ -7,7 +7,7 @@ use super::turn_start::Input;
 use super::{Output, Session};
 use crate::live::client_frame::{ClientFrame, ContentTurn, Realtime, text_of};
 use crate::live::server_frame;
-use crate::live::speech_detector::SpeechEvent;
+use crate::speech_detector::SpeechEvent;
 
 impl Session {
     pub(in crate::live) fn take_frame(&mut self, frame: Result<ClientFrame, String>, now: Instant) {

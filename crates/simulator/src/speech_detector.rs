@@ -1,4 +1,4 @@
-//! Detects speech by loudness, on the time of the audio itself.
+//! Detects speech by loudness, on the time of the audio itself. Both servers use it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const MIN_LOUD_WINDOWS: u32 = 3;
 const DEFAULT_SILENCE: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpeechEvent {
+pub(crate) enum SpeechEvent {
     /// At this time of the audio.
     Started(Duration),
     Ended {
@@ -21,7 +21,7 @@ pub(super) enum SpeechEvent {
 }
 
 #[derive(Debug)]
-pub(super) struct SpeechDetector {
+pub(crate) struct SpeechDetector {
     silence: Duration,
     /// Audio received so far.
     time: Duration,
@@ -40,13 +40,13 @@ struct Speech {
 }
 
 impl SpeechDetector {
-    pub(super) fn new(silence: Option<Duration>) -> Self {
+    pub(crate) fn new(silence: Option<Duration>) -> Self {
         let silence = silence.unwrap_or(DEFAULT_SILENCE);
         Self { silence, time: Duration::ZERO, energy: 0, samples: 0, loud_windows: 0, speech: None }
     }
 
     /// Returns the events in more audio, in order.
-    pub(super) fn process(&mut self, samples: &[i16], rate: u32) -> Vec<SpeechEvent> {
+    pub(crate) fn process(&mut self, samples: &[i16], rate: u32) -> Vec<SpeechEvent> {
         let window = u64::from(rate) * WINDOW.as_millis() as u64 / 1000;
         let mut events = Vec::new();
         for sample in samples {
@@ -60,13 +60,13 @@ impl SpeechDetector {
     }
 
     /// No more audio comes for now (`audioStreamEnd`).
-    pub(super) fn end_stream(&mut self) -> Option<SpeechEvent> {
+    pub(crate) fn end_stream(&mut self) -> Option<SpeechEvent> {
         (self.energy, self.samples, self.loud_windows) = (0, 0, 0);
         self.end()
     }
 
     /// The client says that speech starts.
-    pub(super) fn start_activity(&mut self) -> Option<SpeechEvent> {
+    pub(crate) fn start_activity(&mut self) -> Option<SpeechEvent> {
         if self.speech.is_some() {
             return None;
         }
@@ -75,7 +75,7 @@ impl SpeechDetector {
     }
 
     /// The client says that speech ends: all audio since its start was speech.
-    pub(super) fn end_activity(&mut self) -> Option<SpeechEvent> {
+    pub(crate) fn end_activity(&mut self) -> Option<SpeechEvent> {
         let time = self.time;
         if let Some(speech) = &mut self.speech {
             speech.loud_until = time;
@@ -84,7 +84,7 @@ impl SpeechDetector {
     }
 
     /// Counts audio without looking at it.
-    pub(super) fn skip(&mut self, samples: usize, rate: u32) {
+    pub(crate) fn skip(&mut self, samples: usize, rate: u32) {
         self.time += Duration::from_secs_f64(samples as f64 / f64::from(rate.max(1)));
     }
 
