@@ -16,7 +16,7 @@ use quarterdeck_agents::{Prompts, Situation};
 use quarterdeck_contracts::Store;
 use quarterdeck_runtime::{Client, Orchestrator, Registry, RuntimeParts};
 use quarterdeck_server::{App, Identity, Operations, ServerParts, Settings, answer_call};
-use quarterdeck_simulator::Rehearsal;
+use quarterdeck_rehearsal::Rehearsal;
 use quarterdeck_store::MemoryStore;
 use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
 use quarterdeck_websocket::accept_key;

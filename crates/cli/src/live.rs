@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveSetup, Provider};
-use quarterdeck_simulator::Rehearsal;
+use quarterdeck_rehearsal::Rehearsal;
 use quarterdeck_simulator::live::LiveSimulator;
 use quarterdeck_transports::live::{DialFuture, Dialer};
 use quarterdeck_transports::{GeminiLive, GeminiLiveConfig, OpenAiRealtime, OpenAiRealtimeConfig, Secret};

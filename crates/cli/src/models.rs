@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use quarterdeck_contracts::ChatModel;
-use quarterdeck_simulator::{Rehearsal, Script};
+use quarterdeck_rehearsal::{Rehearsal, Script};
 use quarterdeck_transports::anthropic::KeyHeader;
 use quarterdeck_transports::openai::{OutputLimit, SystemRole};
 use quarterdeck_transports::{

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use quarterdeck_simulator::Rehearsal;
+use quarterdeck_rehearsal::Rehearsal;
 use quarterdeck_simulator::live::{ConnectionEnd, EndedBy, LiveSimulator, Report, Scenario};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;

@@ -6,6 +6,7 @@ mod step;
 
 use std::time::Duration;
 
+pub use quarterdeck_json_fields::FieldError as ScenarioError;
 use serde_json::{Map, Value};
 
 pub(super) use self::step::{Behaviour, CallId, Ending, ScriptedCall, Step};
@@ -21,18 +22,6 @@ pub struct Scenario {
     pub(super) pace: Pace,
     pub(super) connections: Vec<ConnectionRule>,
     pub(super) disconnects: Vec<Disconnect>,
-}
-
-/// A mistake in a scenario, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {field}: {problem}")]
-pub struct ScenarioError {
-    /// Counted from 1.
-    pub line: usize,
-    /// The way to the field, such as `turns[2].steps[0].say`.
-    pub field: String,
-    /// What is wrong, and what would be right.
-    pub problem: String,
 }
 
 /// A connection that is cut in the middle, without a close frame.

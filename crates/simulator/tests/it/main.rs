@@ -1,13 +1,5 @@
-//! Conversations with the rehearsal model, as transcripts.
+//! Conversations with the simulated providers.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod always;
-mod answers;
 mod live;
-mod manners;
-mod outcomes;
-mod refusals;
-mod requests;
-mod script;
-mod talk;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarterdeck_contracts::parse_json;
+use quarterdeck_json_fields::{Fault, Field, Fields};
 use serde_json::{Map, Value};
 
 use super::read_step::step;
@@ -10,29 +10,18 @@ use super::{
     ConnectionRule, DisconnectAfter, FrameKind, Interruption, Pace, Refusal, Scenario, ScenarioError,
     ScriptedTurn, TurnEnd, TurnTrigger,
 };
-use crate::fields::{Fault, Field, Fields, Place};
 
 pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
-    let value = parse_json(text).map_err(|error| ScenarioError {
-        line: error.line(),
-        field: "the scenario".into(),
-        problem: format!("no JSON: {error}"),
-    })?;
-    read(&value).map_err(|(place, problem)| ScenarioError {
-        line: place.line(text),
-        field: place.to_string(),
-        problem,
-    })
+    quarterdeck_json_fields::read(text, "the scenario", read)
 }
 
-fn read(value: &Value) -> Result<Scenario, Fault> {
-    let root = Place::of("the scenario");
-    if let Value::Array(_) = value {
-        let turns = Field { value, place: root.field("turns") };
+fn read(root: &Field<'_>) -> Result<Scenario, Fault> {
+    if let Value::Array(_) = root.value {
+        let turns = Field { value: root.value, path: root.path.field("turns") };
         return Ok(Scenario { turns: all_turns(&turns)?, ..empty() });
     }
     let known = ["about", "frames", "silenceMs", "audio", "turnEnds", "atEnd", "connections", "turns"];
-    let all = Field { value, place: root }.object(&known)?;
+    let all = root.object(&known)?;
     all.text("about")?;
     let mut pace = all.find("audio").map(|audio| pace(&audio)).transpose()?.unwrap_or_default();
     pace.waits_for_playback = all.choice("turnEnds", &[("heard", true), ("said", false)])?;
@@ -103,7 +92,7 @@ fn refusal(field: &Field<'_>) -> Result<Refusal, Fault> {
     match all.find("status") {
         Some(status) => match status.number()? {
             number @ 400..=599 => Ok(Refusal::Http(number as u16, reason)),
-            _ => Err((status.place, "must be an HTTP status from 400 to 599".into())),
+            _ => Err((status.path, "must be an HTTP status from 400 to 599".into())),
         },
         None => Ok(Refusal::Close(code(&all)?.unwrap_or(1008), reason)),
     }
@@ -114,7 +103,7 @@ fn cut(field: &Field<'_>) -> Result<DisconnectAfter, Fault> {
     match (all.find("afterSent"), all.find("afterReceived")) {
         (Some(sent), None) => Ok(DisconnectAfter::Sent(sent.number()? as usize)),
         (None, Some(received)) => Ok(DisconnectAfter::Received(received.number()? as usize)),
-        _ => Err((field.place.clone(), "must have either “afterSent” or “afterReceived”".into())),
+        _ => Err((field.path.clone(), "must have either “afterSent” or “afterReceived”".into())),
     }
 }
 
@@ -158,26 +147,5 @@ pub(super) fn code(all: &Fields<'_>) -> Result<Option<u16>, Fault> {
         None => Ok(None),
         Some(code @ (1000..=1003 | 1007..=1014 | 3000..=4999)) => Ok(Some(code as u16)),
         Some(_) => Err(all.wrong("code", "may not be sent; 1001, 1007, 1008, 1011 and 1013 are usual")),
-    }
-}
-
-impl Fields<'_> {
-    /// One of several words; the first if the field is missing.
-    pub(super) fn choice<T: Clone>(&self, name: &str, words: &[(&str, T)]) -> Result<T, Fault> {
-        let said = self.text(name)?;
-        let found = words.iter().find(|(word, _)| said.is_none_or(|said| said == *word));
-        found.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
-            let known: Vec<_> = words.iter().map(|(word, _)| format!("“{word}”")).collect();
-            self.wrong(name, &format!("must be one of {}", known.join(", ")))
-        })
-    }
-
-    /// True unless it is set to false.
-    pub(super) fn flag(&self, name: &str) -> Result<bool, Fault> {
-        match self.find(name) {
-            None => Ok(true),
-            Some(Field { value: Value::Bool(flag), .. }) => Ok(*flag),
-            Some(other) => other.fault("true or false"),
-        }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use quarterdeck_json_fields::{Fault, Field, Fields};
 use serde_json::{Map, Value};
 
 use super::read::code;
 use super::{Behaviour, CallId, Ending, ScriptedCall, Step};
-use crate::fields::{Fault, Field, Fields};
 
 /// The steps, by the field that names each.
 const STEPS: [&str; 13] = [
@@ -29,11 +29,11 @@ pub(super) fn step(field: &Field<'_>) -> Result<Step, Fault> {
     let Some(fields) = field.value.as_object() else { return field.fault("an object") };
     let mut words = STEPS.iter().filter(|word| fields.contains_key(**word));
     let (Some(word), None) = (words.next(), words.next()) else {
-        return Err((field.place.clone(), format!("must have exactly one of {}", STEPS.join(", "))));
+        return Err((field.path.clone(), format!("must have exactly one of {}", STEPS.join(", "))));
     };
     let with = |more: &[&str]| field.object(&[&[*word, "on"], more].concat());
-    let what = Field { value: &fields[*word], place: field.place.field(word) };
-    let on = Field { value: fields.get("on").unwrap_or(&Value::Null), place: field.place.field("on") };
+    let what = Field { value: &fields[*word], path: field.path.field(word) };
+    let on = Field { value: fields.get("on").unwrap_or(&Value::Null), path: field.path.field("on") };
     let step = plain_step(word, &what, &with)?;
     Ok(match on.value {
         Value::Null => step,
@@ -140,16 +140,9 @@ fn malformed(what: &Field<'_>) -> Result<Step, Fault> {
         Value::Object(_) => {
             let coded = what.object(&["base64"])?.needed("base64")?;
             let bytes = base64_simd::STANDARD.decode_to_vec(coded.string()?);
-            bytes.map_err(|_| (coded.place, "is no base64".to_owned()))?
+            bytes.map_err(|_| (coded.path, "is no base64".to_owned()))?
         }
         _ => what.string()?.as_bytes().to_vec(),
     };
     Ok(Step::Send { bytes, after: Duration::ZERO })
-}
-
-impl Field<'_> {
-    /// A field whose only value is `true`.
-    fn must_be_true(&self) -> Result<(), Fault> {
-        if self.value == &Value::Bool(true) { Ok(()) } else { self.fault("true") }
-    }
 }

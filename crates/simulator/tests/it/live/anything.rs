@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use quarterdeck_simulator::Rehearsal;
+use quarterdeck_rehearsal::Rehearsal;
 use quarterdeck_simulator::live::LiveSimulator;
 use serde_json::{Value, json};
 

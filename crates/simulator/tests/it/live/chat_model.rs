@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_simulator::Rehearsal;
+use quarterdeck_rehearsal::Rehearsal;
 use quarterdeck_simulator::live::{LiveSimulator, SpeechFuture, Voice};
 use serde_json::{Value, json};
 

@@ -1,0 +1,61 @@
+//! Asks the person for what a tool still needs.
+
+use crate::parameter::{Kind, name_words, single_type};
+use crate::refusal::lowered;
+use crate::sentences;
+use crate::toolbox::Tool;
+
+/// One sentence that asks for exactly what is missing.
+pub(crate) fn for_missing(tool: &Tool<'_>, missing: &[&str]) -> String {
+    let kinds: Vec<Kind> = missing.iter().filter_map(|name| Some(kind(name, tool.property(name)?))).collect();
+    let is_when = |kind: &Kind| matches!(kind, Kind::Start | Kind::End | Kind::Moment);
+    let is_day = |kind: &Kind| matches!(kind, Kind::FirstDay | Kind::LastDay | Kind::Day);
+    let mut wanted: Vec<String> = Vec::new();
+    if kinds.iter().any(is_when) {
+        wanted.push("the day".into());
+        wanted.extend(tool.is_action().then(|| "the time".into()));
+    } else if kinds.iter().any(is_day) {
+        wanted.push("the day".into());
+    }
+    for name in missing {
+        let Some(schema) = tool.property(name) else { continue };
+        match kind(name, schema) {
+            kind if is_when(&kind) || is_day(&kind) => {}
+            Kind::Address if single_type(schema) == Some("array") => {
+                wanted.push("the e-mail addresses of the people to invite".into())
+            }
+            Kind::Address => wanted.push("the e-mail address".into()),
+            Kind::Text => wanted.push("the text itself".into()),
+            _ => wanted.push(described(name, schema)),
+        }
+    }
+    format!("Please tell me {}.", joined(&wanted))
+}
+
+fn kind(name: &str, schema: &serde_json::Value) -> Kind {
+    match single_type(schema) {
+        Some("array") => schema.get("items").map_or(Kind::Unsayable, |items| Kind::of(name, items)),
+        _ => Kind::of(name, schema),
+    }
+}
+
+/// The parameter's name, with what its author says about it.
+fn described(name: &str, schema: &serde_json::Value) -> String {
+    let words = name_words(name).join(" ");
+    let told = schema.get("description").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let told = sentences::sentences(told).into_iter().next().map(|first| first.text).unwrap_or_default();
+    let told = lowered(told.trim_end_matches('.'));
+    if told.is_empty() || told.chars().count() > 120 {
+        format!("the {words}")
+    } else {
+        format!("the {words} ({told})")
+    }
+}
+
+fn joined(wanted: &[String]) -> String {
+    match wanted {
+        [] => "something more".into(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

@@ -1,0 +1,134 @@
+//! The chat model.
+
+use std::time::Duration;
+
+use quarterdeck_contracts::{
+    CallArguments, ChatMessage, ChatModel, ChatRequest, ChatStream, Finish, ModelCall, ModelMessage,
+    ModelPart, ModelReply, PartContent, Provider, Usage,
+};
+
+use crate::reply::Reply;
+use crate::reply_stream::{Beat, End, Play};
+use crate::scene::Scene;
+use crate::{Script, decide, reply};
+
+/// [`ChatModel::name`].
+pub(crate) const NAME: &str = "rehearsal/built-in";
+/// As large as a usual model's, so that a conversation is cut where it would be with one.
+const WINDOW: usize = 128_000;
+
+/// The built-in chat model: deterministic and offline.
+///
+/// It sees what any model sees and decides by rules: the same request always gives the same events. It keeps nothing
+/// between two requests, unless a [`Script`] says what comes next. Tokens are estimated as characters ÷ 4, rounded up.
+#[derive(Debug)]
+pub struct Rehearsal {
+    script: Option<Script>,
+    pace: Duration,
+}
+
+impl Rehearsal {
+    /// A model that answers from the tools it is given, as fast as it is read.
+    pub fn new() -> Self {
+        Self { script: None, pace: Duration::ZERO }
+    }
+
+    /// A model that gives the replies of a script and nothing else.
+    pub fn scripted(script: Script) -> Self {
+        Self { script: Some(script), pace: Duration::ZERO }
+    }
+
+    /// Pauses before every word, for demonstrations. Needs a tokio runtime with time.
+    pub fn with_pace(mut self, pause: Duration) -> Self {
+        self.pace = pause;
+        self
+    }
+}
+
+impl Default for Rehearsal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ChatModel for Rehearsal {
+    fn declarations(&self) -> Provider {
+        Provider::Openai
+    }
+
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn window(&self) -> usize {
+        WINDOW
+    }
+
+    fn ask(&self, request: ChatRequest) -> ChatStream {
+        if let Some(script) = &self.script {
+            let (beats, end) = script.play(&request);
+            return Box::pin(Play::new(beats, self.pace, end));
+        }
+        let reply = decide::reply(&Scene::read(&request));
+        let ids = reply::call_ids(&request, &reply.calls);
+        let beats = vec![Beat::Words(reply.text.clone())];
+        let message = message(reply, ids);
+        let usage = Usage { input_tokens: input_tokens(&request), output_tokens: output_tokens(&message) };
+        let end = End::Done(ModelReply { message, finish: Finish::Stop, usage });
+        Box::pin(Play::new(beats, self.pace, end))
+    }
+}
+
+fn message(reply: Reply, ids: Vec<String>) -> ModelMessage {
+    let text = (!reply.text.is_empty()).then_some(PartContent::Text(reply.text));
+    let calls = reply.calls.into_iter().zip(ids).map(|((name, arguments), id)| {
+        PartContent::Call(ModelCall { id: Some(id), name, arguments: CallArguments::Json(arguments) })
+    });
+    ModelMessage { by: NAME.to_owned(), parts: text.into_iter().chain(calls).map(ModelPart::new).collect() }
+}
+
+/// What a request would take, roughly: its characters ÷ 4, rounded up.
+pub(crate) fn input_tokens(request: &ChatRequest) -> u64 {
+    let tools: usize = request.tools.iter().map(|tool| characters(&tool.to_string())).sum();
+    let messages: usize = request.messages.iter().map(message_characters).sum();
+    tokens(characters(&request.system) + tools + messages)
+}
+
+fn message_characters(message: &ChatMessage) -> usize {
+    match message {
+        ChatMessage::User { text } => characters(text),
+        ChatMessage::Model(message) => model_characters(message),
+        ChatMessage::Tools { results } => {
+            let written =
+                results.iter().map(|result| serde_json::to_string(&*result.response).unwrap_or_default());
+            written.map(|envelope| characters(&envelope)).sum()
+        }
+    }
+}
+
+pub(crate) fn output_tokens(message: &ModelMessage) -> u64 {
+    tokens(model_characters(message))
+}
+
+fn model_characters(message: &ModelMessage) -> usize {
+    let part = |part: &ModelPart| match &part.content {
+        PartContent::Text(text) | PartContent::Thought(text) => characters(text),
+        PartContent::Call(call) => {
+            characters(&call.name)
+                + match &call.arguments {
+                    CallArguments::Json(arguments) => characters(&arguments.to_string()),
+                    CallArguments::Broken(text) => characters(text),
+                }
+        }
+        PartContent::Opaque => 0,
+    };
+    message.parts.iter().map(part).sum()
+}
+
+fn characters(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn tokens(characters: usize) -> u64 {
+    characters.div_ceil(4) as u64
+}

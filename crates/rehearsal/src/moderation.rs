@@ -1,0 +1,130 @@
+//! Abuse, by the guide of `ignore_user`: a warning in words first, a block only when it goes on, at once only for a
+//! threat. Swearing at the product, anger and disagreement are not abuse.
+
+use serde_json::{Value, json};
+
+use crate::reply::Reply;
+use crate::scene::Scene;
+use crate::small_talk::phrase;
+use crate::toolbox::Tool;
+
+/// The tool that stops answering.
+pub(crate) const IGNORE: &str = "ignore_user";
+
+/// What a message does to the one who reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Conduct {
+    /// They want to be left alone.
+    Weary,
+    Abusive,
+    Threatening,
+}
+
+/// What to do about a message that is no way to talk, if it is one.
+pub(crate) fn answer(scene: &Scene<'_>) -> Option<Reply> {
+    let conduct = judge(scene.said.text)?;
+    let Some(tool) = scene.toolbox.find(IGNORE) else { return Some(Reply::say(warning(conduct))) };
+    let blocks = |heard: &super::scene::Heard<'_>| {
+        heard.results.iter().any(|it| it.name == IGNORE && it.data().is_some())
+    };
+    let last_block = scene.earlier.iter().rposition(blocks);
+    // What was before a block has been paid for.
+    let since = &scene.earlier[last_block.map_or(0, |at| at + 1)..];
+    let was_warned = since.iter().any(|heard| judge(heard.text).is_some());
+    if conduct != Conduct::Threatening && !was_warned {
+        return Some(Reply::say(warning(conduct)));
+    }
+    let mut arguments = example(tool, conduct).unwrap_or_else(|| usual(conduct));
+    if last_block.is_some() && conduct == Conduct::Abusive {
+        arguments["duration_seconds"] = json!(3_600);
+        arguments["farewell_message"] = json!("I asked you to stay polite. You may come back in an hour.");
+    }
+    if conduct == Conduct::Weary {
+        arguments["farewell_message"] =
+            json!("I leave you in peace for five minutes, as you wish. Come back whenever you like.");
+    }
+    Some(Reply::call(IGNORE, arguments))
+}
+
+fn warning(conduct: Conduct) -> String {
+    match conduct {
+        Conduct::Weary => "I only answer when you write, so I am quiet now. If you tell me so once more, I stop answering for five minutes.",
+        Conduct::Abusive => "Please stay polite. If this goes on, I stop answering for a while.",
+        Conduct::Threatening => "I do not continue after a threat.",
+    }
+    .into()
+}
+
+/// The guide shows what to say; its examples are told apart by the words before them.
+fn example(tool: &Tool<'_>, conduct: Conduct) -> Option<Value> {
+    let wanted = if conduct == Conduct::Threatening { "threat" } else { "warning" };
+    let example = tool.guide.examples.iter().find(|example| example.lead.to_lowercase().contains(wanted))?;
+    let is_whole =
+        ["duration_seconds", "farewell_message"].iter().all(|name| example.arguments.get(name).is_some());
+    is_whole.then(|| example.arguments.clone())
+}
+
+fn usual(conduct: Conduct) -> Value {
+    match conduct {
+        Conduct::Threatening => {
+            json!({ "duration_seconds": 86_400, "farewell_message": "I do not continue after a threat. Goodbye." })
+        }
+        _ => {
+            json!({ "duration_seconds": 300, "farewell_message": "I asked you to stay polite. Let us take a break of five minutes." })
+        }
+    }
+}
+
+fn judge(text: &str) -> Option<Conduct> {
+    let said = format!(" {} ", phrase(text));
+    let has = |known: &[&str]| known.iter().any(|it| said.contains(&format!(" {it} ")));
+    if has(THREATS) {
+        Some(Conduct::Threatening)
+    } else if has(INSULTS) {
+        Some(Conduct::Abusive)
+    } else if has(WEARY) {
+        Some(Conduct::Weary)
+    } else {
+        None
+    }
+}
+
+#[rustfmt::skip]
+const THREATS: &[&str] = &[
+    "i will kill you", "i'll kill you", "i am going to kill you", "i'm going to kill you",
+    "i will hurt you", "i'll hurt you", "i will find you and", "i'll find you and", "you will die",
+    "you're dead",
+];
+#[rustfmt::skip]
+const INSULTS: &[&str] = &[
+    "you idiot", "you are an idiot", "you're an idiot", "you moron", "you are a moron", "you're a moron",
+    "you stupid", "you are stupid", "you're stupid", "you are so stupid", "you're so stupid", "you bastard",
+    "you bitch", "you asshole", "you piece of", "fuck you", "fuck off", "go to hell", "screw you",
+    "shut up", "i hate you", "you dumb", "you are dumb", "you're dumb", "you are worthless",
+    "you're worthless", "you scum", "you fool", "drop dead",
+];
+#[rustfmt::skip]
+const WEARY: &[&str] = &[
+    "stop bothering me", "don't bother me", "do not bother me", "leave me alone", "stop talking to me",
+    "go away", "stop writing to me", "stop messaging me", "stop annoying me", "ignore me",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anger_at_the_product_is_not_abuse() {
+        for text in [
+            "This is a damn stupid answer!",
+            "I hate this search",
+            "Who was the idiot in the play?",
+            "the ship went to hell",
+        ] {
+            assert_eq!(judge(text), None, "{text}");
+        }
+        assert_eq!(judge("Shut up, you idiot!"), Some(Conduct::Abusive));
+        assert_eq!(judge("I’ll kill you"), Some(Conduct::Threatening));
+        assert_eq!(judge("Please stop bothering me."), Some(Conduct::Weary));
+    }
+}

@@ -1,0 +1,154 @@
+//! The declared tools, with what the system text says about them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::guide::Guide;
+
+/// A tool that may be called.
+#[derive(Debug, Clone)]
+pub(crate) struct Tool<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) description: &'a str,
+    pub(crate) parameters: &'a Value,
+    /// Where the system text tells it.
+    pub(crate) category: Option<&'a str>,
+    pub(crate) guide: Guide,
+    /// Whether the guide was there, or only a line.
+    pub(crate) has_guide: bool,
+}
+
+impl<'a> Tool<'a> {
+    /// Its parameters by name, in the order of their author.
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
+        let properties = self.parameters.get("properties").and_then(Value::as_object);
+        properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
+    }
+
+    pub(crate) fn property(&self, name: &str) -> Option<&'a Value> {
+        self.parameters.get("properties")?.get(name)
+    }
+
+    pub(crate) fn requires(&self, name: &str) -> bool {
+        let required = self.parameters.get("required").and_then(Value::as_array);
+        required.is_some_and(|required| required.iter().any(|it| it.as_str() == Some(name)))
+    }
+
+    /// Whether it changes something in the world.
+    pub(crate) fn is_action(&self) -> bool {
+        self.category == Some("action")
+    }
+
+    /// One line for a person.
+    pub(crate) fn summary(&self) -> &str {
+        if self.guide.summary.is_empty() { self.description } else { &self.guide.summary }
+    }
+}
+
+/// All declared tools, in their order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Toolbox<'a> {
+    pub(crate) tools: Vec<Tool<'a>>,
+}
+
+impl<'a> Toolbox<'a> {
+    pub(crate) fn read(declarations: &'a [Value], system: &'a str) -> Self {
+        let told = told(system);
+        let tools = declarations.iter().filter_map(|declaration| {
+            // The form of OpenAI; a bare function is understood too.
+            let function = declaration.get("function").unwrap_or(declaration);
+            let name = function.get("name")?.as_str().filter(|name| !name.is_empty())?;
+            let told = told.get(name);
+            let text = told.map_or("", |told| told.text);
+            let is_guide = told.is_some_and(|told| told.is_guide);
+            let guide = match is_guide {
+                true => Guide::parse(text),
+                false => Guide { summary: text.to_owned(), ..Guide::default() },
+            };
+            Some(Tool {
+                name,
+                description: function.get("description").and_then(Value::as_str).unwrap_or_default(),
+                parameters: function.get("parameters").unwrap_or(&Value::Null),
+                category: told.map(|told| told.category).filter(|category| !category.is_empty()),
+                guide,
+                has_guide: is_guide,
+            })
+        });
+        Self { tools: tools.collect() }
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&Tool<'a>> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// The tool that searches the knowledge base: the built-in one, or one that searches and needs a query and
+    /// nothing else.
+    pub(crate) fn search(&self) -> Option<&Tool<'a>> {
+        let searches = |tool: &&Tool<'_>| {
+            let required = tool.parameters.get("required").and_then(Value::as_array);
+            tool.name.contains("search") && required.is_some_and(|it| it.len() == 1) && tool.requires("query")
+        };
+        self.find("kb_search").or_else(|| self.tools.iter().find(searches))
+    }
+}
+
+/// What the system text says about one tool.
+struct Told<'a> {
+    category: &'a str,
+    text: &'a str,
+    is_guide: bool,
+}
+
+/// Guides stand between `<tool id="…" category="…">` and `</tool>`; without room for them there is a line
+/// `**id** (category): summary` for each tool.
+fn told(system: &str) -> BTreeMap<&str, Told<'_>> {
+    let mut all = BTreeMap::new();
+    let mut rest = system;
+    while let Some((_, after)) = rest.split_once("<tool id=\"") {
+        let Some((id, after)) = after.split_once('"') else { break };
+        let Some((attributes, after)) = after.split_once('>') else { break };
+        let (text, next) = after.split_once("</tool>").unwrap_or((after, ""));
+        let category = attributes.split_once("category=\"").and_then(|(_, it)| it.split_once('"'));
+        let category = category.map_or("", |(category, _)| category);
+        all.insert(id, Told { category, text, is_guide: true });
+        rest = next;
+    }
+    for line in system.lines() {
+        let Some((id, after)) = line.trim().strip_prefix("**").and_then(|it| it.split_once("** (")) else {
+            continue;
+        };
+        let Some((category, summary)) = after.split_once("):") else { continue };
+        all.entry(id).or_insert(Told { category, text: summary.trim(), is_guide: false });
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn guides_and_lines_are_matched_with_declarations() {
+        let system = "<tool id=\"kb_search\" category=\"retrieval\">\n# Search\n\nFinds records.\n</tool>\n**refund** (action): Gives money back.\n";
+        let declared = [
+            json!({ "type": "function", "function": { "name": "kb_search", "description": "D", "parameters": {} } }),
+            json!({ "type": "function", "function": { "name": "refund" } }),
+            json!({ "type": "function", "function": { "name": "quiet", "description": "Does nothing." } }),
+            json!(17),
+        ];
+        let toolbox = Toolbox::read(&declared, system);
+        let seen: Vec<_> =
+            toolbox.tools.iter().map(|it| (it.name, it.category, it.summary(), it.has_guide)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("kb_search", Some("retrieval"), "Finds records.", true),
+                ("refund", Some("action"), "Gives money back.", false),
+                ("quiet", None, "Does nothing.", false),
+            ]
+        );
+    }
+}
