@@ -1,16 +1,15 @@
-//! What a guide says, as far as a request can be compared with it.
+//! The parts of a guide that a request is compared with.
 
 use serde_json::Value;
 
 /// A call that a guide shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Example {
-    /// The words before it.
+    /// The line before it.
     pub(crate) lead: String,
     pub(crate) arguments: Value,
 }
 
-/// The parts of a guide that help to recognise a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Guide {
     pub(crate) heading: String,
@@ -19,7 +18,7 @@ pub(crate) struct Guide {
 }
 
 impl Guide {
-    /// Reads a guide. Whatever is unexpected in it is left out: the compiler has judged it long ago.
+    /// Ignores what is unexpected: the compiler has checked the guide.
     pub(crate) fn parse(markdown: &str) -> Self {
         let mut guide = Self::default();
         let mut in_examples = false;

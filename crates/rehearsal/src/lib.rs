@@ -5,23 +5,23 @@
 //! recognises plain requests by the tools' own guides, and quotes what it finds. A [`Script`] makes it say and call exactly
 //! what a test wants. This crate opens no file and no connection. What day it is stands in the request.
 
-mod answering;
-mod ask;
+mod context;
 mod decide;
 mod fill;
 mod guide;
+mod missing;
 mod model;
 mod moderation;
 mod now;
 mod offer;
 mod outcome;
 mod parameter;
-mod reading;
+mod parsed_message;
+mod quoting;
 mod recognise;
 mod refusal;
 mod reply;
 mod reply_stream;
-mod scene;
 mod script;
 mod search;
 mod sentences;

@@ -7,9 +7,9 @@ use quarterdeck_contracts::{
     ModelPart, ModelReply, PartContent, Provider, Usage,
 };
 
+use crate::context::Context;
 use crate::reply::Reply;
-use crate::reply_stream::{Beat, End, Play};
-use crate::scene::Scene;
+use crate::reply_stream::{End, ReplyStep, ReplyStream};
 use crate::{Script, decide, reply};
 
 /// [`ChatModel::name`].
@@ -66,16 +66,16 @@ impl ChatModel for Rehearsal {
 
     fn ask(&self, request: ChatRequest) -> ChatStream {
         if let Some(script) = &self.script {
-            let (beats, end) = script.play(&request);
-            return Box::pin(Play::new(beats, self.pace, end));
+            let (steps, end) = script.play(&request);
+            return Box::pin(ReplyStream::new(steps, self.pace, end));
         }
-        let reply = decide::reply(&Scene::read(&request));
+        let reply = decide::reply(&Context::read(&request));
         let ids = reply::call_ids(&request, &reply.calls);
-        let beats = vec![Beat::Words(reply.text.clone())];
+        let steps = vec![ReplyStep::Words(reply.text.clone())];
         let message = message(reply, ids);
         let usage = Usage { input_tokens: input_tokens(&request), output_tokens: output_tokens(&message) };
         let end = End::Done(ModelReply { message, finish: Finish::Stop, usage });
-        Box::pin(Play::new(beats, self.pace, end))
+        Box::pin(ReplyStream::new(steps, self.pace, end))
     }
 }
 

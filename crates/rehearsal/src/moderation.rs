@@ -3,34 +3,33 @@
 
 use serde_json::{Value, json};
 
+use crate::context::{Context, UserMessage};
 use crate::reply::Reply;
-use crate::scene::Scene;
 use crate::small_talk::phrase;
 use crate::toolbox::Tool;
 
 /// The tool that stops answering.
 pub(crate) const IGNORE: &str = "ignore_user";
 
-/// What a message does to the one who reads it.
+/// How a message treats the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Conduct {
-    /// They want to be left alone.
-    Weary,
+    /// A request to be left alone.
+    WantsSilence,
     Abusive,
     Threatening,
 }
 
-/// What to do about a message that is no way to talk, if it is one.
-pub(crate) fn answer(scene: &Scene<'_>) -> Option<Reply> {
-    let conduct = judge(scene.said.text)?;
-    let Some(tool) = scene.toolbox.find(IGNORE) else { return Some(Reply::say(warning(conduct))) };
-    let blocks = |heard: &super::scene::Heard<'_>| {
-        heard.results.iter().any(|it| it.name == IGNORE && it.data().is_some())
-    };
-    let last_block = scene.earlier.iter().rposition(blocks);
-    // What was before a block has been paid for.
-    let since = &scene.earlier[last_block.map_or(0, |at| at + 1)..];
-    let was_warned = since.iter().any(|heard| judge(heard.text).is_some());
+/// The reply to abuse, if the message is that.
+pub(crate) fn answer(context: &Context<'_>) -> Option<Reply> {
+    let conduct = judge(context.message.text)?;
+    let Some(tool) = context.toolbox.find(IGNORE) else { return Some(Reply::say(warning(conduct))) };
+    let blocks =
+        |message: &UserMessage<'_>| message.results.iter().any(|it| it.name == IGNORE && it.data().is_some());
+    let last_block = context.earlier.iter().rposition(blocks);
+    // A block settles what was before it.
+    let since = &context.earlier[last_block.map_or(0, |at| at + 1)..];
+    let was_warned = since.iter().any(|message| judge(message.text).is_some());
     if conduct != Conduct::Threatening && !was_warned {
         return Some(Reply::say(warning(conduct)));
     }
@@ -39,7 +38,7 @@ pub(crate) fn answer(scene: &Scene<'_>) -> Option<Reply> {
         arguments["duration_seconds"] = json!(3_600);
         arguments["farewell_message"] = json!("I asked you to stay polite. You may come back in an hour.");
     }
-    if conduct == Conduct::Weary {
+    if conduct == Conduct::WantsSilence {
         arguments["farewell_message"] =
             json!("I leave you in peace for five minutes, as you wish. Come back whenever you like.");
     }
@@ -48,7 +47,7 @@ pub(crate) fn answer(scene: &Scene<'_>) -> Option<Reply> {
 
 fn warning(conduct: Conduct) -> String {
     match conduct {
-        Conduct::Weary => "I only answer when you write, so I am quiet now. If you tell me so once more, I stop answering for five minutes.",
+        Conduct::WantsSilence => "I only answer when you write, so I am quiet now. If you tell me so once more, I stop answering for five minutes.",
         Conduct::Abusive => "Please stay polite. If this goes on, I stop answering for a while.",
         Conduct::Threatening => "I do not continue after a threat.",
     }
@@ -82,8 +81,8 @@ fn judge(text: &str) -> Option<Conduct> {
         Some(Conduct::Threatening)
     } else if has(INSULTS) {
         Some(Conduct::Abusive)
-    } else if has(WEARY) {
-        Some(Conduct::Weary)
+    } else if has(SILENCE_REQUESTS) {
+        Some(Conduct::WantsSilence)
     } else {
         None
     }
@@ -104,7 +103,7 @@ const INSULTS: &[&str] = &[
     "you're worthless", "you scum", "you fool", "drop dead",
 ];
 #[rustfmt::skip]
-const WEARY: &[&str] = &[
+const SILENCE_REQUESTS: &[&str] = &[
     "stop bothering me", "don't bother me", "do not bother me", "leave me alone", "stop talking to me",
     "go away", "stop writing to me", "stop messaging me", "stop annoying me", "ignore me",
 ];
@@ -125,6 +124,6 @@ mod tests {
         }
         assert_eq!(judge("Shut up, you idiot!"), Some(Conduct::Abusive));
         assert_eq!(judge("I’ll kill you"), Some(Conduct::Threatening));
-        assert_eq!(judge("Please stop bothering me."), Some(Conduct::Weary));
+        assert_eq!(judge("Please stop bothering me."), Some(Conduct::WantsSilence));
     }
 }

@@ -1,20 +1,19 @@
-//! What day and time it is for the person, as the system text tells it.
+//! The user's date, time, zone and locale, from the system text.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// What the system text says about the person's present.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Now {
-    /// Absent when nobody told: then “tomorrow” means nothing.
+    /// Absent when the system text does not say: then “tomorrow” means nothing.
     pub(crate) today: Option<Date>,
     pub(crate) time: Option<Time>,
     pub(crate) zone: TimeZone,
-    /// The zone's name as it was told.
+    /// The zone's name as given.
     pub(crate) zone_name: String,
     pub(crate) locale: String,
-    /// Whether the person listens instead of reading.
+    /// Whether the user listens instead of reading.
     pub(crate) is_spoken: Option<bool>,
 }
 
@@ -42,12 +41,12 @@ impl Now {
         self.at(self.today?, self.time?)
     }
 
-    /// A wall-clock time of the person. One that the clocks skip is moved on by what they skip.
+    /// A wall-clock time of the user. One that the clocks skip is moved on by what they skip.
     pub(crate) fn at(&self, date: Date, time: Time) -> Option<Zoned> {
         DateTime::from_parts(date, time).to_zoned(self.zone.clone()).ok()
     }
 
-    /// A moment as the person's clocks show it.
+    /// A moment as the user's clocks show it.
     pub(crate) fn local(&self, moment: Timestamp) -> Zoned {
         moment.to_zoned(self.zone.clone())
     }
@@ -88,7 +87,7 @@ pub(crate) fn period(start: &Zoned, end: &Zoned) -> String {
 mod tests {
     use super::*;
 
-    const SYSTEM: &str = "You are…\n\n## Now\n\nToday is Sunday, 15 November 2026 (2026-11-15). The person's time zone is Europe/Oslo and \
+    const SYSTEM: &str = "You are…\n\n## Now\n\nToday is Sunday, 15 November 2026 (2026-11-15). The user's time zone is Europe/Oslo and \
                           their locale is nb-NO.\n\n## Tools (registry 1.0.3fa9c2e1)\n\nIt is late now.\n\n## How to work\n\nIt is 09:10 now.\n";
 
     #[test]
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_told_is_not_known() {
+    fn what_the_system_text_does_not_say_is_unknown() {
         let now = Now::parse("You are an agent. Today is fine. It is 25:99 now.");
         assert_eq!(
             (now.today, now.time, now.zone_name.as_str(), now.locale.as_str()),

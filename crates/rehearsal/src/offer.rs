@@ -1,18 +1,18 @@
-//! Takes up one of the free times that were offered because the wanted one was taken.
+//! Accepts one of the free times that were offered after a conflict.
 
 use jiff::{Timestamp, Zoned};
 use quarterdeck_contracts::{ErrorType, Outcome};
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::parameter::Kind;
-use crate::reading::Reading;
+use crate::parsed_message::ParsedMessage;
 use crate::reply::Reply;
-use crate::scene::Scene;
-use crate::small_talk::{is_word, phrase};
+use crate::small_talk::{is_yes_or_no, phrase};
 
-/// The call that was refused, at the time that the person chooses now.
-pub(crate) fn taken(scene: &Scene<'_>) -> Option<Reply> {
-    let refused = scene.earlier.last()?.results.last()?;
+/// The refused call again, at the time that the user chooses.
+pub(crate) fn accept(context: &Context<'_>) -> Option<Reply> {
+    let refused = context.earlier.last()?.results.last()?;
     let Outcome::Failure(error) = refused.outcome else { return None };
     if error.kind != ErrorType::Conflict {
         return None;
@@ -22,12 +22,12 @@ pub(crate) fn taken(scene: &Scene<'_>) -> Option<Reply> {
     let offers: Vec<(Zoned, Zoned)> = offers
         .iter()
         .filter_map(|slot| {
-            Some((scene.now.local(moment(slot, "start")?), scene.now.local(moment(slot, "end")?)))
+            Some((context.now.local(moment(slot, "start")?), context.now.local(moment(slot, "end")?)))
         })
         .collect();
-    let (start, end) = offers.get(choice(scene, &offers)?)?;
+    let (start, end) = offers.get(choice(context, &offers)?)?;
 
-    let tool = scene.toolbox.find(refused.name)?;
+    let tool = context.toolbox.find(refused.name)?;
     let mut arguments = refused.arguments?.as_object()?.clone();
     for (name, schema) in tool.properties() {
         let moment = match Kind::of(name, schema) {
@@ -41,8 +41,8 @@ pub(crate) fn taken(scene: &Scene<'_>) -> Option<Reply> {
 }
 
 /// Which offer is meant: by its place in the list, by its time, or the first by a plain yes.
-fn choice(scene: &Scene<'_>, offers: &[(Zoned, Zoned)]) -> Option<usize> {
-    let said = phrase(scene.said.text);
+fn choice(context: &Context<'_>, offers: &[(Zoned, Zoned)]) -> Option<usize> {
+    let said = phrase(context.message.text);
     if said.starts_with("no") {
         return None;
     }
@@ -52,10 +52,10 @@ fn choice(scene: &Scene<'_>, offers: &[(Zoned, Zoned)]) -> Option<usize> {
     if let Some(place) = place.filter(|_| words.len() <= 6) {
         return Some(place);
     }
-    if is_word(scene.said.text) {
+    if is_yes_or_no(context.message.text) {
         return Some(0);
     }
-    let when = Reading::new(scene.said.text, &scene.now).when;
+    let when = ParsedMessage::new(context.message.text, &context.now).when;
     let fits = |(start, _): &(Zoned, Zoned)| {
         when.time == Some(start.time()) && when.date.is_none_or(|date| date == start.date())
     };

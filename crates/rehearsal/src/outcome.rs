@@ -1,30 +1,29 @@
-//! Says in a sentence what a call brought, by the shape of its data: a tool that nobody foresaw gets its turn too.
+//! Describes the result of a call in a sentence, by the shape of its data, so that unknown tools work too.
 
 use serde_json::Value;
 
+use crate::context::{CallOutcome, Context};
 use crate::now;
 use crate::parameter::name_words;
 use crate::refusal::period;
-use crate::scene::{Finished, Scene};
-use crate::sentences::shortened;
+use crate::sentences::shorten;
 
-/// How many of a list are told.
-const TOLD: usize = 5;
+const MAX_LISTED: usize = 5;
 
-/// What to tell the person; nothing where the runtime speaks for itself.
-pub(crate) fn tell(scene: &Scene<'_>, call: &Finished<'_>, data: &Value) -> Option<String> {
+/// Nothing where the runtime delivers a text itself.
+pub(crate) fn describe(context: &Context<'_>, call: &CallOutcome<'_>, data: &Value) -> Option<String> {
     if data.get("farewell_message").is_some() || data.get("finalMessage").is_some() {
         // The goodbye has been said, or is delivered by the runtime.
         return None;
     }
-    let told = event(scene, data)
-        .or_else(|| free_time(scene, call, data))
+    let parts = event(context, data)
+        .or_else(|| free_time(context, call, data))
         .or_else(|| formatted(data))
         .or_else(|| validity(call, data))
         .or_else(|| contacts(data))
         .or_else(|| profile(data))
         .or_else(|| voice(data));
-    Some(told.unwrap_or_else(|| anything(scene, call, data)))
+    Some(parts.unwrap_or_else(|| anything(context, call, data)))
 }
 
 fn text<'v>(data: &'v Value, name: &str) -> Option<&'v str> {
@@ -35,39 +34,45 @@ fn list<'v>(data: &'v Value, name: &str) -> Option<&'v [Value]> {
     data.get(name)?.as_array().map(Vec::as_slice)
 }
 
-fn event(scene: &Scene<'_>, data: &Value) -> Option<String> {
+fn event(context: &Context<'_>, data: &Value) -> Option<String> {
     let title = text(data, "title")?;
-    let moment = |name: &str| text(data, name)?.parse::<jiff::Timestamp>().ok().map(|at| scene.now.local(at));
+    let moment =
+        |name: &str| text(data, name)?.parse::<jiff::Timestamp>().ok().map(|at| context.now.local(at));
     let when = now::period(&moment("start_time")?, &moment("end_time")?);
-    let who: Vec<&str> =
-        list(data, "attendees").unwrap_or_default().iter().filter_map(Value::as_str).take(TOLD).collect();
+    let who: Vec<&str> = list(data, "attendees")
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Value::as_str)
+        .take(MAX_LISTED)
+        .collect();
     let who = if who.is_empty() { String::new() } else { format!(", with {}", who.join(", ")) };
     let link = text(data, "conference_link")
         .map(|link| format!(" The video call is at {link}."))
         .unwrap_or_default();
-    Some(format!("“{title}” is booked for {when} ({}){who}.{link}", scene.now.zone_name))
+    Some(format!("“{title}” is booked for {when} ({}){who}.{link}", context.now.zone_name))
 }
 
-fn free_time(scene: &Scene<'_>, call: &Finished<'_>, data: &Value) -> Option<String> {
+fn free_time(context: &Context<'_>, call: &CallOutcome<'_>, data: &Value) -> Option<String> {
     let slots = list(data, "available_slots")?;
     let asked = call.arguments.and_then(|arguments| {
-        let moment =
-            |name: &str| text(arguments, name)?.parse::<jiff::Timestamp>().ok().map(|at| scene.now.local(at));
+        let moment = |name: &str| {
+            text(arguments, name)?.parse::<jiff::Timestamp>().ok().map(|at| context.now.local(at))
+        };
         Some(now::period(&moment("start_date")?, &moment("end_date")?))
     });
     let asked = asked.map(|asked| format!(" ({asked})")).unwrap_or_default();
     if slots.is_empty() {
         return Some(format!("Nothing is free in that time{asked}."));
     }
-    let told: Vec<String> = slots.iter().take(TOLD).filter_map(|slot| period(scene, slot)).collect();
-    let more = slots.len().saturating_sub(TOLD);
+    let parts: Vec<String> = slots.iter().take(MAX_LISTED).filter_map(|slot| period(context, slot)).collect();
+    let more = slots.len().saturating_sub(MAX_LISTED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     let verb = if list(data, "existing_events").is_some_and(<[Value]>::is_empty) {
         "Everything is free"
     } else {
         "Free"
     };
-    Some(format!("{verb}: {}{more} ({} time).", told.join("; "), scene.now.zone_name))
+    Some(format!("{verb}: {}{more} ({} time).", parts.join("; "), context.now.zone_name))
 }
 
 fn formatted(data: &Value) -> Option<String> {
@@ -78,7 +83,7 @@ fn formatted(data: &Value) -> Option<String> {
     })
 }
 
-fn validity(call: &Finished<'_>, data: &Value) -> Option<String> {
+fn validity(call: &CallOutcome<'_>, data: &Value) -> Option<String> {
     let is_valid = data.get("valid")?.as_bool()?;
     let given = call
         .arguments
@@ -89,13 +94,13 @@ fn validity(call: &Finished<'_>, data: &Value) -> Option<String> {
         let normal = text(data, "normalized").filter(|normal| *normal != given.trim());
         let normal = normal.map(|normal| format!("; its normal form is {normal}")).unwrap_or_default();
         return Some(format!(
-            "Yes, {} is well-formed{normal}.{suggestion} Whether it exists, nobody has checked.",
+            "Yes, {} is well-formed{normal}.{suggestion} Whether it exists was not checked.",
             given.trim()
         ));
     }
     let reasons =
         list(data, "reasons").unwrap_or_default().iter().filter_map(|reason| text(reason, "message"));
-    let reasons: Vec<&str> = reasons.take(TOLD).collect();
+    let reasons: Vec<&str> = reasons.take(MAX_LISTED).collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(" {}", reasons.join(" ")) };
     Some(format!("No, {} is not valid.{reasons}{suggestion}", given.trim()))
 }
@@ -104,9 +109,9 @@ fn contacts(data: &Value) -> Option<String> {
     let (emails, phones, urls) = (list(data, "emails")?, list(data, "phones")?, list(data, "urls")?);
     let values = |found: &[Value], name: &str| -> Vec<String> {
         let value = |it: &Value| text(it, name).or_else(|| text(it, "value")).map(str::to_owned);
-        found.iter().take(TOLD).filter_map(value).collect()
+        found.iter().take(MAX_LISTED).filter_map(value).collect()
     };
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     for (found, one, many, field) in [
         (emails, "e-mail address", "e-mail addresses", "value"),
         (phones, "phone number", "phone numbers", "international"),
@@ -114,12 +119,12 @@ fn contacts(data: &Value) -> Option<String> {
     ] {
         if !found.is_empty() {
             let noun = if found.len() == 1 { one } else { many };
-            told.push(format!("{} {noun} ({})", found.len(), values(found, field).join(", ")));
+            parts.push(format!("{} {noun} ({})", found.len(), values(found, field).join(", ")));
         }
     }
-    Some(match told.is_empty() {
+    Some(match parts.is_empty() {
         true => "There is no e-mail address, phone number or link in that text.".into(),
-        false => format!("I found {}.", told.join(", ")),
+        false => format!("I found {}.", parts.join(", ")),
     })
 }
 
@@ -135,24 +140,24 @@ fn voice(data: &Value) -> Option<String> {
 }
 
 /// A sentence that the tool has made itself, or else its plain values.
-fn anything(scene: &Scene<'_>, call: &Finished<'_>, data: &Value) -> String {
+fn anything(context: &Context<'_>, call: &CallOutcome<'_>, data: &Value) -> String {
     let sentence =
         ["summary", "message", "answer", "text", "description"].iter().find_map(|name| text(data, name));
     if let Some(sentence) = sentence.or_else(|| data.as_str()) {
-        return shortened(sentence, 600);
+        return shorten(sentence, 600);
     }
     let label = name_words(call.name).join(" ");
     let Some(fields) = data.as_object().filter(|fields| !fields.is_empty()) else {
         return format!("Done: {label}.");
     };
-    let told = fields
+    let parts = fields
         .iter()
-        .take(TOLD)
-        .map(|(name, value)| format!("{}: {}", name_words(name).join(" "), plain(scene, value)));
-    format!("Done ({label}). {}.", told.collect::<Vec<_>>().join("; "))
+        .take(MAX_LISTED)
+        .map(|(name, value)| format!("{}: {}", name_words(name).join(" "), plain(context, value)));
+    format!("Done ({label}). {}.", parts.collect::<Vec<_>>().join("; "))
 }
 
-fn plain(scene: &Scene<'_>, value: &Value) -> String {
+fn plain(context: &Context<'_>, value: &Value) -> String {
     match value {
         Value::Null => "none".into(),
         Value::Bool(true) => "yes".into(),
@@ -160,16 +165,16 @@ fn plain(scene: &Scene<'_>, value: &Value) -> String {
         Value::Number(number) => number.to_string(),
         Value::String(text) => match text.parse::<jiff::Timestamp>() {
             Ok(moment) => {
-                let local = scene.now.local(moment);
+                let local = context.now.local(moment);
                 format!("{}, {}", now::day(local.date()), now::clock(local.time()))
             }
-            Err(_) => shortened(text, 200),
+            Err(_) => shorten(text, 200),
         },
         Value::Array(items) if items.len() == 1 => "1 item".into(),
         Value::Array(items) => format!("{} items", items.len()),
         Value::Object(fields) => {
             let name = fields.get("name").or_else(|| fields.get("title")).or_else(|| fields.get("id"));
-            name.and_then(Value::as_str).map_or_else(|| "given".into(), |name| shortened(name, 200))
+            name.and_then(Value::as_str).map_or_else(|| "given".into(), |name| shorten(name, 200))
         }
     }
 }

@@ -1,8 +1,7 @@
-//! What a parameter wants, as far as its name, type and format tell.
+//! What a parameter takes, by its name, type and format.
 
 use serde_json::Value;
 
-/// What may be put into a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A date-time that something begins with, ends with, or simply is.
@@ -21,7 +20,7 @@ pub(crate) enum Kind {
     Locale,
     /// The question itself.
     Query,
-    /// A text that somebody wrote.
+    /// A pasted text.
     Text,
     Title,
     /// What was asked before.
@@ -36,8 +35,8 @@ pub(crate) enum Kind {
     Flag,
     /// Some other text.
     Words,
-    /// Nothing that a sentence could say.
-    Unsayable,
+    /// What no sentence can express.
+    Inexpressible,
 }
 
 impl Kind {
@@ -57,7 +56,7 @@ impl Kind {
                 () if has(&["hours", "hour"]) => Self::Length(3_600),
                 () => Self::Number,
             },
-            _ => Self::Unsayable,
+            _ => Self::Inexpressible,
         }
     }
 }
@@ -154,7 +153,7 @@ mod tests {
             ("style", &json!({ "enum": ["a"] }), Kind::Choice),
             ("duration_minutes", &json!({ "type": "integer" }), Kind::Length(60)),
             ("amount", &json!({ "type": "number" }), Kind::Number),
-            ("items", &json!({ "type": "object" }), Kind::Unsayable),
+            ("items", &json!({ "type": "object" }), Kind::Inexpressible),
         ] {
             assert_eq!(Kind::of(name, schema), kind, "{name}");
         }

@@ -1,29 +1,29 @@
-//! Explains in plain words why a call came to nothing, as a model should: without trying again and again, and without
-//! pretending to know what nobody knows.
+//! Explains why a call failed, as a model should: without endless retries, and without pretending to know what is
+//! unknown.
 
 use quarterdeck_contracts::{ErrorType, ToolError};
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::moderation::IGNORE;
 use crate::now;
 use crate::parameter::name_words;
-use crate::scene::Scene;
 use crate::search;
-use crate::sentences::shortened;
+use crate::sentences::shorten;
 
-/// What to tell the person; nothing where another word would be one too many.
-pub(crate) fn explain(scene: &Scene<'_>, tool: &str, error: &ToolError) -> Option<String> {
+/// Nothing where a sentence would be superfluous.
+pub(crate) fn explain(context: &Context<'_>, tool: &str, error: &ToolError) -> Option<String> {
     let message = sentence(&error.message);
     Some(match error.kind {
         ErrorType::BudgetExceeded => {
             let limit = "I have looked up as much as I may for one message.";
-            with_what_there_is(scene, limit, "Please narrow it down, or ask again.")
+            with_findings(context, limit, "Please narrow it down, or ask again.")
         }
         ErrorType::LoopDetected => {
             let limit = "Looking it up again would bring nothing new, so I stop here.";
-            with_what_there_is(scene, limit, "Other words may help; it may also be that nobody has written it down.")
+            with_findings(context, limit, "Try other words; the knowledge base may not have it.")
         }
-        ErrorType::ConfirmationRequired => ask_for_word(scene, error),
+        ErrorType::ConfirmationRequired => describe_confirmation(context, error),
         ErrorType::ConfirmationDenied => "All right: you said no, so nothing was done.".into(),
         ErrorType::ConfirmationExpired => {
             "The question was not answered in time, so nothing was done. Tell me if you still want it, and you will be asked again."
@@ -32,18 +32,18 @@ pub(crate) fn explain(scene: &Scene<'_>, tool: &str, error: &ToolError) -> Optio
         ErrorType::ConfirmationInvalid => {
             "That answer did not belong to the question, so nothing was done. Tell me if you still want it.".into()
         }
-        ErrorType::ModeRestricted => restricted(scene, error),
-        ErrorType::Unavailable => format!("That is not available here: {} Nothing was done.", lowered(&message)),
+        ErrorType::ModeRestricted => restricted(context, error),
+        ErrorType::Unavailable => format!("That is not available here: {} Nothing was done.", lower_first(&message)),
         ErrorType::Validation => format!("That did not work: {} Nothing was done.", faults(error, &message)),
-        ErrorType::NotFound => not_found(scene, message),
-        ErrorType::Conflict => conflict(scene, error, &message),
+        ErrorType::NotFound => not_found(context, message),
+        ErrorType::Conflict => conflict(context, error, &message),
         ErrorType::RateLimit => format!("That was asked for too often. {}", later(error)),
         ErrorType::Transient if tool == IGNORE => return None,
         ErrorType::Transient if error.partial_side_effects == Some(true) => {
-            "That did not finish, and a part of it may have been done. Please look before you try again.".into()
+            "That did not finish, and a part of it may have been done. Please check before you try again.".into()
         }
-        ErrorType::Transient => format!("That did not work this time: {} {}", lowered(&message), later(error)),
-        ErrorType::Auth => format!("I was not allowed to do that: {} Somebody has to sign in again first.", lowered(&message)),
+        ErrorType::Transient => format!("That did not work this time: {} {}", lower_first(&message), later(error)),
+        ErrorType::Auth => format!("I was not allowed to do that: {} Sign in again first.", lower_first(&message)),
         ErrorType::SessionActive => "A voice session is open already: please go on there.".into(),
         ErrorType::SessionInactive if tool == IGNORE => return None,
         ErrorType::SessionInactive => "That conversation is over already, so nothing was done.".into(),
@@ -51,21 +51,21 @@ pub(crate) fn explain(scene: &Scene<'_>, tool: &str, error: &ToolError) -> Optio
         ErrorType::Cancelled => "That was stopped before it was done.".into(),
         ErrorType::Internal => unknown(error),
         ErrorType::Permanent => match error.partial_side_effects {
-            Some(true) => format!("That failed, and a part of it may have been done: {}", lowered(&message)),
-            _ => format!("That cannot be done: {}", lowered(&message)),
+            Some(true) => format!("That failed, and a part of it may have been done: {}", lower_first(&message)),
+            _ => format!("That cannot be done: {}", lower_first(&message)),
         },
     })
 }
 
-fn with_what_there_is(scene: &Scene<'_>, limit: &str, otherwise: &str) -> String {
-    match search::from_what_there_is(scene) {
+fn with_findings(context: &Context<'_>, limit: &str, otherwise: &str) -> String {
+    match search::from_findings(context) {
         Some(found) => format!("{found} {limit}"),
         None => format!("{limit} {otherwise}"),
     }
 }
 
-/// Where and until when the person is asked. Only they can answer, and not through a model.
-fn ask_for_word(scene: &Scene<'_>, error: &ToolError) -> String {
+/// Where and until when the user can answer. A model cannot answer for them.
+fn describe_confirmation(context: &Context<'_>, error: &ToolError) -> String {
     let Some(request) = &error.confirmation_request else {
         return "You are being asked whether this may be done: please answer the question that is shown with this conversation. \
                 Nothing has been done yet."
@@ -73,7 +73,7 @@ fn ask_for_word(scene: &Scene<'_>, error: &ToolError) -> String {
     };
     let until = i64::try_from(request.expires).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
     let until =
-        until.map(|at| format!(", until {}", now::clock(scene.now.local(at).time()))).unwrap_or_default();
+        until.map(|at| format!(", until {}", now::clock(context.now.local(at).time()))).unwrap_or_default();
     format!(
         "You are being asked: {} Please answer the question that is shown with this conversation{until}; I cannot answer it for \
          you, and nothing has been done yet.",
@@ -84,7 +84,7 @@ fn ask_for_word(scene: &Scene<'_>, error: &ToolError) -> String {
 /// What is wrong with which argument, without pointers and keywords.
 fn faults(error: &ToolError, message: &str) -> String {
     let faults = error.details.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let told = faults.iter().take(3).filter_map(|fault| {
+    let problems = faults.iter().take(3).filter_map(|fault| {
         let message = fault.get("message")?.as_str()?;
         let path = fault.get("path").and_then(Value::as_str).unwrap_or_default();
         let name = path.split('/').find(|part| part.chars().any(char::is_alphabetic)).unwrap_or_default();
@@ -96,23 +96,23 @@ fn faults(error: &ToolError, message: &str) -> String {
             name => Some(format!("the {}: {message}", name_words(name).join(" "))),
         }
     });
-    let told: Vec<String> = told.collect();
-    match told.is_empty() {
-        true => lowered(message),
-        false => sentence(&told.join("; ")),
+    let problems: Vec<String> = problems.collect();
+    match problems.is_empty() {
+        true => lower_first(message),
+        false => sentence(&problems.join("; ")),
     }
 }
 
-fn not_found(scene: &Scene<'_>, message: String) -> String {
-    match search::from_snippets(scene) {
+fn not_found(context: &Context<'_>, message: String) -> String {
+    match search::from_snippets(context) {
         Some(found) => found,
         None => message,
     }
 }
 
-fn conflict(scene: &Scene<'_>, error: &ToolError, message: &str) -> String {
+fn conflict(context: &Context<'_>, error: &ToolError, message: &str) -> String {
     let free = error.details.as_ref().and_then(|details| details.get("nearest_free")?.as_array());
-    let offers: Vec<String> = free.into_iter().flatten().filter_map(|slot| period(scene, slot)).collect();
+    let offers: Vec<String> = free.into_iter().flatten().filter_map(|slot| period(context, slot)).collect();
     match offers.is_empty() {
         true => format!("{message} Nothing was done."),
         false => {
@@ -121,10 +121,10 @@ fn conflict(scene: &Scene<'_>, error: &ToolError, message: &str) -> String {
     }
 }
 
-/// A free time as the person's clocks show it.
-pub(crate) fn period(scene: &Scene<'_>, slot: &Value) -> Option<String> {
+/// A free time as the user's clocks show it.
+pub(crate) fn period(context: &Context<'_>, slot: &Value) -> Option<String> {
     let moment = |name: &str| slot.get(name)?.as_str()?.parse::<jiff::Timestamp>().ok();
-    Some(now::period(&scene.now.local(moment("start")?), &scene.now.local(moment("end")?)))
+    Some(now::period(&context.now.local(moment("start")?), &context.now.local(moment("end")?)))
 }
 
 fn later(error: &ToolError) -> String {
@@ -137,14 +137,14 @@ fn later(error: &ToolError) -> String {
 fn unknown(error: &ToolError) -> String {
     let outcome = error.details.as_ref().and_then(|details| details.get("outcome")?.as_str());
     if outcome == Some("unknown") || error.partial_side_effects == Some(true) {
-        return "Something went wrong, and nobody knows whether it was done or not. Please look before you try again.".into();
+        return "Something went wrong, and it is unknown whether it was done. Please check before you try again.".into();
     }
     "Something went wrong on our side. It has been noted, and nothing more can be said about it here.".into()
 }
 
 /// What a suggestion tells a model to do, said as an offer.
-fn restricted(scene: &Scene<'_>, error: &ToolError) -> String {
-    let place = if scene.is_spoken() { "in a call" } else { "in a written conversation" };
+fn restricted(context: &Context<'_>, error: &ToolError) -> String {
+    let place = if context.is_spoken() { "in a call" } else { "in a written conversation" };
     let suggestion = error.suggestion.as_deref().unwrap_or_default();
     let offer = match suggestion.strip_prefix("Offer to ") {
         Some(offer) => format!(" I can {}", sentence(offer)),
@@ -157,12 +157,12 @@ fn restricted(scene: &Scene<'_>, error: &ToolError) -> String {
 
 /// One sentence of bounded length that ends like one.
 fn sentence(text: &str) -> String {
-    let text = shortened(text.trim(), 300);
+    let text = shorten(text.trim(), 300);
     if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
 }
 
 /// A sentence in the middle of another.
-pub(crate) fn lowered(text: &str) -> String {
+pub(crate) fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {
         Some(first) if letters.clone().next().is_some_and(char::is_lowercase) => {

@@ -1,12 +1,11 @@
-//! What is said and called next.
+//! A reply before it is streamed, and the ids of its calls.
 
 use quarterdeck_contracts::{ChatMessage, ChatRequest};
 use serde_json::Value;
 
-/// A reply before it is played.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reply {
-    /// Words, which come before the calls.
+    /// Comes before the calls.
     pub(crate) text: String,
     /// Names and arguments.
     pub(crate) calls: Vec<(String, Value)>,
@@ -21,7 +20,7 @@ impl Reply {
         Self { text: String::new(), calls: vec![(name.to_owned(), arguments)] }
     }
 
-    /// Nothing at all, where another word would be one too many.
+    /// Neither text nor calls.
     pub(crate) fn silence() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! A reply that is known beforehand, played as a stream.
+//! A reply that is known beforehand, as a stream.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -9,18 +9,20 @@ use std::time::Duration;
 use futures_core::Stream;
 use quarterdeck_contracts::{ChatError, ChatEvent, ModelReply};
 
-/// One thing that happens in a reply.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Beat {
-    /// Words, in one piece.
+pub(crate) enum ReplyStep {
+    /// One piece of text.
     Text(String),
-    /// A thought, in one piece.
+    /// One piece of a thought.
     Thought(String),
-    /// Words, cut after each word as they go out.
+    /// A text that is emitted word by word.
     Words(String),
-    /// The same words many times, with a pause before each. Kept as a number, so that a flood costs no memory.
-    Repeat { text: String, times: u64, every: Duration },
-    /// A pause.
+    /// The same text many times, with a pause before each. Kept as a number, so that a flood costs no memory.
+    Repeat {
+        text: String,
+        times: u64,
+        every: Duration,
+    },
     Wait(Duration),
 }
 
@@ -28,65 +30,65 @@ pub(crate) enum Beat {
 #[derive(Debug)]
 pub(crate) enum End {
     Done(ModelReply),
-    SocketError(ChatError),
+    Failed(ChatError),
 }
 
-/// Plays beats one after another and then the end. Needs a timer, and so a tokio runtime, only where there is a pause.
-pub(crate) struct Play {
-    beats: VecDeque<Beat>,
+/// Emits the steps and then the end. Needs a timer, and so a tokio runtime, only where there is a pause.
+pub(crate) struct ReplyStream {
+    steps: VecDeque<ReplyStep>,
     end: Option<End>,
-    /// Before each word of [`Beat::Words`].
+    /// Before each word of [`ReplyStep::Words`].
     pace: Duration,
-    /// How far the first beat has been said: bytes of its words, or times that it was repeated.
-    said: u64,
+    /// How far the first step has been emitted: bytes of its words, or repetitions.
+    sent: u64,
     /// The pause before the next piece, once it has begun, and whether it is over.
     pause: Option<Pin<Box<tokio::time::Sleep>>>,
-    rested: bool,
+    has_paused: bool,
 }
 
-impl Play {
-    pub(crate) fn new(beats: Vec<Beat>, pace: Duration, end: End) -> Self {
-        Self { beats: beats.into(), end: Some(end), pace, said: 0, pause: None, rested: false }
+impl ReplyStream {
+    pub(crate) fn new(steps: Vec<ReplyStep>, pace: Duration, end: End) -> Self {
+        Self { steps: steps.into(), end: Some(end), pace, sent: 0, pause: None, has_paused: false }
     }
 
-    /// Waits before a piece, once. A pause of nothing is none, so that no timer is needed.
-    fn poll_rest(&mut self, pause: Duration, cx: &mut Context<'_>) -> Poll<()> {
-        if self.rested || pause.is_zero() {
+    /// Waits before a piece, once. A pause of zero needs no timer.
+    fn poll_pause(&mut self, pause: Duration, cx: &mut Context<'_>) -> Poll<()> {
+        if self.has_paused || pause.is_zero() {
             return Poll::Ready(());
         }
         let sleep = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
         ready!(sleep.as_mut().poll(cx));
         self.pause = None;
-        self.rested = true;
+        self.has_paused = true;
         Poll::Ready(())
     }
 
-    fn next_beat(&mut self) {
-        self.beats.pop_front();
-        self.said = 0;
-        self.rested = false;
+    fn next_step(&mut self) {
+        self.steps.pop_front();
+        self.sent = 0;
+        self.has_paused = false;
     }
 
-    /// The piece of the first beat that comes next, if there is more of it.
+    /// The next piece of the first step, if there is more of it.
     fn piece(&mut self) -> Option<ChatEvent> {
-        self.rested = false;
-        match self.beats.front_mut()? {
-            Beat::Text(text) if self.said == 0 && !text.is_empty() => {
-                self.said = 1;
+        self.has_paused = false;
+        match self.steps.front_mut()? {
+            ReplyStep::Text(text) if self.sent == 0 && !text.is_empty() => {
+                self.sent = 1;
                 Some(ChatEvent::Text(std::mem::take(text)))
             }
-            Beat::Thought(thought) if self.said == 0 && !thought.is_empty() => {
-                self.said = 1;
+            ReplyStep::Thought(thought) if self.sent == 0 && !thought.is_empty() => {
+                self.sent = 1;
                 Some(ChatEvent::Thought(std::mem::take(thought)))
             }
-            Beat::Words(words) => {
-                let rest = words.get(usize::try_from(self.said).ok()?..)?;
+            ReplyStep::Words(words) => {
+                let rest = words.get(usize::try_from(self.sent).ok()?..)?;
                 let word = first_word(rest);
-                self.said += word.len() as u64;
+                self.sent += word.len() as u64;
                 (!word.is_empty()).then(|| ChatEvent::Text(word.to_owned()))
             }
-            Beat::Repeat { text, times, .. } if self.said < *times && !text.is_empty() => {
-                self.said += 1;
+            ReplyStep::Repeat { text, times, .. } if self.sent < *times && !text.is_empty() => {
+                self.sent += 1;
                 Some(ChatEvent::Text(text.clone()))
             }
             _ => None,
@@ -94,39 +96,39 @@ impl Play {
     }
 }
 
-impl Stream for Play {
+impl Stream for ReplyStream {
     type Item = Result<ChatEvent, ChatError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let play = self.get_mut();
-        while let Some(beat) = play.beats.front() {
-            let pause = match beat {
-                Beat::Wait(pause) => *pause,
-                Beat::Words(words) if play.said < words.len() as u64 => play.pace,
-                Beat::Repeat { every, times, .. } if play.said < *times => *every,
+        let stream = self.get_mut();
+        while let Some(step) = stream.steps.front() {
+            let pause = match step {
+                ReplyStep::Wait(pause) => *pause,
+                ReplyStep::Words(words) if stream.sent < words.len() as u64 => stream.pace,
+                ReplyStep::Repeat { every, times, .. } if stream.sent < *times => *every,
                 _ => Duration::ZERO,
             };
-            ready!(play.poll_rest(pause, cx));
-            if matches!(play.beats.front(), Some(Beat::Repeat { .. })) && !play.rested {
-                // A model's tokens come one at a time: each gets a turn of the scheduler of its own.
-                play.rested = true;
+            ready!(stream.poll_pause(pause, cx));
+            if matches!(stream.steps.front(), Some(ReplyStep::Repeat { .. })) && !stream.has_paused {
+                // A model's tokens come one at a time: each gets its own poll.
+                stream.has_paused = true;
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            if let Some(event) = play.piece() {
+            if let Some(event) = stream.piece() {
                 return Poll::Ready(Some(Ok(event)));
             }
-            play.next_beat();
+            stream.next_step();
         }
-        Poll::Ready(play.end.take().map(|end| match end {
+        Poll::Ready(stream.end.take().map(|end| match end {
             End::Done(reply) => Ok(ChatEvent::Done(reply)),
-            End::SocketError(error) => Err(error),
+            End::Failed(error) => Err(error),
         }))
     }
 }
 
-/// The longest piece that goes out at once, in bytes, for texts without spaces.
-const LONGEST_PIECE: usize = 48;
+/// For texts without spaces.
+const MAX_PIECE_BYTES: usize = 48;
 
 /// The first word with the space after it.
 fn first_word(text: &str) -> &str {
@@ -137,7 +139,7 @@ fn first_word(text: &str) -> &str {
             false => in_word = true,
             true => {}
         }
-        if at >= LONGEST_PIECE {
+        if at >= MAX_PIECE_BYTES {
             return &text[..at];
         }
     }
@@ -169,7 +171,7 @@ mod tests {
     fn a_text_without_spaces_goes_out_in_pieces_too() {
         let long = "氷".repeat(200);
         let pieces = pieces(&long);
-        assert!(pieces.len() > 5 && pieces.iter().all(|piece| piece.len() <= LONGEST_PIECE + 4));
+        assert!(pieces.len() > 5 && pieces.iter().all(|piece| piece.len() <= MAX_PIECE_BYTES + 4));
         assert_eq!(pieces.concat(), long);
     }
 }

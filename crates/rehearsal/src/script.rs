@@ -1,4 +1,4 @@
-//! Replies that somebody has written down beforehand, for tests and measurements.
+//! Scripted replies, for tests and measurements.
 
 mod read;
 
@@ -12,7 +12,7 @@ use quarterdeck_contracts::{
 pub use quarterdeck_json_fields::FieldError as ScriptError;
 
 use crate::model::{NAME, input_tokens, output_tokens};
-use crate::reply_stream::{Beat, End};
+use crate::reply_stream::{End, ReplyStep};
 
 /// What to say and call, reply by reply.
 ///
@@ -33,7 +33,7 @@ use crate::reply_stream::{Beat, End};
 /// and happens in that order. Calls are made as they stand there, whatever is declared and whether or not tools are
 /// switched off. A call without `id` has none.
 ///
-/// With `"order": "process"` (the default), each request of the process takes the next reply, whoever asks. With
+/// With `"order": "process"` (the default), each request of the process takes the next reply. With
 /// `"conversation"`, the reply is the one after as many as the conversation holds already, so that many conversations
 /// can run the same script at once. After the last one, a reply says that the script is over; with
 /// `"atEnd": "again"` it begins anew.
@@ -46,7 +46,7 @@ pub struct Script {
     next: AtomicUsize,
 }
 
-/// Who takes which reply.
+/// Which request takes which reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Process,
@@ -63,7 +63,7 @@ enum AtEnd {
 /// One reply of a script.
 #[derive(Debug, Clone, PartialEq)]
 struct ScriptedReply {
-    beats: Vec<Beat>,
+    steps: Vec<ReplyStep>,
     calls: Vec<ModelCall>,
     finish: Finish,
     error: Option<(ChatErrorKind, String, Option<Duration>)>,
@@ -71,7 +71,7 @@ struct ScriptedReply {
 }
 
 impl Script {
-    /// Reads a script, or says what is wrong with it first of all.
+    /// Parses a script.
     ///
     /// # Errors
     ///
@@ -80,15 +80,15 @@ impl Script {
         read::script(text)
     }
 
-    /// What comes for a request.
-    pub(crate) fn play(&self, request: &ChatRequest) -> (Vec<Beat>, End) {
+    /// The reply to a request.
+    pub(crate) fn play(&self, request: &ChatRequest) -> (Vec<ReplyStep>, End) {
         match self.turn(request) {
             Some(reply) => reply.play(request),
             None => {
                 let text = "The rehearsal script is over: every reply in it has been given.".to_owned();
-                let beats = vec![Beat::Words(text)];
+                let steps = vec![ReplyStep::Words(text)];
                 let over = ScriptedReply {
-                    beats,
+                    steps,
                     calls: Vec::new(),
                     finish: Finish::Stop,
                     error: None,
@@ -118,7 +118,7 @@ impl Script {
 }
 
 impl ScriptedReply {
-    fn play(&self, request: &ChatRequest) -> (Vec<Beat>, End) {
+    fn play(&self, request: &ChatRequest) -> (Vec<ReplyStep>, End) {
         if let Some((kind, detail, retry_after)) = &self.error {
             let error = ChatError {
                 kind: *kind,
@@ -126,18 +126,18 @@ impl ScriptedReply {
                 detail: detail.clone(),
                 retry_after: *retry_after,
             };
-            return (self.beats.clone(), End::SocketError(error));
+            return (self.steps.clone(), End::Failed(error));
         }
         let mut thought = String::new();
         let mut text = String::new();
-        for beat in &self.beats {
-            match beat {
-                Beat::Thought(piece) => thought.push_str(piece),
-                Beat::Text(piece) | Beat::Words(piece) => text.push_str(piece),
-                Beat::Repeat { text: piece, times, .. } => {
+        for step in &self.steps {
+            match step {
+                ReplyStep::Thought(piece) => thought.push_str(piece),
+                ReplyStep::Text(piece) | ReplyStep::Words(piece) => text.push_str(piece),
+                ReplyStep::Repeat { text: piece, times, .. } => {
                     text.extend(std::iter::repeat_n(piece.as_str(), usize::try_from(*times).unwrap_or(0)));
                 }
-                Beat::Wait(_) => {}
+                ReplyStep::Wait(_) => {}
             }
         }
         let thought = (!thought.is_empty()).then_some(PartContent::Thought(thought));
@@ -149,6 +149,6 @@ impl ScriptedReply {
             input_tokens: input_tokens(request),
             output_tokens: output_tokens(&message),
         });
-        (self.beats.clone(), End::Done(ModelReply { message, finish: self.finish.clone(), usage }))
+        (self.steps.clone(), End::Done(ModelReply { message, finish: self.finish.clone(), usage }))
     }
 }

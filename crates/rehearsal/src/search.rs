@@ -2,38 +2,36 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::answering::{answering, begins_with_pronoun};
+use crate::context::{CallOutcome, Context};
+use crate::quoting::{begins_with_pronoun, select_sentences};
 use crate::reply::Reply;
-use crate::scene::{Finished, Scene};
 use crate::sentences::{self, Sentence};
 use crate::small_talk;
 use crate::toolbox::Tool;
 use crate::words;
 
-/// The longest answer, in sentences.
-const SENTENCES: usize = 3;
-/// In a call nobody wants to be read to.
-const SPOKEN_SENTENCES: usize = 2;
+const MAX_SENTENCES: usize = 3;
+/// In a call, answers are shorter.
+const MAX_SPOKEN_SENTENCES: usize = 2;
 
-/// Looks for what the person asks.
-pub(crate) fn look_up(scene: &Scene<'_>) -> Reply {
-    if asks_for_more(scene.said.text)
-        && let Some((tool, id)) = last_record(scene)
+pub(crate) fn look_up(context: &Context<'_>) -> Reply {
+    if asks_for_more(context.message.text)
+        && let Some((tool, id)) = last_record(context)
     {
         return Reply::call(tool, json!({ "id": id }));
     }
-    let Some(tool) = scene.toolbox.search() else {
+    let Some(tool) = context.toolbox.search() else {
         return Reply::say(
             "I have no knowledge base to look into here, and I only say what I can look up. Ask “what can you do?” to \
              see what is possible.",
         );
     };
     let mut arguments = Map::new();
-    let elsewhere = other_namespace(tool, scene.said.text);
-    let question = match (&elsewhere, last_query(scene)) {
+    let elsewhere = other_namespace(tool, context.message.text);
+    let question = match (&elsewhere, last_query(context)) {
         (Some((_, rest)), Some(last)) if words::subjects(rest).is_empty() => last.to_owned(),
         (Some((_, rest)), _) if !rest.is_empty() => rest.clone(),
-        _ => question(scene),
+        _ => question(context),
     };
     arguments.insert("query".into(), query(tool, &question).into());
     if let Some((namespace, _)) = elsewhere {
@@ -42,19 +40,19 @@ pub(crate) fn look_up(scene: &Scene<'_>) -> Reply {
     Reply::call(tool.name, Value::Object(arguments))
 }
 
-/// The person's question, with the one before it when it does not stand alone.
-pub(crate) fn question(scene: &Scene<'_>) -> String {
-    let said = small_talk::without_greeting(scene.said.text);
-    match last_query(scene) {
+/// The question, with the one before it if it does not stand alone.
+pub(crate) fn question(context: &Context<'_>) -> String {
+    let said = small_talk::without_greeting(context.message.text);
+    match last_query(context) {
         Some(last) if is_follow_up(said) => format!("{last} {said}"),
         _ => said.to_owned(),
     }
 }
 
-/// What this turn has searched for, or else what the person says.
-fn asked(scene: &Scene<'_>) -> String {
-    let searched = scene.results.iter().rev().find_map(|result| result.arguments?.get("query")?.as_str());
-    searched.map_or_else(|| question(scene), str::to_owned)
+/// The query of this turn, or else the question.
+fn asked(context: &Context<'_>) -> String {
+    let searched = context.results.iter().rev().find_map(|result| result.arguments?.get("query")?.as_str());
+    searched.map_or_else(|| question(context), str::to_owned)
 }
 
 /// The question within the length that the tool takes.
@@ -79,16 +77,16 @@ fn query(tool: &Tool<'_>, question: &str) -> String {
     query
 }
 
-fn last_query<'a>(scene: &Scene<'a>) -> Option<&'a str> {
-    let results = scene.earlier.iter().rev().take(4).flat_map(|heard| heard.results.iter().rev());
+fn last_query<'a>(context: &Context<'a>) -> Option<&'a str> {
+    let results = context.earlier.iter().rev().take(4).flat_map(|message| message.results.iter().rev());
     results
         .filter(|result| result.name.contains("search"))
         .find_map(|result| result.arguments?.get("query")?.as_str())
 }
 
-fn last_record<'a>(scene: &Scene<'a>) -> Option<(&'static str, &'a str)> {
-    scene.toolbox.find(GET)?;
-    let results = scene.earlier.iter().rev().take(2).flat_map(|heard| heard.results.iter().rev());
+fn last_record<'a>(context: &Context<'a>) -> Option<(&'static str, &'a str)> {
+    context.toolbox.find(GET)?;
+    let results = context.earlier.iter().rev().take(2).flat_map(|message| message.results.iter().rev());
     let mut records = results.filter_map(|result| result.data()?.get("records")?.get(0)?.get("id")?.as_str());
     records.next().map(|id| (GET, id))
 }
@@ -171,22 +169,24 @@ fn other_namespace<'a>(tool: &Tool<'a>, text: &str) -> Option<(&'a str, String)>
 }
 
 /// What to do with what a search found.
-pub(crate) fn after_search(scene: &Scene<'_>, found: &Finished<'_>, data: &Value) -> Reply {
+pub(crate) fn after_search(context: &Context<'_>, found: &CallOutcome<'_>, data: &Value) -> Reply {
     let best = data.get("results").and_then(|results| results.get(0));
-    let Some(best) = best else { return Reply::say(nothing(scene, found, data)) };
+    let Some(best) = best else { return Reply::say(nothing(context, found, data)) };
     let id = best.get("id").and_then(Value::as_str);
-    match (scene.toolbox.find(GET), id) {
-        (Some(get), Some(id)) if scene.may_call && !scene.has_called(GET) && get.property("id").is_some() => {
+    match (context.toolbox.find(GET), id) {
+        (Some(get), Some(id))
+            if context.may_call && !context.has_called(GET) && get.property("id").is_some() =>
+        {
             Reply::call(GET, json!({ "id": id }))
         }
-        _ => {
-            Reply::say(from_snippets(scene).unwrap_or_else(|| "I found a record, but it has no text.".into()))
-        }
+        _ => Reply::say(
+            from_snippets(context).unwrap_or_else(|| "I found a record, but it has no text.".into()),
+        ),
     }
 }
 
 /// Says that nothing was found, and what may help.
-fn nothing(scene: &Scene<'_>, found: &Finished<'_>, data: &Value) -> String {
+fn nothing(context: &Context<'_>, found: &CallOutcome<'_>, data: &Value) -> String {
     if data.get("empty").and_then(Value::as_str) == Some("filtered") {
         let without = data.get("without_filters").and_then(Value::as_u64);
         let count = without.map_or_else(|| "There are records".to_owned(), counted_records);
@@ -194,7 +194,7 @@ fn nothing(scene: &Scene<'_>, found: &Finished<'_>, data: &Value) -> String {
             "Nothing in the knowledge base passes those filters. {count} without them, so try it that way."
         );
     }
-    let namespace = scene.toolbox.find(found.name).and_then(|tool| tool.property("namespace"));
+    let namespace = context.toolbox.find(found.name).and_then(|tool| tool.property("namespace"));
     let given = found.arguments.and_then(|arguments| arguments.get("namespace"));
     let default = namespace.and_then(|schema| schema.get("default"));
     let searched = given.or(default).and_then(Value::as_str).unwrap_or_default();
@@ -222,18 +222,18 @@ fn counted_records(count: u64) -> String {
 }
 
 /// The answer, from the record that was fetched.
-pub(crate) fn from_record(scene: &Scene<'_>, data: &Value) -> Option<String> {
+pub(crate) fn from_record(context: &Context<'_>, data: &Value) -> Option<String> {
     let record = data.get("records")?.get(0)?;
     let id = record.get("id")?.as_str()?;
     let text = record.get("full_text").and_then(Value::as_str).unwrap_or_default();
     let all = sentences::sentences(text);
-    let quoted = if asks_for_more(scene.said.text) {
-        further(scene, &all)
+    let quoted = if asks_for_more(context.message.text) {
+        further(context, &all)
     } else {
-        answering(&all, &asked(scene), title(record), most(scene))
+        select_sentences(&all, &asked(context), title(record), most(context))
     };
     if quoted.is_empty() {
-        return Some(match asks_for_more(scene.said.text) && !all.is_empty() {
+        return Some(match asks_for_more(context.message.text) && !all.is_empty() {
             true => format!("That is all that the record says [{id}]."),
             false => format!("There is a record on that, “{}”, but it has no text [{id}].", title(record)),
         });
@@ -243,26 +243,28 @@ pub(crate) fn from_record(scene: &Scene<'_>, data: &Value) -> Option<String> {
     let title = title(record);
     let needs_title = quoted.first().is_some_and(|first| begins_with_pronoun(first));
     let who = if needs_title { format!("{title}: ") } else { String::new() };
-    let see_also = see_also(scene, id).unwrap_or_default();
+    let see_also = see_also(context, id).unwrap_or_default();
     Some(format!("{who}{} [{id}]{see_also}", quoted.join(" ")))
 }
 
-fn most(scene: &Scene<'_>) -> usize {
-    if scene.is_spoken() { SPOKEN_SENTENCES } else { SENTENCES }
+fn most(context: &Context<'_>) -> usize {
+    if context.is_spoken() { MAX_SPOKEN_SENTENCES } else { MAX_SENTENCES }
 }
 
 /// The sentences after the last one that was told before.
-fn further<'a>(scene: &Scene<'_>, all: &'a [Sentence]) -> Vec<&'a Sentence> {
-    let told: Vec<&str> = scene.earlier.iter().rev().take(30).map(|heard| heard.answer.as_str()).collect();
-    let was_told = |sentence: &Sentence| told.iter().any(|answer| answer.contains(&sentence.text));
+fn further<'a>(context: &Context<'_>, all: &'a [Sentence]) -> Vec<&'a Sentence> {
+    let answers: Vec<&str> =
+        context.earlier.iter().rev().take(30).map(|message| message.answer.as_str()).collect();
+    let was_told = |sentence: &Sentence| answers.iter().any(|answer| answer.contains(&sentence.text));
     let after = all.iter().rposition(was_told).map_or(0, |at| at + 1);
     let (before, rest) = all.split_at(after);
-    rest.iter().chain(before).filter(|sentence| !was_told(sentence)).take(most(scene)).collect()
+    rest.iter().chain(before).filter(|sentence| !was_told(sentence)).take(most(context)).collect()
 }
 
 /// One more record that was found and is nearly as good.
-fn see_also(scene: &Scene<'_>, id: &str) -> Option<String> {
-    let results = scene.results.iter().rev().find_map(|result| result.data()?.get("results")?.as_array())?;
+fn see_also(context: &Context<'_>, id: &str) -> Option<String> {
+    let results =
+        context.results.iter().rev().find_map(|result| result.data()?.get("results")?.as_array())?;
     let score = |result: &Value| result.get("score").and_then(Value::as_f64).unwrap_or_default();
     let best = results.first().map(score)?;
     let other = results.iter().find(|result| result.get("id").and_then(Value::as_str) != Some(id))?;
@@ -271,16 +273,16 @@ fn see_also(scene: &Scene<'_>, id: &str) -> Option<String> {
 }
 
 /// The answer from the passages that a search brought, when no record could be fetched.
-pub(crate) fn from_snippets(scene: &Scene<'_>) -> Option<String> {
+pub(crate) fn from_snippets(context: &Context<'_>) -> Option<String> {
     let results =
-        scene.results.iter().rev().find_map(|result| {
+        context.results.iter().rev().find_map(|result| {
             result.data()?.get("results")?.as_array().filter(|results| !results.is_empty())
         })?;
     let best = results.first()?;
     let id = best.get("id")?.as_str()?;
     let snippet = best.get("snippet").and_then(Value::as_str).unwrap_or_default();
     let all = sentences::sentences(snippet);
-    let quoted: Vec<&str> = answering(&all, &asked(scene), title(best), most(scene))
+    let quoted: Vec<&str> = select_sentences(&all, &asked(context), title(best), most(context))
         .iter()
         .map(|sentence| sentence.text.as_str())
         .collect();
@@ -291,11 +293,11 @@ pub(crate) fn from_snippets(scene: &Scene<'_>) -> Option<String> {
 }
 
 /// Everything that this turn has found so far, as an answer.
-pub(crate) fn from_what_there_is(scene: &Scene<'_>) -> Option<String> {
-    let record = scene.results.iter().rev().find_map(|result| {
-        result.data().filter(|data| data.get("records").is_some()).and_then(|data| from_record(scene, data))
+pub(crate) fn from_findings(context: &Context<'_>) -> Option<String> {
+    let record = context.results.iter().rev().find_map(|result| {
+        result.data().filter(|data| data.get("records").is_some()).and_then(|data| from_record(context, data))
     });
-    record.or_else(|| from_snippets(scene))
+    record.or_else(|| from_snippets(context))
 }
 
 fn title(record: &Value) -> &str {

@@ -1,9 +1,9 @@
 //! Sentences of a record.
 
-/// How much of a record is read, in bytes. Nobody wants more of it quoted, and a longer one must not cost more.
-const READ: usize = 64 * 1024;
-/// The longest sentence that is quoted, in characters.
-const LONGEST: usize = 400;
+/// How much of a record is read, so that a longer one does not cost more.
+const MAX_RECORD_BYTES: usize = 64 * 1024;
+/// Of a quoted sentence.
+const MAX_SENTENCE_CHARS: usize = 400;
 
 /// A sentence of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) fn sentences(markdown: &str) -> Vec<Sentence> {
     let mut heading = String::new();
     let mut paragraph = String::new();
     let mut in_code = false;
-    for line in head(markdown, READ).lines().chain([""]) {
+    for line in head(markdown, MAX_RECORD_BYTES).lines().chain([""]) {
         let line = line.trim();
         if line.starts_with("```") {
             in_code = !in_code;
@@ -49,7 +49,11 @@ pub(crate) fn sentences(markdown: &str) -> Vec<Sentence> {
 fn close(paragraph: &mut String, heading: &str, all: &mut Vec<Sentence>) {
     let plain = without_marks(&std::mem::take(paragraph));
     for (nth, text) in split(&plain).into_iter().enumerate() {
-        all.push(Sentence { text: shortened(text, LONGEST), opens: nth == 0, heading: heading.to_owned() });
+        all.push(Sentence {
+            text: shorten(text, MAX_SENTENCE_CHARS),
+            opens: nth == 0,
+            heading: heading.to_owned(),
+        });
     }
 }
 
@@ -78,10 +82,10 @@ fn without_marks(text: &str) -> String {
 /// The label of a link whose bracket is open, and what follows the link. Looks no further than the next bracket and a
 /// usual target, so that a text of nothing but brackets is read in one go.
 fn labelled(link: &str) -> Option<(&str, &str)> {
-    const LONGEST_TARGET: usize = 500;
+    const MAX_TARGET_BYTES: usize = 500;
     let (label, after) = link.split_at(link.find(['[', ']'])?);
     let target = after.strip_prefix("](")?;
-    let end = head(target, LONGEST_TARGET).find(')')?;
+    let end = head(target, MAX_TARGET_BYTES).find(')')?;
     Some((label, &target[end + 1..]))
 }
 
@@ -123,7 +127,7 @@ fn is_abbreviated(before: &str) -> bool {
 }
 
 /// The beginning of a text, cut between words with an ellipsis.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shorten(text: &str, most: usize) -> String {
     if text.chars().nth(most).is_none() {
         return text.to_owned();
     }
@@ -157,8 +161,8 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_words() {
-        assert_eq!(shortened("one two three", 9), "one two…");
-        assert_eq!(shortened("one", 9), "one");
-        assert_eq!(shortened("öööööööööööö", 5), "öööö…");
+        assert_eq!(shorten("one two three", 9), "one two…");
+        assert_eq!(shorten("one", 9), "one");
+        assert_eq!(shorten("öööööööööööö", 5), "öööö…");
     }
 }

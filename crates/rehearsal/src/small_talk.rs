@@ -1,15 +1,15 @@
-//! What needs no tool: greetings, thanks, who this is and what it can do.
+//! Replies that need no tool: greetings, thanks, identity, abilities, date and time.
 
+use crate::context::Context;
 use crate::now;
-use crate::scene::Scene;
-use crate::sentences::shortened;
+use crate::sentences::shorten;
 use crate::{when, words};
 
-/// An answer to something that is no request, if it is one of the few things that people say.
-pub(crate) fn answer(scene: &Scene<'_>) -> Option<String> {
-    let said = scene.said.text;
+/// The reply to a message that is no request, if it is a known phrase.
+pub(crate) fn answer(context: &Context<'_>) -> Option<String> {
+    let said = context.message.text;
     if said.is_empty() {
-        return Some(silent(scene));
+        return Some(silent(context));
     }
     if !said.chars().any(char::is_alphanumeric) {
         return Some("I can only read words. Ask me something, or ask “what can you do?”.".into());
@@ -25,12 +25,12 @@ pub(crate) fn answer(scene: &Scene<'_>) -> Option<String> {
         return Some(WHO_I_AM.into());
     }
     if is_one_of(&phrase, WHAT_CAN) || phrase == "help" {
-        return Some(abilities(scene));
+        return Some(abilities(context));
     }
     if is_one_of(&phrase, CLOCK) {
-        return Some(clock(scene));
+        return Some(clock(context));
     }
-    if let Some(date) = asked_date(scene) {
+    if let Some(date) = asked_date(context) {
         return Some(format!("That is {}.", now::day(date)));
     }
     let words = phrase.split(' ').count();
@@ -49,17 +49,17 @@ pub(crate) fn answer(scene: &Scene<'_>) -> Option<String> {
         return Some("I am a set of rules, so always the same. What would you like to know?".into());
     }
     // In a call, a goodbye hangs up, and there is a tool for that.
-    if is_one_of(&phrase, BYE) && !scene.is_spoken() {
+    if is_one_of(&phrase, BYE) && !context.is_spoken() {
         return Some("Goodbye!".into());
     }
-    if lets_go(said) {
+    if is_cancellation(said) {
         return Some("All right, I leave it.".into());
     }
-    (begins(GREETINGS) && words <= 3).then(|| greeting(scene))
+    (begins(GREETINGS) && words <= 3).then(|| greeting(context))
 }
 
-/// Whether the person does not want any more what they wanted.
-pub(crate) fn lets_go(text: &str) -> bool {
+/// Whether the user withdraws the request.
+pub(crate) fn is_cancellation(text: &str) -> bool {
     is_one_of(&phrase(text), NEVER_MIND)
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn without_greeting(text: &str) -> &str {
 }
 
 /// Whether a message only says yes or no to something.
-pub(crate) fn is_word(text: &str) -> bool {
+pub(crate) fn is_yes_or_no(text: &str) -> bool {
     matches!(
         phrase(text).as_str(),
         "yes"
@@ -161,34 +161,34 @@ fn is_one_of(phrase: &str, known: &[&str]) -> bool {
     known.contains(&phrase) || known.contains(&bare)
 }
 
-fn silent(scene: &Scene<'_>) -> String {
-    match scene.said.notes.as_slice() {
+fn silent(context: &Context<'_>) -> String {
+    match context.message.notes.as_slice() {
         [] => "You said nothing that I can read. Ask me something, or ask “what can you do?”.".into(),
-        notes => shortened(&notes.join(" "), 600),
+        notes => shorten(&notes.join(" "), 600),
     }
 }
 
-fn greeting(scene: &Scene<'_>) -> String {
-    match scene.toolbox.search() {
+fn greeting(context: &Context<'_>) -> String {
+    match context.toolbox.search() {
         Some(_) => "Hello! Ask me something about the knowledge base, or ask “what can you do?”.".into(),
         None => "Hello! Ask “what can you do?” to see what is possible.".into(),
     }
 }
 
 /// Every declared tool with its summary.
-fn abilities(scene: &Scene<'_>) -> String {
-    if scene.toolbox.tools.is_empty() {
+fn abilities(context: &Context<'_>) -> String {
+    if context.toolbox.tools.is_empty() {
         return "There are no tools here, so I can only greet you and tell you what time it is.".into();
     }
     let lines =
-        scene.toolbox.tools.iter().map(|tool| format!("- {}: {}", tool.name, shortened(tool.summary(), 250)));
+        context.toolbox.tools.iter().map(|tool| format!("- {}: {}", tool.name, shorten(tool.summary(), 250)));
     format!("I can use these tools:\n\n{}\n\nJust ask in plain words.", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// “What's the date tomorrow?”, “what day is 24 December?”, and nothing else.
-fn asked_date(scene: &Scene<'_>) -> Option<jiff::civil::Date> {
-    let tokens = words::tokens(scene.said.text, 12);
-    let when = when::read(&tokens, &scene.now);
+fn asked_date(context: &Context<'_>) -> Option<jiff::civil::Date> {
+    let tokens = words::tokens(context.message.text, 12);
+    let when = when::read(&tokens, &context.now);
     let asks = matches!(tokens.first()?.lower.as_str(), "what" | "what's" | "which");
     let is_about = |word: &str| matches!(word, "date" | "day" | "weekday");
     let rest = tokens
@@ -204,13 +204,13 @@ fn asked_date(scene: &Scene<'_>) -> Option<jiff::civil::Date> {
     when.date.filter(|_| asks && is_plain && is_named && when.time.is_none() && when.until.is_none())
 }
 
-fn clock(scene: &Scene<'_>) -> String {
-    let now = &scene.now;
+fn clock(context: &Context<'_>) -> String {
+    let now = &context.now;
     match (now.today, now.time) {
         (Some(today), Some(time)) => {
             format!("It is {} on {} ({}).", now::clock(time), now::day(today), now.zone_name)
         }
         (Some(today), None) => format!("It is {}.", now::day(today)),
-        _ => "Nobody has told me what day it is.".into(),
+        _ => "I do not know what day it is.".into(),
     }
 }

@@ -18,13 +18,13 @@ fn aligned(
     arguments: &Map<String, Value>,
     request: &[Token<'_>],
 ) -> Option<Map<String, Value>> {
-    const LONGEST: usize = 40;
-    let phrase = words::tokens(phrase, LONGEST);
-    if phrase.len() < 2 || request.len() > LONGEST {
+    const MAX_WORDS: usize = 40;
+    let phrase = words::tokens(phrase, MAX_WORDS);
+    if phrase.len() < 2 || request.len() > MAX_WORDS {
         return None;
     }
     let mut filled = arguments.clone();
-    let (mut at, mut heard) = (0, 0);
+    let (mut at, mut place) = (0, 0);
     while at < phrase.len() {
         match slot(&phrase[at..], arguments) {
             Some((count, name)) => {
@@ -33,25 +33,25 @@ fn aligned(
                 let next = phrase.get(at).map(|token| token.lower.as_str());
                 let end = match next {
                     Some(next) => {
-                        heard + 1 + request.get(heard + 1..)?.iter().position(|token| token.lower == next)?
+                        place + 1 + request.get(place + 1..)?.iter().position(|token| token.lower == next)?
                     }
                     None => request.len(),
                 };
-                let value = request.get(heard..end).filter(|words| !words.is_empty())?;
+                let value = request.get(place..end).filter(|words| !words.is_empty())?;
                 let value: Vec<&str> = value.iter().map(|token| token.text).collect();
                 filled.insert(name.to_owned(), value.join(" ").into());
-                heard = end;
+                place = end;
             }
             None => {
-                if request.get(heard)?.lower != phrase[at].lower {
+                if request.get(place)?.lower != phrase[at].lower {
                     return None;
                 }
                 at += 1;
-                heard += 1;
+                place += 1;
             }
         }
     }
-    (heard == request.len()).then_some(filled)
+    (place == request.len()).then_some(filled)
 }
 
 /// The argument whose value stands at the beginning of a phrase, and how many words it has.

@@ -12,10 +12,10 @@ pub(crate) struct Tool<'a> {
     pub(crate) name: &'a str,
     pub(crate) description: &'a str,
     pub(crate) parameters: &'a Value,
-    /// Where the system text tells it.
+    /// If the system text says.
     pub(crate) category: Option<&'a str>,
     pub(crate) guide: Guide,
-    /// Whether the guide was there, or only a line.
+    /// Whether the system text has the guide, or only a line.
     pub(crate) has_guide: bool,
 }
 
@@ -40,7 +40,6 @@ impl<'a> Tool<'a> {
         self.category == Some("action")
     }
 
-    /// One line for a person.
     pub(crate) fn summary(&self) -> &str {
         if self.guide.summary.is_empty() { self.description } else { &self.guide.summary }
     }
@@ -54,14 +53,14 @@ pub(crate) struct Toolbox<'a> {
 
 impl<'a> Toolbox<'a> {
     pub(crate) fn read(declarations: &'a [Value], system: &'a str) -> Self {
-        let told = told(system);
+        let documentation = documentation(system);
         let tools = declarations.iter().filter_map(|declaration| {
             // The form of OpenAI; a bare function is understood too.
             let function = declaration.get("function").unwrap_or(declaration);
             let name = function.get("name")?.as_str().filter(|name| !name.is_empty())?;
-            let told = told.get(name);
-            let text = told.map_or("", |told| told.text);
-            let is_guide = told.is_some_and(|told| told.is_guide);
+            let own = documentation.get(name);
+            let text = own.map_or("", |own| own.text);
+            let is_guide = own.is_some_and(|own| own.is_guide);
             let guide = match is_guide {
                 true => Guide::parse(text),
                 false => Guide { summary: text.to_owned(), ..Guide::default() },
@@ -70,7 +69,7 @@ impl<'a> Toolbox<'a> {
                 name,
                 description: function.get("description").and_then(Value::as_str).unwrap_or_default(),
                 parameters: function.get("parameters").unwrap_or(&Value::Null),
-                category: told.map(|told| told.category).filter(|category| !category.is_empty()),
+                category: own.map(|own| own.category).filter(|category| !category.is_empty()),
                 guide,
                 has_guide: is_guide,
             })
@@ -94,7 +93,7 @@ impl<'a> Toolbox<'a> {
 }
 
 /// What the system text says about one tool.
-struct Told<'a> {
+struct Documentation<'a> {
     category: &'a str,
     text: &'a str,
     is_guide: bool,
@@ -102,7 +101,7 @@ struct Told<'a> {
 
 /// Guides stand between `<tool id="…" category="…">` and `</tool>`; without room for them there is a line
 /// `**id** (category): summary` for each tool.
-fn told(system: &str) -> BTreeMap<&str, Told<'_>> {
+fn documentation(system: &str) -> BTreeMap<&str, Documentation<'_>> {
     let mut all = BTreeMap::new();
     let mut rest = system;
     while let Some((_, after)) = rest.split_once("<tool id=\"") {
@@ -111,7 +110,7 @@ fn told(system: &str) -> BTreeMap<&str, Told<'_>> {
         let (text, next) = after.split_once("</tool>").unwrap_or((after, ""));
         let category = attributes.split_once("category=\"").and_then(|(_, it)| it.split_once('"'));
         let category = category.map_or("", |(category, _)| category);
-        all.insert(id, Told { category, text, is_guide: true });
+        all.insert(id, Documentation { category, text, is_guide: true });
         rest = next;
     }
     for line in system.lines() {
@@ -119,7 +118,7 @@ fn told(system: &str) -> BTreeMap<&str, Told<'_>> {
             continue;
         };
         let Some((category, summary)) = after.split_once("):") else { continue };
-        all.entry(id).or_insert(Told { category, text: summary.trim(), is_guide: false });
+        all.entry(id).or_insert(Documentation { category, text: summary.trim(), is_guide: false });
     }
     all
 }

@@ -87,9 +87,9 @@ impl Vocabulary {
             own.leads.extend((2..=6).contains(&lead.len()).then_some(lead));
             quoted(&example.lead).iter().for_each(|phrase| own.strong.extend(meanings(phrase)));
         }
-        own.strong.remove("us");
-        own.strong.remove("use");
-        own.strong.remove("person");
+        for word in ["us", "use", "user", "person"] {
+            own.strong.remove(word);
+        }
         own
     }
 

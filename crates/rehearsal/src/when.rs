@@ -1,6 +1,6 @@
 //! Dates, times and lengths of time in plain English.
 //!
-//! A guess is made only where people mostly mean one thing, and whatever is done is said back with its full date:
+//! It guesses only where one meaning is usual, and the reply repeats the full date:
 //! “on Friday” is the first one after today, “next Friday” the one of next week (weeks begin on Monday), “at 3” is in
 //! the afternoon, and a date without a year is the next one.
 
@@ -31,23 +31,23 @@ pub(crate) struct When {
     pub(crate) time: Option<Time>,
     /// Where a range of times ends.
     pub(crate) end: Option<Time>,
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<PartOfDay>,
     pub(crate) length: Option<SignedDuration>,
-    /// The zone that the times are meant in, when it is not the person's.
+    /// The zone that the times are meant in, when it is not the user's.
     pub(crate) zone: Option<TimeZone>,
-    /// The tokens that say so.
+    /// The tokens that were read.
     pub(crate) used: BTreeSet<usize>,
 }
 
 /// A part of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum PartOfDay {
     Morning,
     Afternoon,
     Evening,
 }
 
-impl Part {
+impl PartOfDay {
     fn hours(self) -> (Time, Time) {
         match self {
             Self::Morning => (Time::constant(9, 0, 0, 0), Time::constant(12, 0, 0, 0)),
@@ -57,12 +57,11 @@ impl Part {
     }
 }
 
-/// What one or more tokens say.
-enum Said {
+enum TimeExpression {
     Moment(Zoned),
     Days(Date, Option<Date>),
     Time(Time, Option<Time>),
-    Part(Part),
+    PartOfDay(PartOfDay),
     Length(SignedDuration),
     Zone(TimeZone),
 }
@@ -74,13 +73,13 @@ pub(crate) fn read(tokens: &[Token<'_>], now: &Now) -> When {
     while at < tokens.len() {
         let rest = &tokens[at..];
         let before = at.checked_sub(1).map_or("", |before| tokens[before].lower.as_str());
-        let said = day::read(rest, before, now)
+        let expression = day::read(rest, before, now)
             .or_else(|| clock::read_length(rest, before, now))
             .or_else(|| clock::read_time(rest, before))
             .or_else(|| zone::read(rest));
-        match said {
-            Some((count, said)) => {
-                when.take(said, at..at + count);
+        match expression {
+            Some((count, expression)) => {
+                when.take(expression, at..at + count);
                 at += count;
             }
             None => at += 1,
@@ -91,43 +90,43 @@ pub(crate) fn read(tokens: &[Token<'_>], now: &Now) -> When {
 
 impl When {
     /// The first of each kind counts.
-    fn take(&mut self, said: Said, place: std::ops::Range<usize>) {
-        let is_new = match said {
-            Said::Moment(moment) => {
+    fn take(&mut self, expression: TimeExpression, place: std::ops::Range<usize>) {
+        let is_new = match expression {
+            TimeExpression::Moment(moment) => {
                 self.moment.is_none() && {
                     self.moment = Some(moment);
                     true
                 }
             }
-            Said::Days(date, until) if self.date.is_none() => {
+            TimeExpression::Days(date, until) if self.date.is_none() => {
                 (self.date, self.until) = (Some(date), until);
                 true
             }
             // “From Monday to Wednesday”.
-            Said::Days(date, None) if self.until.is_none() && self.date < Some(date) => {
+            TimeExpression::Days(date, None) if self.until.is_none() && self.date < Some(date) => {
                 self.until = Some(date);
                 true
             }
-            Said::Days(..) => false,
-            Said::Time(time, end) => {
+            TimeExpression::Days(..) => false,
+            TimeExpression::Time(time, end) => {
                 self.time.is_none() && {
                     (self.time, self.end) = (Some(time), end);
                     true
                 }
             }
-            Said::Part(part) => {
+            TimeExpression::PartOfDay(part) => {
                 self.part.is_none() && {
                     self.part = Some(part);
                     true
                 }
             }
-            Said::Length(length) => {
+            TimeExpression::Length(length) => {
                 self.length.is_none() && {
                     self.length = Some(length);
                     true
                 }
             }
-            Said::Zone(zone) => {
+            TimeExpression::Zone(zone) => {
                 self.zone.is_none() && {
                     self.zone = Some(zone);
                     true

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// Words that say nothing about what a text is about.
 #[rustfmt::skip]
-const STOP: &[&str] = &[
+const STOP_WORDS: &[&str] = &[
     "a", "about", "all", "also", "am", "an", "and", "any", "anybody", "anyone", "are", "as", "at", "be",
     "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "give", "had", "has", "have",
     "he", "hello", "her", "here", "hers", "hey", "hi", "him", "his", "how", "i", "i'd", "i'm", "if", "in",
@@ -19,7 +19,7 @@ const STOP: &[&str] = &[
 
 /// Whether a word, in lower case, says nothing about the subject.
 pub(crate) fn is_stop_word(word: &str) -> bool {
-    STOP.binary_search(&word).is_ok()
+    STOP_WORDS.binary_search(&word).is_ok()
 }
 
 /// A piece of a text between spaces, without the punctuation around it.
@@ -109,8 +109,8 @@ fn is_punctuation(letter: char) -> bool {
 
 /// The stems of the words that carry the meaning of a text.
 pub(crate) fn subjects(text: &str) -> BTreeSet<String> {
-    const ENOUGH: usize = 400;
-    tokens(text, ENOUGH).iter().flat_map(|token| stems(&token.lower)).collect()
+    const MAX_TOKENS: usize = 400;
+    tokens(text, MAX_TOKENS).iter().flat_map(|token| stems(&token.lower)).collect()
 }
 
 /// The stems of one token; a word with a dash has several.
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_tables_are_in_order_because_they_are_searched_by_halves() {
-        assert!(STOP.is_sorted());
+        assert!(STOP_WORDS.is_sorted());
         assert!(IRREGULAR.is_sorted());
     }
 

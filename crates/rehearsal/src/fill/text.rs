@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Filler, Found};
+use super::{Argument, Filler};
 use crate::parameter::{Kind, name_words};
-use crate::sentences::shortened;
+use crate::sentences::shorten;
 use crate::when;
 
 impl Filler<'_, '_> {
@@ -17,7 +17,7 @@ impl Filler<'_, '_> {
         schema: &Value,
         is_needed: bool,
         used: &BTreeSet<usize>,
-    ) -> Option<Found> {
+    ) -> Option<Argument> {
         let (text, places) = match kind {
             Kind::Address => {
                 return self.addresses(schema, schema.get("format").is_some()).into_iter().next();
@@ -25,7 +25,7 @@ impl Filler<'_, '_> {
             Kind::Link => self.link()?,
             Kind::Zone => self.zone(),
             Kind::Locale => self.locale(),
-            Kind::Query => (self.reading.text.to_owned(), (0..self.reading.tokens.len()).collect()),
+            Kind::Query => (self.message.text.to_owned(), (0..self.message.tokens.len()).collect()),
             Kind::Request => self.request()?,
             Kind::Farewell => ("Goodbye!".to_owned(), BTreeSet::new()),
             Kind::Id => self.id(name, schema)?,
@@ -40,25 +40,25 @@ impl Filler<'_, '_> {
             schema.get("maxLength").and_then(Value::as_u64).map_or(10_000, |most| most.min(10_000) as usize);
         let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0) as usize;
         let fits = text.chars().count() >= least;
-        fits.then(|| (shortened(&text, most).into(), places))
+        fits.then(|| (shorten(&text, most).into(), places))
     }
 
     fn link(&self) -> Option<(String, BTreeSet<usize>)> {
-        let at = *self.reading.links.first()?;
-        Some((self.reading.tokens[at].text.to_owned(), BTreeSet::from([at])))
+        let at = *self.message.links.first()?;
+        Some((self.message.tokens[at].text.to_owned(), BTreeSet::from([at])))
     }
 
-    /// The zone that is named, or else the person's own.
+    /// The zone that is named, or else the user's own.
     fn zone(&self) -> (String, BTreeSet<usize>) {
-        match when::find_zone(&self.reading.tokens) {
+        match when::find_zone(&self.message.tokens) {
             Some((place, zone)) => (zone, place.collect()),
-            None => (self.around.now.zone_name.clone(), BTreeSet::new()),
+            None => (self.fill_context.now.zone_name.clone(), BTreeSet::new()),
         }
     }
 
-    /// The language that is named, or else the person's own.
+    /// The language that is named, or else the user's own.
     fn locale(&self) -> (String, BTreeSet<usize>) {
-        for (at, token) in self.reading.tokens.iter().enumerate() {
+        for (at, token) in self.message.tokens.iter().enumerate() {
             if let Ok(known) = LANGUAGES.binary_search_by_key(&token.lower.as_str(), |(name, _)| name) {
                 return (LANGUAGES[known].1.to_owned(), BTreeSet::from([at]));
             }
@@ -71,18 +71,18 @@ impl Filler<'_, '_> {
                 return (token.text.to_owned(), BTreeSet::from([at]));
             }
         }
-        (self.around.now.locale.clone(), BTreeSet::new())
+        (self.fill_context.now.locale.clone(), BTreeSet::new())
     }
 
-    /// What the person wanted before, or says besides: whoever takes over does not see this conversation.
+    /// What the user wanted before, or says besides: the tool does not see this conversation.
     fn request(&self) -> Option<(String, BTreeSet<usize>)> {
-        if let Some(topic) = self.reading.topic.clone() {
-            let text = format!("Wants to talk about {}.", self.reading.written(topic.clone()));
+        if let Some(topic) = self.message.topic.clone() {
+            let text = format!("Wants to talk about {}.", self.message.written(topic.clone()));
             // “Let us talk about the hull” may be said to a writing partner, so the topic does not speak for a call.
             return Some((text, BTreeSet::new()));
         }
-        let before = self.around.before?;
-        Some((format!("Asked before: “{}”", shortened(before, 400)), BTreeSet::new()))
+        let before = self.fill_context.before?;
+        Some((format!("Asked before: “{}”", shorten(before, 400)), BTreeSet::new()))
     }
 
     /// `doc:hull`, `#5521`, `A-17`: within the pattern, as far as it says how an id begins.
@@ -103,8 +103,8 @@ impl Filler<'_, '_> {
         };
         let is_number = |text: &str| name != "id" && text.bytes().any(|it| it.is_ascii_digit());
         let is_id = |text: &str| text.starts_with(beginning) && (is_record(text) || is_number(text));
-        let tokens = &self.reading.tokens;
-        let free = tokens.iter().enumerate().filter(|(at, _)| !self.reading.when.used.contains(at));
+        let tokens = &self.message.tokens;
+        let free = tokens.iter().enumerate().filter(|(at, _)| !self.message.when.used.contains(at));
         let ids =
             free.map(|(at, token)| (at, token.text.trim_start_matches('#'))).filter(|(_, text)| is_id(text));
         // “2 of order 5521”: the one that stands after the name of its thing.
@@ -116,24 +116,24 @@ impl Filler<'_, '_> {
 
     /// “Meeting about the budget”, “Lunch with Anna”; for anything else, its topic.
     fn title(&self, used: &BTreeSet<usize>) -> Option<(String, BTreeSet<usize>)> {
-        let reading = self.reading;
-        if let Some(quoted) = reading.quoted.first() {
-            return Some(((*quoted).to_owned(), reading.place(quoted).collect()));
+        let message = self.message;
+        if let Some(quoted) = message.quoted.first() {
+            return Some(((*quoted).to_owned(), message.place(quoted).collect()));
         }
-        let topic = reading.topic.clone();
+        let topic = message.topic.clone();
         let is_event = self.tool.properties().any(|(name, schema)| Kind::of(name, schema) == Kind::Start);
         if !is_event {
             let place = topic.or_else(|| self.residue(used))?;
-            return Some((reading.written(place.clone()).to_owned(), place.collect()));
+            return Some((message.written(place.clone()).to_owned(), place.collect()));
         }
-        let noun = reading.tokens.iter().position(|token| OCCASIONS.contains(&token.lower.as_str()));
-        let mut title = noun.map_or("Meeting".to_owned(), |at| capitalised(&reading.tokens[at].lower));
+        let noun = message.tokens.iter().position(|token| OCCASIONS.contains(&token.lower.as_str()));
+        let mut title = noun.map_or("Meeting".to_owned(), |at| capitalised(&message.tokens[at].lower));
         let mut places: BTreeSet<usize> = topic.clone().into_iter().flatten().chain(noun).collect();
-        let name = reading.names.iter().find(|name| (*name).clone().all(|at| !places.contains(&at)));
+        let name = message.names.iter().find(|name| (*name).clone().all(|at| !places.contains(&at)));
         if let Some(topic) = topic {
-            title = format!("{title} about {}", reading.written(topic));
+            title = format!("{title} about {}", message.written(topic));
         } else if let Some(name) = name {
-            title = format!("{title} with {}", reading.written(name.clone()));
+            title = format!("{title} with {}", message.written(name.clone()));
         } else if let Some((Value::String(address), _)) =
             self.addresses(&Value::Null, true).into_iter().next()
         {
@@ -145,42 +145,42 @@ impl Filler<'_, '_> {
 
     /// What was pasted or quoted, or the whole message when there is something in it to find.
     fn pasted(&self) -> Option<(String, BTreeSet<usize>)> {
-        let reading = self.reading;
-        let pasted = reading.payload.or_else(|| reading.quoted.first().copied());
+        let message = self.message;
+        let pasted = message.payload.or_else(|| message.quoted.first().copied());
         if let Some(text) = pasted {
-            return Some((text.to_owned(), reading.place(text).collect()));
+            return Some((text.to_owned(), message.place(text).collect()));
         }
         let has_digits =
-            reading.tokens.iter().any(|token| token.text.bytes().filter(u8::is_ascii_digit).count() > 4);
-        if reading.addresses.is_empty() && reading.links.is_empty() && !has_digits {
+            message.tokens.iter().any(|token| token.text.bytes().filter(u8::is_ascii_digit).count() > 4);
+        if message.addresses.is_empty() && message.links.is_empty() && !has_digits {
             return None;
         }
-        let used = reading.addresses.iter().chain(&reading.links).copied().collect();
-        Some((reading.text.to_owned(), used))
+        let used = message.addresses.iter().chain(&message.links).copied().collect();
+        Some((message.text.to_owned(), used))
     }
 
     fn name(&self, used: &BTreeSet<usize>) -> Option<(String, BTreeSet<usize>)> {
         let free = |place: &&std::ops::Range<usize>| (*place).clone().all(|at| !used.contains(&at));
-        let place = self.reading.names.iter().find(free).cloned();
+        let place = self.message.names.iter().find(free).cloned();
         let place = place.or_else(|| self.residue(used))?;
-        let name = self.reading.written(place.clone());
+        let name = self.message.written(place.clone());
         let name = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).unwrap_or(name);
         Some((name.to_owned(), place.collect()))
     }
 
     /// What is quoted, follows a colon, or is left over.
     fn words(&self, used: &BTreeSet<usize>) -> Option<(String, BTreeSet<usize>)> {
-        let reading = self.reading;
-        if let Some(text) = reading.quoted.first().copied().or(reading.payload) {
-            return Some((text.to_owned(), reading.place(text).collect()));
+        let message = self.message;
+        if let Some(text) = message.quoted.first().copied().or(message.payload) {
+            return Some((text.to_owned(), message.place(text).collect()));
         }
         let free = |place: &&std::ops::Range<usize>| (*place).clone().all(|at| !used.contains(&at));
-        let place = reading.names.iter().find(free).cloned().or_else(|| self.residue(used))?;
-        Some((reading.written(place.clone()).to_owned(), place.collect()))
+        let place = message.names.iter().find(free).cloned().or_else(|| self.residue(used))?;
+        Some((message.written(place.clone()).to_owned(), place.collect()))
     }
 }
 
-/// What people meet for.
+/// Kinds of events.
 const OCCASIONS: &[&str] = &[
     "meeting",
     "call",

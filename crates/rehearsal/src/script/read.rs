@@ -8,10 +8,10 @@ use quarterdeck_json_fields::{Fault, Field};
 use serde_json::{Value, json};
 
 use super::{AtEnd, Order, Script, ScriptError, ScriptedReply};
-use crate::reply_stream::Beat;
+use crate::reply_stream::ReplyStep;
 
-/// The most text of one reply that is repeated, in bytes: it is in the reply as a whole, too.
-const MOST_REPEATED: u64 = 64 * 1024 * 1024;
+/// Of one reply: the whole reply holds it, too.
+const MAX_REPEATED_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(super) fn script(text: &str) -> Result<Script, ScriptError> {
     quarterdeck_json_fields::read(text, "the script", read)
@@ -41,10 +41,10 @@ fn read(root: &Field<'_>) -> Result<Script, Fault> {
 fn reply(field: &Field<'_>) -> Result<ScriptedReply, Fault> {
     let known = ["delayMs", "thought", "text", "everyMs", "repeat", "calls", "finish", "error", "usage"];
     let all = field.object(&known)?;
-    let mut beats: Vec<Beat> = all.pause("delayMs")?.map(Beat::Wait).into_iter().collect();
+    let mut steps: Vec<ReplyStep> = all.pause("delayMs")?.map(ReplyStep::Wait).into_iter().collect();
     if let Some(thought) = all.find("thought") {
         for piece in thought.one_or_many() {
-            beats.push(Beat::Thought(piece.string()?.to_owned()));
+            steps.push(ReplyStep::Thought(piece.string()?.to_owned()));
         }
     }
     let every = all.pause("everyMs")?;
@@ -52,16 +52,16 @@ fn reply(field: &Field<'_>) -> Result<ScriptedReply, Fault> {
         for piece in text.one_or_many() {
             match piece.value {
                 Value::Object(_) => {
-                    beats.extend(piece.object(&["delayMs"])?.pause("delayMs")?.map(Beat::Wait))
+                    steps.extend(piece.object(&["delayMs"])?.pause("delayMs")?.map(ReplyStep::Wait))
                 }
                 _ => {
-                    beats.extend(every.map(Beat::Wait));
-                    beats.push(Beat::Text(piece.string()?.to_owned()));
+                    steps.extend(every.map(ReplyStep::Wait));
+                    steps.push(ReplyStep::Text(piece.string()?.to_owned()));
                 }
             }
         }
     }
-    beats.extend(all.find("repeat").map(|repeated| repeat(&repeated)).transpose()?);
+    steps.extend(all.find("repeat").map(|repeated| repeat(&repeated)).transpose()?);
     let calls = all.find("calls").map(|calls| calls.items()).transpose()?.unwrap_or_default();
     let calls = calls.iter().map(call).collect::<Result<Vec<_>, _>>()?;
     let error = all.find("error").map(|error| failure(&error)).transpose()?;
@@ -75,17 +75,17 @@ fn reply(field: &Field<'_>) -> Result<ScriptedReply, Fault> {
         return Err(all.wrong("error", "a reply that breaks off has no calls and no finish"));
     }
     let usage = all.find("usage").map(|usage| used(&usage)).transpose()?;
-    Ok(ScriptedReply { beats, calls, finish, error, usage })
+    Ok(ScriptedReply { steps, calls, finish, error, usage })
 }
 
-fn repeat(field: &Field<'_>) -> Result<Beat, Fault> {
+fn repeat(field: &Field<'_>) -> Result<ReplyStep, Fault> {
     let all = field.object(&["text", "times", "everyMs"])?;
     let text = all.needed("text")?.string()?.to_owned();
     let times = all.needed("times")?.number()?;
-    if (text.len() as u64).saturating_mul(times) > MOST_REPEATED {
+    if (text.len() as u64).saturating_mul(times) > MAX_REPEATED_BYTES {
         return Err(all.wrong("times", "together that would be over 64 MiB"));
     }
-    Ok(Beat::Repeat { text, times, every: all.pause("everyMs")?.unwrap_or_default() })
+    Ok(ReplyStep::Repeat { text, times, every: all.pause("everyMs")?.unwrap_or_default() })
 }
 
 fn call(field: &Field<'_>) -> Result<ModelCall, Fault> {

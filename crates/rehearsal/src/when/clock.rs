@@ -3,13 +3,13 @@
 use jiff::SignedDuration;
 use jiff::civil::Time;
 
-use super::{Said, number};
+use super::{TimeExpression, number};
 use crate::now::Now;
 use crate::words::Token;
 
-/// A time as it was said, before anyone knows which half of the day is meant.
+/// A time before the half of the day is known.
 #[derive(Clone, Copy)]
-struct Spoken {
+struct ClockTime {
     hour: i8,
     minute: i8,
     half: Option<Half>,
@@ -25,7 +25,7 @@ enum Half {
     Pm,
 }
 
-pub(super) fn read_time(rest: &[Token<'_>], before: &str) -> Option<(usize, Said)> {
+pub(super) fn read_time(rest: &[Token<'_>], before: &str) -> Option<(usize, TimeExpression)> {
     let is_expected =
         matches!(before, "at" | "from" | "between" | "until" | "till" | "after" | "before" | "by" | "around");
     // “15:00-16:00” in one piece.
@@ -53,26 +53,26 @@ pub(super) fn read_time(rest: &[Token<'_>], before: &str) -> Option<(usize, Said
 }
 
 /// One time, of one token or several.
-fn phrase(rest: &[Token<'_>]) -> Option<(usize, Spoken)> {
+fn phrase(rest: &[Token<'_>]) -> Option<(usize, ClockTime)> {
     let word = |at: usize| rest.get(at).map_or("", |token| token.lower.as_str());
     let plain =
-        |hour: i8, minute: i8, is_exact| Spoken { hour, minute, half: None, is_plain: true, is_exact };
+        |hour: i8, minute: i8, is_exact| ClockTime { hour, minute, half: None, is_plain: true, is_exact };
     match (word(0), word(1)) {
         ("noon" | "midday", _) => return Some((1, plain(12, 0, true))),
         ("midnight", _) => return Some((1, plain(0, 0, true))),
         ("half" | "quarter", "past") => {
             let (used, hour) = with_half(spoken_hour(word(2))?, 3, rest);
             let minute = if word(0) == "half" { 30 } else { 15 };
-            return Some((used, Spoken { minute, is_plain: true, ..hour }));
+            return Some((used, ClockTime { minute, is_plain: true, ..hour }));
         }
         ("quarter", "to") => {
             let (used, hour) = with_half(spoken_hour(word(2))?, 3, rest);
             let before = if hour.hour == 1 { 12 } else { hour.hour - 1 };
-            return Some((used, Spoken { hour: before, minute: 45, is_plain: true, ..hour }));
+            return Some((used, ClockTime { hour: before, minute: 45, is_plain: true, ..hour }));
         }
         (hour, "o'clock" | "oclock") => {
             let (used, hour) = with_half(spoken_hour(hour)?, 2, rest);
-            return Some((used, Spoken { is_plain: true, ..hour }));
+            return Some((used, ClockTime { is_plain: true, ..hour }));
         }
         _ => {}
     }
@@ -81,29 +81,29 @@ fn phrase(rest: &[Token<'_>]) -> Option<(usize, Spoken)> {
 }
 
 /// Takes an “am” or “pm” that stands apart.
-fn with_half(time: Spoken, used: usize, rest: &[Token<'_>]) -> (usize, Spoken) {
+fn with_half(time: ClockTime, used: usize, rest: &[Token<'_>]) -> (usize, ClockTime) {
     let half = match rest.get(used).map_or("", |token| token.lower.as_str()) {
         "am" | "a.m" => Half::Am,
         "pm" | "p.m" => Half::Pm,
         _ => return (used, time),
     };
     match (time.half, time.hour) {
-        (None, 1..=12) => (used + 1, Spoken { half: Some(half), is_plain: true, ..time }),
+        (None, 1..=12) => (used + 1, ClockTime { half: Some(half), is_plain: true, ..time }),
         _ => (used, time),
     }
 }
 
-fn spoken_hour(word: &str) -> Option<Spoken> {
+fn spoken_hour(word: &str) -> Option<ClockTime> {
     match number(word).filter(|hour| hour.fract() == 0.0 && (1.0..=12.0).contains(hour)) {
         Some(hour) => {
-            Some(Spoken { hour: hour as i8, minute: 0, half: None, is_plain: false, is_exact: false })
+            Some(ClockTime { hour: hour as i8, minute: 0, half: None, is_plain: false, is_exact: false })
         }
         None => spoken(word),
     }
 }
 
 /// “15:30”, “3pm”, “15.30”, “9”.
-fn spoken(word: &str) -> Option<Spoken> {
+fn spoken(word: &str) -> Option<ClockTime> {
     let (digits, half) = match word.strip_suffix("pm").or_else(|| word.strip_suffix("p.m")) {
         Some(digits) => (digits, Some(Half::Pm)),
         None => match word.strip_suffix("am").or_else(|| word.strip_suffix("a.m")) {
@@ -123,14 +123,14 @@ fn spoken(word: &str) -> Option<Spoken> {
     let is_clock = hour <= 23 && minute <= 59 && (half.is_none() || (1..=12).contains(&hour));
     let is_plain = digits.contains(':') || half.is_some();
     let is_exact = hour > 12 || hour == 0 || (digits.contains(':') && parts[0].len() == 2);
-    is_clock.then_some(Spoken { hour, minute, half, is_plain, is_exact })
+    is_clock.then_some(ClockTime { hour, minute, half, is_plain, is_exact })
 }
 
 /// “2-3pm” is both in the afternoon; “at 3” is too, because meetings mostly are.
-fn range(from: Spoken, to: Option<Spoken>) -> Option<Said> {
+fn range(from: ClockTime, to: Option<ClockTime>) -> Option<TimeExpression> {
     let from = match to {
         Some(to) if from.half.is_none() && !from.is_exact && to.half.is_some() && from.hour <= to.hour => {
-            Spoken { half: to.half, ..from }
+            ClockTime { half: to.half, ..from }
         }
         _ => from,
     };
@@ -146,10 +146,10 @@ fn range(from: Spoken, to: Option<Spoken>) -> Option<Said> {
         Some(None) => return None,
         None => None,
     };
-    Some(Said::Time(start, end))
+    Some(TimeExpression::Time(start, end))
 }
 
-fn resolved(time: Spoken) -> Option<Time> {
+fn resolved(time: ClockTime) -> Option<Time> {
     let hour = match (time.half, time.hour) {
         (Some(Half::Am), 12) => 0,
         (Some(Half::Pm), hour) if hour < 12 => hour + 12,
@@ -161,20 +161,20 @@ fn resolved(time: Spoken) -> Option<Time> {
 }
 
 /// A length (“for 30 minutes”, “an hour and a half”), or a moment that far away (“in two hours”).
-pub(super) fn read_length(rest: &[Token<'_>], before: &str, now: &Now) -> Option<(usize, Said)> {
+pub(super) fn read_length(rest: &[Token<'_>], before: &str, now: &Now) -> Option<(usize, TimeExpression)> {
     if matches!(rest[0].lower.as_str(), "in" | "for") {
         let (used, length) = length(&rest[1..])?;
         if rest[0].lower == "for" {
-            return Some((used + 1, Said::Length(length)));
+            return Some((used + 1, TimeExpression::Length(length)));
         }
         let moment = now.moment()?.checked_add(length).ok()?;
-        return Some((used + 1, Said::Moment(moment)));
+        return Some((used + 1, TimeExpression::Moment(moment)));
     }
     let (used, length) = length(rest)?;
     // “A minute” alone is a way of speaking.
     let is_figure =
         matches!(rest[0].lower.as_str(), "a" | "an") && !matches!(before, "of" | "takes" | "lasts");
-    (!is_figure || used > 2 || rest[1].lower == "hour").then_some((used, Said::Length(length)))
+    (!is_figure || used > 2 || rest[1].lower == "hour").then_some((used, TimeExpression::Length(length)))
 }
 
 fn length(rest: &[Token<'_>]) -> Option<(usize, SignedDuration)> {

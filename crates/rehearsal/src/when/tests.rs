@@ -4,7 +4,7 @@ use crate::words::tokens;
 /// A Wednesday in the morning.
 fn now(zone: &str) -> Now {
     Now::parse(&format!(
-        "## Now\n\nToday is Wednesday, 11 November 2026 (2026-11-11). The person's time zone is {zone} and their locale is en-GB.\n\nIt is 09:10 now."
+        "## Now\n\nToday is Wednesday, 11 November 2026 (2026-11-11). The user's time zone is {zone} and their locale is en-GB.\n\nIt is 09:10 now."
     ))
 }
 

@@ -2,12 +2,12 @@
 
 use jiff::tz::TimeZone;
 
-use super::Said;
+use super::TimeExpression;
 use crate::words::Token;
 
-pub(super) fn read(rest: &[Token<'_>]) -> Option<(usize, Said)> {
+pub(super) fn read(rest: &[Token<'_>]) -> Option<(usize, TimeExpression)> {
     let (count, name) = named(rest, true)?;
-    Some((count, Said::Zone(TimeZone::get(&name).ok()?)))
+    Some((count, TimeExpression::Zone(TimeZone::get(&name).ok()?)))
 }
 
 /// The first zone that the tokens name, with its place. A city counts after “in”, or before “time”.

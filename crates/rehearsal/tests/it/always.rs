@@ -26,7 +26,7 @@ fn it_says_what_it_is() {
 #[test]
 fn answers_come_word_by_word() {
     let mut talk = Talk::new();
-    talk.person("Hello!");
+    talk.user("Hello!");
     talk.request.messages.pop();
     let events = events(&Rehearsal::new(), &talk.request);
     let [first, second, ..] = events.as_slice() else { panic!("several words") };
@@ -52,8 +52,8 @@ fn call_ids_are_stable_and_differ_by_their_place() {
     let mut ids = std::collections::BTreeSet::new();
     let mut talk = Talk::new();
     for nth in 0..4 {
-        talk.person("Who built the Fram?").given(&[found(&["project:building-of-fram"])]);
-        talk.given(&[record("project:building-of-fram")]);
+        talk.user("Who built the Fram?").results(&[found(&["project:building-of-fram"])]);
+        talk.results(&[record("project:building-of-fram")]);
         for message in &talk.request.messages {
             if let ChatMessage::Model(message) = message {
                 ids.extend(message.calls().map(|call| (call.id.clone().unwrap(), call.name.clone())));
@@ -82,7 +82,7 @@ fn a_message_of_a_megabyte_takes_no_time() {
     for text in texts {
         let begun = Instant::now();
         let mut talk = Talk::new();
-        talk.person(&text);
+        talk.user(&text);
         assert!(begun.elapsed() < Duration::from_secs(2), "{} {:?}", &text[..12], begun.elapsed());
     }
 }
@@ -94,8 +94,8 @@ fn a_record_of_a_megabyte_takes_no_time() {
     {
         let begun = Instant::now();
         let mut talk = Talk::new();
-        talk.person("What is ice?").given(&[found(&["doc:framheim"])]);
-        talk.given(&[ok(json!({ "records": [{ "id": "doc:ice", "title": "Ice", "full_text": text }] }))]);
+        talk.user("What is ice?").results(&[found(&["doc:framheim"])]);
+        talk.results(&[ok(json!({ "records": [{ "id": "doc:ice", "title": "Ice", "full_text": text }] }))]);
         assert!(begun.elapsed() < Duration::from_secs(2), "{} {:?}", &text[..5], begun.elapsed());
         assert!(talk.said().contains("[doc:ice]"));
     }
@@ -234,13 +234,13 @@ fn envelope() -> impl Strategy<Value = Value> {
 }
 
 #[derive(Debug, Clone)]
-enum Said {
+enum Message {
     Person(String),
     Model(String),
     Call(&'static str, Value, Value),
 }
 
-fn conversation() -> impl Strategy<Value = Vec<Said>> {
+fn conversation() -> impl Strategy<Value = Vec<Message>> {
     let name = prop::sample::select(vec![
         "kb_search",
         "kb_get",
@@ -250,14 +250,14 @@ fn conversation() -> impl Strategy<Value = Vec<Said>> {
         "?",
     ]);
     let said = prop_oneof![
-        3 => junk().prop_map(Said::Person),
-        1 => junk().prop_map(Said::Model),
-        2 => (name, any_json(), envelope()).prop_map(|(name, arguments, envelope)| Said::Call(name, arguments, envelope)),
+        3 => junk().prop_map(Message::Person),
+        1 => junk().prop_map(Message::Model),
+        2 => (name, any_json(), envelope()).prop_map(|(name, arguments, envelope)| Message::Call(name, arguments, envelope)),
     ];
     prop::collection::vec(said, 0..8)
 }
 
-fn messages(said: Vec<Said>) -> Vec<ChatMessage> {
+fn messages(said: Vec<Message>) -> Vec<ChatMessage> {
     let model = |content| {
         ChatMessage::Model(ModelMessage {
             by: "rehearsal/built-in".into(),
@@ -267,9 +267,9 @@ fn messages(said: Vec<Said>) -> Vec<ChatMessage> {
     let mut messages = Vec::new();
     for (nth, said) in said.into_iter().enumerate() {
         match said {
-            Said::Person(text) => messages.push(ChatMessage::User { text }),
-            Said::Model(text) => messages.push(model(PartContent::Text(text))),
-            Said::Call(name, arguments, envelope) => {
+            Message::Person(text) => messages.push(ChatMessage::User { text }),
+            Message::Model(text) => messages.push(model(PartContent::Text(text))),
+            Message::Call(name, arguments, envelope) => {
                 let id = Some(format!("call-{nth}"));
                 let arguments = CallArguments::Json(arguments);
                 messages.push(model(PartContent::Call(ModelCall {
@@ -325,7 +325,7 @@ proptest! {
     fn arguments_are_what_the_schema_admits(texts in prop::collection::vec(junk(), 1..4)) {
         let mut talk = Talk::new();
         for text in texts {
-            talk.person(&text);
+            talk.user(&text);
             for (name, arguments) in talk.called() {
                 let schema = SCHEMAS.iter().find(|(tool, _)| *tool == name).map(|(_, schema)| schema).unwrap();
                 let violations = schema.violations(&arguments);

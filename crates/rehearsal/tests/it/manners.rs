@@ -23,34 +23,34 @@ fn small_talk_needs_no_tool() {
         "never mind",
         "Bye!",
     ] {
-        talk.person(said);
+        talk.user(said);
     }
     talk.check(expect![[r#"
-        person: Hello!
+        user: Hello!
         says: Hello! Ask me something about the knowledge base, or ask “what can you do?”.
-        person: thanks
+        user: thanks
         says: You are welcome.
-        person: Who are you?
+        user: Who are you?
         says: I am the rehearsal model that comes with Quarterdeck: no language model, but rules that work offline. I search the knowledge base, call the tools that are declared, and quote what they say. Set the key of a provider to talk to a real model.
-        person: how are you
+        user: how are you
         says: I am a set of rules, so always the same. What would you like to know?
-        person: what time is it?
+        user: what time is it?
         says: It is 09:10 on Sunday, 15 November 2026 (Europe/Oslo).
-        person: what's the date tomorrow?
+        user: what's the date tomorrow?
         says: That is Monday, 16 November 2026.
-        person: What day is 24 December?
+        user: What day is 24 December?
         says: That is Thursday, 24 December 2026.
-        person: are you there?
+        user: are you there?
         says: Yes, I am here. What would you like to know?
-        person: cool
+        user: cool
         says: I can only look things up and call tools. Ask me something, or ask “what can you do?”.
-        person: …
+        user: …
         says: I can only read words. Ask me something, or ask “what can you do?”.
-        person: 
+        user: 
         says: You said nothing that I can read. Ask me something, or ask “what can you do?”.
-        person: never mind
+        user: never mind
         says: All right, I leave it.
-        person: Bye!
+        user: Bye!
         says: Goodbye!
     "#]]);
 }
@@ -58,9 +58,9 @@ fn small_talk_needs_no_tool() {
 #[test]
 fn what_it_can_do_is_what_is_declared() {
     let mut talk = Talk::new();
-    talk.person("What can you do?");
+    talk.user("What can you do?");
     talk.check(expect![[r#"
-        person: What can you do?
+        user: What can you do?
         says: I can use these tools:
 
         - calendar_create_event: Books a time in the owner's calendar with the people who should come, once a person has approved exactly this appointment.
@@ -80,14 +80,14 @@ fn what_it_can_do_is_what_is_declared() {
 }
 
 #[test]
-fn notes_are_not_taken_for_the_persons_words() {
+fn notes_are_not_taken_for_the_users_words() {
     let mut talk = Talk::new();
-    talk.person("[Note: Older turns were left out.]\nWho built the Fram?");
+    talk.user("[Note: Older turns were left out.]\nWho built the Fram?");
     assert_eq!(talk.called(), [("kb_search".to_owned(), json!({ "query": "Who built the Fram?" }))]);
     let mut talk = Talk::new();
-    talk.person("[Note: “Review” was booked for tomorrow at 15:00.]");
+    talk.user("[Note: “Review” was booked for tomorrow at 15:00.]");
     talk.check(expect![[r#"
-        person: [Note: “Review” was booked for tomorrow at 15:00.]
+        user: [Note: “Review” was booked for tomorrow at 15:00.]
         says: “Review” was booked for tomorrow at 15:00.
     "#]]);
 }
@@ -97,19 +97,19 @@ fn abuse_is_warned_about_before_it_ends_the_conversation() {
     let done =
         ok(json!({ "duration": 300, "timeout_until": "2026-11-15T08:15:00.000Z", "farewell_message": "…" }));
     let mut talk = Talk::new();
-    talk.person("You are stupid!").person("Shut up, you idiot").given(std::slice::from_ref(&done));
+    talk.user("You are stupid!").user("Shut up, you idiot").results(std::slice::from_ref(&done));
     // The block has been paid for; the next one is longer.
-    talk.person("you idiot").person("you moron");
+    talk.user("you idiot").user("you moron");
     talk.check(expect![[r#"
-        person: You are stupid!
+        user: You are stupid!
         says: Please stay polite. If this goes on, I stop answering for a while.
-        person: Shut up, you idiot
+        user: Shut up, you idiot
         calls: ignore_user {"duration_seconds":300,"farewell_message":"I asked you to stay polite. Let us take a break of five minutes."}
-        given: ok
+        result: ok
         (says nothing)
-        person: you idiot
+        user: you idiot
         says: Please stay polite. If this goes on, I stop answering for a while.
-        person: you moron
+        user: you moron
         calls: ignore_user {"duration_seconds":3600,"farewell_message":"I asked you to stay polite. You may come back in an hour."}
     "#]]);
 }
@@ -117,21 +117,21 @@ fn abuse_is_warned_about_before_it_ends_the_conversation() {
 #[test]
 fn a_threat_needs_no_warning() {
     let mut talk = Talk::new();
-    talk.person("I will kill you.");
+    talk.user("I will kill you.");
     talk.check(expect![[r#"
-        person: I will kill you.
+        user: I will kill you.
         calls: ignore_user {"duration_seconds":86400,"farewell_message":"I do not continue after a threat. Goodbye."}
     "#]]);
 }
 
 #[test]
-fn somebody_who_wants_to_be_left_alone_is() {
+fn a_request_to_be_left_alone_is_followed() {
     let mut talk = Talk::new();
-    talk.person("stop bothering me").person("Stop bothering me!");
+    talk.user("stop bothering me").user("Stop bothering me!");
     talk.check(expect![[r#"
-        person: stop bothering me
+        user: stop bothering me
         says: I only answer when you write, so I am quiet now. If you tell me so once more, I stop answering for five minutes.
-        person: Stop bothering me!
+        user: Stop bothering me!
         calls: ignore_user {"duration_seconds":300,"farewell_message":"I leave you in peace for five minutes, as you wish. Come back whenever you like."}
     "#]]);
 }
@@ -139,6 +139,6 @@ fn somebody_who_wants_to_be_left_alone_is() {
 #[test]
 fn without_the_tool_there_are_only_words() {
     let mut talk = Talk::with(&[]);
-    talk.person("you idiot").person("you idiot");
+    talk.user("you idiot").user("you idiot");
     assert!(talk.called().is_empty() && talk.said().contains("polite"), "{}", talk.said());
 }

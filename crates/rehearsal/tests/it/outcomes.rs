@@ -8,13 +8,13 @@ use crate::talk::*;
 /// The last thing that is said when a request's call comes to this.
 fn told(request: &str, data: Value) -> String {
     let mut talk = Talk::new();
-    talk.person(request).given(&[ok(data)]);
+    talk.user(request).results(&[ok(data)]);
     assert!(talk.called().is_empty(), "it is done");
     talk.said()
 }
 
 #[test]
-fn a_booking_is_told_in_the_persons_time() {
+fn a_booking_is_described_in_the_users_time_zone() {
     let booked = json!({
         "event_id": "5f1d@quarterdeck", "title": "Meeting about the budget", "start_time": "2026-11-16T14:00:00Z",
         "end_time": "2026-11-16T14:30:00Z", "attendees": ["anna@example.com"], "description": "", "calendar": "primary",
@@ -25,7 +25,7 @@ fn a_booking_is_told_in_the_persons_time() {
 }
 
 #[test]
-fn free_time_is_told_in_the_persons_time() {
+fn free_time_is_described_in_the_users_time_zone() {
     let range = json!({ "start": "2026-11-20T08:00:00Z", "end": "2026-11-20T16:00:00Z" });
     let busy = json!({ "start": "2026-11-20T09:00:00Z", "end": "2026-11-20T10:00:00Z", "status": "busy", "calendar": "primary", "title": null, "attendees": null });
     let slot = |start: &str, end: &str| json!({ "start": start, "end": end, "duration_minutes": 60 });
@@ -48,7 +48,10 @@ fn small_tools_are_told_in_a_sentence() {
     expect!["It is written “1. März 2026” (de)."]
         .assert_eq(&told("how would 2026-03-01 be written in German?", formatted));
     let valid = json!({ "valid": true, "normalized": "ana@gmial.com", "local": "ana", "domain": "gmial.com", "reasons": [], "suggestion": "ana@gmail.com" });
-    expect!["Yes, ana@gmial.com is well-formed. Did you mean ana@gmail.com? Whether it exists, nobody has checked."].assert_eq(&told("is ana@gmial.com a valid email address?", valid));
+    expect![
+        "Yes, ana@gmial.com is well-formed. Did you mean ana@gmail.com? Whether it exists was not checked."
+    ]
+    .assert_eq(&told("is ana@gmial.com a valid email address?", valid));
     let invalid = json!({ "valid": false, "normalized": null, "local": null, "domain": null, "reasons": [{ "code": "domain_dot_missing", "message": "The domain has no dot." }] });
     expect!["No, ana@gmail is not valid. The domain has no dot."]
         .assert_eq(&told("validate ana@gmail", invalid));
@@ -61,7 +64,7 @@ fn small_tools_are_told_in_a_sentence() {
         .assert_eq(&told("extract the contacts: Ana, ana@example.com, 22334455", contacts));
     let nothing = json!({ "emails": [], "phones": [], "urls": [] });
     expect!["There is no e-mail address, phone number or link in that text."]
-        .assert_eq(&told("extract the contacts: nobody", nothing));
+        .assert_eq(&told("extract the contacts: hello there", nothing));
     let profile = json!({ "id": "person:ingrid-berg", "name": "Ingrid Berg", "url": "https://www.linkedin.com/in/example-ingrid-berg" });
     expect!["Ingrid Berg: https://www.linkedin.com/in/example-ingrid-berg [person:ingrid-berg]"]
         .assert_eq(&told("find Ingrid Berg on LinkedIn", profile));
@@ -75,15 +78,15 @@ fn a_voice_session_is_announced_without_its_id() {
 }
 
 #[test]
-fn what_nobody_foresaw_is_told_by_its_fields() {
+fn the_result_of_an_unknown_tool_is_described_by_its_fields() {
     let refunded = json!({ "orderId": "5521", "amount": 12.5, "final": true, "paid_at": "2026-11-15T08:00:00Z", "note": null, "sixth": 1 });
     let mut talk = Talk::with(&[crate::requests::refunds()]);
-    talk.person("please refund order 5521").given(&[ok(refunded)]);
+    talk.user("please refund order 5521").results(&[ok(refunded)]);
     expect!["Done (refund order). order id: 5521; amount: 12.5; final: yes; paid at: Sunday, 15 November 2026, 09:00; note: none."].assert_eq(&talk.said());
     let mut talk = Talk::with(&[crate::requests::refunds()]);
-    talk.person("please refund order 5521").given(&[ok(json!({ "summary": "Order 5521 was refunded." }))]);
+    talk.user("please refund order 5521").results(&[ok(json!({ "summary": "Order 5521 was refunded." }))]);
     assert_eq!(talk.said(), "Order 5521 was refunded.");
     let mut talk = Talk::with(&[crate::requests::refunds()]);
-    talk.person("please refund order 5521").given(&[ok(Value::Null)]);
+    talk.user("please refund order 5521").results(&[ok(Value::Null)]);
     assert_eq!(talk.said(), "Done: refund order.");
 }

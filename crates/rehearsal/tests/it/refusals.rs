@@ -10,7 +10,7 @@ const BOOK: &str = "book a meeting tomorrow at 15:00 with anna@example.com";
 /// What is said when the call of a request comes to this.
 fn explained(request: &str, error: Value) -> String {
     let mut talk = Talk::new();
-    talk.person(request).given(&[error]);
+    talk.user(request).results(&[error]);
     assert!(talk.called().is_empty(), "a refusal is not tried again");
     talk.said()
 }
@@ -25,13 +25,13 @@ fn a_spent_budget_is_answered_with_what_there_is() {
         )
     };
     let mut talk = Talk::new();
-    talk.person("Who built the ship?").given(&[found(&["project:building-of-fram"])]).given(&[spent()]);
+    talk.user("Who built the ship?").results(&[found(&["project:building-of-fram"])]).results(&[spent()]);
     talk.check(expect![[r#"
-        person: Who built the ship?
+        user: Who built the ship?
         calls: kb_search {"query":"Who built the ship?"}
-        given: ok
+        result: ok
         calls: kb_get {"id":"project:building-of-fram"}
-        given: BUDGET_EXCEEDED
+        result: BUDGET_EXCEEDED
         says: The Fram was designed and built by Colin Archer, whom Fridtjof Nansen had asked for a ship that the ice could not hold. [project:building-of-fram] I have looked up as much as I may for one message.
     "#]]);
     expect!["I have looked up as much as I may for one message. Please narrow it down, or ask again."]
@@ -45,11 +45,11 @@ fn a_loop_is_left() {
         "kb_search found nothing twice; the data may not exist.",
         json!({ "suggestion": "Use other terms or another tool, or say that you do not know." }),
     );
-    expect!["Looking it up again would bring nothing new, so I stop here. Other words may help; it may also be that nobody has written it down."].assert_eq(&explained("Who built the ship?", looped));
+    expect!["Looking it up again would bring nothing new, so I stop here. Try other words; the knowledge base may not have it."].assert_eq(&explained("Who built the ship?", looped));
 }
 
 #[test]
-fn a_person_who_is_asked_is_told_so() {
+fn a_confirmation_request_is_described() {
     let request = json!({ "expires": 1_794_730_500_000_u64, "tool": "calendar_create_event", "args": {}, "preview": "Book “Meeting” from 15:00 to 15:30, inviting 1" });
     let required = error(
         "CONFIRMATION_REQUIRED",
@@ -57,24 +57,24 @@ fn a_person_who_is_asked_is_told_so() {
         json!({ "confirmation_request": request }),
     );
     let mut talk = Talk::new();
-    talk.person(BOOK).given(&[required]).person("yes");
+    talk.user(BOOK).results(&[required]).user("yes");
     talk.check(expect![[r#"
-        person: book a meeting tomorrow at 15:00 with anna@example.com
+        user: book a meeting tomorrow at 15:00 with anna@example.com
         calls: calendar_create_event {"title":"Meeting with anna@example.com","start_time":"2026-11-16T15:00:00+01:00","end_time":"2026-11-16T15:30:00+01:00","attendees":["anna@example.com"]}
-        given: CONFIRMATION_REQUIRED
+        result: CONFIRMATION_REQUIRED
         says: You are being asked: Book “Meeting” from 15:00 to 15:30, inviting 1. Please answer the question that is shown with this conversation, until 09:15; I cannot answer it for you, and nothing has been done yet.
-        person: yes
-        says: I cannot answer that question for you: please use the buttons that are shown with it, and I will hear what came of it.
+        user: yes
+        says: I cannot answer that question for you: please use the buttons that are shown with it, and I will get the result.
     "#]]);
     expect!["You are being asked whether this may be done: please answer the question that is shown with this conversation. Nothing has been done yet."].assert_eq(&explained(BOOK, error("CONFIRMATION_REQUIRED", "Ask.", json!({}))));
 }
 
 #[test]
-fn answers_of_the_person_are_accepted() {
+fn denied_and_expired_confirmations_are_described() {
     expect!["All right: you said no, so nothing was done."]
-        .assert_eq(&explained(BOOK, error("CONFIRMATION_DENIED", "The person said no.", json!({}))));
+        .assert_eq(&explained(BOOK, error("CONFIRMATION_DENIED", "The user said no.", json!({}))));
     expect!["The question was not answered in time, so nothing was done. Tell me if you still want it, and you will be asked again."]
-        .assert_eq(&explained(BOOK, error("CONFIRMATION_EXPIRED", "Nobody answered in time.", json!({}))));
+        .assert_eq(&explained(BOOK, error("CONFIRMATION_EXPIRED", "Not answered in time.", json!({}))));
     expect!["That answer did not belong to the question, so nothing was done. Tell me if you still want it."]
         .assert_eq(&explained(BOOK, error("CONFIRMATION_INVALID", "No such request.", json!({}))));
 }
@@ -90,7 +90,7 @@ fn what_is_not_possible_here_is_explained() {
         .assert_eq(&explained("let's talk", spoken));
     let mut talk = Talk::spoken(&[built_in("voice"), text_tools()].concat());
     let written = "calendar_create_event is not available in voice mode.";
-    talk.person(BOOK).given(&[mode(written, "Offer to do this in the chat after the call.")]);
+    talk.user(BOOK).results(&[mode(written, "Offer to do this in the chat after the call.")]);
     expect!["That is not possible in a call. I can do this in the chat after the call."]
         .assert_eq(&talk.said());
     expect!["That is not available here: only for people who have signed in. Nothing was done."]
@@ -121,8 +121,8 @@ fn a_taken_time_comes_with_free_ones() {
         json!({ "details": { "conflicts": [], "nearest_free": free } }),
     );
     expect!["The calendar is busy at that time. The nearest free times are Monday, 16 November 2026, 16:00–16:30; Monday, 16 November 2026, 13:00–13:30. Which one shall I take?"].assert_eq(&explained(BOOK, taken));
-    expect!["Somebody was faster. Nothing was done."]
-        .assert_eq(&explained(BOOK, error("CONFLICT", "Somebody was faster.", json!({}))));
+    expect!["Another booking was faster. Nothing was done."]
+        .assert_eq(&explained(BOOK, error("CONFLICT", "Another booking was faster.", json!({}))));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn an_offered_time_is_taken_up() {
     let taken = error("CONFLICT", "Busy.", json!({ "details": { "conflicts": [], "nearest_free": free } }));
     let start = |answer: &str| {
         let mut talk = Talk::new();
-        talk.person(BOOK).given(std::slice::from_ref(&taken)).person(answer);
+        talk.user(BOOK).results(std::slice::from_ref(&taken)).user(answer);
         talk.called()
             .first()
             .map(|(_, arguments)| arguments["start_time"].as_str().unwrap_or_default().to_owned())
@@ -154,7 +154,7 @@ fn failures_are_told_with_what_is_known_about_them() {
     let later = json!({ "retryable": true, "retryAfterMs": 1500 });
     expect!["That did not work this time: the calendar does not answer. It may be tried again in 2 seconds."]
         .assert_eq(&explained(BOOK, error("TRANSIENT", "The calendar does not answer.", later.clone())));
-    expect!["That did not finish, and a part of it may have been done. Please look before you try again."]
+    expect!["That did not finish, and a part of it may have been done. Please check before you try again."]
         .assert_eq(&explained(
             BOOK,
             error("TRANSIENT", "Timed out.", json!({ "retryable": true, "partialSideEffects": true })),
@@ -163,7 +163,7 @@ fn failures_are_told_with_what_is_known_about_them() {
         .assert_eq(&explained(BOOK, error("RATE_LIMIT", "Too many.", later)));
     let unknown = json!({ "partialSideEffects": true, "details": { "outcome": "unknown" } });
     expect![
-        "Something went wrong, and nobody knows whether it was done or not. Please look before you try again."
+        "Something went wrong, and it is unknown whether it was done. Please check before you try again."
     ]
     .assert_eq(&explained(BOOK, error("INTERNAL", "calendar_create_event failed.", unknown)));
     expect![
@@ -173,7 +173,8 @@ fn failures_are_told_with_what_is_known_about_them() {
         BOOK,
         error("INTERNAL", "kb_search failed.", json!({ "partialSideEffects": false })),
     ));
-    expect!["I was not allowed to do that: the calendar's sign-in has run out. Somebody has to sign in again first."].assert_eq(&explained(BOOK, error("AUTH", "The calendar's sign-in has run out.", json!({}))));
+    expect!["I was not allowed to do that: the calendar's sign-in has run out. Sign in again first."]
+        .assert_eq(&explained(BOOK, error("AUTH", "The calendar's sign-in has run out.", json!({}))));
     expect!["That cannot be done: the calendar is closed."]
         .assert_eq(&explained(BOOK, error("PERMANENT", "The calendar is closed.", json!({}))));
     expect!["That was stopped before it was done."]
@@ -183,14 +184,14 @@ fn failures_are_told_with_what_is_known_about_them() {
 #[test]
 fn a_record_that_cannot_be_fetched_leaves_the_passage() {
     let mut talk = Talk::new();
-    talk.person("Who built the ship?").given(&[found(&["project:building-of-fram"])]);
-    talk.given(&[error("NOT_FOUND", "There is no record project:building-of-fram.", json!({}))]);
+    talk.user("Who built the ship?").results(&[found(&["project:building-of-fram"])]);
+    talk.results(&[error("NOT_FOUND", "There is no record project:building-of-fram.", json!({}))]);
     talk.check(expect![[r#"
-        person: Who built the ship?
+        user: Who built the ship?
         calls: kb_search {"query":"Who built the ship?"}
-        given: ok
+        result: ok
         calls: kb_get {"id":"project:building-of-fram"}
-        given: NOT_FOUND
+        result: NOT_FOUND
         says: The Fram was designed and built by Colin Archer, whom Fridtjof Nansen had asked for a ship that the ice could not hold. [project:building-of-fram]
     "#]]);
 }
@@ -198,6 +199,6 @@ fn a_record_that_cannot_be_fetched_leaves_the_passage() {
 #[test]
 fn after_a_block_that_failed_nothing_is_said() {
     let mut talk = Talk::new();
-    talk.person("you idiot").person("you idiot").given(&[error("SESSION_INACTIVE", "Over.", json!({}))]);
+    talk.user("you idiot").user("you idiot").results(&[error("SESSION_INACTIVE", "Over.", json!({}))]);
     assert_eq!(talk.said(), "");
 }

@@ -12,7 +12,7 @@ fn replies(tools: &[Folder], requests: &[&str]) -> String {
     let mut log = String::new();
     for request in requests {
         let mut talk = Talk::with(tools);
-        talk.person(request);
+        talk.user(request);
         let calls = talk.called().into_iter().map(|(name, arguments)| format!("{name} {arguments}"));
         let reply: Vec<String> =
             std::iter::once(talk.said()).chain(calls).filter(|it| !it.is_empty()).collect();
@@ -54,10 +54,10 @@ fn voice_is_started() {
 #[test]
 fn voice_takes_up_what_was_asked() {
     let mut talk = Talk::new();
-    talk.person("Who built the Fram?")
-        .given(&[found(&["project:building-of-fram"])])
-        .given(&[record("project:building-of-fram")]);
-    talk.person("let's talk");
+    talk.user("Who built the Fram?")
+        .results(&[found(&["project:building-of-fram"])])
+        .results(&[record("project:building-of-fram")]);
+    talk.user("let's talk");
     assert_eq!(
         talk.called(),
         [(
@@ -99,14 +99,14 @@ fn meetings_are_booked() {
 #[test]
 fn what_is_missing_is_asked_for_and_then_used() {
     let mut talk = Talk::new();
-    talk.person("book a meeting with Anna about the budget");
-    talk.person("tomorrow at 15:00").person("anna@example.com");
+    talk.user("book a meeting with Anna about the budget");
+    talk.user("tomorrow at 15:00").user("anna@example.com");
     talk.check(expect![[r#"
-        person: book a meeting with Anna about the budget
+        user: book a meeting with Anna about the budget
         says: Please tell me the day, the time and the e-mail addresses of the people to invite.
-        person: tomorrow at 15:00
+        user: tomorrow at 15:00
         says: Please tell me the e-mail addresses of the people to invite.
-        person: anna@example.com
+        user: anna@example.com
         calls: calendar_create_event {"title":"Meeting about the budget","start_time":"2026-11-16T15:00:00+01:00","end_time":"2026-11-16T15:30:00+01:00","attendees":["anna@example.com"]}
     "#]]);
 }
@@ -114,16 +114,16 @@ fn what_is_missing_is_asked_for_and_then_used() {
 #[test]
 fn an_open_question_is_dropped_for_another_subject() {
     let mut talk = Talk::new();
-    talk.person("book a meeting").person("Who built the Fram?");
+    talk.user("book a meeting").user("Who built the Fram?");
     assert_eq!(talk.called()[0].0, "kb_search");
     let mut talk = Talk::new();
-    talk.person("book a meeting").person("never mind").person("tomorrow at 15:00 with anna@example.com");
+    talk.user("book a meeting").user("never mind").user("tomorrow at 15:00 with anna@example.com");
     assert_ne!(talk.called().first().map(|call| call.0.as_str()), Some("calendar_create_event"));
     let mut talk = Talk::new();
-    talk.person("extract the contacts").person("Ana, ana@example.com");
+    talk.user("extract the contacts").user("Ana, ana@example.com");
     assert_eq!(talk.called()[0].0, "extract_contacts");
     let mut talk = Talk::new();
-    talk.person("book a meeting").person("start voice");
+    talk.user("book a meeting").user("start voice");
     assert_eq!(talk.called()[0].0, "start_voice_session");
 }
 
@@ -225,12 +225,12 @@ fn a_question_never_acts() {
         "What is the phone number of the museum?",
     ] {
         let mut talk = Talk::new();
-        talk.person(question);
+        talk.user(question);
         assert_eq!(talk.called()[0].0, "kb_search", "{question}");
     }
 }
 
-/// A tool of somebody else.
+/// A tool that is not built in.
 pub(crate) fn refunds() -> Folder {
     let definition = json!({
         "toolId": "refund_order", "category": "action",
@@ -261,7 +261,7 @@ fn weather() -> Folder {
 }
 
 #[test]
-fn tools_that_nobody_foresaw_have_a_chance() {
+fn tools_that_are_not_built_in_are_recognised() {
     let mut tools = text_tools();
     tools.extend([refunds(), weather()]);
     let requests = [
@@ -306,18 +306,18 @@ fn a_guide_that_did_not_fit_is_asked_for_first() {
     );
     let tools = [text_tools(), vec![weather(), describe]].concat();
     let mut talk = Talk::with_summaries(&tools);
-    talk.person("what is the weather in Bergen?");
-    talk.given(&[ok(json!({ "tool_id": "get_weather", "guide": weather().guide }))])
-        .given(&[ok(json!({ "summary": "It rains." }))]);
-    talk.person("will it rain in Paris?");
+    talk.user("what is the weather in Bergen?");
+    talk.results(&[ok(json!({ "tool_id": "get_weather", "guide": weather().guide }))])
+        .results(&[ok(json!({ "summary": "It rains." }))]);
+    talk.user("will it rain in Paris?");
     talk.check(expect![[r#"
-        person: what is the weather in Bergen?
+        user: what is the weather in Bergen?
         calls: describe_tool {"tool_id":"get_weather"}
-        given: ok
+        result: ok
         calls: get_weather {"city":"Bergen"}
-        given: ok
+        result: ok
         says: It rains.
-        person: will it rain in Paris?
+        user: will it rain in Paris?
         calls: get_weather {"city":"Paris"}
     "#]]);
 }
@@ -325,14 +325,14 @@ fn a_guide_that_did_not_fit_is_asked_for_first() {
 #[test]
 fn a_yes_to_nothing_is_taken_kindly() {
     let mut talk = Talk::new();
-    talk.person("yes");
+    talk.user("yes");
     assert!(talk.called().is_empty() && talk.said().starts_with("All right."));
 }
 
 #[test]
 fn another_part_of_the_base_needs_a_question() {
     let mut talk = Talk::new();
-    talk.person("try public");
+    talk.user("try public");
     assert_eq!(
         talk.called(),
         [("kb_search".to_owned(), json!({ "query": "try public", "namespace": "public" }))]
@@ -349,7 +349,7 @@ fn only_declared_tools_are_called() {
         "Who built the Fram?",
     ] {
         let mut talk = Talk::with(&tools);
-        talk.person(request);
+        talk.user(request);
         assert!(talk.called().iter().all(|(name, _)| name.starts_with("kb_")), "{request}");
     }
 }
@@ -357,15 +357,15 @@ fn only_declared_tools_are_called() {
 #[test]
 fn a_call_is_hung_up_with_a_goodbye() {
     let mut talk = Talk::with(&built_in("voice"));
-    talk.person("Goodbye!");
-    talk.given(&[ok(
+    talk.user("Goodbye!");
+    talk.results(&[ok(
         json!({ "reason": "user_requested", "finalMessage": "Goodbye!", "textResponse": null }),
     )]);
     talk.check(expect![[r#"
-        person: Goodbye!
+        user: Goodbye!
         says: Goodbye!
         calls: end_voice_session {"closing_message":"Goodbye!"}
-        given: ok
+        result: ok
         (says nothing)
     "#]]);
 }
@@ -374,7 +374,7 @@ fn a_call_is_hung_up_with_a_goodbye() {
 fn a_call_is_begun_in_writing_and_ended_in_speech_whatever_is_declared() {
     let both = [built_in("voice"), text_tools()].concat();
     let first_call = |mut talk: Talk, text: &str| {
-        talk.person(text);
+        talk.user(text);
         talk.called().first().map(|(name, _)| name.clone())
     };
     assert_eq!(first_call(Talk::with(&both), "Let's talk by voice").as_deref(), Some("start_voice_session"));

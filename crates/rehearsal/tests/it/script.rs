@@ -99,7 +99,7 @@ fn a_reply_can_break_off_in_the_middle() {
 }
 
 #[test]
-fn replies_are_taken_in_order_by_whoever_asks_and_then_the_script_is_over() {
+fn replies_are_taken_in_order_of_requests_and_then_the_script_is_over() {
     let model = scripted(r#"[{ "text": "one" }, { "text": "two" }]"#);
     assert_eq!([text(hear(&model, hello())), text(hear(&model, hello()))], ["one", "two"]);
     for _ in 0..2 {
@@ -122,8 +122,8 @@ fn a_script_can_begin_anew() {
 #[test]
 fn every_conversation_can_have_the_script_for_itself() {
     let model = scripted(r#"{ "replies": [{ "text": "one" }, { "text": "two" }], "order": "conversation" }"#);
-    let person = || ChatMessage::User { text: "Hello".into() };
-    let later = || request(vec![person(), ChatMessage::Model(ModelMessage::default()), person()]);
+    let user = || ChatMessage::User { text: "Hello".into() };
+    let later = || request(vec![user(), ChatMessage::Model(ModelMessage::default()), user()]);
     let heard = [hello(), hello(), later(), later()].map(|request| text(hear(&model, request)));
     assert_eq!(heard, ["one", "one", "two", "two"]);
 }

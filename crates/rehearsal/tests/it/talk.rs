@@ -57,23 +57,23 @@ impl Talk {
         Self { request, model: Rehearsal::new(), log: String::new(), last: ModelMessage::default() }
     }
 
-    /// The person says something, and the model replies.
-    pub(crate) fn person(&mut self, text: &str) -> &mut Self {
-        let _ = writeln!(self.log, "person: {text}");
+    /// The user says something, and the model replies.
+    pub(crate) fn user(&mut self, text: &str) -> &mut Self {
+        let _ = writeln!(self.log, "user: {text}");
         self.request.messages.push(ChatMessage::User { text: text.to_owned() });
         self.reply()
     }
 
     /// The calls that the model just made come to this, and it replies.
-    pub(crate) fn given(&mut self, envelopes: &[Value]) -> &mut Self {
+    pub(crate) fn results(&mut self, envelopes: &[Value]) -> &mut Self {
         let calls: Vec<_> = self.last.calls().cloned().collect();
         assert_eq!(calls.len(), envelopes.len(), "an envelope for each call\n{}", self.log);
         let results = calls.into_iter().zip(envelopes).map(|(call, envelope)| {
-            let told = match envelope["ok"] == json!(true) {
+            let outcome = match envelope["ok"] == json!(true) {
                 true => "ok".to_owned(),
                 false => envelope["error"]["type"].as_str().unwrap_or_default().to_owned(),
             };
-            let _ = writeln!(self.log, "given: {told}");
+            let _ = writeln!(self.log, "result: {outcome}");
             CallResult { id: call.id, response: Arc::new(stamped(envelope, &call.name)), name: call.name }
         });
         let results = results.collect();
@@ -181,7 +181,7 @@ pub(crate) fn folder(definition: &Value, guide: &str) -> Folder {
 
 /// The system text as the agent writes it.
 pub(crate) fn system(tools: &[Folder], with_guides: bool) -> String {
-    let mut text = "You are the agent of a studio.\n\n## Now\n\nToday is Sunday, 15 November 2026 (2026-11-15). The person's time zone is \
+    let mut text = "You are the agent of a studio.\n\n## Now\n\nToday is Sunday, 15 November 2026 (2026-11-15). The user's time zone is \
                     Europe/Oslo and their locale is nb-NO.\n\n## Tools (registry 1.0.3fa9c2e1)\n\n"
         .to_owned();
     for Folder { id, category, guide, .. } in tools {

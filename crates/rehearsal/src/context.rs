@@ -1,4 +1,4 @@
-//! A request, as far as it matters for the next reply.
+//! The context of the next reply: what the request says.
 
 use quarterdeck_contracts::{CallArguments, CallResult, ChatMessage, ChatRequest, Outcome, ToolUse};
 use serde_json::Value;
@@ -8,49 +8,46 @@ use crate::guide::Guide;
 use crate::now::Now;
 use crate::toolbox::Toolbox;
 
-/// How many rounds of calls a turn may have before it is answered in words.
-const ROUNDS: usize = 5;
-/// How much of a message is looked at, in bytes. What a person wants stands at the beginning.
-pub(crate) const HEARD: usize = 16 * 1024;
+/// Rounds of calls in a turn, before it is answered in words.
+const MAX_CALL_ROUNDS: usize = 5;
+/// How much of a message is read. A request usually stands at the beginning.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
-/// What the model sees.
-pub(crate) struct Scene<'a> {
+pub(crate) struct Context<'a> {
     pub(crate) now: Now,
     pub(crate) toolbox: Toolbox<'a>,
-    /// What the person said before, oldest first, without notes.
-    pub(crate) earlier: Vec<Heard<'a>>,
-    /// What they say now.
-    pub(crate) said: Heard<'a>,
+    /// Earlier messages, oldest first.
+    pub(crate) earlier: Vec<UserMessage<'a>>,
+    /// The latest message.
+    pub(crate) message: UserMessage<'a>,
     /// The results of this turn, oldest first.
-    pub(crate) results: Vec<Finished<'a>>,
-    /// How many of them are new.
-    pub(crate) fresh: usize,
+    pub(crate) results: Vec<CallOutcome<'a>>,
+    /// How many of them came last.
+    pub(crate) new_results: usize,
     pub(crate) may_call: bool,
 }
 
-/// A message of the person and what followed it.
+/// A message of the user and what followed it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Heard<'a> {
-    /// The words, without notes.
+pub(crate) struct UserMessage<'a> {
+    /// Without notes.
     pub(crate) text: &'a str,
-    /// What the runtime notes at its beginning.
+    /// What the runtime wrote at its beginning.
     pub(crate) notes: Vec<&'a str>,
-    /// What was answered in words.
+    /// The model's text.
     pub(crate) answer: String,
-    /// What its calls came to.
-    pub(crate) results: Vec<Finished<'a>>,
+    pub(crate) results: Vec<CallOutcome<'a>>,
 }
 
 /// A call with its result.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Finished<'a> {
+pub(crate) struct CallOutcome<'a> {
     pub(crate) name: &'a str,
     pub(crate) arguments: Option<&'a Value>,
     pub(crate) outcome: &'a Outcome,
 }
 
-impl<'a> Finished<'a> {
-    /// What came back, where it succeeded.
+impl<'a> CallOutcome<'a> {
     pub(crate) fn data(&self) -> Option<&'a Value> {
         match self.outcome {
             Outcome::Success(data) => Some(data),
@@ -59,61 +56,60 @@ impl<'a> Finished<'a> {
     }
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Context<'a> {
     pub(crate) fn read(request: &'a ChatRequest) -> Self {
-        let mut heard = Vec::new();
-        let mut current = Heard::default();
+        let mut earlier = Vec::new();
+        let mut current = UserMessage::default();
         let mut begun = false;
-        let mut fresh = 0;
+        let mut new_results = 0;
         let mut rounds = 0;
         for (at, message) in request.messages.iter().enumerate() {
-            fresh = 0;
+            new_results = 0;
             match message {
                 ChatMessage::User { text } => {
                     if std::mem::replace(&mut begun, true) {
-                        heard.push(std::mem::take(&mut current));
+                        earlier.push(std::mem::take(&mut current));
                     }
                     let (notes, text) = split_notes(text);
-                    current = Heard { text, notes, ..Heard::default() };
+                    current = UserMessage { text, notes, ..UserMessage::default() };
                     rounds = 0;
                 }
                 ChatMessage::Model(message) => current.answer.push_str(&message.text()),
                 ChatMessage::Tools { results } => {
-                    fresh = results.len();
+                    new_results = results.len();
                     rounds += 1;
                     let before = at.checked_sub(1).and_then(|at| request.messages.get(at));
-                    current.results.extend(results.iter().map(|result| finished(result, before)));
+                    current.results.extend(results.iter().map(|result| call_outcome(result, before)));
                 }
             }
         }
         let results = std::mem::take(&mut current.results);
         let mut toolbox = Toolbox::read(&request.tools, &request.system);
-        for result in heard.iter().flat_map(|heard| &heard.results).chain(&results) {
+        for result in earlier.iter().flat_map(|message: &UserMessage<'_>| &message.results).chain(&results) {
             if result.name == DESCRIBE {
-                described(&mut toolbox, result);
+                take_guide(&mut toolbox, result);
             }
         }
         let mut now = Now::parse(&request.system);
-        // Where nobody says so, a call is what can be ended but not begun.
+        // Where the system text does not say, the mode of a call can be ended but not started.
         let has = |name: &str| toolbox.find(name).is_some();
         now.is_spoken.get_or_insert(has("end_voice_session") && !has("start_voice_session"));
         Self {
             now,
             toolbox,
-            earlier: heard,
-            said: current,
+            earlier,
+            message: current,
             results,
-            fresh,
-            may_call: request.tool_use == ToolUse::Allowed && rounds < ROUNDS,
+            new_results,
+            may_call: request.tool_use == ToolUse::Allowed && rounds < MAX_CALL_ROUNDS,
         }
     }
 
     /// The results that came last.
-    pub(crate) fn newest(&self) -> &[Finished<'a>] {
-        &self.results[self.results.len() - self.fresh.min(self.results.len())..]
+    pub(crate) fn newest(&self) -> &[CallOutcome<'a>] {
+        &self.results[self.results.len() - self.new_results.min(self.results.len())..]
     }
 
-    /// Whether the person listens instead of reading.
     pub(crate) fn is_spoken(&self) -> bool {
         self.now.is_spoken == Some(true)
     }
@@ -124,8 +120,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// A guide that was asked for counts like one that was there from the start.
-fn described(toolbox: &mut Toolbox<'_>, result: &Finished<'_>) {
+/// A guide from `describe_tool` counts like one in the system text.
+fn take_guide(toolbox: &mut Toolbox<'_>, result: &CallOutcome<'_>) {
     let texts = result.data().map(|data| match data {
         Value::Object(fields) => fields.values().filter_map(Value::as_str).collect(),
         other => other.as_str().into_iter().collect::<Vec<_>>(),
@@ -140,7 +136,7 @@ fn described(toolbox: &mut Toolbox<'_>, result: &Finished<'_>) {
     }
 }
 
-fn finished<'a>(result: &'a CallResult, before: Option<&'a ChatMessage>) -> Finished<'a> {
+fn call_outcome<'a>(result: &'a CallResult, before: Option<&'a ChatMessage>) -> CallOutcome<'a> {
     let arguments = match before {
         Some(ChatMessage::Model(message)) => {
             message.calls().find(|call| call.id == result.id && call.name == result.name)
@@ -151,7 +147,7 @@ fn finished<'a>(result: &'a CallResult, before: Option<&'a ChatMessage>) -> Fini
         CallArguments::Json(arguments) => Some(arguments),
         CallArguments::Broken(_) => None,
     });
-    Finished { name: &result.name, arguments, outcome: &result.response.outcome }
+    CallOutcome { name: &result.name, arguments, outcome: &result.response.outcome }
 }
 
 /// Takes `[Note: …]` lines off the beginning of a message.
@@ -164,7 +160,7 @@ fn split_notes(text: &str) -> (Vec<&str>, &str) {
         notes.push(after[..end].trim());
         rest = after[end + 1..].trim_start();
     }
-    let rest = super::sentences::head(rest, HEARD);
+    let rest = super::sentences::head(rest, MAX_MESSAGE_BYTES);
     (notes, rest)
 }
 

@@ -1,25 +1,25 @@
-//! Which sentences of a record answer a question: by the words that they share, and by what is asked for.
+//! Selects the sentences of a record that answer a question, by common words and by what is asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sentences::Sentence;
 use crate::words::{self, Token};
 
-/// A sentence of fewer characters does not stand alone.
-const SHORT: usize = 90;
+/// A shorter sentence does not stand alone.
+const MIN_ANSWER_CHARS: usize = 90;
 
-/// Up to `most` sentences that answer a question best, in the order of the text. When no word of the question is in
+/// Up to `max` sentences that answer a question best, in the order of the text. When no word of the question is in
 /// them, the first two: a record that was found says at its beginning what it is about.
-pub(crate) fn answering<'a>(
+pub(crate) fn select_sentences<'a>(
     sentences: &'a [Sentence],
     question: &str,
     title: &str,
-    most: usize,
+    max: usize,
 ) -> Vec<&'a Sentence> {
     let scores = scores(sentences, question, title);
     let best = scores.iter().copied().fold(0.0, f64::max);
     if best <= 0.0 {
-        return sentences.iter().take(2.min(most)).collect();
+        return sentences.iter().take(2.min(max)).collect();
     }
     let mut order: Vec<usize> = (0..sentences.len()).filter(|at| scores[*at] >= 0.65 * best).collect();
     // The sort is stable: of equals, the first in the text.
@@ -29,14 +29,14 @@ pub(crate) fn answering<'a>(
         let leans = !sentences[at].opens && begins_with_pronoun(&sentences[at].text);
         let with = [at.checked_sub(1).filter(|_| leans), Some(at)].into_iter().flatten();
         let with: Vec<usize> = with.filter(|at| !chosen.contains(at)).collect();
-        if chosen.len() + with.len() <= most {
+        if chosen.len() + with.len() <= max {
             chosen.extend(with);
         }
     }
     // A short sentence alone is hardly an answer; the next one of its paragraph explains it.
     if let (1, Some(&only)) = (chosen.len(), chosen.first())
-        && chosen.len() < most
-        && sentences[only].text.chars().count() < SHORT
+        && chosen.len() < max
+        && sentences[only].text.chars().count() < MIN_ANSWER_CHARS
         && sentences.get(only + 1).is_some_and(|next| !next.opens)
     {
         chosen.insert(only + 1);
@@ -171,14 +171,14 @@ mod tests {
     fn a_date_is_preferred_when_the_question_is_when() {
         let record = "The ship was launched with a bottle. The launch of the ship was on 26 October 1892. Larvik is a town.";
         let all = sentences(record);
-        let best = answering(&all, "When was the ship launched?", "", 1);
+        let best = select_sentences(&all, "When was the ship launched?", "", 1);
         assert_eq!(best[0].text, "The launch of the ship was on 26 October 1892.");
     }
 
     #[test]
     fn a_sentence_that_leans_on_the_one_before_brings_it_along() {
         let all = sentences("Eva Nansen said the name. It means “forward”. The rig was simple.");
-        let best: Vec<_> = answering(&all, "What does it mean, forward?", "", 3);
+        let best: Vec<_> = select_sentences(&all, "What does it mean, forward?", "", 3);
         assert_eq!(
             best.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(),
             ["Eva Nansen said the name.", "It means “forward”."]
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn without_a_word_in_common_the_beginning_is_quoted() {
         let all = sentences("One thing. Another thing. A third thing.");
-        assert_eq!(answering(&all, "xyzzy", "", 4).len(), 2);
-        assert!(answering(&[], "xyzzy", "", 4).is_empty());
+        assert_eq!(select_sentences(&all, "xyzzy", "", 4).len(), 2);
+        assert!(select_sentences(&[], "xyzzy", "", 4).is_empty());
     }
 }

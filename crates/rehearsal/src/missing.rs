@@ -1,12 +1,12 @@
-//! Asks the person for what a tool still needs.
+//! Asks for missing arguments.
 
 use crate::parameter::{Kind, name_words, single_type};
-use crate::refusal::lowered;
+use crate::refusal::lower_first;
 use crate::sentences;
 use crate::toolbox::Tool;
 
 /// One sentence that asks for exactly what is missing.
-pub(crate) fn for_missing(tool: &Tool<'_>, missing: &[&str]) -> String {
+pub(crate) fn question(tool: &Tool<'_>, missing: &[&str]) -> String {
     let kinds: Vec<Kind> = missing.iter().filter_map(|name| Some(kind(name, tool.property(name)?))).collect();
     let is_when = |kind: &Kind| matches!(kind, Kind::Start | Kind::End | Kind::Moment);
     let is_day = |kind: &Kind| matches!(kind, Kind::FirstDay | Kind::LastDay | Kind::Day);
@@ -26,7 +26,7 @@ pub(crate) fn for_missing(tool: &Tool<'_>, missing: &[&str]) -> String {
             }
             Kind::Address => wanted.push("the e-mail address".into()),
             Kind::Text => wanted.push("the text itself".into()),
-            _ => wanted.push(described(name, schema)),
+            _ => wanted.push(take_guide(name, schema)),
         }
     }
     format!("Please tell me {}.", joined(&wanted))
@@ -34,21 +34,22 @@ pub(crate) fn for_missing(tool: &Tool<'_>, missing: &[&str]) -> String {
 
 fn kind(name: &str, schema: &serde_json::Value) -> Kind {
     match single_type(schema) {
-        Some("array") => schema.get("items").map_or(Kind::Unsayable, |items| Kind::of(name, items)),
+        Some("array") => schema.get("items").map_or(Kind::Inexpressible, |items| Kind::of(name, items)),
         _ => Kind::of(name, schema),
     }
 }
 
 /// The parameter's name, with what its author says about it.
-fn described(name: &str, schema: &serde_json::Value) -> String {
+fn take_guide(name: &str, schema: &serde_json::Value) -> String {
     let words = name_words(name).join(" ");
-    let told = schema.get("description").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let told = sentences::sentences(told).into_iter().next().map(|first| first.text).unwrap_or_default();
-    let told = lowered(told.trim_end_matches('.'));
-    if told.is_empty() || told.chars().count() > 120 {
+    let description = schema.get("description").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let description =
+        sentences::sentences(description).into_iter().next().map(|first| first.text).unwrap_or_default();
+    let description = lower_first(description.trim_end_matches('.'));
+    if description.is_empty() || description.chars().count() > 120 {
         format!("the {words}")
     } else {
-        format!("the {words} ({told})")
+        format!("the {words} ({description})")
     }
 }
 

@@ -1,4 +1,4 @@
-//! What stands in a message besides its words: addresses, names, numbers, quotations, moments.
+//! The parts of a message: tokens, addresses, names, numbers, quotations, times.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,15 +9,13 @@ use crate::vocabulary;
 use crate::when::{self, When};
 use crate::words::{self, Token};
 
-/// How many tokens of a message are looked at.
-const TOKENS: usize = 600;
+const MAX_TOKENS: usize = 600;
 
-/// A message, taken apart.
-pub(crate) struct Reading<'a> {
+pub(crate) struct ParsedMessage<'a> {
     pub(crate) text: &'a str,
     pub(crate) tokens: Vec<Token<'a>>,
     pub(crate) when: When,
-    /// What its words mean to tools.
+    /// The normalised stems of its words.
     pub(crate) meanings: BTreeSet<String>,
     /// Tokens with an `@` in them, right or wrong.
     pub(crate) addresses: Vec<usize>,
@@ -32,9 +30,9 @@ pub(crate) struct Reading<'a> {
     pub(crate) topic: Option<Range<usize>>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ParsedMessage<'a> {
     pub(crate) fn new(text: &'a str, now: &Now) -> Self {
-        let tokens = words::tokens(text, TOKENS);
+        let tokens = words::tokens(text, MAX_TOKENS);
         let when = when::read(&tokens, now);
         let places = |test: &dyn Fn(&Token<'_>) -> bool| -> Vec<usize> {
             tokens.iter().enumerate().filter(|(_, token)| test(token)).map(|(at, _)| at).collect()
@@ -146,7 +144,7 @@ fn topic(tokens: &[Token<'_>], when: &When) -> Option<Range<usize>> {
     (end > start).then_some(start..end)
 }
 
-/// Words that are written with a capital letter and name nobody.
+/// Words with a capital letter that are no names.
 fn is_no_name(token: &Token<'_>) -> bool {
     words::is_stop_word(&token.lower)
         || !token.text.starts_with(char::is_uppercase)
@@ -190,16 +188,16 @@ fn names(tokens: &[Token<'_>], used: &BTreeSet<usize>) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    fn with<T>(text: &str, test: impl FnOnce(&Reading<'_>) -> T) -> T {
+    fn with<T>(text: &str, test: impl FnOnce(&ParsedMessage<'_>) -> T) -> T {
         let now = Now::parse(
-            "## Now\n\nToday is (2026-11-15). The person's time zone is Europe/Oslo and their locale is nb-NO.\n\nIt is 09:10 now.",
+            "## Now\n\nToday is (2026-11-15). The user's time zone is Europe/Oslo and their locale is nb-NO.\n\nIt is 09:10 now.",
         );
-        test(&Reading::new(text, &now))
+        test(&ParsedMessage::new(text, &now))
     }
 
     fn names(text: &str) -> Vec<String> {
-        with(text, |reading| {
-            reading.names.iter().map(|name| reading.written(name.clone()).to_owned()).collect()
+        with(text, |message| {
+            message.names.iter().map(|name| message.written(name.clone()).to_owned()).collect()
         })
     }
 
