@@ -64,6 +64,13 @@ pub(in crate::live) enum Step {
     Ask,
 }
 
+impl Step {
+    /// Whether it only ends the turn.
+    pub(in crate::live) fn is_ending(&self) -> bool {
+        matches!(self, Self::GenerationComplete | Self::WaitForPlayback | Self::Complete | Self::EndSilently)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(in crate::live) struct ScriptedCall {
     pub(in crate::live) id: CallId,

@@ -147,13 +147,7 @@ impl Session {
                 self.schedule(now + closes_after, ending.into());
             }
             Step::Drop(ending) => {
-                let ends = |step: &Step| {
-                    matches!(
-                        step,
-                        Step::GenerationComplete | Step::WaitForPlayback | Step::Complete | Step::EndSilently
-                    )
-                };
-                if self.turn.as_ref().is_some_and(|turn| turn.steps.iter().all(ends)) {
+                if self.turn.as_ref().is_some_and(|turn| turn.steps.iter().all(Step::is_ending)) {
                     self.note_played();
                 }
                 self.end(ending.into());
@@ -183,17 +177,17 @@ impl Session {
                 self.turn = None;
                 self.note_played();
             }
-            Step::Ask => {
-                self.note_results();
-                match self.turn.as_ref().is_some_and(|turn| turn.is_muted) {
-                    true => self.finish(),
-                    false => {
-                        self.ask();
-                        self.wait_for(Wait::Task(None));
-                    }
-                }
-            }
+            Step::Ask => self.ask_unless_muted(),
         }
+    }
+
+    fn ask_unless_muted(&mut self) {
+        self.note_results();
+        if self.turn.as_ref().is_some_and(|turn| turn.is_muted) {
+            return self.finish();
+        }
+        self.ask();
+        self.wait_for(Wait::Task(None));
     }
 
     /// Silent answers mute only what follows the same message.
