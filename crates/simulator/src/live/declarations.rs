@@ -1,42 +1,25 @@
 //! Function declarations for the chat model behind the simulator.
 
-use quarterdeck_contracts::Provider;
 use serde_json::{Map, Value, json};
 
 use super::client_frame::find;
 
 const MAX_DEPTH: usize = 64;
 
-/// The declarations of a setup, in the form that a chat model asks for.
-pub(super) fn convert(declarations: &[Value], frame_kind: Provider) -> Vec<Value> {
-    declarations.iter().map(|declaration| one(declaration, frame_kind)).collect()
+/// The declarations of a setup as plain functions: name, description and a JSON Schema of the parameters.
+pub(super) fn to_functions(declarations: &[Value]) -> Vec<Value> {
+    declarations.iter().map(to_function).collect()
 }
 
-/// What is said instead of an answer to speech.
-pub(super) fn no_speech_recognition(is_first: bool) -> String {
-    let honest = "I heard you, but this is a simulator without speech recognition, so please type.";
-    match is_first {
-        true => format!("{honest} Typing works as it always does: try “What can you do?”."),
-        false => honest.to_owned(),
-    }
-}
-
-fn one(declaration: &Value, frame_kind: Provider) -> Value {
+fn to_function(declaration: &Value) -> Value {
     let name = find(declaration, "name").cloned().unwrap_or_default();
     let description = find(declaration, "description").cloned().unwrap_or_else(|| "".into());
-    let schema = match (find(declaration, "parametersJsonSchema"), find(declaration, "parameters")) {
+    let parameters = match (find(declaration, "parametersJsonSchema"), find(declaration, "parameters")) {
         (Some(schema), _) => schema.clone(),
         (None, Some(native)) => json_schema(native, 0),
         (None, None) => json!({ "type": "object", "properties": {} }),
     };
-    match frame_kind {
-        Provider::Openai | Provider::OpenaiStrict => json!({ "type": "function", "function": {
-            "name": name, "description": description, "parameters": schema,
-        } }),
-        Provider::Anthropic => json!({ "name": name, "description": description, "input_schema": schema }),
-        Provider::Mcp => json!({ "name": name, "description": description, "inputSchema": schema }),
-        Provider::GeminiNative | Provider::GeminiJsonSchema => declaration.clone(),
-    }
+    json!({ "name": name, "description": description, "parameters": parameters })
 }
 
 /// Gemini's own dialect writes types in capitals.

@@ -42,7 +42,8 @@ impl LiveSimulator {
         Self::new(ReplySource::Scenario(Arc::new(scenario)))
     }
 
-    /// Has a chat model answer what is written to it, with real calls and their results.
+    /// Has a chat model answer texts, with real calls and their results. Its tools are plain functions with a name, a
+    /// description and a JSON Schema of their parameters, so the model must take these.
     pub fn from_chat_model(model: Arc<dyn ChatModel>) -> Self {
         Self::new(ReplySource::ChatModel(model))
     }

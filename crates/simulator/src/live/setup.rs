@@ -11,6 +11,25 @@ use super::scenario::Behaviour;
 const MAX_TOOLS: usize = 1_024;
 const MAX_NAME_BYTES: usize = 128;
 
+/// What differs between families of models, as data.
+struct Family {
+    /// Of the names of its models.
+    prefix: &'static str,
+    is_audio_only: bool,
+    /// Paths of options that it is documented to refuse: with any value, or with this one only.
+    refused_options: &'static [(&'static [&'static str], Option<bool>)],
+}
+
+const FAMILIES: [Family; 1] = [Family {
+    prefix: "gemini-3.8-live",
+    is_audio_only: true,
+    refused_options: &[
+        (&["generationConfig", "thinkingConfig", "thinkingLevel"], None),
+        (&["proactivity", "proactiveAudio"], Some(false)),
+        (&["generationConfig", "enableAffectiveDialog"], None),
+    ],
+}];
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Setup {
     pub(super) system: String,
@@ -41,8 +60,8 @@ impl Setup {
         let generation = find(value, "generationConfig").unwrap_or(&Value::Null);
         let modalities = find(generation, "responseModalities").and_then(Value::as_array);
         let speaks = modalities.is_none_or(|all| all.iter().any(|it| it == "AUDIO"));
-        if model.starts_with("gemini-3.8-live") {
-            check_3_8(value, generation, speaks)?;
+        for family in FAMILIES.iter().filter(|family| model.starts_with(family.prefix)) {
+            family.check(value, speaks)?;
         }
         let realtime = find(value, "realtimeInputConfig").unwrap_or(&Value::Null);
         let detection = find(realtime, "automaticActivityDetection").unwrap_or(&Value::Null);
@@ -105,19 +124,22 @@ fn resumption(value: &Value) -> Resumption {
     Resumption { handle: handle.map(str::to_owned) }
 }
 
-/// What this family of models is documented to refuse.
-fn check_3_8(setup: &Value, generation: &Value, speaks: bool) -> Result<(), String> {
-    let thinking = find(generation, "thinkingConfig").unwrap_or(&Value::Null);
-    let proactivity = find(setup, "proactivity").unwrap_or(&Value::Null);
-    if !speaks {
-        Err("this model answers in audio only".into())
-    } else if find(thinking, "thinkingLevel").is_some() {
-        Err("this model takes no thinkingLevel".into())
-    } else if find(proactivity, "proactiveAudio") == Some(&Value::Bool(false)) {
-        Err("this model does not take proactiveAudio: false".into())
-    } else if find(generation, "enableAffectiveDialog").is_some() {
-        Err("this model takes no enableAffectiveDialog".into())
-    } else {
+impl Family {
+    fn check(&self, setup: &Value, speaks: bool) -> Result<(), String> {
+        if self.is_audio_only && !speaks {
+            return Err("this model answers in audio only".into());
+        }
+        for (path, refused) in self.refused_options {
+            let value = path.iter().try_fold(setup, |value, name| find(value, name));
+            let name = path.last().copied().unwrap_or_default();
+            match (value, refused) {
+                (Some(_), None) => return Err(format!("this model takes no {name}")),
+                (Some(value), Some(refused)) if *value == Value::Bool(*refused) => {
+                    return Err(format!("this model does not take {name}: {refused}"));
+                }
+                _ => {}
+            }
+        }
         Ok(())
     }
 }

@@ -172,7 +172,7 @@ impl Session {
         if let Input::Speech(length) = input {
             let heard = format!("(speech, {:.1} s)", length.as_secs_f64());
             self.conversation.add_user(&heard);
-            let apology = declarations::no_speech_recognition(self.conversation.speeches == 0);
+            let apology = no_speech_recognition(self.conversation.speeches == 0);
             self.conversation.speeches += 1;
             let steps = vec![
                 Step::Say { text: apology, audio: true, transcript: true },
@@ -194,12 +194,20 @@ impl Session {
     }
 
     pub(super) fn ask(&mut self) {
-        let ReplySource::ChatModel(model) = &self.simulation.source else { return };
         self.task = Some(Task::Ask(ChatRequest {
             system: self.setup.system.as_str().into(),
             messages: self.conversation.messages(),
-            tools: declarations::convert(&self.setup.declarations, model.declarations()).into(),
+            tools: declarations::to_functions(&self.setup.declarations).into(),
             tool_use: ToolUse::Allowed,
         }));
+    }
+}
+
+/// What is said instead of an answer to speech.
+fn no_speech_recognition(is_first: bool) -> String {
+    let honest = "I heard you, but this is a simulator without speech recognition, so please type.";
+    match is_first {
+        true => format!("{honest} Typing works as it always does: try “What can you do?”."),
+        false => honest.to_owned(),
     }
 }

@@ -69,6 +69,14 @@ async fn a_setup_that_the_provider_would_not_take_is_refused_with_a_close_frame(
             "this model answers in audio only",
         ),
         (
+            json!({ "setup": { "model": "models/gemini-3.8-live", "generation_config": { "thinking_config": { "thinking_level": "LOW" } } } }),
+            "this model takes no thinkingLevel",
+        ),
+        (
+            json!({ "setup": { "model": "models/gemini-3.8-live", "proactivity": { "proactiveAudio": false } } }),
+            "this model does not take proactiveAudio: false",
+        ),
+        (
             json!({ "setup": { "model": "models/m", "sessionResumption": { "handle": "handle-of-yesterday" } } }),
             "the session handle is unknown or has expired",
         ),
