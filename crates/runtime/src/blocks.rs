@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// How many rows are read at once.
-const PAGE: usize = 500;
+const PAGE_ROWS: usize = 500;
 
 /// One block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub async fn find_block(store: &dyn Store, client: &str, now_ms: u64) -> Result<
 /// Every block that has not run out.
 pub async fn blocks(store: &dyn Store, now_ms: u64) -> Result<Vec<Block>, StoreError> {
     let mut found = Vec::new();
-    let mut scan = Scan::prefix("", PAGE);
+    let mut scan = Scan::prefix("", PAGE_ROWS);
     loop {
         let page = store.scan(Table::Blocks, scan.clone()).await?;
         let Some((last, _)) = page.last() else { return Ok(found) };

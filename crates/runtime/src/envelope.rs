@@ -12,7 +12,7 @@ use quarterdeck_contracts::{
 use quarterdeck_schema::{Schema, Violation};
 use serde_json::{Value, json};
 
-use crate::judging::off_thread;
+use crate::validation::off_thread;
 
 /// How many violations the message names; `details` has them all.
 const NAMED: usize = 3;

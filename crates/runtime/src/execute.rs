@@ -12,9 +12,9 @@ use crate::envelope::{
     ContractCheck, before_the_handler, check_contract, check_slowly, failed, inside, meta, refused,
 };
 use crate::guard::Guarded;
-use crate::judging::{JudgedArguments, judge_arguments};
 use crate::redact::Secrets;
 use crate::registry::{LoadedTool, Snapshot};
+use crate::validation::{JudgedArguments, judge_arguments};
 
 impl Snapshot {
     /// Validates the arguments, fills in defaults, runs the handler under its timeout and checks what came back.

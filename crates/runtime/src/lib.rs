@@ -3,6 +3,7 @@
 //! It knows no HTTP, no JavaScript engine and no model: hosts, stores and calendars come in as trait objects, and
 //! nothing here knows text from voice beyond the mode of a session.
 
+mod admin;
 pub mod audit;
 mod blocks;
 mod call;
@@ -13,12 +14,10 @@ mod envelope;
 mod execute;
 pub mod gates;
 mod guard;
-mod hosts;
-mod judging;
+mod host_events;
 mod ledger;
 mod metrics;
 mod native;
-mod operate;
 mod orchestrator;
 mod policy;
 mod rates;
@@ -26,8 +25,13 @@ mod redact;
 mod registry;
 mod session;
 mod state;
-mod voices;
+mod validation;
+mod voice_sessions;
 
+pub use admin::{
+    ClientSummary, RecentSessions, SessionSummary, clients, end_stored_session, erase_client,
+    list_recent_sessions, list_session_ids, session, sessions,
+};
 pub use blocks::{Block, blocks, find_block, lift_block};
 pub use call::Call;
 pub use claim::{NotAClaim, RequiredClaim};
@@ -37,10 +41,6 @@ pub use metrics::{
     Counters, Metrics, MetricsSnapshot, Percentiles, ToolCounters, host_health_json, host_health_prometheus,
 };
 pub use native::NativeHost;
-pub use operate::{
-    ClientSummary, RecentSessions, SessionSummary, clients, end_stored_session, erase_client,
-    list_recent_sessions, list_session_ids, session, sessions,
-};
 pub use orchestrator::{Client, LogSink, Orchestrator, RuntimeParts, SessionError, is_valid_id, random_hex};
 pub use policy::{Budgets, Policy};
 pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};

@@ -23,9 +23,9 @@ use crate::gates::ClientFacts;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::registry::Snapshot;
-use crate::session::{Inner, Session, SessionRow, session_key};
+use crate::session::{Session, SessionCore, SessionRow, session_key};
 use crate::state::{PendingEnd, SessionState};
-use crate::voices::Voices;
+use crate::voice_sessions::VoiceSessions;
 
 /// Sees what handlers log, in passing: for someone at a terminal.
 pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
@@ -87,10 +87,10 @@ pub(crate) struct Shared {
     pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
     pub(crate) present: Arc<BTreeSet<String>>,
     pub(crate) watch: Option<LogSink>,
-    pub(crate) voices: Voices,
+    pub(crate) voices: VoiceSessions,
     pub(crate) no_tool: Arc<ToolFacts>,
     pub(crate) no_capabilities: Arc<[Capability]>,
-    live: Mutex<HashMap<Arc<str>, Weak<Inner>>>,
+    live: Mutex<HashMap<Arc<str>, Weak<SessionCore>>>,
 }
 
 /// Opens sessions and resumes them.
@@ -164,7 +164,7 @@ impl Orchestrator {
                 knowledge: parts.knowledge,
                 present: Arc::new(present),
                 watch: parts.watch,
-                voices: Voices::default(),
+                voices: VoiceSessions::default(),
                 no_tool: Arc::new(no_tool),
                 no_capabilities: Arc::new([]),
                 live: Mutex::default(),
@@ -254,9 +254,9 @@ impl Orchestrator {
             Err(CommitError::Conflict { .. }) => return Err(SessionError::InvalidId),
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
-        let inner = Inner::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
-        let (session, _) = self.bring_up(inner);
-        session.inner.audit_life("session_start", json!({ "registryVersion": row.registry_version }));
+        let core = SessionCore::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
+        let (session, _) = self.register(core);
+        session.core.audit_session("session_start", json!({ "registryVersion": row.registry_version }));
         Ok(session)
     }
 
@@ -274,19 +274,19 @@ impl Orchestrator {
         if let Some(block) = find_block(&*self.shared.store, &client.id, now_ms).await? {
             return Err(SessionError::Blocked(Box::new(block)));
         }
-        if let Some(inner) = self.shared.find(id) {
-            let session = Session { inner };
+        if let Some(core) = self.shared.find(id) {
+            let session = Session { core };
             // Somebody else's session does not exist, as far as this client is told.
             if session.client() != client.id {
                 return Err(SessionError::NotFound);
             }
-            if self.shared.is_over(&session.inner, now_ms) {
+            if self.shared.is_over(&session.core, now_ms) {
                 session.end(PendingEnd::with_reason("inactivity")).await;
             }
             if !session.state().is_active {
                 return Err(SessionError::Ended);
             }
-            session.inner.lock().who = client.facts;
+            session.core.lock().who = client.facts;
             session.warn_if_tools_changed(&snapshot);
             return Ok(session);
         }
@@ -296,17 +296,17 @@ impl Orchestrator {
         if row.client_id != client.id {
             return Err(SessionError::NotFound);
         }
-        if !row.state.is_active || now_ms > row.seen_ms + self.shared.patience_ms(row.mode) {
+        if !row.state.is_active || now_ms > row.seen_ms + self.shared.resume_timeout_ms(row.mode) {
             return Err(SessionError::Ended);
         }
-        let inner = Inner::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
-        inner.remember(row.notes.clone()).await?;
-        let (session, is_ours) = self.bring_up(inner);
+        let core = SessionCore::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
+        core.restore(row.notes.clone()).await?;
+        let (session, is_ours) = self.register(core);
         if !is_ours {
             return Ok(session);
         }
         let pinned = session.snapshot().version().to_owned();
-        session.inner.audit_life(
+        session.core.audit_session(
             "session_resumed",
             json!({ "registryVersion": pinned, "pinnedAnew": pinned != row.registry_version }),
         );
@@ -315,22 +315,22 @@ impl Orchestrator {
 
     /// Makes a session known, whole as it is. Of two that were brought back at the same time the first one counts;
     /// `false` says that it was another's.
-    fn bring_up(&self, inner: Arc<Inner>) -> (Session, bool) {
+    fn register(&self, core: Arc<SessionCore>) -> (Session, bool) {
         let mut live = self.shared.lock();
-        if let Some(first) = live.get(&inner.id).and_then(Weak::upgrade) {
-            return (Session { inner: first }, false);
+        if let Some(first) = live.get(&core.id).and_then(Weak::upgrade) {
+            return (Session { core: first }, false);
         }
-        live.insert(inner.id.clone(), Arc::downgrade(&inner));
+        live.insert(core.id.clone(), Arc::downgrade(&core));
         drop(live);
-        inner.is_up.store(true, Ordering::Release);
-        self.shared.voices.started(inner.mode, &inner.client);
-        self.shared.metrics.session_began(inner.mode);
-        (Session { inner }, true)
+        core.is_registered.store(true, Ordering::Release);
+        self.shared.voices.started(core.mode, &core.client);
+        self.shared.metrics.session_began(core.mode);
+        (Session { core }, true)
     }
 
     /// A session of this process.
     pub fn find(&self, id: &str) -> Option<Session> {
-        self.shared.find(id).map(|inner| Session { inner })
+        self.shared.find(id).map(|core| Session { core })
     }
 
     /// The session in which a question was asked, by the token that answers it; only to the client who was asked.
@@ -369,9 +369,9 @@ impl Orchestrator {
     pub async fn sweep(&self) -> Result<u64, StoreError> {
         let now_ms = self.now_ms();
         let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
-        for inner in live {
-            if self.shared.is_over(&inner, now_ms) {
-                Session { inner }.end(PendingEnd::with_reason("inactivity")).await;
+        for core in live {
+            if self.shared.is_over(&core, now_ms) {
+                Session { core }.end(PendingEnd::with_reason("inactivity")).await;
             }
         }
         self.shared.expire_due().await?;
@@ -381,18 +381,18 @@ impl Orchestrator {
     /// Hands everything that waits to be stored to the store. To be called before a shutdown.
     pub fn save_all(&self) {
         let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
-        for inner in live {
-            inner.save_now();
+        for core in live {
+            core.save_now();
         }
     }
 }
 
 impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Weak<Inner>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Weak<SessionCore>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find(&self, id: &str) -> Option<Arc<Inner>> {
+    fn find(&self, id: &str) -> Option<Arc<SessionCore>> {
         self.lock().get(id).and_then(Weak::upgrade)
     }
 
@@ -403,26 +403,26 @@ impl Shared {
     /// Forgets a session that nobody holds any more, unless it was brought back in the meantime.
     pub(crate) fn forget_dropped(&self, id: &str) {
         let mut live = self.lock();
-        if live.get(id).is_some_and(|inner| inner.strong_count() == 0) {
+        if live.get(id).is_some_and(|core| core.strong_count() == 0) {
             live.remove(id);
         }
     }
 
     /// Whether a session of this process was left for too long.
-    fn is_over(&self, inner: &Inner, now_ms: u64) -> bool {
-        let idle = now_ms.saturating_sub(inner.seen_ms());
-        let gone = inner.gone_since().map(|since| now_ms.saturating_sub(since));
+    fn is_over(&self, core: &SessionCore, now_ms: u64) -> bool {
+        let idle = now_ms.saturating_sub(core.seen_ms());
+        let gone = core.disconnected_since().map(|since| now_ms.saturating_sub(since));
         idle > self.policy.idle_after.as_millis() as u64
-            || gone.is_some_and(|gone| gone > self.patience_ms(inner.mode))
+            || gone.is_some_and(|gone| gone > self.resume_timeout_ms(core.mode))
     }
 
     /// How long a session without a client is kept open.
-    fn patience_ms(&self, mode: Mode) -> u64 {
-        let patience = match mode {
+    fn resume_timeout_ms(&self, mode: Mode) -> u64 {
+        let timeout = match mode {
             Mode::Voice => self.policy.resume_timeout,
             Mode::Text => self.policy.idle_after,
         };
-        patience.as_millis() as u64
+        timeout.as_millis() as u64
     }
 }
 

@@ -19,7 +19,7 @@ const MAX_ATTEMPTS: usize = 16;
 /// How long the store may take. A call that waits is answered then, whatever the disk does.
 const STORE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How many rows are read at once.
-const PAGE: usize = 500;
+const PAGE_ROWS: usize = 500;
 
 /// When the questions that this process knows of lapse, as [`crate::Clock::monotonic`] tells it. A question stays in it
 /// until its row says what became of it.
@@ -122,7 +122,7 @@ impl Shared {
 
     /// Makes final what has lapsed without anybody waiting for it. Questions of an earlier process are known from here on.
     pub(crate) async fn expire_due(&self) -> Result<(), StoreError> {
-        let mut scan = quarterdeck_contracts::Scan::prefix("", PAGE);
+        let mut scan = quarterdeck_contracts::Scan::prefix("", PAGE_ROWS);
         loop {
             let page = self.store.scan(Table::Confirmations, scan.clone()).await?;
             let Some((last, _)) = page.last() else { return Ok(()) };

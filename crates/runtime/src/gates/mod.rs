@@ -25,7 +25,7 @@ pub(crate) use availability::{missing as missing_condition, reads_foreign_text};
 pub use facts::{ClientFacts, Duplicate, Facts, Redelivery};
 pub use trace::{GateExplanation, GateOutcome, Step, Trace};
 
-pub use crate::judging::JudgedArguments;
+pub use crate::validation::JudgedArguments;
 pub(crate) use clamp::clamp;
 
 /// One rule that stands between a model's call and its handler.

@@ -20,7 +20,7 @@ pub enum Phase {
     /// It has its answer.
     Done,
     /// The answer was sent.
-    DeliveryReceipt,
+    Delivered,
     /// The answer was heard (voice).
     Heard,
 }
@@ -120,7 +120,7 @@ impl Entry {
             0 => Phase::Admitted,
             1 => Phase::Running,
             2 => Phase::Done,
-            3 => Phase::DeliveryReceipt,
+            3 => Phase::Delivered,
             _ => Phase::Heard,
         }
     }

@@ -204,7 +204,7 @@ impl Ledger {
 
     /// The answer of a call has reached someone.
     pub(crate) fn delivered(&mut self, entry: &Arc<Entry>) {
-        entry.advance(Phase::DeliveryReceipt);
+        entry.advance(Phase::Delivered);
         if self.undelivered_writes.get(&entry.content).is_some_and(|other| Arc::ptr_eq(other, entry)) {
             self.undelivered_writes.remove(&entry.content);
         }
@@ -221,7 +221,7 @@ impl Ledger {
     pub(crate) fn heard(&mut self) {
         for seen in self.by_provider.values() {
             if let Seen::Call(entry) = seen
-                && entry.phase() == Phase::DeliveryReceipt
+                && entry.phase() == Phase::Delivered
             {
                 entry.advance(Phase::Heard);
             }

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use quarterdeck_contracts::{Category, ErrorType, RateLimit, SideEffects, ToolError, ToolResponse};
 use serde_json::Value;
 
-use super::note::Told;
-use super::records::refusal_key;
-use super::{Desk, Inner};
+use super::audit::AuditRecord;
+use super::rows::refusal_key;
+use super::{SessionCore, SessionData};
 use crate::call::Call;
 use crate::envelope::before_the_handler;
 use crate::gates::{
@@ -25,25 +25,25 @@ pub(super) enum Plan {
     /// Nothing: it shares the answer of another.
     Joined(Arc<Entry>),
     /// It runs.
-    Run(Work),
+    Run(ToolCall),
     /// A person is asked.
-    Ask(Work),
+    Ask(ToolCall),
 }
 
 /// An admitted call.
-pub(super) struct Work {
+pub(super) struct ToolCall {
     pub(super) entry: Arc<Entry>,
     /// As they will be run: clamped, checked and filled in.
     pub(super) args: Value,
     /// Whether judging the arguments was left to another thread.
-    pub(super) took_long_to_judge: bool,
+    pub(super) has_slow_arguments: bool,
     pub(super) clamped: Vec<Clamped>,
     pub(super) rate_limit: Option<RateLimit>,
     pub(super) trace: Trace,
     /// The calls that led to this one, the outermost first.
     pub(super) ancestors: Vec<Ancestor>,
     /// The confirmation that it uses up.
-    pub(super) redeems: Option<super::hearing::Redemption>,
+    pub(super) redeems: Option<super::resolve::RedemptionCommit>,
 }
 
 /// A tool that called another.
@@ -62,30 +62,30 @@ pub(super) struct Planned {
     pub(super) trace: Option<Trace>,
 }
 
-impl Inner {
-    /// Judges one call and enters it into the ledger. Everything happens on the desk, so that calls of a batch see
+impl SessionCore {
+    /// Judges one call and enters it into the ledger. Everything happens under the lock, so that calls of a batch see
     /// each other and two batches do not see half of one.
     pub(super) fn admit(
         &self,
-        desk: &mut Desk,
+        data: &mut SessionData,
         mut call: Call,
         judged: Option<&JudgedArguments>,
         ancestors: Vec<Ancestor>,
     ) -> Planned {
-        let call_id = desk.id_of(&call);
+        let call_id = data.id_of(&call);
         let name: Arc<str> = call.name.as_str().into();
-        let turn = desk.ledger.turn_number();
+        let turn = data.ledger.turn_number();
         if call.args.is_null() {
             call.args = Value::Object(serde_json::Map::new());
         }
         let asked = content(&name, &call.args);
-        if !desk.controller.state().is_active {
+        if !data.controller.state().is_active {
             let refusal = before_the_handler(ErrorType::SessionInactive, "The session has ended.".into());
-            let plan = self.refuse(desk, &call, &call_id, &asked, refusal, &Trace::default());
+            let plan = self.refuse(data, &call, &call_id, &asked, refusal, &Trace::default());
             return Planned { call_id, name, plan, trace: None };
         }
 
-        let facts = self.gather(desk, &call, &asked, !ancestors.is_empty());
+        let facts = self.gather(data, &call, &asked, !ancestors.is_empty());
         let tool = self.snapshot.find(&name);
         let mut args = std::mem::take(&mut call.args);
         let mut subject = Subject {
@@ -102,23 +102,23 @@ impl Inner {
         // must approve first brings nothing until then.
         let brings_an_answer = matches!(verdict, Verdict::Allow(_) | Verdict::Replay(_));
         if brings_an_answer && tool.is_some_and(|tool| reads_foreign_text(tool.metadata())) {
-            desk.ledger.turn().has_read_foreign_text = true;
+            data.ledger.turn().has_read_foreign_text = true;
         }
         let told = trace.answered_by().is_some().then(|| trace.clone());
-        self.count(desk, &asked, tool.map(|tool| tool.metadata().category), &facts, &trace);
+        self.count(data, &asked, tool.map(|tool| tool.metadata().category), &facts, &trace);
         let plan = match (verdict, tool) {
-            (Verdict::Refuse(error), _) => self.refuse(desk, &call, &call_id, &asked, *error, &trace),
-            (Verdict::Replay(which), _) => self.replay(desk, &call, &call_id, &asked, which, &trace),
+            (Verdict::Refuse(error), _) => self.refuse(data, &call, &call_id, &asked, *error, &trace),
+            (Verdict::Replay(which), _) => self.replay(data, &call, &call_id, &asked, which, &trace),
             // The second gate refuses what does not exist.
-            (_, None) => self.refuse(desk, &call, &call_id, &asked, unknown(&name), &trace),
+            (_, None) => self.refuse(data, &call, &call_id, &asked, unknown(&name), &trace),
             // Equal calls wait for one answer of the person, also where each of them would run.
-            (Verdict::Ask, Some(_)) if let Some(waiting) = desk.ledger.waiting(&asked) => {
+            (Verdict::Ask, Some(_)) if let Some(waiting) = data.ledger.waiting(&asked) => {
                 Plan::Joined(waiting)
             }
             (Verdict::Ask, Some(tool)) => {
                 let writes = tool.metadata().side_effects == SideEffects::Writes;
-                Plan::Ask(self.work(
-                    desk,
+                Plan::Ask(self.tool_call(
+                    data,
                     call,
                     &call_id,
                     asked,
@@ -131,21 +131,21 @@ impl Inner {
             }
             (Verdict::Allow(allowed), Some(tool)) => {
                 let writes = tool.metadata().side_effects == SideEffects::Writes;
-                let mut work =
-                    self.work(desk, call, &call_id, asked, turn, writes, allowed, trace, ancestors);
-                work.took_long_to_judge = judged.is_some();
-                self.enter(desk, &work.entry);
-                Plan::Run(work)
+                let mut call =
+                    self.tool_call(data, call, &call_id, asked, turn, writes, allowed, trace, ancestors);
+                call.has_slow_arguments = judged.is_some();
+                self.enter(data, &call.entry);
+                Plan::Run(call)
             }
         };
         Planned { call_id, name, plan, trace: told }
     }
 
-    fn gather(&self, desk: &mut Desk, call: &Call, asked: &str, is_nested: bool) -> Facts {
-        let redelivery = desk.ledger.redelivery(call.stable_id(), asked);
-        let duplicate = desk.ledger.duplicate(asked);
-        let who = desk.who.clone();
-        let turn = desk.ledger.turn();
+    fn gather(&self, data: &mut SessionData, call: &Call, asked: &str, is_nested: bool) -> Facts {
+        let redelivery = data.ledger.redelivery(call.stable_id(), asked);
+        let duplicate = data.ledger.duplicate(asked);
+        let who = data.who.clone();
+        let turn = data.ledger.turn();
         Facts {
             mode: self.mode,
             redelivery,
@@ -165,13 +165,13 @@ impl Inner {
     /// Calls that a gate answers before the budget do not use it; refused ones after it do.
     fn count(
         &self,
-        desk: &mut Desk,
+        data: &mut SessionData,
         asked: &Arc<str>,
         category: Option<Category>,
         facts: &Facts,
         trace: &Trace,
     ) {
-        let turn = desk.ledger.turn();
+        let turn = data.ledger.turn();
         if facts.redelivery == Redelivery::New {
             turn.count_seen(asked);
         }
@@ -183,7 +183,7 @@ impl Inner {
 
     fn refuse(
         &self,
-        desk: &mut Desk,
+        data: &mut SessionData,
         call: &Call,
         call_id: &Arc<str>,
         asked: &Arc<str>,
@@ -198,33 +198,33 @@ impl Inner {
         }
         // The same id with other content must not replace what the id stood for.
         if let Some(id) = call.stable_id()
-            && desk.ledger.redelivery(Some(id), asked) == Redelivery::New
+            && data.ledger.redelivery(Some(id), asked) == Redelivery::New
         {
-            let turn = desk.ledger.turn_number();
-            self.remember_refusal(desk, id, asked, &response, turn);
-            desk.unsaved.session = true;
+            let turn = data.ledger.turn_number();
+            self.remember_refusal(data, id, asked, &response, turn);
+            data.unsaved.session = true;
         }
-        self.tell_call(desk, call, call_id, None, &response, trace, Some("refused"));
+        self.audit_unexecuted(data, call, call_id, None, &response, trace, Some("refused"));
         Plan::Refused(response)
     }
 
     /// Remembers a refusal for its id, here and in the store.
     pub(super) fn remember_refusal(
         &self,
-        desk: &mut Desk,
+        data: &mut SessionData,
         id: &str,
         asked: &Arc<str>,
         response: &Arc<ToolResponse>,
         turn: u64,
     ) {
-        let forgotten = desk.ledger.remember_refusal(id, asked.clone(), response.clone(), turn);
-        desk.unsaved.forgotten.extend(forgotten.map(|id| refusal_key(&id)));
-        desk.unsaved.refusals.push((id.to_owned(), asked.clone(), response.clone()));
+        let forgotten = data.ledger.remember_refusal(id, asked.clone(), response.clone(), turn);
+        data.unsaved.forgotten.extend(forgotten.map(|id| refusal_key(&id)));
+        data.unsaved.refusals.push((id.to_owned(), asked.clone(), response.clone()));
     }
 
     fn replay(
         &self,
-        desk: &mut Desk,
+        data: &mut SessionData,
         call: &Call,
         call_id: &Arc<str>,
         asked: &Arc<str>,
@@ -233,19 +233,27 @@ impl Inner {
     ) -> Plan {
         self.shared.metrics.replayed(&call.name.as_str().into());
         let seen = match which {
-            Recorded::ById => call.stable_id().and_then(|id| desk.ledger.seen_by_id(id)),
-            Recorded::ByContent | Recorded::Undelivered => desk.ledger.equal(asked).map(Seen::Call),
+            Recorded::ById => call.stable_id().and_then(|id| data.ledger.seen_by_id(id)),
+            Recorded::ByContent | Recorded::Undelivered => data.ledger.equal(asked).map(Seen::Call),
         };
         match seen {
             Some(Seen::Call(entry)) => {
                 if let Some(response) = entry.answered() {
-                    self.tell_call(desk, call, call_id, Some(&entry), &response, trace, Some("replayed"));
+                    self.audit_unexecuted(
+                        data,
+                        call,
+                        call_id,
+                        Some(&entry),
+                        &response,
+                        trace,
+                        Some("replayed"),
+                    );
                 }
                 Plan::Joined(entry)
             }
             Some(Seen::Refusal { response, turn, .. }) => {
                 let response = Arc::new(super::batch::replayed(&response, turn));
-                self.tell_call(desk, call, call_id, None, &response, trace, Some("replayed"));
+                self.audit_unexecuted(data, call, call_id, None, &response, trace, Some("replayed"));
                 Plan::Refused(response)
             }
             // The ledger had it a moment ago, under the same lock.
@@ -256,9 +264,9 @@ impl Inner {
     }
 
     #[expect(clippy::too_many_arguments, reason = "it only puts together what the gates have settled")]
-    fn work(
+    fn tool_call(
         &self,
-        desk: &mut Desk,
+        data: &mut SessionData,
         call: Call,
         call_id: &Arc<str>,
         asked: Arc<str>,
@@ -267,11 +275,11 @@ impl Inner {
         allowed: Allowed,
         trace: Trace,
         ancestors: Vec<Ancestor>,
-    ) -> Work {
+    ) -> ToolCall {
         // Only a tool that means each of several equal calls gets here with an equal one before it.
-        let nth = match desk.ledger.duplicate(&asked) {
+        let nth = match data.ledger.duplicate(&asked) {
             crate::gates::Duplicate::No => 0,
-            _ => desk.ledger.turn().seen(&asked).saturating_sub(1),
+            _ => data.ledger.turn().seen(&asked).saturating_sub(1),
         };
         let entry = Entry::new(Identity {
             call_id: call_id.clone(),
@@ -283,10 +291,10 @@ impl Inner {
             writes,
         });
         entry.judged(&trace);
-        Work {
+        ToolCall {
             entry,
             args: call.args,
-            took_long_to_judge: false,
+            has_slow_arguments: false,
             clamped: allowed.clamped,
             rate_limit: allowed.rate_limit,
             trace,
@@ -295,21 +303,21 @@ impl Inner {
         }
     }
 
-    /// Puts an admitted call on the desk.
-    pub(super) fn enter(&self, desk: &mut Desk, entry: &Arc<Entry>) {
-        if let Some(forgotten) = desk.ledger.enter(entry.clone()) {
+    /// Enters an admitted call into the ledger.
+    pub(super) fn enter(&self, data: &mut SessionData, entry: &Arc<Entry>) {
+        if let Some(forgotten) = data.ledger.enter(entry.clone()) {
             forgotten.is_forgotten.store(true, Ordering::Relaxed);
             if forgotten.is_saved.load(Ordering::Relaxed) {
-                desk.unsaved.forgotten.push(forgotten.key().clone());
+                data.unsaved.forgotten.push(forgotten.key().clone());
             }
         }
-        desk.unfinished.push(entry.clone());
+        data.unfinished.push(entry.clone());
     }
 
     #[expect(clippy::too_many_arguments, reason = "a line of the record has many parts")]
-    pub(super) fn tell_call(
+    pub(super) fn audit_unexecuted(
         &self,
-        desk: &Desk,
+        data: &SessionData,
         call: &Call,
         call_id: &str,
         entry: Option<&Entry>,
@@ -317,9 +325,9 @@ impl Inner {
         trace: &Trace,
         how: Option<&'static str>,
     ) {
-        self.audit_call(&Told {
+        self.audit_call(&AuditRecord {
             call_id,
-            turn: desk.ledger.turn_number(),
+            turn: data.ledger.turn_number(),
             entry,
             tool: &call.name,
             args: &call.args,
@@ -330,7 +338,7 @@ impl Inner {
     }
 }
 
-impl Desk {
+impl SessionData {
     /// Counts a call and gives it the id that it goes by: the provider's, or one of ours.
     pub(super) fn id_of(&mut self, call: &Call) -> Arc<str> {
         self.calls_made += 1;

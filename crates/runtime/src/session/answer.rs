@@ -4,13 +4,13 @@ use std::sync::{Arc, Weak};
 
 use quarterdeck_contracts::{ConfirmationRequest, ErrorType, Outcome, ToolResponse};
 
-use super::Inner;
+use super::SessionCore;
 use super::events::{ClientEvent, DeliveryReason};
 use crate::gates::{Trace, reads_foreign_text};
 use crate::ledger::Entry;
 
 /// How many undelivered answers of calls that did not write are kept for the next connection.
-const KEPT_ORPHANS: usize = 64;
+const MAX_UNDELIVERED: usize = 64;
 
 /// What came of one delivered call.
 #[derive(Debug)]
@@ -54,25 +54,29 @@ pub struct Answer {
     pub trace: Option<Trace>,
     /// Whether whoever asked still wants to know. A model that has cancelled a call must not be answered.
     pub is_wanted: bool,
-    pub(super) receipt: Receipt,
+    pub(super) guard: DeliveryGuard,
 }
 
 impl Answer {
     /// The answer of a call that a person was asked about. Until it is delivered, somebody is owed it.
-    pub(super) fn to_asked(inner: &Arc<Inner>, entry: &Arc<Entry>, response: Arc<ToolResponse>) -> Self {
-        let orphan = Orphan {
+    pub(super) fn to_suspended(
+        core: &Arc<SessionCore>,
+        entry: &Arc<Entry>,
+        response: Arc<ToolResponse>,
+    ) -> Self {
+        let pending = PendingAnswer {
             call_id: entry.call_id.clone(),
             name: entry.tool.clone(),
-            what: OrphanOf::Asked(entry.clone()),
+            what: AnswerSource::Asked(entry.clone()),
         };
-        let receipt = Receipt::new(inner, orphan);
+        let guard = DeliveryGuard::new(core, pending);
         let trace = entry.trace();
-        Self { receipt, trace, ..Self::unowed(entry.call_id.clone(), entry.tool.clone(), response) }
+        Self { guard, trace, ..Self::without_receipt(entry.call_id.clone(), entry.tool.clone(), response) }
     }
 
     /// An answer that is lost without harm.
-    pub(super) fn unowed(call_id: Arc<str>, name: Arc<str>, response: Arc<ToolResponse>) -> Self {
-        Self { call_id, name, response, trace: None, is_wanted: true, receipt: Receipt { open: None } }
+    pub(super) fn without_receipt(call_id: Arc<str>, name: Arc<str>, response: Arc<ToolResponse>) -> Self {
+        Self { call_id, name, response, trace: None, is_wanted: true, guard: DeliveryGuard { open: None } }
     }
 
     /// The answer has been sent.
@@ -82,7 +86,7 @@ impl Answer {
 
     /// The answer has been sent to somebody who may forget it.
     pub fn into_receipt(mut self) -> DeliveryReceipt {
-        DeliveryReceipt { of: self.receipt.give() }
+        DeliveryReceipt { of: self.guard.give() }
     }
 }
 
@@ -90,7 +94,7 @@ impl Answer {
 #[derive(Debug)]
 #[must_use = "it is only good for being forgotten"]
 pub struct DeliveryReceipt {
-    of: Option<(Weak<Inner>, Arc<Entry>)>,
+    of: Option<(Weak<SessionCore>, Arc<Entry>)>,
 }
 
 impl DeliveryReceipt {
@@ -102,37 +106,37 @@ impl DeliveryReceipt {
     /// Whoever received it has gone back to a time before it, as a model does that is resumed from an older handle. A
     /// write that is then asked for again is not done again, but answered from the record.
     pub fn forget(self) {
-        if let Some((inner, entry)) = self.of
-            && let Some(inner) = inner.upgrade()
+        if let Some((core, entry)) = self.of
+            && let Some(core) = core.upgrade()
         {
-            inner.lock().ledger.forgotten(&entry);
+            core.lock().ledger.forgotten(&entry);
         }
     }
 }
 
 /// Brings an answer back that was not delivered.
-pub(super) struct Receipt {
-    /// The session lives without the receipts that wait on its desk.
-    open: Option<(Weak<Inner>, Orphan)>,
+pub(super) struct DeliveryGuard {
+    /// A guard does not keep its session alive.
+    open: Option<(Weak<SessionCore>, PendingAnswer)>,
 }
 
-impl std::fmt::Debug for Receipt {
+impl std::fmt::Debug for DeliveryGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.open.is_some() { "Receipt(open)" } else { "Receipt(given)" })
+        f.write_str(if self.open.is_some() { "DeliveryGuard(open)" } else { "DeliveryGuard(given)" })
     }
 }
 
 /// An answer that nobody has received.
 #[derive(Clone)]
-pub(crate) struct Orphan {
+pub(crate) struct PendingAnswer {
     pub(crate) call_id: Arc<str>,
     pub(crate) name: Arc<str>,
-    pub(crate) what: OrphanOf,
+    pub(crate) what: AnswerSource,
 }
 
 /// Where an undelivered answer comes from.
 #[derive(Clone)]
-pub(crate) enum OrphanOf {
+pub(crate) enum AnswerSource {
     /// A call in the ledger, perhaps still running.
     Call(Arc<Entry>),
     /// A call that a person was asked about: where their word arrives, it is answered.
@@ -143,15 +147,17 @@ pub(crate) enum OrphanOf {
     Refusal(Arc<ToolResponse>),
 }
 
-impl Receipt {
-    pub(super) fn new(inner: &Arc<Inner>, orphan: Orphan) -> Self {
-        Self { open: Some((Arc::downgrade(inner), orphan)) }
+impl DeliveryGuard {
+    pub(super) fn new(core: &Arc<SessionCore>, pending: PendingAnswer) -> Self {
+        Self { open: Some((Arc::downgrade(core), pending)) }
     }
 
     /// Whose answer was given, if it was a call's.
-    fn give(&mut self) -> Option<(Weak<Inner>, Arc<Entry>)> {
-        let (weak, orphan) = self.open.take()?;
-        let (OrphanOf::Call(entry) | OrphanOf::Asked(entry) | OrphanOf::Replay(entry)) = orphan.what else {
+    fn give(&mut self) -> Option<(Weak<SessionCore>, Arc<Entry>)> {
+        let (weak, pending) = self.open.take()?;
+        let (AnswerSource::Call(entry) | AnswerSource::Asked(entry) | AnswerSource::Replay(entry)) =
+            pending.what
+        else {
             return None;
         };
         weak.upgrade()?.mark_delivered(&entry);
@@ -159,91 +165,91 @@ impl Receipt {
     }
 }
 
-impl Drop for Receipt {
+impl Drop for DeliveryGuard {
     fn drop(&mut self) {
-        if let Some((inner, orphan)) = self.open.take()
-            && let Some(inner) = inner.upgrade()
+        if let Some((core, pending)) = self.open.take()
+            && let Some(core) = core.upgrade()
         {
-            inner.adopt(orphan);
+            core.keep_undelivered(pending);
         }
     }
 }
 
-impl Inner {
+impl SessionCore {
     /// Keeps an answer that nobody has received, or will keep it once there is one.
-    pub(super) fn adopt(self: &Arc<Self>, orphan: Orphan) {
-        if matches!(orphan.what, OrphanOf::Replay(_)) || orphan.is_answered_elsewhere() {
+    pub(super) fn keep_undelivered(self: &Arc<Self>, pending: PendingAnswer) {
+        if matches!(pending.what, AnswerSource::Replay(_)) || pending.is_answered_elsewhere() {
             return;
         }
-        let mut desk = self.lock();
-        if let OrphanOf::Call(entry) | OrphanOf::Asked(entry) = &orphan.what {
-            let is_known = desk.orphans.iter().any(|other| other.is_of(entry));
+        let mut data = self.lock();
+        if let AnswerSource::Call(entry) | AnswerSource::Asked(entry) = &pending.what {
+            let is_known = data.undelivered.iter().any(|other| other.is_of(entry));
             // What was cancelled is wanted by nobody, or was told as abandoned; what was delivered under another id is
             // known.
-            if is_known || entry.phase() >= crate::ledger::Phase::DeliveryReceipt || entry.is_unwanted() {
+            if is_known || entry.phase() >= crate::ledger::Phase::Delivered || entry.is_unwanted() {
                 return;
             }
         }
-        desk.orphans.push(orphan);
-        let surplus = desk.orphans.len().saturating_sub(KEPT_ORPHANS);
+        data.undelivered.push(pending);
+        let surplus = data.undelivered.len().saturating_sub(MAX_UNDELIVERED);
         if surplus > 0 {
             let mut left = surplus;
-            desk.orphans.retain(|orphan| {
-                let goes = left > 0 && !orphan.writes();
+            data.undelivered.retain(|pending| {
+                let goes = left > 0 && !pending.writes();
                 left -= usize::from(goes);
                 !goes
             });
         }
-        self.hand_over(&mut desk);
+        self.hand_over(&mut data);
     }
 
     /// Gives the answers that nobody has received to the present connection, once they are there.
-    pub(super) fn hand_over(self: &Arc<Self>, desk: &mut super::Desk) {
-        if desk.connection.is_none() {
+    pub(super) fn hand_over(self: &Arc<Self>, data: &mut super::SessionData) {
+        if data.connection.is_none() {
             return;
         }
-        let orphans = std::mem::take(&mut desk.orphans);
-        for orphan in orphans {
-            if orphan.is_answered_elsewhere() {
+        let undelivered = std::mem::take(&mut data.undelivered);
+        for pending in undelivered {
+            if pending.is_answered_elsewhere() {
                 continue;
             }
-            match orphan.response() {
+            match pending.response() {
                 Some(response) => {
-                    if self.holds_foreign_text(&orphan.name, &response) {
-                        desk.ledger.tells_foreign_text();
+                    if self.holds_foreign_text(&pending.name, &response) {
+                        data.ledger.tells_foreign_text();
                     }
                     let answer = Answer {
-                        call_id: orphan.call_id.clone(),
-                        name: orphan.name.clone(),
+                        call_id: pending.call_id.clone(),
+                        name: pending.name.clone(),
                         response,
-                        trace: orphan.trace(),
+                        trace: pending.trace(),
                         is_wanted: true,
-                        receipt: Receipt::new(self, orphan),
+                        guard: DeliveryGuard::new(self, pending),
                     };
-                    desk.events.push_back(ClientEvent::Answer { why: DeliveryReason::Late, answer });
+                    data.events.push_back(ClientEvent::Answer { why: DeliveryReason::Late, answer });
                 }
-                None => desk.orphans.push(orphan),
+                None => data.undelivered.push(pending),
             }
         }
         self.news.notify_waiters();
     }
 
     pub(super) fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
-        let mut desk = self.lock();
-        desk.ledger.delivered(entry);
+        let mut data = self.lock();
+        data.ledger.delivered(entry);
         if entry.answered().is_some_and(|response| self.holds_foreign_text(&entry.tool, &response)) {
-            desk.ledger.turn().has_read_foreign_text = true;
+            data.ledger.turn().has_read_foreign_text = true;
         }
-        desk.orphans.retain(|orphan| !orphan.is_of(entry));
+        data.undelivered.retain(|pending| !pending.is_of(entry));
         // A question or a failure that may pass is no outcome: on record, it would stand in the way of the real one.
         if entry.writes && entry.is_kept() {
-            desk.unsaved.add(entry, self.shared.policy.max_remembered_calls);
-            self.save_soon(&mut desk);
+            data.unsaved.add(entry, self.shared.policy.max_remembered_calls);
+            self.save_soon(&mut data);
         }
     }
 }
 
-impl Inner {
+impl SessionCore {
     /// Whether an answer may hold text that neither the user nor this server wrote. What no handler has answered does not.
     pub(super) fn holds_foreign_text(&self, tool: &str, response: &ToolResponse) -> bool {
         let has_run = match &response.outcome {
@@ -261,31 +267,33 @@ impl Inner {
     }
 }
 
-impl Orphan {
+impl PendingAnswer {
     pub(super) fn is_of(&self, entry: &Arc<Entry>) -> bool {
-        matches!(&self.what, OrphanOf::Call(other) | OrphanOf::Asked(other) if Arc::ptr_eq(other, entry))
+        matches!(&self.what, AnswerSource::Call(other) | AnswerSource::Asked(other) if Arc::ptr_eq(other, entry))
     }
 
     fn writes(&self) -> bool {
-        matches!(&self.what, OrphanOf::Call(entry) | OrphanOf::Asked(entry) if entry.writes)
+        matches!(&self.what, AnswerSource::Call(entry) | AnswerSource::Asked(entry) if entry.writes)
     }
 
     /// Whether the person's word will bring the answer, and not the message that made the call.
     fn is_answered_elsewhere(&self) -> bool {
-        matches!(&self.what, OrphanOf::Call(entry) if entry.is_asked())
+        matches!(&self.what, AnswerSource::Call(entry) if entry.is_asked())
     }
 
     fn trace(&self) -> Option<Trace> {
         match &self.what {
-            OrphanOf::Call(entry) | OrphanOf::Asked(entry) => entry.trace(),
-            OrphanOf::Replay(_) | OrphanOf::Refusal(_) => None,
+            AnswerSource::Call(entry) | AnswerSource::Asked(entry) => entry.trace(),
+            AnswerSource::Replay(_) | AnswerSource::Refusal(_) => None,
         }
     }
 
     fn response(&self) -> Option<Arc<ToolResponse>> {
         match &self.what {
-            OrphanOf::Call(entry) | OrphanOf::Asked(entry) | OrphanOf::Replay(entry) => entry.answered(),
-            OrphanOf::Refusal(response) => Some(response.clone()),
+            AnswerSource::Call(entry) | AnswerSource::Asked(entry) | AnswerSource::Replay(entry) => {
+                entry.answered()
+            }
+            AnswerSource::Refusal(response) => Some(response.clone()),
         }
     }
 }

@@ -10,11 +10,11 @@ use futures_util::future::join_all;
 use quarterdeck_contracts::{ErrorType, ToolError, ToolResponse};
 use tokio::sync::oneshot;
 
-use super::admit::{Plan, Planned, Work};
-use super::answer::{Answer, Orphan, OrphanOf, Receipt, Reply, is_cancelled};
-use super::beforehand::Submitted;
-use super::carry_out::cancelled_error;
-use super::{Desk, Inner};
+use super::admit::{Plan, Planned, ToolCall};
+use super::answer::{Answer, AnswerSource, DeliveryGuard, PendingAnswer, Reply, is_cancelled};
+use super::execute::cancelled_error;
+use super::precheck::Submitted;
+use super::{SessionCore, SessionData};
 use crate::call::Call;
 use crate::envelope::before_the_handler;
 use crate::gates::Trace;
@@ -23,7 +23,7 @@ use crate::ledger::{Entry, News};
 /// The answers of one message's calls, in the order of the calls. The calls go on when it is dropped, and their answers
 /// are handed to the session's next connection.
 pub struct Batch {
-    inner: Arc<Inner>,
+    core: Arc<SessionCore>,
     slots: VecDeque<Slot>,
     /// The same batch, once its calls have been judged and admitted.
     pending: Option<oneshot::Receiver<Batch>>,
@@ -45,90 +45,90 @@ enum From {
 
 /// Something that a batch has to do.
 enum Job {
-    Run(Work),
-    Ask(Work),
+    Run(ToolCall),
+    Ask(ToolCall),
 }
 
-impl Inner {
+impl SessionCore {
     /// Admits the calls of one message and starts them.
     pub(super) fn admit_message(self: &Arc<Self>, calls: impl ExactSizeIterator<Item = Submitted>) -> Batch {
         let mut jobs = Vec::new();
         let mut slots = VecDeque::with_capacity(calls.len());
-        let mut desk = self.lock();
+        let mut data = self.lock();
         for (index, Submitted { call, judged, is_cancelled }) in calls.enumerate() {
             if index >= self.shared.policy.max_calls_per_message {
-                slots.push_back(self.too_many(&mut desk, call));
+                slots.push_back(self.refuse_excess(&mut data, call));
                 continue;
             }
             if is_cancelled {
-                slots.push_back(self.unadmitted(&mut desk, call, cancelled_error));
+                slots.push_back(self.refuse_unread(&mut data, call, cancelled_error));
                 continue;
             }
             let Planned { call_id, name, plan, trace } =
-                self.admit(&mut desk, call, judged.as_ref(), Vec::new());
+                self.admit(&mut data, call, judged.as_ref(), Vec::new());
             let from = match plan {
                 Plan::Refused(response) => From::Refusal(response),
                 Plan::Joined(entry) => From::Entry { entry, is_replay: true },
-                Plan::Run(work) => {
-                    let entry = work.entry.clone();
-                    jobs.push(Job::Run(work));
+                Plan::Run(call) => {
+                    let entry = call.entry.clone();
+                    jobs.push(Job::Run(call));
                     From::Entry { entry, is_replay: false }
                 }
-                Plan::Ask(work) => {
-                    let entry = self.suspend(&mut desk, &work.entry);
-                    jobs.push(Job::Ask(work));
+                Plan::Ask(call) => {
+                    let entry = self.suspend(&mut data, &call.entry);
+                    jobs.push(Job::Ask(call));
                     From::Entry { entry, is_replay: false }
                 }
             };
             slots.push_back(Slot { call_id, name, from, trace });
         }
-        self.save_soon(&mut desk);
-        drop(desk);
+        self.save_soon(&mut data);
+        drop(data);
         if !jobs.is_empty() {
-            start(self.clone().work_through(jobs));
+            start(self.clone().run_all(jobs));
         }
-        Batch { inner: self.clone(), slots, pending: None }
+        Batch { core: self.clone(), slots, pending: None }
     }
 
     /// Calls that only read run together; one that writes waits for those before it and holds those after it.
-    async fn work_through(self: Arc<Self>, mut jobs: Vec<Job>) {
+    async fn run_all(self: Arc<Self>, mut jobs: Vec<Job>) {
         // Most messages hold one call.
         if jobs.len() == 1
-            && let Some(Job::Run(work)) = jobs.pop_if(|job| matches!(job, Job::Run(_)))
+            && let Some(Job::Run(call)) = jobs.pop_if(|job| matches!(job, Job::Run(_)))
         {
-            return self.carry_out(work).await;
+            return self.run_call(call).await;
         }
-        Box::pin(self.work_through_many(jobs)).await;
+        Box::pin(self.run_in_order(jobs)).await;
     }
 
-    async fn work_through_many(self: Arc<Self>, jobs: Vec<Job>) {
+    async fn run_in_order(self: Arc<Self>, jobs: Vec<Job>) {
         let mut together = Vec::new();
         for job in jobs {
             match job {
-                Job::Run(work) if work.entry.writes => {
+                Job::Run(call) if call.entry.writes => {
                     join_all(std::mem::take(&mut together)).await;
-                    self.carry_out(work).await;
+                    self.run_call(call).await;
                 }
-                Job::Run(work) => together.push(self.carry_out(work)),
+                Job::Run(call) => together.push(self.run_call(call)),
                 // Asking is quick, and what a person decides comes after this message anyway.
-                Job::Ask(work) => self.ask(work).await,
+                Job::Ask(call) => self.ask(call).await,
             }
         }
         join_all(together).await;
     }
 
-    fn too_many(&self, desk: &mut Desk, call: Call) -> Slot {
+    fn refuse_excess(&self, data: &mut SessionData, call: Call) -> Slot {
         let most = self.shared.policy.max_calls_per_message;
-        self.unadmitted(desk, call, |_| {
+        self.refuse_unread(data, call, |_| {
             before_the_handler(ErrorType::BudgetExceeded, format!("A message may hold {most} calls."))
         })
     }
 
     /// The answer of a call that no gate has seen.
-    fn unadmitted(&self, desk: &mut Desk, call: Call, why: impl Fn(&str) -> ToolError) -> Slot {
+    fn refuse_unread(&self, data: &mut SessionData, call: Call, why: impl Fn(&str) -> ToolError) -> Slot {
         let response = Arc::new(self.snapshot.refuse(&call.name, why(&call.name), self.now()));
-        let call_id = desk.id_of(&call);
-        self.tell_call(desk, &call, &call_id, None, &response, &Trace::default(), Some("refused"));
+        let call_id = data.id_of(&call);
+        self.audit_unexecuted(data, &call, &call_id, None, &response, &Trace::default(), Some("refused"));
         Slot { call_id, name: call.name.into(), from: From::Refusal(response), trace: None }
     }
 }
@@ -143,8 +143,8 @@ pub(super) fn start(future: impl Future<Output = ()> + Send + 'static) {
 
 impl Batch {
     /// A batch whose calls are still being judged.
-    pub(super) fn pending(inner: &Arc<Inner>, batch: oneshot::Receiver<Batch>) -> Self {
-        Self { inner: inner.clone(), slots: VecDeque::new(), pending: Some(batch) }
+    pub(super) fn pending(core: &Arc<SessionCore>, batch: oneshot::Receiver<Batch>) -> Self {
+        Self { core: core.clone(), slots: VecDeque::new(), pending: Some(batch) }
     }
 
     /// The next reply, in the order of the calls.
@@ -189,15 +189,15 @@ impl Batch {
             From::Entry { entry, is_replay: false } => entry.trace(),
             From::Entry { .. } | From::Refusal(_) => slot.trace.clone(),
         };
-        let receipt = Receipt::new(&self.inner, slot.orphan());
-        Answer { call_id, name, response, trace, is_wanted, receipt }
+        let guard = DeliveryGuard::new(&self.core, slot.pending());
+        Answer { call_id, name, response, trace, is_wanted, guard }
     }
 }
 
 impl Drop for Batch {
     fn drop(&mut self) {
         for slot in self.slots.drain(..) {
-            self.inner.adopt(slot.orphan());
+            self.core.keep_undelivered(slot.pending());
         }
     }
 }
@@ -210,13 +210,13 @@ impl Slot {
         }
     }
 
-    fn orphan(self) -> Orphan {
+    fn pending(self) -> PendingAnswer {
         let what = match self.from {
-            From::Refusal(response) => OrphanOf::Refusal(response),
-            From::Entry { entry, is_replay: false } => OrphanOf::Call(entry),
-            From::Entry { entry, is_replay: true } => OrphanOf::Replay(entry),
+            From::Refusal(response) => AnswerSource::Refusal(response),
+            From::Entry { entry, is_replay: false } => AnswerSource::Call(entry),
+            From::Entry { entry, is_replay: true } => AnswerSource::Replay(entry),
         };
-        Orphan { call_id: self.call_id, name: self.name, what }
+        PendingAnswer { call_id: self.call_id, name: self.name, what }
     }
 }
 

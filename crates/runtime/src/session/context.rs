@@ -1,4 +1,4 @@
-//! A handler's world: what it may know, and what it did.
+//! A handler's world: what it may know, and what it has done.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -10,30 +10,30 @@ use quarterdeck_contracts::handler::{
 use quarterdeck_contracts::{Commit, Mode, Overlay};
 use serde_json::{Value, json};
 
-use super::admit::{Ancestor, Work};
+use super::admit::{Ancestor, ToolCall};
 use super::events::ClientEvent;
-use super::{Desk, Inner};
+use super::{SessionCore, SessionData};
 
 /// How many entries one call may add to the trail, and how many notes on progress it may send.
-const MOST_ENTRIES: usize = 100;
+const MAX_ENTRIES: usize = 100;
 /// The longest event name or note that is kept.
-const LONGEST_TEXT: usize = 500;
+const MAX_TEXT_CHARS: usize = 500;
 
 /// The context of one execution. A retry gets a new one, so that nothing of a failed attempt is left.
 pub(super) struct CallContext {
     /// Itself, for work that goes on after a request was made.
     pub(super) me: Weak<Self>,
-    pub(super) inner: Arc<Inner>,
+    pub(super) core: Arc<SessionCore>,
     pub(super) facts: CallFacts,
     pub(super) writes: bool,
     pub(super) ancestors: Vec<Ancestor>,
     overlay: OnceLock<Arc<Overlay>>,
-    pub(super) did: Mutex<Did>,
+    pub(super) pending: Mutex<PendingEffects>,
 }
 
-/// What a handler did.
+/// What a handler has done so far.
 #[derive(Default)]
-pub(super) struct Did {
+pub(super) struct PendingEffects {
     pub(super) messages: Vec<Value>,
     pub(super) blocks: bool,
     /// How long, in seconds.
@@ -48,14 +48,14 @@ pub(super) struct Effects {
     pub(super) commit: Commit,
     pub(super) messages: Vec<Value>,
     pub(super) blocks: bool,
-    /// Whether dropping all this undoes everything the handler did.
+    /// Whether dropping all this undoes everything that the handler has done.
     pub(super) is_contained: bool,
 }
 
 impl CallContext {
-    pub(super) fn new(inner: Arc<Inner>, work: &Work) -> Arc<Self> {
-        let session = inner.session_facts(work.entry.turn);
-        let clamped = work
+    pub(super) fn new(core: Arc<SessionCore>, call: &ToolCall) -> Arc<Self> {
+        let session = core.session_facts(call.entry.turn);
+        let clamped = call
             .clamped
             .iter()
             .map(|clamped| {
@@ -63,35 +63,35 @@ impl CallContext {
             })
             .collect::<BTreeMap<_, _>>();
         let facts = CallFacts {
-            client_id: inner.client.clone(),
-            mode: inner.mode,
-            call_id: work.entry.call_id.clone(),
+            client_id: core.client.clone(),
+            mode: core.mode,
+            call_id: call.entry.call_id.clone(),
             // The registry fills in the tool's own part from the definition.
-            tool: inner.shared.no_tool.clone(),
+            tool: core.shared.no_tool.clone(),
             session,
             clamped,
-            capabilities: inner.shared.no_capabilities.clone(),
+            capabilities: core.shared.no_capabilities.clone(),
         };
-        let mut ancestors = work.ancestors.clone();
-        ancestors.push(Ancestor { call_id: work.entry.call_id.clone(), tool: work.entry.tool.clone() });
+        let mut ancestors = call.ancestors.clone();
+        ancestors.push(Ancestor { call_id: call.entry.call_id.clone(), tool: call.entry.tool.clone() });
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
-            inner,
+            core,
             facts,
-            writes: work.entry.writes,
+            writes: call.entry.writes,
             ancestors,
             overlay: OnceLock::new(),
-            did: Mutex::default(),
+            pending: Mutex::default(),
         })
     }
 
     /// The call's own view of the store.
     pub(super) fn overlay(&self) -> Arc<Overlay> {
-        self.overlay.get_or_init(|| Arc::new(Overlay::new(self.inner.shared.store.clone()))).clone()
+        self.overlay.get_or_init(|| Arc::new(Overlay::new(self.core.shared.store.clone()))).clone()
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Did> {
-        self.did.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, PendingEffects> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tool this is about.
@@ -102,22 +102,22 @@ impl CallContext {
 
     /// What the handler wants made real.
     pub(super) fn effects(&self) -> Effects {
-        let did = std::mem::take(&mut *self.lock());
+        let pending = std::mem::take(&mut *self.lock());
         let reaches_network =
-            self.inner.snapshot.find(self.tool()).is_some_and(|tool| !tool.metadata().network.is_empty());
+            self.core.snapshot.find(self.tool()).is_some_and(|tool| !tool.metadata().network.is_empty());
         Effects {
             commit: self.overlay.get().map_or_else(Commit::default, |overlay| overlay.take()),
-            messages: did.messages,
-            blocks: did.blocks,
-            is_contained: !did.reached_outside && !reaches_network,
+            messages: pending.messages,
+            blocks: pending.blocks,
+            is_contained: !pending.reached_outside && !reaches_network,
         }
     }
 
     /// Whether one more entry is within what a call may leave.
-    fn one_more(&self) -> bool {
-        let mut did = self.lock();
-        did.entries += 1;
-        did.entries <= MOST_ENTRIES
+    fn count_entry(&self) -> bool {
+        let mut pending = self.lock();
+        pending.entries += 1;
+        pending.entries <= MAX_ENTRIES
     }
 }
 
@@ -127,14 +127,14 @@ impl Context for CallContext {
     }
 
     fn now(&self) -> SystemTime {
-        self.inner.now()
+        self.core.now()
     }
 
     fn log(&self, level: LogLevel, text: &str) {
-        if let Some(watch) = &self.inner.shared.watch {
+        if let Some(watch) = &self.core.shared.watch {
             watch(&format!("{}: {text}", format!("{level:?}").to_lowercase()));
         }
-        let (session, turn) = (&*self.inner.id, self.facts.session.turn);
+        let (session, turn) = (&*self.core.id, self.facts.session.turn);
         let (call, tool) = (&*self.facts.call_id, &**self.tool());
         match level {
             LogLevel::Debug => tracing::debug!(session, turn, call, tool, text, "handler"),
@@ -145,41 +145,41 @@ impl Context for CallContext {
     }
 
     fn audit(&self, event: &str, data: Value) {
-        if !self.one_more() {
+        if !self.count_entry() {
             return;
         }
-        if let Some(watch) = &self.inner.shared.watch {
+        if let Some(watch) = &self.core.shared.watch {
             watch(&format!("audit {event}: {data}"));
         }
-        let mut fields = self.inner.who_and_where();
+        let mut fields = self.core.session_fields();
         fields.insert("callId".into(), json!(self.facts.call_id));
         fields.insert("toolId".into(), json!(self.tool()));
         fields.insert("data".into(), data);
         // A handler's own names must not pass for ours.
         let event = format!("handler.{}", shortened(event));
-        self.inner.record(&event, fields);
+        self.core.record(&event, fields);
     }
 
     fn progress(&self, text: &str) {
-        if !self.one_more() {
+        if !self.count_entry() {
             return;
         }
-        if let Some(watch) = &self.inner.shared.watch {
+        if let Some(watch) = &self.core.shared.watch {
             watch(&format!("progress: {text}"));
         }
         let event = ClientEvent::Progress { call_id: self.facts.call_id.clone(), text: shortened(text) };
-        let mut desk = self.inner.lock();
-        if desk.connection.is_some() {
-            self.inner.tell(&mut desk, event);
+        let mut data = self.core.lock();
+        if data.connection.is_some() {
+            self.core.push_event(&mut data, event);
         }
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {
-        self.use_power(call)
+        self.call_capability(call)
     }
 }
 
-impl Inner {
+impl SessionCore {
     /// What handlers are told about the session. Shared between calls until something changes.
     fn session_facts(&self, turn: u64) -> Arc<SessionFacts> {
         let facts = self.present_facts();
@@ -192,26 +192,26 @@ impl Inner {
 
     fn present_facts(&self) -> Arc<SessionFacts> {
         let voices = self.shared.voices.changes();
-        let mut desk = self.lock();
-        if let Some((made, facts)) = &desk.facts
+        let mut data = self.lock();
+        if let Some((made, facts)) = &data.facts
             && *made == voices
         {
             return facts.clone();
         }
-        let facts = Arc::new(self.make_facts(&desk));
-        desk.facts = Some((voices, facts.clone()));
+        let facts = Arc::new(self.make_facts(&data));
+        data.facts = Some((voices, facts.clone()));
         facts
     }
 
-    fn make_facts(&self, desk: &Desk) -> SessionFacts {
-        let state = desk.controller.state();
+    fn make_facts(&self, data: &SessionData) -> SessionFacts {
+        let state = data.controller.state();
         let mut copy = json!(state);
         let speaks = self.mode == Mode::Voice && state.is_active;
         copy["voiceActive"] = (speaks || self.shared.voices.speaks(&self.client)).into();
         SessionFacts {
             id: self.id.to_string(),
             is_active: state.is_active,
-            turn: desk.ledger.turn_number(),
+            turn: data.ledger.turn_number(),
             tools_version: self.snapshot.version().to_owned(),
             state: copy,
         }
@@ -219,5 +219,5 @@ impl Inner {
 }
 
 fn shortened(text: &str) -> String {
-    text.chars().take(LONGEST_TEXT).collect()
+    text.chars().take(MAX_TEXT_CHARS).collect()
 }

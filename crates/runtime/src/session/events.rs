@@ -6,7 +6,7 @@ use quarterdeck_contracts::ConfirmationRequest;
 use serde_json::Value;
 
 use super::answer::Answer;
-use super::{Batch, ConfirmationMode, Desk, Inner, Session};
+use super::{Batch, ConfirmationMode, Session, SessionCore, SessionData};
 use crate::call::Call;
 use crate::state::PendingEnd;
 
@@ -53,61 +53,61 @@ pub enum DeliveryReason {
 
 /// A client's way to its session. A new one takes over from an older one; dropping it leaves the session to be resumed.
 pub struct Connection {
-    inner: Arc<Inner>,
+    core: Arc<SessionCore>,
     number: u64,
 }
 
 impl Session {
     /// Connects a client. What nobody has received so far comes first.
     pub fn connect(&self) -> Connection {
-        let asking = self.inner.lock().asking;
+        let asking = self.core.lock().asking;
         self.connect_with(asking)
     }
 
     /// Connects a client with a way of asking that is not the mode's own.
     pub fn connect_with(&self, asking: ConfirmationMode) -> Connection {
-        let inner = self.inner.clone();
-        let mut desk = inner.lock();
-        desk.connections += 1;
-        let number = desk.connections;
-        desk.connection = Some(number);
-        desk.asking = asking;
-        desk.seen_ms = inner.now_ms();
-        inner.hand_over(&mut desk);
-        drop(desk);
+        let core = self.core.clone();
+        let mut data = core.lock();
+        data.connections += 1;
+        let number = data.connections;
+        data.connection = Some(number);
+        data.asking = asking;
+        data.seen_ms = core.now_ms();
+        core.hand_over(&mut data);
+        drop(data);
         // An older connection wakes up and finds itself replaced.
-        inner.news.notify_waiters();
-        Connection { inner, number }
+        core.news.notify_waiters();
+        Connection { core, number }
     }
 
     /// Whether a client is connected.
     pub fn is_connected(&self) -> bool {
-        self.inner.lock().connection.is_some()
+        self.core.lock().connection.is_some()
     }
 }
 
 impl Connection {
     /// The session.
     pub fn session(&self) -> Session {
-        Session { inner: self.inner.clone() }
+        Session { core: self.core.clone() }
     }
 
     /// Hands over the calls of one message. They are admitted as a whole, in order, before this returns; if judging
     /// their arguments takes long, as soon as that is done.
     pub fn submit(&self, calls: Vec<Call>) -> Batch {
-        self.inner.submit(calls)
+        self.core.submit(calls)
     }
 
     /// The next event. Nothing comes any more once another connection has taken over.
     pub async fn next_event(&self) -> Option<ClientEvent> {
         loop {
-            let news = self.inner.news.notified();
+            let news = self.core.news.notified();
             {
-                let mut desk = self.inner.lock();
-                if desk.connection != Some(self.number) {
+                let mut data = self.core.lock();
+                if data.connection != Some(self.number) {
                     return None;
                 }
-                if let Some(event) = desk.events.pop_front() {
+                if let Some(event) = data.events.pop_front() {
                     return Some(event);
                 }
             }
@@ -117,31 +117,31 @@ impl Connection {
 
     /// The next event, if there is one.
     pub fn try_next_event(&self) -> Option<ClientEvent> {
-        let mut desk = self.inner.lock();
-        if desk.connection != Some(self.number) {
+        let mut data = self.core.lock();
+        if data.connection != Some(self.number) {
             return None;
         }
-        desk.events.pop_front()
+        data.events.pop_front()
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut desk = self.inner.lock();
-        if desk.connection != Some(self.number) {
+        let mut data = self.core.lock();
+        if data.connection != Some(self.number) {
             return;
         }
-        desk.connection = None;
-        desk.seen_ms = self.inner.now_ms();
-        desk.unsaved.session = true;
-        // Answers among the events go back to where undelivered ones wait; that needs the desk, so it is let go first.
-        let events = std::mem::take(&mut desk.events);
-        self.inner.save_soon(&mut desk);
-        drop(desk);
+        data.connection = None;
+        data.seen_ms = self.core.now_ms();
+        data.unsaved.session = true;
+        // Answers among the events go back to where undelivered ones wait; that needs the lock, so it is released first.
+        let events = std::mem::take(&mut data.events);
+        self.core.save_soon(&mut data);
+        drop(data);
         let kept: Vec<_> = events.into_iter().filter(|event| event.outlives_connection()).collect();
-        let mut desk = self.inner.lock();
+        let mut data = self.core.lock();
         for event in kept.into_iter().rev() {
-            desk.events.push_front(event);
+            data.events.push_front(event);
         }
     }
 }
@@ -161,16 +161,16 @@ impl ClientEvent {
     }
 }
 
-impl Inner {
+impl SessionCore {
     /// Queues an event. When too many wait, the oldest that nobody depends on goes.
-    pub(super) fn tell(&self, desk: &mut Desk, event: ClientEvent) {
-        if desk.events.len() >= self.shared.policy.max_queued_events
-            && let Some(oldest) = desk.events.iter().position(ClientEvent::may_be_dropped)
+    pub(super) fn push_event(&self, data: &mut SessionData, event: ClientEvent) {
+        if data.events.len() >= self.shared.policy.max_queued_events
+            && let Some(oldest) = data.events.iter().position(ClientEvent::may_be_dropped)
         {
-            desk.events.remove(oldest);
+            data.events.remove(oldest);
             tracing::warn!(session = %self.id, "an event was dropped: the client does not read");
         }
-        desk.events.push_back(event);
+        data.events.push_back(event);
         self.news.notify_waiters();
     }
 }

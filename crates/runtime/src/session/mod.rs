@@ -1,23 +1,23 @@
 //! One conversation: its turns, its calls, its state, its connection.
 //!
 //! A session owns the tasks its calls run in, so that a dropped request drops no call. Everything that several calls
-//! could disagree about lies on one desk behind one lock, which is never held while anything is waited for.
+//! could disagree about is in one `SessionData` behind one lock, which is never held while anything is waited for.
 
 mod admit;
 mod answer;
-mod asking;
+mod audit;
 mod batch;
-mod beforehand;
-mod begin;
-mod carry_out;
+mod capabilities;
 mod context;
-mod desk;
+mod data;
 mod events;
-mod hearing;
-mod life;
-mod note;
-mod powers;
-mod records;
+mod execute;
+mod precheck;
+mod recovery;
+mod request;
+mod reserve;
+mod resolve;
+mod rows;
 mod turns;
 
 use std::sync::atomic::AtomicBool;
@@ -32,8 +32,8 @@ pub use batch::Batch;
 pub use events::{ClientEvent, Connection, DeliveryReason};
 pub use turns::TurnStart;
 
-pub(crate) use desk::Desk;
-pub(crate) use records::{SessionRow, session_key};
+pub(crate) use data::SessionData;
+pub(crate) use rows::{SessionRow, session_key};
 
 use crate::gates::{ClientFacts, missing_condition};
 use crate::orchestrator::Shared;
@@ -43,7 +43,7 @@ use crate::state::SessionState;
 /// One conversation of one client in one mode. Cheap to clone; all clones are the same session.
 #[derive(Clone)]
 pub struct Session {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) core: Arc<SessionCore>,
 }
 
 /// What happens when a call needs a person's word.
@@ -55,7 +55,7 @@ pub enum ConfirmationMode {
     AnswerFirst,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct SessionCore {
     pub(crate) id: Arc<str>,
     pub(crate) client: Arc<str>,
     pub(crate) mode: Mode,
@@ -63,13 +63,13 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) created_ms: u64,
     /// Whether it was made known, and counts among those that are open.
-    pub(crate) is_up: AtomicBool,
-    desk: Mutex<Desk>,
+    pub(crate) is_registered: AtomicBool,
+    data: Mutex<SessionData>,
     /// Wakes the connection when there is an event for it.
     news: Notify,
 }
 
-impl Inner {
+impl SessionCore {
     pub(crate) fn new(
         row: &SessionRow,
         id: Arc<str>,
@@ -77,7 +77,7 @@ impl Inner {
         shared: Arc<Shared>,
         who: Arc<ClientFacts>,
     ) -> Arc<Self> {
-        let desk = Desk::new(row, shared.policy.max_remembered_calls, who);
+        let data = SessionData::new(row, shared.policy.max_remembered_calls, who);
         Arc::new(Self {
             id,
             client: row.client_id.as_str().into(),
@@ -85,15 +85,15 @@ impl Inner {
             snapshot,
             shared,
             created_ms: row.created_ms,
-            is_up: AtomicBool::new(false),
-            desk: Mutex::new(desk),
+            is_registered: AtomicBool::new(false),
+            data: Mutex::new(data),
             news: Notify::new(),
         })
     }
 
-    /// The desk. A panic while it was held leaves it as it was: every change to it is made in one step.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A panic while it is held leaves consistent data: every change is made in one step.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SessionData> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn now(&self) -> SystemTime {
@@ -109,27 +109,27 @@ impl Inner {
 impl Session {
     /// The session's id.
     pub fn id(&self) -> &str {
-        &self.inner.id
+        &self.core.id
     }
 
     /// Who is on the other end.
     pub fn client(&self) -> &str {
-        &self.inner.client
+        &self.core.client
     }
 
     /// How they reach the agent.
     pub fn mode(&self) -> Mode {
-        self.inner.mode
+        self.core.mode
     }
 
     /// The tools it was pinned to.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
-        &self.inner.snapshot
+        &self.core.snapshot
     }
 
     /// Tells whoever runs this when the session goes on with other tools than a new one would get.
     pub fn warn_if_tools_changed(&self, current: &Snapshot) {
-        let (pinned, current) = (self.inner.snapshot.version(), current.version());
+        let (pinned, current) = (self.core.snapshot.version(), current.version());
         if pinned != current {
             tracing::error!(
                 session = self.id(),
@@ -142,9 +142,9 @@ impl Session {
 
     /// The tools that are available to this client as things are, those of the other mode included.
     pub fn available_tools(&self) -> impl Iterator<Item = &LoadedTool> {
-        let who = self.inner.lock().who.clone();
-        let present = &self.inner.shared.present;
-        self.inner.snapshot.tools().filter(move |tool| {
+        let who = self.core.lock().who.clone();
+        let present = &self.core.shared.present;
+        self.core.snapshot.tools().filter(move |tool| {
             let asked = tool.metadata().availability.as_ref();
             asked.is_none_or(|asked| missing_condition(asked, &who, present).is_none())
         })
@@ -152,11 +152,11 @@ impl Session {
 
     /// A copy of its state.
     pub fn state(&self) -> SessionState {
-        self.inner.lock().controller.state().clone()
+        self.core.lock().controller.state().clone()
     }
 
     /// The present turn, counted from one; zero before the first.
     pub fn turn(&self) -> u64 {
-        self.inner.lock().ledger.turn_number()
+        self.core.lock().ledger.turn_number()
     }
 }

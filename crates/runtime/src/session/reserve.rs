@@ -6,72 +6,74 @@ use std::time::Duration;
 use quarterdeck_contracts::{Commit, CommitError, ErrorType, StoreError, Table, ToolError, ToolResponse};
 use serde_json::json;
 
-use super::Inner;
-use super::admit::Work;
-use super::records::CallRow;
+use super::SessionCore;
+use super::admit::ToolCall;
+use super::rows::CallRow;
 use crate::envelope::before_the_handler;
 use crate::ledger::Entry;
 use crate::rates::{self, Slot};
 
 /// How long the store may take. A call must be answered, whatever the disk does.
-pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a reservation that others were quicker with is tried again.
-const TRIES: usize = 64;
+const MAX_ATTEMPTS: usize = 64;
 
 /// Whether a call may run now.
-pub(super) enum Begun {
+pub(super) enum Reservation {
     /// It may.
-    Yes,
+    Granted,
     /// It may not, and this is why.
-    No(Box<ToolError>),
+    Refused(Box<ToolError>),
     /// It was run before, by somebody who did not tell us.
-    Before(Box<ToolResponse>),
+    Recorded(Box<ToolResponse>),
 }
 
-impl Inner {
+impl SessionCore {
     /// Reserves what the call needs, redeems its confirmation and, for a write, marks it as begun: all or nothing.
-    pub(super) async fn begin(&self, work: &mut Work) -> Begun {
-        if work.rate_limit.is_none() && work.redeems.is_none() && !work.entry.writes {
-            return Begun::Yes;
+    pub(super) async fn reserve(&self, call: &mut ToolCall) -> Reservation {
+        if call.rate_limit.is_none() && call.redeems.is_none() && !call.entry.writes {
+            return Reservation::Granted;
         }
         // Boxed, so that a look-up does not carry the room for it.
-        Box::pin(self.begin_in_store(work)).await
+        Box::pin(self.reserve_in_store(call)).await
     }
 
-    async fn begin_in_store(&self, work: &mut Work) -> Begun {
-        for _ in 0..TRIES {
-            let commit = match self.reservations(work).await {
+    async fn reserve_in_store(&self, call: &mut ToolCall) -> Reservation {
+        for _ in 0..MAX_ATTEMPTS {
+            let commit = match self.reservations(call).await {
                 Ok(Ok(commit)) => commit,
                 Ok(Err(refusal)) => {
-                    work.trace.refused_by_store("availability", json!(refusal.kind));
-                    return Begun::No(refusal);
+                    call.trace.refused_by_store("availability", json!(refusal.kind));
+                    return Reservation::Refused(refusal);
                 }
-                Err(error) => return Begun::No(Box::new(self.store_is_down(&error))),
+                Err(error) => return Reservation::Refused(Box::new(self.store_failed(&error))),
             };
-            match self.commit(self.mark_begun(work, commit)).await {
-                Ok(()) => return Begun::Yes,
+            match self.commit(self.mark_started(call, commit)).await {
+                Ok(()) => return Reservation::Granted,
                 Err(CommitError::Conflict { table: Table::Rates, .. }) => {}
                 Err(CommitError::Conflict { table: Table::Confirmations, .. }) => {
-                    return Begun::No(Box::new(super::hearing::invalid()));
+                    return Reservation::Refused(Box::new(super::resolve::invalid()));
                 }
-                Err(CommitError::Conflict { .. }) => return self.begun_before(&work.entry).await,
-                Err(CommitError::Store(error)) => return Begun::No(Box::new(self.store_is_down(&error))),
+                Err(CommitError::Conflict { .. }) => return self.find_recorded(&call.entry).await,
+                Err(CommitError::Store(error)) => {
+                    return Reservation::Refused(Box::new(self.store_failed(&error)));
+                }
             }
         }
         let busy = before_the_handler(ErrorType::RateLimit, "Too many calls want the same slot.".into());
-        Begun::No(Box::new(ToolError { retry_after_ms: Some(100), ..busy.retryable() }))
+        Reservation::Refused(Box::new(ToolError { retry_after_ms: Some(100), ..busy.retryable() }))
     }
 
-    async fn reservations(&self, work: &Work) -> Result<Result<Commit, Box<ToolError>>, StoreError> {
-        let mut commit = work.redeems.as_ref().map_or_else(Commit::default, |redeems| redeems.commit.clone());
-        if let Some(limit) = &work.rate_limit {
-            let key = rates::key(&work.entry.tool, limit, &self.client, &self.id);
+    async fn reservations(&self, call: &ToolCall) -> Result<Result<Commit, Box<ToolError>>, StoreError> {
+        let mut commit = call.redeems.as_ref().map_or_else(Commit::default, |redeems| redeems.commit.clone());
+        if let Some(limit) = &call.rate_limit {
+            let key = rates::key(&call.entry.tool, limit, &self.client, &self.id);
             match rates::look_for_slot(&*self.shared.store, &key, limit, self.now_ms()).await? {
                 Slot::Free(slot) => commit = commit.and(slot),
                 Slot::Taken { retry_after_ms } => {
                     let message = format!(
                         "{} may run {} times in {} seconds.",
-                        work.entry.tool,
+                        call.entry.tool,
                         limit.calls,
                         limit.window_ms.div_ceil(1_000)
                     );
@@ -86,12 +88,12 @@ impl Inner {
         Ok(Ok(commit))
     }
 
-    fn mark_begun(&self, work: &Work, commit: Commit) -> Commit {
-        if !work.entry.writes {
+    fn mark_started(&self, call: &ToolCall, commit: Commit) -> Commit {
+        if !call.entry.writes {
             return commit;
         }
-        let key = self.call_key(work.entry.key());
-        let row = CallRow::begun(&work.entry, self.now_ms());
+        let key = self.call_key(call.entry.key());
+        let row = CallRow::begun(&call.entry, self.now_ms());
         commit.check(Table::Calls, key.clone(), None).put_until(
             Table::Calls,
             key,
@@ -101,7 +103,7 @@ impl Inner {
     }
 
     /// The store knows this write already: another process, or one that crashed, has begun it.
-    pub(super) async fn begun_before(&self, entry: &Entry) -> Begun {
+    pub(super) async fn find_recorded(&self, entry: &Entry) -> Reservation {
         let row = self.shared.store.get(Table::Calls, &self.call_key(entry.key())).await;
         let envelope = row
             .ok()
@@ -109,20 +111,20 @@ impl Inner {
             .and_then(|row| serde_json::from_value::<CallRow>(row.value).ok())
             .and_then(|row| row.envelope);
         match envelope {
-            Some(envelope) => Begun::Before(Box::new(envelope)),
-            None => Begun::No(Box::new(outcome_unknown(&entry.tool))),
+            Some(envelope) => Reservation::Recorded(Box::new(envelope)),
+            None => Reservation::Refused(Box::new(outcome_unknown(&entry.tool))),
         }
     }
 
     /// Commits, and does not wait for ever.
     pub(super) async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
-        match tokio::time::timeout(STORE_PATIENCE, self.shared.store.commit(commit)).await {
+        match tokio::time::timeout(STORE_TIMEOUT, self.shared.store.commit(commit)).await {
             Ok(result) => result,
             Err(_) => Err(StoreError::Failed("it did not answer in time".into()).into()),
         }
     }
 
-    pub(super) fn store_is_down(&self, error: &StoreError) -> ToolError {
+    pub(super) fn store_failed(&self, error: &StoreError) -> ToolError {
         tracing::error!(session = %self.id, error = %error, "the store failed");
         let message = "Nothing can be recorded at the moment, so nothing was done.".to_owned();
         before_the_handler(ErrorType::Transient, message).retryable()
@@ -144,6 +146,6 @@ pub(super) fn outcome_unknown(tool: &str) -> ToolError {
     .with_suggestion("Tell the person, and look before trying again.")
 }
 
-pub(super) fn stamp(inner: &Inner, tool: &str, error: ToolError) -> Arc<ToolResponse> {
-    Arc::new(inner.snapshot.refuse(tool, error, inner.now()))
+pub(super) fn refusal(core: &SessionCore, tool: &str, error: ToolError) -> Arc<ToolResponse> {
+    Arc::new(core.snapshot.refuse(tool, error, core.now()))
 }

@@ -8,12 +8,12 @@ use quarterdeck_contracts::Mode;
 
 /// Counts open voice sessions by client.
 #[derive(Debug, Default)]
-pub(crate) struct Voices {
+pub(crate) struct VoiceSessions {
     open: Mutex<HashMap<Arc<str>, usize>>,
     changes: AtomicU64,
 }
 
-impl Voices {
+impl VoiceSessions {
     pub(crate) fn started(&self, mode: Mode, client: &Arc<str>) {
         if mode == Mode::Voice {
             *self.lock().entry(client.clone()).or_default() += 1;

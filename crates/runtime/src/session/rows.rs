@@ -8,12 +8,12 @@ use quarterdeck_contracts::{Commit, Mode, Table, ToolResponse};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Desk, Inner};
+use super::{SessionCore, SessionData};
 use crate::ledger::{Entry, Identity, Phase};
 use crate::state::SessionState;
 
 /// How long changes that may be lost are gathered before the store is told.
-const GATHER: Duration = Duration::from_millis(250);
+const SAVE_DELAY: Duration = Duration::from_millis(250);
 
 /// A session, as the store keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ impl CallRow {
 
     /// A call with its answer.
     pub(super) fn done(entry: &Entry, response: &ToolResponse, at_ms: u64) -> Self {
-        let is_delivered = entry.phase() >= Phase::DeliveryReceipt;
+        let is_delivered = entry.phase() >= Phase::Delivered;
         Self { envelope: Some(response.clone()), is_delivered, ..Self::begun(entry, at_ms) }
     }
 
@@ -109,23 +109,23 @@ impl CallRow {
     }
 }
 
-impl Inner {
+impl SessionCore {
     /// Where a call of this session stands in its table.
     pub(super) fn call_key(&self, key: &str) -> String {
         format!("{}/{key}", self.id)
     }
 
     /// Sees to it that the store hears of what has changed, soon.
-    pub(super) fn save_soon(self: &Arc<Self>, desk: &mut Desk) {
-        if desk.unsaved.is_scheduled || desk.unsaved.is_empty() {
+    pub(super) fn save_soon(self: &Arc<Self>, data: &mut SessionData) {
+        if data.unsaved.is_scheduled || data.unsaved.is_empty() {
             return;
         }
         // A session that is used outside a runtime is saved when it next is inside one.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        desk.unsaved.is_scheduled = true;
+        data.unsaved.is_scheduled = true;
         let session = Arc::downgrade(self);
         runtime.spawn(async move {
-            tokio::time::sleep(GATHER).await;
+            tokio::time::sleep(SAVE_DELAY).await;
             if let Some(session) = Weak::upgrade(&session) {
                 session.save_now();
             }
@@ -144,8 +144,8 @@ impl Inner {
     }
 
     /// What the store has not heard of, as one commit.
-    pub(super) fn unsaved(&self, desk: &mut Desk) -> Commit {
-        let unsaved = std::mem::take(&mut desk.unsaved);
+    pub(super) fn unsaved(&self, data: &mut SessionData) -> Commit {
+        let unsaved = std::mem::take(&mut data.unsaved);
         let mut commit = Commit::default();
         let (now, until) = (self.now_ms(), self.keep_until());
         let mut put = |key: String, row: CallRow| {
@@ -167,7 +167,7 @@ impl Inner {
                 key: refusal_key(&id).to_string(),
                 tool: response.meta.tool_id.clone(),
                 content: content.to_string(),
-                turn: desk.ledger.turn_number(),
+                turn: data.ledger.turn_number(),
                 writes: false,
                 is_delivered: true,
                 envelope: Some((*response).clone()),
@@ -180,24 +180,24 @@ impl Inner {
             commit = commit.delete(Table::Calls, self.call_key(&key));
         }
         if unsaved.session || !commit.is_empty() {
-            commit = commit.put_until(Table::Sessions, session_key(&self.id), json!(self.row(desk)), until);
+            commit = commit.put_until(Table::Sessions, session_key(&self.id), json!(self.row(data)), until);
         }
         commit
     }
 
     /// The session's own row.
-    pub(super) fn row(&self, desk: &Desk) -> SessionRow {
+    pub(super) fn row(&self, data: &SessionData) -> SessionRow {
         SessionRow {
             client_id: self.client.to_string(),
             mode: self.mode,
             registry_version: self.snapshot.version().to_owned(),
-            turn: desk.ledger.turn_number(),
-            turn_keys: desk.turn_keys.iter().cloned().collect(),
-            calls_made: desk.calls_made,
-            state: desk.controller.state().clone(),
-            notes: desk.notes.clone(),
+            turn: data.ledger.turn_number(),
+            turn_keys: data.turn_keys.iter().cloned().collect(),
+            calls_made: data.calls_made,
+            state: data.controller.state().clone(),
+            notes: data.notes.clone(),
             created_ms: self.created_ms,
-            seen_ms: desk.seen_ms,
+            seen_ms: data.seen_ms,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::policy::Policy;
 use crate::session::{SessionRow, session_key};
 
 /// How many rows are erased in one commit, or read at once.
-const PORTION: usize = 500;
+const BATCH_ROWS: usize = 500;
 
 /// A session, in a few words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -82,7 +82,7 @@ pub async fn list_recent_sessions(
     wanted: impl Fn(&SessionSummary) -> bool,
 ) -> Result<RecentSessions, StoreError> {
     let mut recent = RecentSessions { sessions: Vec::new(), seen: 0, wanted: 0, is_complete: false };
-    let mut scan = Scan::prefix("s/", PORTION);
+    let mut scan = Scan::prefix("s/", BATCH_ROWS);
     while recent.seen < look_at {
         let page = store.scan(Table::Sessions, scan.clone()).await?;
         let Some((last, _)) = page.last() else {
@@ -179,7 +179,7 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
     doomed.extend(values.into_iter().map(|(key, _)| (Table::Values, key)));
     forget_windows(&mut doomed, &format!("/client/{client}"));
     let count = doomed.len() as u64;
-    for portion in doomed.chunks(PORTION) {
+    for portion in doomed.chunks(BATCH_ROWS) {
         let commit =
             portion.iter().fold(Commit::default(), |commit, (table, key)| commit.delete(*table, key));
         store.commit(commit).await?;

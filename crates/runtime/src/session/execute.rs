@@ -12,26 +12,26 @@ use quarterdeck_contracts::{
 };
 use serde_json::{Value, json};
 
-use super::admit::Work;
+use super::admit::ToolCall;
 use super::answer::Answer;
-use super::begin::{Begun, outcome_unknown, stamp};
+use super::audit::AuditRecord;
 use super::context::{CallContext, Effects};
 use super::events::{ClientEvent, DeliveryReason};
-use super::note::Told;
-use super::records::CallRow;
-use super::{Desk, Inner};
+use super::reserve::{Reservation, outcome_unknown, refusal};
+use super::rows::CallRow;
+use super::{SessionCore, SessionData};
 use crate::envelope::{before_the_handler, inside};
 use crate::ledger::is_empty;
 use crate::registry::LoadedTool;
 use crate::state::Cause;
 
 /// How often a call is run anew because a row that it had decided from was changed by another.
-const RERUNS: usize = 4;
+const MAX_RUNS: usize = 4;
 /// No retry is begun after a call has taken this long.
-const RETRY_WITHIN: Duration = Duration::from_secs(30);
+const MAX_RETRY_TIME: Duration = Duration::from_secs(30);
 
 /// How a call ended.
-struct Finished {
+struct CallOutcome {
     response: Arc<ToolResponse>,
     /// Whether the handler ran, rather than somebody else having answered.
     ran: bool,
@@ -39,98 +39,98 @@ struct Finished {
     blocks: bool,
 }
 
-impl Inner {
+impl SessionCore {
     /// Takes one admitted call through its handler to its answer. It always gets one.
-    pub(super) async fn carry_out(self: &Arc<Self>, mut work: Work) {
+    pub(super) async fn run_call(self: &Arc<Self>, mut call: ToolCall) {
         let begun = Instant::now();
-        let finished = if work.entry.begin() {
-            match AssertUnwindSafe(self.begin_and_run(&mut work)).catch_unwind().await {
+        let finished = if call.entry.begin() {
+            match AssertUnwindSafe(self.reserve_and_run(&mut call)).catch_unwind().await {
                 Ok(finished) => finished,
-                Err(_) => self.broken(&work),
+                Err(_) => self.panicked(&call),
             }
         } else {
-            self.cancelled(&work)
+            self.cancelled(&call)
         };
-        self.settle(work, finished, begun.elapsed());
+        self.deliver(call, finished, begun.elapsed());
     }
 
     /// The same for a call whose confirmation was redeemed and which is marked as begun.
-    pub(super) async fn carry_out_begun(self: &Arc<Self>, mut work: Work) {
+    pub(super) async fn run_reserved(self: &Arc<Self>, mut call: ToolCall) {
         let begun = Instant::now();
-        work.entry.begin();
-        let finished = match AssertUnwindSafe(self.run(&mut work)).catch_unwind().await {
+        call.entry.begin();
+        let finished = match AssertUnwindSafe(self.run(&mut call)).catch_unwind().await {
             Ok(finished) => finished,
-            Err(_) => self.broken(&work),
+            Err(_) => self.panicked(&call),
         };
-        self.settle(work, finished, begun.elapsed());
+        self.deliver(call, finished, begun.elapsed());
     }
 
-    async fn begin_and_run(self: &Arc<Self>, work: &mut Work) -> Finished {
-        match self.begin(work).await {
-            Begun::Yes => self.run(work).await,
-            Begun::No(error) => self.did_not_run(work, *error),
-            Begun::Before(envelope) => {
-                let response = super::batch::replayed(&envelope, work.entry.turn);
-                Finished { response: Arc::new(response), ran: false, blocks: false }
+    async fn reserve_and_run(self: &Arc<Self>, call: &mut ToolCall) -> CallOutcome {
+        match self.reserve(call).await {
+            Reservation::Granted => self.run(call).await,
+            Reservation::Refused(error) => self.not_executed(call, *error),
+            Reservation::Recorded(envelope) => {
+                let response = super::batch::replayed(&envelope, call.entry.turn);
+                CallOutcome { response: Arc::new(response), ran: false, blocks: false }
             }
         }
     }
 
     /// Runs the handler and records what it did, in one commit with its effects.
-    async fn run(self: &Arc<Self>, work: &mut Work) -> Finished {
-        if work.entry.writes {
-            return Box::pin(self.run_write(work)).await;
+    async fn run(self: &Arc<Self>, call: &mut ToolCall) -> CallOutcome {
+        if call.entry.writes {
+            return Box::pin(self.run_write(call)).await;
         }
-        let (response, _) = self.execute(work).await;
-        Finished { response: Arc::new(response), ran: true, blocks: false }
+        let (response, _) = self.execute(call).await;
+        CallOutcome { response: Arc::new(response), ran: true, blocks: false }
     }
 
     /// Runs a handler that writes until what it decided from is still so when it is recorded.
-    async fn run_write(self: &Arc<Self>, work: &mut Work) -> Finished {
-        for _ in 0..RERUNS {
-            let (response, effects) = self.execute(work).await;
+    async fn run_write(self: &Arc<Self>, call: &mut ToolCall) -> CallOutcome {
+        for _ in 0..MAX_RUNS {
+            let (response, effects) = self.execute(call).await;
             let is_contained = effects.is_contained;
-            match self.write_down(work, &response, effects).await {
-                Ok(blocks) => return Finished { response: Arc::new(response), ran: true, blocks },
+            match self.record_write(call, &response, effects).await {
+                Ok(blocks) => return CallOutcome { response: Arc::new(response), ran: true, blocks },
                 // Nothing of this run is real, so it may be run again on what is there now.
                 Err(CommitError::Conflict { .. }) if is_contained => {}
                 Err(error) => {
-                    tracing::error!(session = %self.id, call = %work.entry.call_id, error = %error, "a write could not be recorded");
-                    return self.did_not_run(work, outcome_unknown(&work.entry.tool));
+                    tracing::error!(session = %self.id, call = %call.entry.call_id, error = %error, "a write could not be recorded");
+                    return self.not_executed(call, outcome_unknown(&call.entry.tool));
                 }
             }
         }
-        let _ = self.commit(Commit::default().delete(Table::Calls, self.call_key(work.entry.key()))).await;
-        let message = format!("{} was overtaken by other changes, and did nothing.", work.entry.tool);
-        self.did_not_run(work, before_the_handler(ErrorType::Transient, message).retryable())
+        let _ = self.commit(Commit::default().delete(Table::Calls, self.call_key(call.entry.key()))).await;
+        let message = format!("{} was overtaken by other changes, and did nothing.", call.entry.tool);
+        self.not_executed(call, before_the_handler(ErrorType::Transient, message).retryable())
     }
 
     /// Runs the handler, again where that is safe and may help.
-    async fn execute(self: &Arc<Self>, work: &mut Work) -> (ToolResponse, Effects) {
+    async fn execute(self: &Arc<Self>, call: &mut ToolCall) -> (ToolResponse, Effects) {
         let begun = Instant::now();
         let mut retries = 0;
         loop {
-            let context = CallContext::new(self.clone(), work);
-            let Some(tool) = self.snapshot.find(&work.entry.tool) else {
+            let context = CallContext::new(self.clone(), call);
+            let Some(tool) = self.snapshot.find(&call.entry.tool) else {
                 // It was found when the call was admitted, and a snapshot does not change.
-                let error = outcome_unknown(&work.entry.tool);
-                return (self.snapshot.refuse(&work.entry.tool, error, self.now()), context.effects());
+                let error = outcome_unknown(&call.entry.tool);
+                return (self.snapshot.refuse(&call.entry.tool, error, self.now()), context.effects());
             };
-            let args = self.arguments(tool, work, retries);
+            let args = self.arguments(tool, call, retries);
             let running = self.snapshot.run(tool, args, context.clone());
-            let mut response = match self.unless_cancelled(work, running).await {
+            let mut response = match self.unless_cancelled(call, running).await {
                 Some(response) => response,
-                None => self.snapshot.refuse(&work.entry.tool, cancelled_error(&work.entry.tool), self.now()),
+                None => self.snapshot.refuse(&call.entry.tool, cancelled_error(&call.entry.tool), self.now()),
             };
             let effects = context.effects();
-            if let Some(pause) = self.pause_before_retry(work, &response, retries, begun.elapsed()) {
+            if let Some(pause) = self.pause_before_retry(call, &response, retries, begun.elapsed()) {
                 // Cancelled meanwhile, it is not run again: the next round finds that out before anything else.
-                self.unless_cancelled(work, tokio::time::sleep(pause)).await;
+                self.unless_cancelled(call, tokio::time::sleep(pause)).await;
                 retries += 1;
                 continue;
             }
             response.meta.retry_count = (retries > 0).then_some(retries);
-            response.meta.parent_call_id = work.ancestors.last().map(|parent| parent.call_id.to_string());
+            response.meta.parent_call_id = call.ancestors.last().map(|parent| parent.call_id.to_string());
             if retries > 0 {
                 response.meta.duration = begun.elapsed().as_millis() as u64;
             }
@@ -139,15 +139,15 @@ impl Inner {
     }
 
     /// A call that does not write stops when it is cancelled; one that does has begun and is let finish.
-    async fn unless_cancelled<T>(&self, work: &Work, running: impl Future<Output = T>) -> Option<T> {
-        if work.entry.writes {
+    async fn unless_cancelled<T>(&self, call: &ToolCall, running: impl Future<Output = T>) -> Option<T> {
+        if call.entry.writes {
             return Some(running.await);
         }
-        if work.entry.is_cancelled() {
+        if call.entry.is_cancelled() {
             return None;
         }
         let running = std::pin::pin!(running);
-        let cancelled = std::pin::pin!(work.entry.until_cancelled());
+        let cancelled = std::pin::pin!(call.entry.until_cancelled());
         match select(running, cancelled).await {
             Either::Left((response, _)) => Some(response),
             Either::Right(_) => None,
@@ -156,17 +156,17 @@ impl Inner {
 
     /// The arguments of one attempt. The first of a look-up that nobody audits gets them for good, which saves a copy;
     /// should it be tried again, they are made anew from what the model wrote, as the gates made them.
-    fn arguments(&self, tool: &LoadedTool, work: &mut Work, attempt: u32) -> Value {
+    fn arguments(&self, tool: &LoadedTool, call: &mut ToolCall, attempt: u32) -> Value {
         // To make arguments anew that took long to judge would take as long again.
-        if work.entry.writes || self.shared.audit.is_enabled() || work.took_long_to_judge {
-            return work.args.clone();
+        if call.entry.writes || self.shared.audit.is_enabled() || call.has_slow_arguments {
+            return call.args.clone();
         }
         if attempt == 0 {
-            return std::mem::take(&mut work.args);
+            return std::mem::take(&mut call.args);
         }
-        let (_, asked) = work.entry.content.split_once('\n').unwrap_or_default();
+        let (_, asked) = call.entry.content.split_once('\n').unwrap_or_default();
         let mut args: Value = serde_json::from_str(asked).unwrap_or_default();
-        for clamped in &work.clamped {
+        for clamped in &call.clamped {
             args[clamped.parameter] = clamped.given.into();
         }
         // They were accepted before.
@@ -177,16 +177,16 @@ impl Inner {
     /// How long to wait before the call is tried again, if it is.
     fn pause_before_retry(
         &self,
-        work: &Work,
+        call: &ToolCall,
         response: &ToolResponse,
         retries: u32,
         taken: Duration,
     ) -> Option<Duration> {
         let Outcome::Failure(error) = &response.outcome else { return None };
-        let metadata = self.snapshot.find(&work.entry.tool)?.metadata();
+        let metadata = self.snapshot.find(&call.entry.tool)?.metadata();
         let budgets = self.shared.policy.budgets(self.mode);
         let most = budgets.retries.min(error.max_retries.unwrap_or(u32::MAX));
-        if retries >= most || !may_be_retried(metadata, error) || work.entry.is_cancelled() {
+        if retries >= most || !may_be_retried(metadata, error) || call.entry.is_cancelled() {
             return None;
         }
         let ceiling = budgets.backoff_ms << retries.min(16);
@@ -199,27 +199,27 @@ impl Inner {
         let pause = Duration::from_millis(pause);
         let room = match budgets.turn_ms {
             Some(turn) => Duration::from_millis(turn).saturating_sub(self.lock().ledger.turn().tool_time),
-            None => RETRY_WITHIN,
+            None => MAX_RETRY_TIME,
         };
         (taken + pause <= room).then_some(pause)
     }
 
     /// Writes what a call came to, together with its effects; a failed call has none. Messages go out afterwards.
-    async fn write_down(
+    async fn record_write(
         self: &Arc<Self>,
-        work: &Work,
+        call: &ToolCall,
         response: &ToolResponse,
         effects: Effects,
     ) -> Result<bool, CommitError> {
-        let key = self.call_key(work.entry.key());
+        let key = self.call_key(call.entry.key());
         if !is_recorded(response) {
             self.commit(Commit::default().delete(Table::Calls, key)).await?;
             return Ok(false);
         }
-        let row = CallRow::done(&work.entry, response, self.now_ms());
+        let row = CallRow::done(&call.entry, response, self.now_ms());
         let mut commit = Commit::default().put_until(Table::Calls, key, json!(row), self.keep_until());
         if response.is_ok() {
-            commit = commit.and(self.kept_for_a_time(effects.commit));
+            commit = commit.and(self.with_expiry(effects.commit));
         }
         self.commit(commit).await?;
         if response.is_ok() {
@@ -230,7 +230,7 @@ impl Inner {
 
     /// What a handler wrote is forgotten in time, like everything else: a block or an issued session when it has run
     /// out, a value after the retention time. Events of the calendar are the site's own.
-    fn kept_for_a_time(&self, mut commit: Commit) -> Commit {
+    fn with_expiry(&self, mut commit: Commit) -> Commit {
         for write in &mut commit.writes {
             let Some(value) = &write.value else { continue };
             write.expires_ms = match write.table {
@@ -244,38 +244,38 @@ impl Inner {
     }
 
     /// Puts the answer where everyone who waits for it looks, and applies what it asks for.
-    fn settle(self: &Arc<Self>, work: Work, finished: Finished, took: Duration) {
-        let Work { entry, args, trace, .. } = &work;
-        let Finished { response, ran, blocks } = finished;
-        let mut desk = self.lock();
-        desk.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
+    fn deliver(self: &Arc<Self>, call: ToolCall, finished: CallOutcome, took: Duration) {
+        let ToolCall { entry, args, trace, .. } = &call;
+        let CallOutcome { response, ran, blocks } = finished;
+        let mut data = self.lock();
+        data.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
         if ran {
-            self.count_result(&mut desk, &work, &response, took);
+            self.count_result(&mut data, &call, &response, took);
         }
         let is_abandoned = ran && entry.writes && entry.is_cancelled();
-        let transitions = if ran { self.apply(&mut desk, &work, &response, blocks) } else { Vec::new() };
+        let transitions = if ran { self.apply(&mut data, &call, &response, blocks) } else { Vec::new() };
         if is_recorded(&response) {
             entry.keep();
             if !entry.writes {
-                desk.unsaved.add(entry, self.shared.policy.max_remembered_calls);
+                data.unsaved.add(entry, self.shared.policy.max_remembered_calls);
             }
         } else {
-            desk.ledger.forget(entry);
+            data.ledger.forget(entry);
         }
-        desk.unsaved.session |= !transitions.is_empty();
+        data.unsaved.session |= !transitions.is_empty();
         entry.judged(trace);
         entry.answer(response.clone());
         if entry.is_cancelled() {
-            desk.orphans.retain(|orphan| !orphan.is_of(entry));
+            data.undelivered.retain(|pending| !pending.is_of(entry));
         }
         if is_abandoned {
-            self.tell_abandoned(&mut desk, &work, &response);
+            self.report_abandoned(&mut data, &call, &response);
         }
-        if !desk.orphans.is_empty() {
-            self.hand_over(&mut desk);
+        if !data.undelivered.is_empty() {
+            self.hand_over(&mut data);
         }
-        self.save_soon(&mut desk);
-        drop(desk);
+        self.save_soon(&mut data);
+        drop(data);
 
         if let Some(tool) = self.snapshot.find(&entry.tool).filter(|_| ran) {
             self.measure(entry, tool.metadata(), &response, took);
@@ -283,7 +283,7 @@ impl Inner {
         if let Some(gate) = trace.answered_by().filter(|_| !ran) {
             self.shared.metrics.refused(&entry.tool, gate);
         }
-        self.audit_call(&Told {
+        self.audit_call(&AuditRecord {
             call_id: &entry.call_id,
             turn: entry.turn,
             entry: Some(entry),
@@ -296,75 +296,80 @@ impl Inner {
         self.audit_transitions(transitions);
     }
 
-    fn count_result(&self, desk: &mut Desk, work: &Work, response: &ToolResponse, took: Duration) {
-        if work.entry.turn != desk.ledger.turn_number() {
+    fn count_result(&self, data: &mut SessionData, call: &ToolCall, response: &ToolResponse, took: Duration) {
+        if call.entry.turn != data.ledger.turn_number() {
             return;
         }
         let retrieves = self
             .snapshot
-            .find(&work.entry.tool)
+            .find(&call.entry.tool)
             .is_some_and(|tool| tool.metadata().category == Category::Retrieval);
-        let turn = desk.ledger.turn();
+        let turn = data.ledger.turn();
         turn.tool_time += took;
         if retrieves && matches!(&response.outcome, Outcome::Success(data) if is_empty(data)) {
-            turn.count_empty(&work.entry.tool);
+            turn.count_empty(&call.entry.tool);
         }
     }
 
     fn apply(
         &self,
-        desk: &mut Desk,
-        work: &Work,
+        data: &mut SessionData,
+        call: &ToolCall,
         response: &ToolResponse,
         blocks: bool,
     ) -> Vec<crate::state::Transition> {
         if response.intents.is_empty() {
             return Vec::new();
         }
-        desk.facts = None;
-        let data = match &response.outcome {
-            Outcome::Success(data) => Some(data),
+        data.facts = None;
+        let output = match &response.outcome {
+            Outcome::Success(output) => Some(output),
             Outcome::Failure(_) => None,
         };
-        let cause = Cause { call_id: &work.entry.call_id, data, blocks };
+        let cause = Cause { call_id: &call.entry.call_id, data: output, blocks };
         // An end that a discarded generation asked for would hang up on the person.
-        let is_cut = work.entry.is_cancelled() && !blocks;
+        let is_cut = call.entry.is_cancelled() && !blocks;
         if is_cut && response.intents.iter().any(ends) {
             let kept: Vec<_> = response.intents.iter().filter(|intent| !ends(intent)).cloned().collect();
-            tracing::warn!(session = %self.id, call = %work.entry.call_id, "an end was asked for by a generation that was cut");
-            return desk.controller.apply(&kept, cause);
+            tracing::warn!(session = %self.id, call = %call.entry.call_id, "an end was asked for by a generation that was cut");
+            return data.controller.apply(&kept, cause);
         }
-        desk.controller.apply(&response.intents, cause)
+        data.controller.apply(&response.intents, cause)
     }
 
     /// A person who barged in must know that something was done all the same, and so must the model.
-    fn tell_abandoned(self: &Arc<Self>, desk: &mut Desk, work: &Work, response: &Arc<ToolResponse>) {
-        let entry = &work.entry;
+    fn report_abandoned(
+        self: &Arc<Self>,
+        data: &mut SessionData,
+        call: &ToolCall,
+        response: &Arc<ToolResponse>,
+    ) {
+        let entry = &call.entry;
         let how = if response.is_ok() { "was done" } else { "failed" };
-        desk.notes.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
-        desk.unsaved.session = true;
+        data.notes.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
+        data.unsaved.session = true;
         let answer = Answer {
             is_wanted: false,
             trace: entry.trace(),
-            ..Answer::unowed(entry.call_id.clone(), entry.tool.clone(), response.clone())
+            ..Answer::without_receipt(entry.call_id.clone(), entry.tool.clone(), response.clone())
         };
-        self.tell(desk, ClientEvent::Answer { why: DeliveryReason::Abandoned, answer });
+        self.push_event(data, ClientEvent::Answer { why: DeliveryReason::Abandoned, answer });
     }
 
-    fn did_not_run(&self, work: &Work, error: ToolError) -> Finished {
-        Finished { response: stamp(self, &work.entry.tool, error), ran: false, blocks: false }
+    fn not_executed(&self, call: &ToolCall, error: ToolError) -> CallOutcome {
+        CallOutcome { response: refusal(self, &call.entry.tool, error), ran: false, blocks: false }
     }
 
-    fn cancelled(&self, work: &Work) -> Finished {
-        self.did_not_run(work, cancelled_error(&work.entry.tool))
+    fn cancelled(&self, call: &ToolCall) -> CallOutcome {
+        self.not_executed(call, cancelled_error(&call.entry.tool))
     }
 
     /// Our own code has failed. The write, if it was one, may or may not have happened.
-    fn broken(&self, work: &Work) -> Finished {
-        tracing::error!(session = %self.id, call = %work.entry.call_id, "a call broke inside the orchestrator");
-        match self.snapshot.find(&work.entry.tool) {
-            Some(tool) => self.did_not_run(work, inside(tool.metadata())),
-            None => self.did_not_run(work, outcome_unknown(&work.entry.tool)),
+    fn panicked(&self, call: &ToolCall) -> CallOutcome {
+        tracing::error!(session = %self.id, call = %call.entry.call_id, "a call broke inside the orchestrator");
+        match self.snapshot.find(&call.entry.tool) {
+            Some(tool) => self.not_executed(call, inside(tool.metadata())),
+            None => self.not_executed(call, outcome_unknown(&call.entry.tool)),
         }
     }
 
@@ -373,9 +378,9 @@ impl Inner {
         if messages.is_empty() {
             return;
         }
-        let mut desk = self.lock();
+        let mut data = self.lock();
         for message in messages {
-            self.tell(&mut desk, ClientEvent::Message(message));
+            self.push_event(&mut data, ClientEvent::Message(message));
         }
     }
 }

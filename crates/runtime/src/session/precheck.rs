@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::oneshot;
 
-use super::Inner;
+use super::SessionCore;
 use super::admit::view;
 use super::batch::Batch;
 use crate::call::Call;
 use crate::gates::{JudgedArguments, clamp};
-use crate::judging;
+use crate::validation;
 
 /// A message whose calls are being judged, and which of them were cancelled meanwhile.
-pub(crate) struct Unadmitted {
+pub(crate) struct UnadmittedMessage {
     calls: Vec<(Option<String>, AtomicBool)>,
 }
 
-impl Unadmitted {
+impl UnadmittedMessage {
     fn new(calls: &[Call]) -> Arc<Self> {
         Arc::new(Self { calls: calls.iter().map(|call| (call.id.clone(), AtomicBool::new(false))).collect() })
     }
@@ -46,7 +46,7 @@ pub(super) struct Submitted {
     pub(super) is_cancelled: bool,
 }
 
-impl Inner {
+impl SessionCore {
     /// Admits the calls of one message and starts them, at once if judging them is quick.
     pub(super) fn submit(self: &Arc<Self>, calls: Vec<Call>) -> Batch {
         let judged = calls.iter().take(self.shared.policy.max_calls_per_message);
@@ -54,23 +54,23 @@ impl Inner {
             let plain = |call| Submitted { call, judged: None, is_cancelled: false };
             return self.admit_message(calls.into_iter().map(plain));
         }
-        let message = Unadmitted::new(&calls);
+        let message = UnadmittedMessage::new(&calls);
         self.lock().unadmitted.push(message.clone());
         let (sender, batch) = oneshot::channel();
-        tokio::spawn(self.clone().judge_and_admit(calls, message, sender));
+        tokio::spawn(self.clone().check_and_admit(calls, message, sender));
         Batch::pending(self, batch)
     }
 
-    async fn judge_and_admit(
+    async fn check_and_admit(
         self: Arc<Self>,
         calls: Vec<Call>,
-        message: Arc<Unadmitted>,
+        message: Arc<UnadmittedMessage>,
         sender: oneshot::Sender<Batch>,
     ) {
         let most = self.shared.policy.max_calls_per_message;
         let mut submitted = Vec::with_capacity(calls.len());
         for (index, call) in calls.into_iter().enumerate() {
-            let judged = if index < most { self.judge_beforehand(&call).await } else { None };
+            let judged = if index < most { self.precheck(&call).await } else { None };
             submitted.push(Submitted { call, judged, is_cancelled: false });
         }
         self.lock().unadmitted.retain(|other| !Arc::ptr_eq(other, &message));
@@ -82,14 +82,14 @@ impl Inner {
     }
 
     /// What a call's arguments are found to be, if finding out takes long.
-    pub(super) async fn judge_beforehand(&self, call: &Call) -> Option<JudgedArguments> {
+    pub(super) async fn precheck(&self, call: &Call) -> Option<JudgedArguments> {
         if self.is_quick(call) {
             return None;
         }
         let tool = self.snapshot.find(&call.name)?;
         let mut args = call.args.clone();
         clamp(view(tool), self.shared.policy.budgets(self.mode), &mut args);
-        Some(judging::judge_arguments(&tool.parameters, args).await)
+        Some(validation::judge_arguments(&tool.parameters, args).await)
     }
 
     fn is_quick(&self, call: &Call) -> bool {

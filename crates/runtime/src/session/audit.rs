@@ -6,7 +6,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{Category, Metadata, Outcome, ToolResponse};
 use serde_json::{Map, Value, json};
 
-use super::Inner;
+use super::SessionCore;
 use crate::audit::AuditEvent;
 use crate::gates::Trace;
 use crate::ledger::Entry;
@@ -15,7 +15,7 @@ use crate::redact::redacted;
 use crate::state::Transition;
 
 /// One call, for the record.
-pub(super) struct Told<'a> {
+pub(super) struct AuditRecord<'a> {
     pub(super) call_id: &'a str,
     pub(super) turn: u64,
     /// Where it stands in the ledger, if it does.
@@ -28,9 +28,9 @@ pub(super) struct Told<'a> {
     pub(super) how: Option<&'static str>,
 }
 
-impl Inner {
+impl SessionCore {
     /// One line for a call.
-    pub(super) fn audit_call(&self, told: &Told<'_>) {
+    pub(super) fn audit_call(&self, told: &AuditRecord<'_>) {
         if !self.shared.audit.is_enabled() {
             return;
         }
@@ -41,7 +41,7 @@ impl Inner {
             Outcome::Success(_) => None,
             Outcome::Failure(error) => Some(error.kind),
         };
-        let mut fields = self.who_and_where();
+        let mut fields = self.session_fields();
         for (name, value) in [
             ("turnId", json!(told.turn)),
             ("callId", json!(told.call_id)),
@@ -71,7 +71,7 @@ impl Inner {
             if !transition.applied {
                 tracing::warn!(session = %self.id, reason = transition.reason, "a change of state was refused");
             }
-            let mut fields = self.who_and_where();
+            let mut fields = self.session_fields();
             if let Value::Object(more) = json!(transition) {
                 fields.extend(more);
             }
@@ -79,9 +79,9 @@ impl Inner {
         }
     }
 
-    /// One line for a step of a confirmation. It never holds a token. Not to be called with the desk in hand.
+    /// One line for a step of a confirmation. It never holds a token. Not to be called while the lock is held.
     pub(super) fn audit_confirmation(&self, step: &'static str, call_id: Option<&str>, tool: Option<&str>) {
-        let mut fields = self.who_and_where();
+        let mut fields = self.session_fields();
         fields.insert("turnId".into(), json!(self.lock().ledger.turn_number()));
         fields.insert("step".into(), step.into());
         fields.insert("callId".into(), json!(call_id));
@@ -90,8 +90,8 @@ impl Inner {
     }
 
     /// One line for anything else in the life of the session.
-    pub(crate) fn audit_life(&self, event: &str, more: Value) {
-        let mut fields = self.who_and_where();
+    pub(crate) fn audit_session(&self, event: &str, more: Value) {
+        let mut fields = self.session_fields();
         if let Value::Object(more) = more {
             fields.extend(more);
         }
@@ -104,7 +104,7 @@ impl Inner {
         }
     }
 
-    pub(super) fn who_and_where(&self) -> Map<String, Value> {
+    pub(super) fn session_fields(&self) -> Map<String, Value> {
         Map::from_iter([
             ("sessionId".to_owned(), json!(self.id)),
             ("clientId".to_owned(), json!(self.client)),
@@ -202,10 +202,10 @@ mod tests {
             any::<f64>().prop_map(|value| json!(value)),
             any::<String>().prop_map(|value| json!(value)),
         ];
-        leaf.prop_recursive(3, 20, 5, |inner| {
+        leaf.prop_recursive(3, 20, 5, |core| {
             prop_oneof![
-                prop::collection::vec(inner.clone(), 0..5).prop_map(|items| json!(items)),
-                prop::collection::btree_map(any::<String>(), inner, 0..5).prop_map(|fields| json!(fields)),
+                prop::collection::vec(core.clone(), 0..5).prop_map(|items| json!(items)),
+                prop::collection::btree_map(any::<String>(), core, 0..5).prop_map(|fields| json!(fields)),
             ]
         })
     }

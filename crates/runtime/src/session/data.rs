@@ -7,15 +7,15 @@ use std::sync::atomic::Ordering;
 use quarterdeck_contracts::handler::SessionFacts;
 use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 
-use super::answer::Orphan;
-use super::beforehand::Unadmitted;
+use super::answer::PendingAnswer;
+use super::precheck::UnadmittedMessage;
 use super::{ClientEvent, ConfirmationMode, SessionRow};
 use crate::gates::ClientFacts;
 use crate::ledger::{Entry, Ledger};
 use crate::state::StateController;
 
 /// Everything that calls could disagree about, behind one lock.
-pub(crate) struct Desk {
+pub(crate) struct SessionData {
     /// What is known about the client; anew with each resumption, since a sign-in ends.
     pub(crate) who: Arc<ClientFacts>,
     pub(crate) ledger: Ledger,
@@ -26,12 +26,12 @@ pub(crate) struct Desk {
     pub(crate) asking: ConfirmationMode,
     pub(crate) events: VecDeque<ClientEvent>,
     /// Answers that nobody has received.
-    pub(crate) orphans: Vec<Orphan>,
-    pub(crate) questions: Vec<Question>,
+    pub(crate) undelivered: Vec<PendingAnswer>,
+    pub(crate) questions: Vec<PendingConfirmation>,
     /// Calls that have begun or will, and have no answer yet.
     pub(crate) unfinished: Vec<Arc<Entry>>,
     /// Messages whose calls are still being judged.
-    pub(crate) unadmitted: Vec<Arc<Unadmitted>>,
+    pub(crate) unadmitted: Vec<Arc<UnadmittedMessage>>,
     /// What has changed since the store was told last.
     pub(crate) unsaved: Unsaved,
     /// Notes for the conversation: what happened behind the model's back.
@@ -47,7 +47,7 @@ pub(crate) struct Desk {
 }
 
 /// A request for confirmation that a person has not answered.
-pub(crate) struct Question {
+pub(crate) struct PendingConfirmation {
     pub(crate) content: Arc<str>,
     /// The call that waits for it. Without one, the outcome is told in a note.
     pub(crate) suspended: Option<Arc<Entry>>,
@@ -85,7 +85,7 @@ impl Unsaved {
     }
 }
 
-impl Desk {
+impl SessionData {
     pub(crate) fn new(row: &SessionRow, max_remembered_calls: usize, who: Arc<ClientFacts>) -> Self {
         Self {
             who,
@@ -98,7 +98,7 @@ impl Desk {
                 quarterdeck_contracts::Mode::Voice => ConfirmationMode::AnswerFirst,
             },
             events: VecDeque::new(),
-            orphans: Vec::new(),
+            undelivered: Vec::new(),
             questions: Vec::new(),
             unfinished: Vec::new(),
             unadmitted: Vec::new(),

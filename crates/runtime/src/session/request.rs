@@ -11,12 +11,12 @@ use quarterdeck_contracts::{
 };
 use serde_json::json;
 
-use super::admit::Work;
+use super::admit::ToolCall;
 use super::answer::Answer;
-use super::begin::stamp;
-use super::desk::Question;
+use super::data::PendingConfirmation;
 use super::events::ClientEvent;
-use super::{ConfirmationMode, Desk, Inner};
+use super::reserve::refusal;
+use super::{ConfirmationMode, SessionCore, SessionData};
 use crate::clock::epoch_ms;
 use crate::confirmation::{ConfirmationRow, REMEMBERED_MS, Status, hash, new_token, preview};
 use crate::envelope::before_the_handler;
@@ -27,46 +27,46 @@ use crate::orchestrator::Shared;
 const EXPIRY_RETRY_BACKOFF: Duration = Duration::from_secs(5);
 const MAX_EXPIRY_ATTEMPTS: usize = 12;
 
-impl Inner {
+impl SessionCore {
     /// Asks a person about a call.
-    pub(super) async fn ask(self: &Arc<Self>, work: Work) {
-        let Some(tool) = self.snapshot.find(&work.entry.tool) else { return };
-        let question = match self.same_question(&work.entry) {
+    pub(super) async fn ask(self: &Arc<Self>, call: ToolCall) {
+        let Some(tool) = self.snapshot.find(&call.entry.tool) else { return };
+        let question = match self.find_open(&call.entry) {
             Known::Open(request) => Ok(request),
-            Known::Lost(old) => self.new_question(&work, tool.metadata(), Some(old)).await,
-            Known::No => self.new_question(&work, tool.metadata(), None).await,
+            Known::Lost(old) => self.open_new(&call, tool.metadata(), Some(old)).await,
+            Known::No => self.open_new(&call, tool.metadata(), None).await,
         };
-        let mut desk = self.lock();
+        let mut data = self.lock();
         let answer = match question {
             Ok(request) => {
                 let shown = ClientEvent::Confirmation {
-                    call_id: work.entry.call_id.clone(),
+                    call_id: call.entry.call_id.clone(),
                     request: request.clone(),
                 };
-                self.tell(&mut desk, shown);
-                if desk.asking == ConfirmationMode::Suspend {
-                    work.entry.ask(Arc::new(ConfirmationRequest { token: None, ..request }));
+                self.push_event(&mut data, shown);
+                if data.asking == ConfirmationMode::Suspend {
+                    call.entry.ask(Arc::new(ConfirmationRequest { token: None, ..request }));
                     None
                 } else {
-                    Some(self.confirmation_required(&work.entry.tool, Some(&request)))
+                    Some(self.confirmation_required(&call.entry.tool, Some(&request)))
                 }
             }
-            Err(error) => Some(stamp(self, &work.entry.tool, error)),
+            Err(error) => Some(refusal(self, &call.entry.tool, error)),
         };
         if let Some(response) = answer {
-            self.remember_unasked(&mut desk, &work.entry, &response);
-            work.entry.answer(response.clone());
-            self.hand_over(&mut desk);
-            self.save_soon(&mut desk);
-            drop(desk);
-            self.shared.metrics.refused(&work.entry.tool, "confirmation");
-            self.audit_call(&super::note::Told {
-                call_id: &work.entry.call_id,
-                turn: work.entry.turn,
-                entry: Some(&work.entry),
-                tool: &work.entry.tool,
-                args: &work.args,
-                trace: &work.trace,
+            self.replace_with_refusal(&mut data, &call.entry, &response);
+            call.entry.answer(response.clone());
+            self.hand_over(&mut data);
+            self.save_soon(&mut data);
+            drop(data);
+            self.shared.metrics.refused(&call.entry.tool, "confirmation");
+            self.audit_call(&super::audit::AuditRecord {
+                call_id: &call.entry.call_id,
+                turn: call.entry.turn,
+                entry: Some(&call.entry),
+                tool: &call.entry.tool,
+                args: &call.args,
+                trace: &call.trace,
                 response: &response,
                 how: Some("refused"),
             });
@@ -74,10 +74,10 @@ impl Inner {
     }
 
     /// An equal call that a person has not answered yet.
-    fn same_question(&self, entry: &Arc<Entry>) -> Known {
-        let mut desk = self.lock();
-        let suspends = desk.asking == ConfirmationMode::Suspend;
-        let open = desk.questions.iter_mut().find(|question| {
+    fn find_open(&self, entry: &Arc<Entry>) -> Known {
+        let mut data = self.lock();
+        let suspends = data.asking == ConfirmationMode::Suspend;
+        let open = data.questions.iter_mut().find(|question| {
             question.content == entry.content
                 && !question.is_claimed
                 && self.shared.is_confirmation_open(&question.hash, question.expires_ms)
@@ -91,18 +91,18 @@ impl Inner {
         }
         // After a restart nobody has the token any more; the question is asked anew and the old one is void.
         let lost = question.hash.clone();
-        desk.questions.retain(|question| question.hash != lost);
+        data.questions.retain(|question| question.hash != lost);
         self.shared.deadlines.close(&lost);
         Known::Lost(lost)
     }
 
-    async fn new_question(
+    async fn open_new(
         self: &Arc<Self>,
-        work: &Work,
+        call: &ToolCall,
         metadata: &quarterdeck_contracts::Metadata,
         replaces: Option<String>,
     ) -> Result<ConfirmationRequest, ToolError> {
-        let entry = &work.entry;
+        let entry = &call.entry;
         let token = new_token().map_err(|error| {
             tracing::error!(error = %error, "the operating system gives no random numbers");
             before_the_handler(ErrorType::Transient, "Nobody can be asked at the moment.".into()).retryable()
@@ -116,8 +116,8 @@ impl Inner {
             token: Some(token),
             expires: expires_ms,
             tool: entry.tool.to_string(),
-            args: work.args.clone(),
-            preview: preview(metadata, &work.args),
+            args: call.args.clone(),
+            preview: preview(metadata, &call.args),
         };
         let row = ConfirmationRow {
             session_id: self.id.to_string(),
@@ -125,7 +125,7 @@ impl Inner {
             mode: self.mode,
             registry_version: self.snapshot.version().to_owned(),
             tool: entry.tool.to_string(),
-            args: work.args.clone(),
+            args: call.args.clone(),
             content: entry.content.to_string(),
             call_id: entry.call_id.to_string(),
             provider_id: entry.provider_id.as_deref().map(str::to_owned),
@@ -136,11 +136,11 @@ impl Inner {
             status: Status::Open,
         };
         self.shared.deadlines.open(&hashed, self.shared.clock.monotonic() + lifetime);
-        // The desk knows of it before the store does, so that an equal call at the same time asks nothing of its own.
+        // The session knows of it before the store does, so that an equal call at the same time asks nothing of its own.
         {
-            let mut desk = self.lock();
-            let suspended = (desk.asking == ConfirmationMode::Suspend).then(|| entry.clone());
-            desk.questions.push(Question {
+            let mut data = self.lock();
+            let suspended = (data.asking == ConfirmationMode::Suspend).then(|| entry.clone());
+            data.questions.push(PendingConfirmation {
                 content: entry.content.clone(),
                 suspended,
                 request: Some(request.clone()),
@@ -159,13 +159,13 @@ impl Inner {
             commit = commit.delete(Table::Confirmations, old);
         }
         if let Err(error) = self.commit(commit).await {
-            self.lock().forget_question(&hashed);
+            self.lock().remove_confirmation(&hashed);
             self.shared.deadlines.close(&hashed);
             let error = match error {
                 CommitError::Store(error) => error,
                 CommitError::Conflict { .. } => StoreError::Failed(error.to_string()),
             };
-            return Err(self.store_is_down(&error));
+            return Err(self.store_failed(&error));
         }
         self.audit_confirmation("requested", Some(&entry.call_id), Some(&entry.tool));
         self.expire_later(hashed, lifetime);
@@ -180,7 +180,7 @@ impl Inner {
             tokio::time::sleep(wait).await;
             let is_claimed = session.upgrade().is_some_and(|session| session.is_claimed(&hashed));
             if is_claimed {
-                // What comes of the answer decides; see `unclaim`.
+                // What comes of the answer decides; see `release`.
                 return;
             }
             let Some(shared) = shared.upgrade() else { return };
@@ -198,7 +198,7 @@ impl Inner {
     async fn report_expired(self: &Arc<Self>, hashed: &str, status: Option<Status>) {
         match (status, self.waiting(hashed)) {
             (Some(status @ (Status::Approved | Status::Denied)), Some(entry)) => {
-                self.answer_as_elsewhere(hashed, &entry, status).await;
+                self.answer_from_record(hashed, &entry, status).await;
             }
             // Dropped undelivered, it goes to the connection that there is, now or next.
             _ => drop(self.expire(hashed)),
@@ -207,26 +207,31 @@ impl Inner {
 
     /// A question that nobody has answered in time, and the answer of the call that waited for it.
     pub(super) fn expire(self: &Arc<Self>, hashed: &str) -> Option<Answer> {
-        let mut desk = self.lock();
+        let mut data = self.lock();
         let place =
-            desk.questions.iter().position(|question| question.hash == hashed && !question.is_claimed)?;
-        let question = desk.questions.remove(place);
+            data.questions.iter().position(|question| question.hash == hashed && !question.is_claimed)?;
+        let question = data.questions.remove(place);
         let answer = question.suspended.map(|entry| {
-            let response = stamp(self, &entry.tool, expired());
-            self.remember_unasked(&mut desk, &entry, &response);
-            self.finish_unrun(&mut desk, &entry, response)
+            let response = refusal(self, &entry.tool, expired());
+            self.replace_with_refusal(&mut data, &entry, &response);
+            self.answer_unexecuted(&mut data, &entry, response)
         });
-        self.save_soon(&mut desk);
-        drop(desk);
+        self.save_soon(&mut data);
+        drop(data);
         self.audit_confirmation("expired", None, None);
         answer
     }
 
     /// A call that was answered without having run may be made again; its id stands for the answer.
-    pub(super) fn remember_unasked(&self, desk: &mut Desk, entry: &Arc<Entry>, response: &Arc<ToolResponse>) {
-        desk.ledger.forget(entry);
+    pub(super) fn replace_with_refusal(
+        &self,
+        data: &mut SessionData,
+        entry: &Arc<Entry>,
+        response: &Arc<ToolResponse>,
+    ) {
+        data.ledger.forget(entry);
         if let Some(id) = &entry.provider_id {
-            self.remember_refusal(desk, id, &entry.content, response, entry.turn);
+            self.remember_refusal(data, id, &entry.content, response, entry.turn);
         }
     }
 
@@ -243,7 +248,7 @@ impl Inner {
         // Never with the token: this is what a model reads.
         error.confirmation_request =
             request.map(|request| ConfirmationRequest { token: None, ..request.clone() });
-        stamp(self, tool, error)
+        refusal(self, tool, error)
     }
 }
 
@@ -267,8 +272,8 @@ enum Known {
     Lost(String),
 }
 
-impl Desk {
-    pub(super) fn forget_question(&mut self, hashed: &str) -> Option<Question> {
+impl SessionData {
+    pub(super) fn remove_confirmation(&mut self, hashed: &str) -> Option<PendingConfirmation> {
         let place = self.questions.iter().position(|question| question.hash == hashed)?;
         Some(self.questions.remove(place))
     }

@@ -5,56 +5,56 @@ use std::sync::Arc;
 use quarterdeck_contracts::{Scan, StoreError, Table};
 use serde_json::json;
 
-use super::answer::{Orphan, OrphanOf};
-use super::begin::{outcome_unknown, stamp};
-use super::desk::Question;
+use super::answer::{AnswerSource, PendingAnswer};
+use super::data::PendingConfirmation;
 use super::events::ClientEvent;
-use super::records::CallRow;
-use super::{Inner, Session};
+use super::reserve::{outcome_unknown, refusal};
+use super::rows::CallRow;
+use super::{Session, SessionCore};
 use crate::confirmation::{ConfirmationRow, Status};
 use crate::gates::Redelivery;
 use crate::ledger::Ledger;
 use crate::state::PendingEnd;
 
 /// How many rows are read at once.
-const PAGE: usize = 500;
+const PAGE_ROWS: usize = 500;
 
 impl Session {
     /// Ends the session. What has begun to write finishes; nothing else does. Ending it again changes nothing.
     pub async fn end(&self, end: PendingEnd) {
-        let inner = &self.inner;
+        let core = &self.core;
         let (transition, commit) = {
-            let mut desk = inner.lock();
-            for entry in &desk.unfinished {
+            let mut data = core.lock();
+            for entry in &data.unfinished {
                 entry.cancel();
             }
-            let transition = desk.controller.end(&end.reason);
-            desk.facts = None;
+            let transition = data.controller.end(&end.reason);
+            data.facts = None;
             if transition.applied {
-                inner.tell(&mut desk, ClientEvent::End(end.clone()));
+                core.push_event(&mut data, ClientEvent::End(end.clone()));
             }
-            desk.unsaved.session = true;
-            (transition, inner.unsaved(&mut desk))
+            data.unsaved.session = true;
+            (transition, core.unsaved(&mut data))
         };
         if !transition.applied {
-            inner.audit_transitions(vec![transition]);
+            core.audit_transitions(vec![transition]);
             return;
         }
-        inner.audit_transitions(vec![transition]);
-        inner.audit_life("session_end", json!({ "reason": end.reason }));
-        inner.shared.metrics.session_ended(inner.mode);
-        inner.shared.voices.stopped(inner.mode, &inner.client);
-        inner.shared.forget(&inner.id);
-        if let Err(error) = inner.commit(commit).await {
-            tracing::error!(session = %inner.id, error = %error, "the end of a session was not stored");
+        core.audit_transitions(vec![transition]);
+        core.audit_session("session_end", json!({ "reason": end.reason }));
+        core.shared.metrics.session_ended(core.mode);
+        core.shared.voices.stopped(core.mode, &core.client);
+        core.shared.forget(&core.id);
+        if let Err(error) = core.commit(commit).await {
+            tracing::error!(session = %core.id, error = %error, "the end of a session was not stored");
         }
     }
 }
 
 /// A session that nobody holds waits in the store, with everything it has come to.
-impl Drop for Inner {
+impl Drop for SessionCore {
     fn drop(&mut self) {
-        if !*self.is_up.get_mut() {
+        if !*self.is_registered.get_mut() {
             return;
         }
         self.save_now();
@@ -66,16 +66,16 @@ impl Drop for Inner {
     }
 }
 
-impl Inner {
+impl SessionCore {
     /// Whether a client is there.
     pub(crate) fn is_connected(&self) -> bool {
         self.lock().connection.is_some()
     }
 
     /// When a client was last there; `None` while one is.
-    pub(crate) fn gone_since(&self) -> Option<u64> {
-        let desk = self.lock();
-        desk.connection.is_none().then_some(desk.seen_ms)
+    pub(crate) fn disconnected_since(&self) -> Option<u64> {
+        let data = self.lock();
+        data.connection.is_none().then_some(data.seen_ms)
     }
 
     /// When something last happened.
@@ -84,35 +84,35 @@ impl Inner {
     }
 
     /// Brings back what the store knows of the session's calls and questions.
-    pub(crate) async fn remember(self: &Arc<Self>, notes: Vec<String>) -> Result<(), StoreError> {
+    pub(crate) async fn restore(self: &Arc<Self>, notes: Vec<String>) -> Result<(), StoreError> {
         let rows = self.stored_calls().await?;
         {
-            let mut desk = self.lock();
-            desk.notes = notes;
-            desk.call_prefix = format!("call_{}_", crate::orchestrator::random_hex(4).unwrap_or_default());
+            let mut data = self.lock();
+            data.notes = notes;
+            data.call_prefix = format!("call_{}_", crate::orchestrator::random_hex(4).unwrap_or_default());
             // The session's own row may be older than its last write.
             let last = rows.iter().map(|row| row.turn).max().unwrap_or(0);
-            let last = last.max(desk.ledger.turn_number());
-            desk.ledger = Ledger::new(last, self.shared.policy.max_remembered_calls);
+            let last = last.max(data.ledger.turn_number());
+            data.ledger = Ledger::new(last, self.shared.policy.max_remembered_calls);
             // Nobody knows which look-ups of the turn were not stored in time, and a budget is never exceeded: what
             // the turn has recorded is answered from the record, and the next turn is free again.
             let budgets = *self.shared.policy.budgets(self.mode);
-            let turn = desk.ledger.turn();
+            let turn = data.ledger.turn();
             (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
             turn.has_read_foreign_text = true;
-            if !desk.notes.is_empty() {
-                desk.ledger.tells_foreign_text();
+            if !data.notes.is_empty() {
+                data.ledger.tells_foreign_text();
             }
         }
         for row in rows {
-            self.remember_call(&row);
+            self.restore_call(&row);
         }
-        self.remember_questions().await
+        self.restore_confirmations().await
     }
 
     async fn stored_calls(&self) -> Result<Vec<CallRow>, StoreError> {
         let mut rows = Vec::new();
-        let mut scan = Scan::prefix(format!("{}/", self.id), PAGE);
+        let mut scan = Scan::prefix(format!("{}/", self.id), PAGE_ROWS);
         loop {
             let page = self.shared.store.scan(Table::Calls, scan.clone()).await?;
             let Some((last, _)) = page.last() else { return Ok(rows) };
@@ -126,37 +126,37 @@ impl Inner {
         }
     }
 
-    fn remember_call(&self, row: &CallRow) {
-        let mut desk = self.lock();
+    fn restore_call(&self, row: &CallRow) {
+        let mut data = self.lock();
         let response = match &row.envelope {
             Some(envelope) => Arc::new(envelope.clone()),
             // It had begun when the process ended: it is not run again, and whoever asks is told the truth.
-            None => stamp(self, &row.tool, outcome_unknown(&row.tool)),
+            None => refusal(self, &row.tool, outcome_unknown(&row.tool)),
         };
         if row.is_refusal {
             let id = row.provider_id.as_deref().unwrap_or(&row.call_id);
             // A question that a person has answered since is on record beside its outcome, which counts.
-            if desk.ledger.redelivery(Some(id), &row.content) == Redelivery::New {
-                desk.ledger.remember_refusal(id, row.content.as_str().into(), response, row.turn);
+            if data.ledger.redelivery(Some(id), &row.content) == Redelivery::New {
+                data.ledger.remember_refusal(id, row.content.as_str().into(), response, row.turn);
             }
             return;
         }
         let entry = row.entry();
         entry.answer(response);
-        desk.ledger.enter(entry.clone());
+        data.ledger.enter(entry.clone());
         if row.is_delivered {
-            desk.ledger.delivered(&entry);
+            data.ledger.delivered(&entry);
         } else if row.writes {
-            desk.orphans.push(Orphan {
+            data.undelivered.push(PendingAnswer {
                 call_id: entry.call_id.clone(),
                 name: entry.tool.clone(),
-                what: OrphanOf::Call(entry),
+                what: AnswerSource::Call(entry),
             });
         }
     }
 
-    async fn remember_questions(self: &Arc<Self>) -> Result<(), StoreError> {
-        let mut scan = Scan::prefix("", PAGE);
+    async fn restore_confirmations(self: &Arc<Self>) -> Result<(), StoreError> {
+        let mut scan = Scan::prefix("", PAGE_ROWS);
         loop {
             let page = self.shared.store.scan(Table::Confirmations, scan.clone()).await?;
             let Some((last, _)) = page.last() else { return Ok(()) };
@@ -171,7 +171,7 @@ impl Inner {
                     self.shared.store_expiry(&hash).await?;
                     continue;
                 };
-                self.lock().questions.push(Question {
+                self.lock().questions.push(PendingConfirmation {
                     content: row.content.as_str().into(),
                     suspended: None,
                     request: None,

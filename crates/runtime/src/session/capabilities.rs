@@ -15,21 +15,21 @@ use crate::envelope::timestamp;
 use crate::ledger::Phase;
 
 /// How deep tools may call each other.
-const DEEPEST: usize = 3;
+const MAX_CALL_DEPTH: usize = 3;
 /// What one tool may keep for one client.
-const LONGEST_KEY: usize = 256;
-const LARGEST_VALUE: usize = 64 * 1024;
-const MOST_VALUES: usize = 1_000;
+const MAX_KEY_BYTES: usize = 256;
+const MAX_VALUE_BYTES: usize = 64 * 1024;
+const MAX_VALUES: usize = 1_000;
 /// Messages one call may send.
-const MOST_MESSAGES: usize = 20;
-const LARGEST_MESSAGE: usize = 64 * 1024;
+const MAX_MESSAGES: usize = 20;
+const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 /// The seconds that a handler may ask for. What it gets is at most what the policy allows.
 const BLOCK_SECONDS: std::ops::RangeInclusive<u64> = 1..=31_536_000;
 /// How long an issued voice session waits to be taken up.
-const VOICE_WAITS_MS: u64 = 10 * 60 * 1_000;
+const VOICE_RESERVATION_MS: u64 = 10 * 60 * 1_000;
 
 /// Types of messages that are ours. A tool that sent one could pass for the server.
-const OURS: [&str; 23] = [
+const RESERVED_TYPES: [&str; 23] = [
     "audio",
     "confirm",
     "confirmation",
@@ -58,7 +58,7 @@ const OURS: [&str; 23] = [
 type Result<T> = std::result::Result<T, CapabilityError>;
 
 impl CallContext {
-    pub(super) fn use_power(&self, call: CapabilityCall) -> BoxFuture<Result<Value>> {
+    pub(super) fn call_capability(&self, call: CapabilityCall) -> BoxFuture<Result<Value>> {
         let context = self.me.upgrade();
         Box::pin(async move {
             match context {
@@ -84,19 +84,19 @@ impl CallContext {
                 Ok(Value::Null)
             }
             (Capability::Calendar, method) => {
-                let Some(calendar) = &self.inner.shared.calendar else { return Err(absent(call.capability)) };
+                let Some(calendar) = &self.core.shared.calendar else { return Err(absent(call.capability)) };
                 if method == "createEvent" {
                     self.must_write("calendar.createEvent")?;
                     self.lock().reached_outside |= !calendar.is_in_store();
                 }
-                let viewer = self.inner.calendar_viewer();
+                let viewer = self.core.calendar_viewer();
                 answer_calendar(&**calendar, &viewer, self.overlay(), method, &call.args).await
             }
             (Capability::Kb, method) => {
-                let Some(knowledge) = &self.inner.shared.knowledge else {
+                let Some(knowledge) = &self.core.shared.knowledge else {
                     return Err(absent(call.capability));
                 };
-                answer_knowledge(&**knowledge, &self.inner.readable(), method, &call.args).await
+                answer_knowledge(&**knowledge, &self.core.readable(), method, &call.args).await
             }
             (Capability::Tools, "call") => self.call_tool(&argument(0), argument(1)).await,
             (capability, _) => Err(absent(capability)),
@@ -108,15 +108,15 @@ impl CallContext {
         let Some(kind) = message.get("type").and_then(Value::as_str) else {
             return Err(invalid("a message is an object with a `type`"));
         };
-        if OURS.contains(&kind) {
+        if RESERVED_TYPES.contains(&kind) {
             return Err(invalid(format!(
                 "messages of type `{kind}` belong to the protocol; choose another name"
             )));
         }
-        if message.to_string().len() > LARGEST_MESSAGE {
+        if message.to_string().len() > MAX_MESSAGE_BYTES {
             return Err(invalid("a message has at most 64 KiB"));
         }
-        if !self.inner.is_connected() {
+        if !self.core.is_connected() {
             return Err(CapabilityError::new(
                 CapabilityErrorCode::NotAvailable,
                 "the client is not connected",
@@ -127,15 +127,15 @@ impl CallContext {
             "voice_session_start" => self.reserve_voice_session(&message)?,
             _ => {}
         }
-        let mut did = self.lock();
-        if did.messages.len() >= MOST_MESSAGES {
+        let mut pending = self.lock();
+        if pending.messages.len() >= MAX_MESSAGES {
             return Err(invalid("a call sends at most 20 messages"));
         }
-        did.messages.push(message);
+        pending.messages.push(message);
         if !self.writes {
-            let messages = std::mem::take(&mut did.messages);
-            drop(did);
-            self.inner.send(messages);
+            let messages = std::mem::take(&mut pending.messages);
+            drop(pending);
+            self.core.send(messages);
         }
         Ok(Value::Null)
     }
@@ -145,19 +145,19 @@ impl CallContext {
         let Some(seconds) = seconds.as_u64().filter(|seconds| BLOCK_SECONDS.contains(seconds)) else {
             return Err(invalid("a block takes a whole number of seconds, up to a year"));
         };
-        let seconds = seconds.min(self.inner.shared.policy.max_block.as_secs().max(1));
-        let now_ms = self.inner.now_ms();
+        let seconds = seconds.min(self.core.shared.policy.max_block.as_secs().max(1));
+        let now_ms = self.core.now_ms();
         let new = Block {
-            client_id: self.inner.client.to_string(),
+            client_id: self.core.client.to_string(),
             until_ms: now_ms + seconds * 1_000,
             message: message.as_str().unwrap_or_default().to_owned(),
-            session_id: self.inner.id.to_string(),
+            session_id: self.core.id.to_string(),
             at_ms: now_ms,
         };
         let block = block(&self.overlay(), new).await.map_err(failed)?;
-        let mut did = self.lock();
-        did.blocks = true;
-        did.block_seconds = did.block_seconds.max(seconds);
+        let mut pending = self.lock();
+        pending.blocks = true;
+        pending.block_seconds = pending.block_seconds.max(seconds);
         Ok(json!({ "until": block.until_ms, "seconds": seconds }))
     }
 
@@ -165,7 +165,7 @@ impl CallContext {
     /// lasts, which may be less than the handler asked for.
     async fn block_by_message(&self, message: &mut Value) -> Result<()> {
         let may_block =
-            self.inner.snapshot.find(self.tool()).is_some_and(|tool| {
+            self.core.snapshot.find(self.tool()).is_some_and(|tool| {
                 tool.metadata().effective_capabilities().contains(&Capability::Moderation)
             });
         if !may_block {
@@ -178,7 +178,7 @@ impl CallContext {
         let lasts = self.lock().block_seconds;
         if message["durationSeconds"].as_u64().is_some_and(|said| said > lasts) {
             message["durationSeconds"] = lasts.into();
-            let until = self.inner.now() + std::time::Duration::from_secs(lasts);
+            let until = self.core.now() + std::time::Duration::from_secs(lasts);
             message["timeoutUntil"] = timestamp(until).into();
         }
         Ok(())
@@ -192,9 +192,9 @@ impl CallContext {
         }
         self.must_write("voice_session_start")?;
         let row = json!({
-            "clientId": self.inner.client,
+            "clientId": self.core.client,
             "pendingRequest": message.get("pendingRequest").and_then(Value::as_str).unwrap_or_default(),
-            "expiresMs": self.inner.now_ms() + VOICE_WAITS_MS,
+            "expiresMs": self.core.now_ms() + VOICE_RESERVATION_MS,
         });
         self.overlay().put(Table::Sessions, crate::orchestrator::reserved_key(id), row);
         Ok(())
@@ -202,15 +202,15 @@ impl CallContext {
 
     async fn put_value(&self, key: &Value, value: Value) -> Result<Value> {
         self.must_write("store.put")?;
-        if value.to_string().len() > LARGEST_VALUE {
+        if value.to_string().len() > MAX_VALUE_BYTES {
             return Err(invalid("a value has at most 64 KiB"));
         }
         let key = self.value_key(key)?;
         let overlay = self.overlay();
         if overlay.get(Table::Values, &key).await.map_err(failed)?.is_none() {
             let prefix = self.value_prefix();
-            let kept = overlay.scan(Table::Values, &prefix, MOST_VALUES).await.map_err(failed)?;
-            if kept.len() >= MOST_VALUES {
+            let kept = overlay.scan(Table::Values, &prefix, MAX_VALUES).await.map_err(failed)?;
+            if kept.len() >= MAX_VALUES {
                 return Err(invalid("a tool keeps at most 1,000 values for a client; delete some"));
             }
         }
@@ -220,14 +220,14 @@ impl CallContext {
 
     /// Values belong to one tool for one client.
     fn value_key(&self, key: &Value) -> Result<String> {
-        match key.as_str().filter(|key| (1..=LONGEST_KEY).contains(&key.len())) {
+        match key.as_str().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len())) {
             Some(key) => Ok(format!("{}{key}", self.value_prefix())),
             None => Err(invalid("a key is a text of 1 to 256 bytes")),
         }
     }
 
     fn value_prefix(&self) -> String {
-        crate::orchestrator::value_prefix(&self.inner.client, self.tool())
+        crate::orchestrator::value_prefix(&self.core.client, self.tool())
     }
 
     fn must_write(&self, what: &str) -> Result<()> {
@@ -240,13 +240,13 @@ impl CallContext {
     /// Another tool, through the same gates and the same turn's budgets.
     async fn call_tool(&self, name: &Value, args: Value) -> Result<Value> {
         let name = name.as_str().unwrap_or_default();
-        if self.ancestors.len() > DEEPEST {
-            return Err(invalid(format!("tools call each other at most {DEEPEST} deep")));
+        if self.ancestors.len() > MAX_CALL_DEPTH {
+            return Err(invalid(format!("tools call each other at most {MAX_CALL_DEPTH} deep")));
         }
         if self.ancestors.iter().any(|ancestor| *ancestor.tool == *name) {
             return Err(invalid(format!("{name} is already being called; tools must not call in a circle")));
         }
-        let Planned { plan, .. } = self.inner.admit_nested(name, args, self.ancestors.clone()).await;
+        let Planned { plan, .. } = self.core.admit_nested(name, args, self.ancestors.clone()).await;
         let response = match plan {
             Plan::Refused(response) => response,
             // It may be waiting for this very call to end.
@@ -258,13 +258,13 @@ impl CallContext {
                 Arc::new(super::batch::replayed(&response, entry.turn))
             }
             // The confirmation gate refuses nested calls instead of asking.
-            Plan::Run(work) | Plan::Ask(work) => {
-                let entry = work.entry.clone();
+            Plan::Run(call) | Plan::Ask(call) => {
+                let entry = call.entry.clone();
                 self.lock().reached_outside |= entry.writes;
-                self.inner.carry_out(work).await;
+                self.core.run_call(call).await;
                 let response = entry.wait().await;
                 // The caller has it: nobody else waits for a nested call.
-                self.inner.mark_delivered(&entry);
+                self.core.mark_delivered(&entry);
                 response
             }
         };
@@ -272,7 +272,7 @@ impl CallContext {
     }
 }
 
-impl super::Inner {
+impl super::SessionCore {
     /// What this client may read: everybody what is the studio's and public, and what is personal only those who have
     /// signed in.
     fn readable(&self) -> Namespaces {
