@@ -36,7 +36,7 @@ pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
 pub(crate) struct SteadyClock {
     clock: Arc<dyn Clock>,
     /// The latest time that was told, in milliseconds since 1970. It never goes back.
-    told_ms: AtomicU64,
+    latest_ms: AtomicU64,
     /// A time of day not long ago, and when that was by the clock that cannot be set.
     anchor: Mutex<(u64, Duration)>,
     /// The time of day of the anchor, to be read without the lock.
@@ -50,7 +50,7 @@ impl SteadyClock {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let now_ms = epoch_ms(clock.now());
         let anchor = Mutex::new((now_ms, clock.monotonic()));
-        Self { clock, told_ms: AtomicU64::new(now_ms), anchor, anchor_ms: AtomicU64::new(now_ms) }
+        Self { clock, latest_ms: AtomicU64::new(now_ms), anchor, anchor_ms: AtomicU64::new(now_ms) }
     }
 
     /// Milliseconds since 1970.
@@ -61,7 +61,7 @@ impl SteadyClock {
             Some(since) if since < ANCHOR_LIFETIME_MS => wall,
             _ => self.anchored(wall),
         };
-        self.told_ms.fetch_max(steady, Ordering::Relaxed).max(steady)
+        self.latest_ms.fetch_max(steady, Ordering::Relaxed).max(steady)
     }
 
     /// The time by the anchor, which is moved when the time of day is past it.
@@ -82,9 +82,9 @@ impl SteadyClock {
 mod tests {
     use super::*;
 
-    struct Hand(Mutex<(u64, u64)>);
+    struct ManualClock(Mutex<(u64, u64)>);
 
-    impl Clock for Hand {
+    impl Clock for ManualClock {
         fn now(&self) -> SystemTime {
             UNIX_EPOCH + Duration::from_secs(self.0.lock().unwrap().0)
         }
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn steady_time_never_goes_back_and_never_stands_still() {
-        let hand = Arc::new(Hand(Mutex::new((1_000, 0))));
-        let steady = SteadyClock::new(hand.clone());
+        let clock = Arc::new(ManualClock(Mutex::new((1_000, 0))));
+        let steady = SteadyClock::new(clock.clone());
         for ((wall, passed), expected) in [
             ((1_010, 10), 1_010),
             // Set back by an hour: it goes on from where it was.
@@ -112,7 +112,7 @@ mod tests {
             ((5_102, 123), 5_102),
             ((5_000, 123), 5_102),
         ] {
-            *hand.0.lock().unwrap() = (wall, passed);
+            *clock.0.lock().unwrap() = (wall, passed);
             assert_eq!(steady.now_ms(), expected * 1_000, "{wall} {passed}");
         }
     }

@@ -12,32 +12,33 @@ use quarterdeck_contracts::{
 use quarterdeck_schema::{Schema, Violation};
 use serde_json::{Value, json};
 
-use crate::validation::off_thread;
+use crate::validation::run_blocking;
 
 /// How many violations the message names; `details` has them all.
-const NAMED: usize = 3;
+const MAX_NAMED_VIOLATIONS: usize = 3;
 
 /// Arguments that the schema refuses.
-pub(crate) fn refused(violations: &[Violation]) -> ToolError {
-    let named: Vec<_> = violations.iter().take(NAMED).map(|violation| violation.message.as_str()).collect();
+pub(crate) fn invalid_arguments(violations: &[Violation]) -> ToolError {
+    let named: Vec<_> =
+        violations.iter().take(MAX_NAMED_VIOLATIONS).map(|violation| violation.message.as_str()).collect();
     let mut message = named.join("; ");
-    if violations.len() > NAMED {
-        message.push_str(&format!("; and {} more", violations.len() - NAMED));
+    if violations.len() > MAX_NAMED_VIOLATIONS {
+        message.push_str(&format!("; and {} more", violations.len() - MAX_NAMED_VIOLATIONS));
     }
     let details = violations
         .iter()
         .map(|violation| json!({ "path": violation.path, "keyword": violation.keyword, "message": violation.message }))
         .collect();
-    before_the_handler(ErrorType::Validation, message).with_details(Value::Array(details))
+    refusal_error(ErrorType::Validation, message).with_details(Value::Array(details))
 }
 
 /// A failure from before anything ran.
-pub(crate) fn before_the_handler(kind: ErrorType, message: String) -> ToolError {
+pub(crate) fn refusal_error(kind: ErrorType, message: String) -> ToolError {
     ToolError { partial_side_effects: Some(false), ..ToolError::new(kind, message) }
 }
 
 /// What a host's failure becomes. The inside stays in the log.
-pub(crate) fn failed(metadata: &Metadata, error: &HostError) -> ToolError {
+pub(crate) fn host_failure(metadata: &Metadata, error: &HostError) -> ToolError {
     let id = &metadata.tool_id;
     match error {
         HostError::TimedOut { computing, .. } => ToolError {
@@ -54,17 +55,17 @@ pub(crate) fn failed(metadata: &Metadata, error: &HostError) -> ToolError {
             retry_after_ms: Some(*retry_after_ms),
             details: Some(json!({ "reason": "quarantined" })),
             suggestion: Some("Answer without this tool, and say that it is out of service for now.".into()),
-            ..before_the_handler(
+            ..refusal_error(
                 ErrorType::Unavailable,
                 format!("{id} is out of service for now, because earlier calls of it did not end."),
             )
         },
-        _ => inside(metadata),
+        _ => internal_fault(metadata),
     }
 }
 
 /// What nobody foresaw: the message names the tool and nothing about the inside.
-pub(crate) fn inside(metadata: &Metadata) -> ToolError {
+pub(crate) fn internal_fault(metadata: &Metadata) -> ToolError {
     let message = format!("{} failed because of a fault inside it.", metadata.tool_id);
     ToolError { partial_side_effects: Some(true), ..ToolError::new(ErrorType::Internal, message) }
 }
@@ -73,8 +74,8 @@ pub(crate) fn inside(metadata: &Metadata) -> ToolError {
 pub(crate) enum ContractCheck {
     /// What is wrong with it although it has the right shape, for the log.
     Done(Option<String>),
-    /// It takes long, and is for [`check_slowly`].
-    TakesLong(Arc<Schema>),
+    /// It takes long, and is for [`check_blocking`].
+    Slow(Arc<Schema>),
 }
 
 /// Checks an answer, unless that would keep others waiting.
@@ -89,19 +90,22 @@ pub(crate) fn check_contract(answer: &HandlerAnswer, returns: Option<&Arc<Schema
     };
     let Some(returns) = returns else { return ContractCheck::Done(None) };
     match returns.violations_if_quick(data) {
-        Some(found) => ContractCheck::Done(unfit(found)),
-        None => ContractCheck::TakesLong(returns.clone()),
+        Some(found) => ContractCheck::Done(describe_violations(found)),
+        None => ContractCheck::Slow(returns.clone()),
     }
 }
 
 /// Checks an answer where nothing waits for the thread. Of one that takes too long, the data is gone.
-pub(crate) async fn check_slowly(
+pub(crate) async fn check_blocking(
     answer: HandlerAnswer,
     returns: Arc<Schema>,
 ) -> (HandlerAnswer, Option<String>) {
-    let checked = off_thread(move || {
-        let fault =
-            if let Outcome::Success(data) = &answer.outcome { unfit(returns.violations(data)) } else { None };
+    let checked = run_blocking(move || {
+        let fault = if let Outcome::Success(data) = &answer.outcome {
+            describe_violations(returns.violations(data))
+        } else {
+            None
+        };
         (answer, fault)
     });
     checked.await.unwrap_or_else(|| {
@@ -110,8 +114,8 @@ pub(crate) async fn check_slowly(
     })
 }
 
-fn unfit(found: Vec<Violation>) -> Option<String> {
-    let found: Vec<_> = found.into_iter().take(NAMED).map(|found| found.message).collect();
+fn describe_violations(found: Vec<Violation>) -> Option<String> {
+    let found: Vec<_> = found.into_iter().take(MAX_NAMED_VIOLATIONS).map(|found| found.message).collect();
     (!found.is_empty()).then(|| format!("the answer does not fit `returns`: {}", found.join("; ")))
 }
 

@@ -9,12 +9,13 @@ use quarterdeck_schema::Violation;
 use serde_json::Value;
 
 use crate::envelope::{
-    ContractCheck, before_the_handler, check_contract, check_slowly, failed, inside, meta, refused,
+    ContractCheck, check_blocking, check_contract, host_failure, internal_fault, invalid_arguments, meta,
+    refusal_error,
 };
-use crate::guard::Guarded;
+use crate::guarded_context::GuardedContext;
 use crate::redact::Secrets;
 use crate::registry::{LoadedTool, Snapshot};
-use crate::validation::{JudgedArguments, judge_arguments};
+use crate::validation::{CheckedArguments, check_arguments};
 
 impl Snapshot {
     /// Validates the arguments, fills in defaults, runs the handler under its timeout and checks what came back.
@@ -57,7 +58,7 @@ impl Snapshot {
 }
 
 fn unknown(tool_id: &str) -> ToolError {
-    before_the_handler(ErrorType::NotFound, format!("There is no tool called {tool_id}."))
+    refusal_error(ErrorType::NotFound, format!("There is no tool called {tool_id}."))
 }
 
 impl LoadedTool {
@@ -94,12 +95,12 @@ impl LoadedTool {
         if let Some(outcome) = self.parameters.admit_if_quick(&mut args) {
             return self.validated_as(outcome, &args).map(|()| args);
         }
-        let JudgedArguments { given, outcome } = Box::pin(judge_arguments(&self.parameters, args)).await;
+        let CheckedArguments { given, outcome } = Box::pin(check_arguments(&self.parameters, args)).await;
         outcome.map_err(|violations| self.refusal(&violations, &given))
     }
 
     fn refusal(&self, violations: &[Violation], args: &Value) -> ToolError {
-        let mut refusal = refused(violations);
+        let mut refusal = invalid_arguments(violations);
         Secrets::of(self.sensitive(), args).hide_in_error(&mut refusal);
         refusal
     }
@@ -110,12 +111,12 @@ impl LoadedTool {
         let facts = self.facts(context.facts());
         let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
-        match self.handler.run(args, Guarded::around(context, facts, secrets.clone()), limits).await {
+        match self.handler.run(args, GuardedContext::around(context, facts, secrets.clone()), limits).await {
             Ok(answer) => match check_contract(&answer, self.returns.as_ref()) {
                 ContractCheck::Done(fault) => self.checked(answer, fault, &secrets, &of),
-                ContractCheck::TakesLong(returns) => {
+                ContractCheck::Slow(returns) => {
                     // On the heap, so that the usual call does not carry the room for it.
-                    let (answer, fault) = Box::pin(check_slowly(answer, returns)).await;
+                    let (answer, fault) = Box::pin(check_blocking(answer, returns)).await;
                     self.checked(answer, fault, &secrets, &of)
                 }
             },
@@ -124,7 +125,7 @@ impl LoadedTool {
                 let (session, turn, call) = of.fields();
                 let tool = metadata.tool_id.as_str();
                 tracing::error!(session, turn, call, tool, error = error_text, "handler failed");
-                HandlerAnswer::failure(failed(metadata, &error))
+                HandlerAnswer::failure(host_failure(metadata, &error))
             }
         }
     }
@@ -146,7 +147,7 @@ impl LoadedTool {
             let (session, turn, call) = of.fields();
             let tool = self.metadata().tool_id.as_str();
             tracing::error!(session, turn, call, tool, fault, "answer breaks the contract");
-            return HandlerAnswer::failure(inside(self.metadata()));
+            return HandlerAnswer::failure(internal_fault(self.metadata()));
         }
         if let Outcome::Failure(error) = &mut answer.outcome {
             // A handler that says nothing about side effects has none, as far as it knows.

@@ -11,13 +11,13 @@ use crate::orchestrator::{Orchestrator, Shared};
 impl Orchestrator {
     /// Hears what happens in hosts, for [`crate::Registry::observe_hosts`].
     pub fn host_observer(&self) -> Arc<dyn HostObserver> {
-        Arc::new(HostAlarm(self.shared().clone()))
+        Arc::new(HostEventRecorder(self.shared().clone()))
     }
 }
 
-struct HostAlarm(Arc<Shared>);
+struct HostEventRecorder(Arc<Shared>);
 
-impl HostObserver for HostAlarm {
+impl HostObserver for HostEventRecorder {
     fn observe(&self, event: HostEvent) {
         match event {
             HostEvent::Quarantined { quarantine, call } => {
@@ -51,7 +51,7 @@ impl HostObserver for HostAlarm {
     }
 }
 
-impl HostAlarm {
+impl HostEventRecorder {
     fn record(&self, event: &str, fields: Value) {
         let Value::Object(fields) = fields else { return };
         self.0.audit.record(AuditEvent { event: event.into(), time: self.0.clock.now(), fields });

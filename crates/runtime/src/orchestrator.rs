@@ -87,7 +87,7 @@ pub(crate) struct Shared {
     pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
     pub(crate) present: Arc<BTreeSet<String>>,
     pub(crate) watch: Option<LogSink>,
-    pub(crate) voices: VoiceSessions,
+    pub(crate) voice_sessions: VoiceSessions,
     pub(crate) no_tool: Arc<ToolFacts>,
     pub(crate) no_capabilities: Arc<[Capability]>,
     live: Mutex<HashMap<Arc<str>, Weak<SessionCore>>>,
@@ -164,7 +164,7 @@ impl Orchestrator {
                 knowledge: parts.knowledge,
                 present: Arc::new(present),
                 watch: parts.watch,
-                voices: VoiceSessions::default(),
+                voice_sessions: VoiceSessions::default(),
                 no_tool: Arc::new(no_tool),
                 no_capabilities: Arc::new([]),
                 live: Mutex::default(),
@@ -203,7 +203,7 @@ impl Orchestrator {
 
     /// Whether a client has a voice session open.
     pub fn has_voice_session(&self, client: &str) -> bool {
-        self.shared.voices.speaks(client)
+        self.shared.voice_sessions.has_open(client)
     }
 
     /// Opens a session under a new id.
@@ -323,8 +323,8 @@ impl Orchestrator {
         live.insert(core.id.clone(), Arc::downgrade(&core));
         drop(live);
         core.is_registered.store(true, Ordering::Release);
-        self.shared.voices.started(core.mode, &core.client);
-        self.shared.metrics.session_began(core.mode);
+        self.shared.voice_sessions.opened(core.mode, &core.client);
+        self.shared.metrics.session_opened(core.mode);
         (Session { core }, true)
     }
 

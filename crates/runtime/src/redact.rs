@@ -34,7 +34,7 @@ pub(crate) fn redacted(sensitive: Option<SensitiveArguments<'_>>, args: &Value) 
     let Some(sensitive) = sensitive else { return HIDDEN.into() };
     let mut shown = hidden_in_place(sensitive, args);
     // A value that is hidden in one place may stand in another as well.
-    Secrets::between(args, &shown).hide_in(&mut shown);
+    Secrets::difference(args, &shown).hide_in(&mut shown);
     shown
 }
 
@@ -84,7 +84,7 @@ fn hide_at(value: &mut Value, parts: &[String]) {
 pub(crate) struct Secrets(Arc<[String]>);
 
 /// Shorter values are not looked for: they would be found in every other word.
-const SHORTEST: usize = 4;
+const MIN_SECRET_BYTES: usize = 4;
 
 impl Secrets {
     /// What a definition calls sensitive, as it stands in these arguments.
@@ -92,11 +92,11 @@ impl Secrets {
         if sensitive.pointers.is_empty() {
             return Self::default();
         }
-        Self::between(args, &hidden_in_place(sensitive, args))
+        Self::difference(args, &hidden_in_place(sensitive, args))
     }
 
     /// What stands in arguments and not in what is shown of them.
-    fn between(args: &Value, shown: &Value) -> Self {
+    fn difference(args: &Value, shown: &Value) -> Self {
         let mut found = Vec::new();
         collect(args, shown, &mut found);
         // A value that holds another is hidden first, so that no part of it is left.
@@ -175,7 +175,7 @@ fn collect_all(value: &Value, found: &mut Vec<String>) {
 }
 
 fn collect_text(text: &str, found: &mut Vec<String>) {
-    if text.len() >= SHORTEST && text != HIDDEN {
+    if text.len() >= MIN_SECRET_BYTES && text != HIDDEN {
         found.push(text.to_owned());
     }
 }

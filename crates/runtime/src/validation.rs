@@ -12,16 +12,16 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// How long checking one value may take, the wait for a thread included.
-const VALIDATION_TIMEOUT: Duration = Duration::from_secs(5);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Values that are checked at the same time. More would take the processors from everything else.
-const MAX_VALIDATIONS: usize = 4;
+const MAX_CONCURRENT_CHECKS: usize = 4;
 
-static VALIDATIONS: Semaphore = Semaphore::const_new(MAX_VALIDATIONS);
+static CHECKS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_CHECKS);
 
 /// Arguments that were judged before their call is admitted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JudgedArguments {
+pub struct CheckedArguments {
     /// As they were judged.
     pub given: Value,
     /// The same with their defaults, or everything that is wrong.
@@ -29,16 +29,16 @@ pub struct JudgedArguments {
 }
 
 /// Judges arguments and fills in their defaults.
-pub(crate) async fn judge_arguments(schema: &Arc<Schema>, given: Value) -> JudgedArguments {
+pub(crate) async fn check_arguments(schema: &Arc<Schema>, given: Value) -> CheckedArguments {
     let (schema, mut filled) = (schema.clone(), given.clone());
-    let judged = off_thread(move || schema.admit(&mut filled).map(|_| filled)).await;
-    JudgedArguments { given, outcome: judged.unwrap_or_else(|| Err(vec![Violation::too_complex()])) }
+    let judged = run_blocking(move || schema.admit(&mut filled).map(|_| filled)).await;
+    CheckedArguments { given, outcome: judged.unwrap_or_else(|| Err(vec![Violation::too_complex()])) }
 }
 
 /// Does work that may take a while. `None` if it did not end in time; it then goes on in vain, to its own bound.
-pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(crate) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let done = async {
-        let permit = VALIDATIONS.acquire().await.ok()?;
+        let permit = CHECKS.acquire().await.ok()?;
         let work = move || {
             // Held until the work has ended, also when it is no longer waited for.
             let _permit = permit;
@@ -46,5 +46,5 @@ pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Sen
         };
         tokio::task::spawn_blocking(work).await.ok()
     };
-    timeout(VALIDATION_TIMEOUT, done).await.ok().flatten()
+    timeout(CHECK_TIMEOUT, done).await.ok().flatten()
 }

@@ -14,14 +14,14 @@ pub(crate) struct VoiceSessions {
 }
 
 impl VoiceSessions {
-    pub(crate) fn started(&self, mode: Mode, client: &Arc<str>) {
+    pub(crate) fn opened(&self, mode: Mode, client: &Arc<str>) {
         if mode == Mode::Voice {
             *self.lock().entry(client.clone()).or_default() += 1;
             self.changes.fetch_add(1, Ordering::Release);
         }
     }
 
-    pub(crate) fn stopped(&self, mode: Mode, client: &Arc<str>) {
+    pub(crate) fn closed(&self, mode: Mode, client: &Arc<str>) {
         if mode != Mode::Voice {
             return;
         }
@@ -35,7 +35,7 @@ impl VoiceSessions {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    pub(crate) fn speaks(&self, client: &str) -> bool {
+    pub(crate) fn has_open(&self, client: &str) -> bool {
         self.lock().contains_key(client)
     }
 

@@ -9,20 +9,20 @@ pub const GENESIS: &str = "00000000000000000000000000000000000000000000000000000
 
 /// The end of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct ChainHead {
     /// The number of the last line; zero before the first.
     pub(super) seq: u64,
     /// Its hash.
     pub(super) hash: String,
 }
 
-impl Default for Head {
+impl Default for ChainHead {
     fn default() -> Self {
         Self { seq: 0, hash: GENESIS.to_owned() }
     }
 }
 
-impl Head {
+impl ChainHead {
     /// Makes the next line. Its hash covers the text before it, the hash of the line before included, so it stands
     /// last.
     pub(super) fn line(&self, fields: &Map<String, Value>) -> (String, Self) {
@@ -63,7 +63,7 @@ impl Head {
 }
 
 /// Number, hash of the line before and the head after a line whose own hash is right.
-pub(super) fn parts(line: &str) -> Option<(u64, String, Head)> {
+pub(super) fn parts(line: &str) -> Option<(u64, String, ChainHead)> {
     /// The text between a line's content and its end: `,"hash":"<64>"}`.
     const TAIL: usize = 9 + 64 + 2;
     let split = line.len().checked_sub(TAIL)?;
@@ -75,7 +75,7 @@ pub(super) fn parts(line: &str) -> Option<(u64, String, Head)> {
     let value: Value = serde_json::from_str(line).ok()?;
     let seq = value.get("seq")?.as_u64()?;
     let prev = value.get("prev")?.as_str()?.to_owned();
-    Some((seq, prev, Head { seq, hash: hash.to_owned() }))
+    Some((seq, prev, ChainHead { seq, hash: hash.to_owned() }))
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_line_follows_the_one_before_and_no_other() {
-        let start = Head::default();
+        let start = ChainHead::default();
         let (first, after_first) = start.line(&fields(json!({ "event": "a" })));
         let (second, _) = after_first.line(&fields(json!({ "event": "b" })));
         assert_eq!(start.after(&first), Ok(after_first.clone()));
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn any_changed_byte_is_seen() {
-        let (line, _) = Head::default().line(&fields(json!({ "event": "é", "n": 1 })));
+        let (line, _) = ChainHead::default().line(&fields(json!({ "event": "é", "n": 1 })));
         for index in 0..line.len() {
             let mut bytes = line.clone().into_bytes();
             bytes[index] ^= 1;
             if let Ok(changed) = String::from_utf8(bytes) {
-                assert!(Head::default().after(&changed).is_err(), "byte {index}");
+                assert!(ChainHead::default().after(&changed).is_err(), "byte {index}");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::chain::Head;
+use super::chain::ChainHead;
 use crate::envelope::timestamp;
 
 /// Its event. A handler's own events have a prefix, so none of them passes for it.
@@ -11,7 +11,7 @@ const EVENT: &str = "audit_gap";
 /// What was found instead of the trail as it was left.
 pub(super) struct Gap<'a> {
     /// The end of the trail as the store, or the process that writes it, knows it; `None` when the store knows none.
-    pub(super) expected: Option<&'a Head>,
+    pub(super) expected: Option<&'a ChainHead>,
     /// The number of the last line that was found; `None` when the file was changed while it was being written.
     pub(super) found: Option<u64>,
 }
@@ -31,7 +31,7 @@ impl Gap<'_> {
 }
 
 /// What a line says to have gone wrong before it, if it is such a line.
-pub(super) fn told_by(line: &Value) -> Option<String> {
+pub(super) fn describe_gap(line: &Value) -> Option<String> {
     if line.get("event").and_then(Value::as_str) != Some(EVENT) {
         return None;
     }

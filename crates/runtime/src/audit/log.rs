@@ -11,22 +11,22 @@ use std::time::Duration;
 use quarterdeck_contracts::{Commit, CommitError, DiskError, Store, StoreError, Table};
 use serde_json::{Map, Value, json};
 
-use super::chain::Head;
+use super::chain::ChainHead;
 use super::gap::Gap;
 use super::lines::MAX_LINE_BYTES;
-use super::open::{Opened, open};
-use super::watch::{Disk, TrailFile};
+use super::open::{OpenedLog, open};
+use super::watch::{AppendFile, LogFile};
 use super::{AuditEvent, AuditSink};
 use crate::envelope::timestamp;
 
-/// How many happenings may wait for the disk. Beyond that they are counted, not kept.
-const WAITING: usize = 4_096;
+/// How many events may wait for the disk. Beyond that they are counted, not kept.
+const MAX_QUEUED_EVENTS: usize = 4_096;
 /// How often an idle writer looks whether its file is as it left it.
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// The longest value that stays in a line that would be too long with all of them, in bytes.
 const MAX_KEPT_VALUE_BYTES: usize = 1 << 10;
 
-/// Writes happenings to one file, in order, from one thread.
+/// Writes events to one file, in order, from one thread.
 pub struct AuditLog {
     sender: Mutex<Option<SyncSender<Message>>>,
     lost: Arc<AtomicU64>,
@@ -34,7 +34,7 @@ pub struct AuditLog {
 }
 
 enum Message {
-    Happened(AuditEvent),
+    Event(AuditEvent),
     Flush(SyncSender<()>),
 }
 
@@ -75,13 +75,13 @@ impl AuditLog {
     /// Opens a trail for appending, under the name of this node. When it returns, the store knows that there is one.
     pub async fn open(path: &Path, node: &str, store: Arc<dyn Store>) -> Result<Self, AuditLogError> {
         let row = store.get(Table::Audit, node).await?;
-        let kept: Option<Head> = row.and_then(|row| serde_json::from_value(row.value).ok());
+        let kept: Option<ChainHead> = row.and_then(|row| serde_json::from_value(row.value).ok());
         let expected = kept.clone().unwrap_or_default();
-        let Opened { file, length, head, has_kept } = open(path, &expected)?;
+        let OpenedLog { file, length, head, has_stored_head } = open(path, &expected)?;
         let lost = Arc::new(AtomicU64::new(0));
-        let (sender, receiver) = sync_channel(WAITING);
+        let (sender, receiver) = sync_channel(MAX_QUEUED_EVENTS);
         let mut writer = Writer {
-            disk: Some(Disk::new(file, length)),
+            disk: Some(LogFile::new(file, length)),
             path: path.to_owned(),
             head,
             node: node.to_owned(),
@@ -89,13 +89,13 @@ impl AuditLog {
             lost: lost.clone(),
         };
         let found = writer.head.seq;
-        if !has_kept || (kept.is_none() && found > 0) {
+        if !has_stored_head || (kept.is_none() && found > 0) {
             // What was cut off or replaced stays so, and the trail says so itself.
             let known = kept.as_ref().map(|head| head.seq);
             tracing::error!(path = %path.display(), expected = known, found, "audit trail was cut off or replaced");
             writer.append(Gap { expected: kept.as_ref(), found: Some(found) }.fields());
         }
-        if has_kept && kept.is_some() && found > expected.seq {
+        if has_stored_head && kept.is_some() && found > expected.seq {
             let lines = found - expected.seq;
             tracing::warn!(
                 path = %path.display(), lines,
@@ -138,11 +138,11 @@ impl AuditLog {
 }
 
 impl AuditSink for AuditLog {
-    fn record(&self, happening: AuditEvent) {
+    fn record(&self, event: AuditEvent) {
         let sender = self.lock();
         let Some(sender) = sender.as_ref() else { return };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
-            sender.try_send(Message::Happened(happening))
+            sender.try_send(Message::Event(event))
         {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -161,15 +161,15 @@ impl Drop for AuditLog {
 
 struct Writer<F = File> {
     /// `None` when something else stands where the trail was.
-    disk: Option<Disk<F>>,
+    disk: Option<LogFile<F>>,
     path: PathBuf,
-    head: Head,
+    head: ChainHead,
     node: String,
     store: Arc<dyn Store>,
     lost: Arc<AtomicU64>,
 }
 
-impl<F: TrailFile> Writer<F> {
+impl<F: AppendFile> Writer<F> {
     fn run(mut self, receiver: &Receiver<Message>) {
         loop {
             let message = match receiver.recv_timeout(WATCH_INTERVAL) {
@@ -206,7 +206,7 @@ impl<F: TrailFile> Writer<F> {
         }
         let was_usable = self.disk.is_some();
         let path = self.path.display();
-        match Disk::resume(self.disk.take(), &self.path, &self.head) {
+        match LogFile::resume(self.disk.take(), &self.path, &self.head) {
             Ok(disk) => {
                 tracing::error!(path = %path, "audit trail was changed by another process while it was being written");
                 self.disk = Some(disk);
@@ -223,11 +223,11 @@ impl<F: TrailFile> Writer<F> {
     fn take(&mut self, message: Message, waiting: &mut Vec<SyncSender<()>>) {
         match message {
             Message::Flush(done) => waiting.push(done),
-            Message::Happened(happening) => {
+            Message::Event(event) => {
                 let mut fields = Map::new();
-                fields.insert("event".into(), Value::from(&*happening.event));
-                fields.insert("time".into(), timestamp(happening.time).into());
-                fields.extend(happening.fields);
+                fields.insert("event".into(), Value::from(&*event.event));
+                fields.insert("time".into(), timestamp(event.time).into());
+                fields.extend(event.fields);
                 self.append(fields);
             }
         }
@@ -287,13 +287,13 @@ mod tests {
     use super::*;
 
     /// A disk that takes so many more bytes, and cannot always be cut back.
-    struct Small {
+    struct SmallDisk {
         bytes: Vec<u8>,
         room: usize,
         can_be_cut: bool,
     }
 
-    impl Write for Small {
+    impl Write for SmallDisk {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             let fits = bytes.len().min(self.room);
             if fits == 0 {
@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    impl TrailFile for Small {
+    impl AppendFile for SmallDisk {
         fn cut(&mut self, length: u64) -> std::io::Result<()> {
             if !self.can_be_cut {
                 return Err(std::io::ErrorKind::PermissionDenied.into());
@@ -326,7 +326,7 @@ mod tests {
             Ok(self.bytes.last().is_none_or(|last| *last == b'\n'))
         }
 
-        fn open_anew(_: &Path, _: &Head) -> Result<(Self, u64), AuditLogError> {
+        fn open_anew(_: &Path, _: &ChainHead) -> Result<(Self, u64), AuditLogError> {
             unreachable!("it is where it was")
         }
     }
@@ -338,11 +338,11 @@ mod tests {
     #[test]
     fn a_full_disk_leaves_no_half_line_and_the_next_line_says_what_was_lost() {
         for can_be_cut in [true, false] {
-            let file = Small { bytes: Vec::new(), room: 300, can_be_cut };
+            let file = SmallDisk { bytes: Vec::new(), room: 300, can_be_cut };
             let mut writer = Writer {
-                disk: Some(Disk::new(file, 0)),
+                disk: Some(LogFile::new(file, 0)),
                 path: "audit.jsonl".into(),
-                head: Head::default(),
+                head: ChainHead::default(),
                 node: "n".into(),
                 store: Arc::new(MemoryStore::new()),
                 lost: Arc::default(),
@@ -355,7 +355,7 @@ mod tests {
             (file.room, file.can_be_cut) = (10_000, true);
             writer.append(fields("fits again"));
             let text = String::from_utf8(writer.disk.unwrap().file.bytes).unwrap();
-            let mut head = Head::default();
+            let mut head = ChainHead::default();
             for line in text.lines() {
                 head = head.after(line).unwrap();
             }
@@ -366,11 +366,11 @@ mod tests {
 
     #[test]
     fn a_line_that_would_be_too_long_to_be_read_again_is_shortened() {
-        let file = Small { bytes: Vec::new(), room: usize::MAX, can_be_cut: true };
+        let file = SmallDisk { bytes: Vec::new(), room: usize::MAX, can_be_cut: true };
         let mut writer = Writer {
-            disk: Some(Disk::new(file, 0)),
+            disk: Some(LogFile::new(file, 0)),
             path: "audit.jsonl".into(),
-            head: Head::default(),
+            head: ChainHead::default(),
             node: "n".into(),
             store: Arc::new(MemoryStore::new()),
             lost: Arc::default(),
@@ -379,7 +379,7 @@ mod tests {
         long.insert("args".into(), "x".repeat(MAX_LINE_BYTES).into());
         writer.append(long);
         let text = String::from_utf8(writer.disk.unwrap().file.bytes).unwrap();
-        Head::default().after(text.trim_end()).unwrap();
+        ChainHead::default().after(text.trim_end()).unwrap();
         assert!(text.contains("\"event\":\"long\"") && text.contains("omittedBytes"), "{}", text.len());
         assert!(text.len() < 1_000);
     }

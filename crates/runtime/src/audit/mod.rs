@@ -38,8 +38,8 @@ pub struct AuditEvent {
 
 /// Takes what happened. An implementation must return at once: a full disk or a slow writer never holds up a call.
 pub trait AuditSink: Send + Sync {
-    /// Takes one happening.
-    fn record(&self, happening: AuditEvent);
+    /// Takes one event.
+    fn record(&self, event: AuditEvent);
 
     /// Whether anybody keeps what is recorded, so that nobody prepares it for nothing.
     fn is_enabled(&self) -> bool {

@@ -7,24 +7,24 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::AuditLogError;
-use super::chain::{Head, parts};
+use super::chain::{ChainHead, parts};
 use super::lines::{Ending, read_line};
 
 /// A trail that is ready for its next line.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedLog {
     pub(super) file: File,
     /// How long it is, in bytes.
     pub(super) length: u64,
-    pub(super) head: Head,
+    pub(super) head: ChainHead,
     /// Whether the line that the store knows as the last is in it.
-    pub(super) has_kept: bool,
+    pub(super) has_stored_head: bool,
 }
 
 /// Opens a trail, or makes it for its owner alone.
-pub(super) fn open(path: &Path, kept: &Head) -> Result<Opened, AuditLogError> {
+pub(super) fn open(path: &Path, kept: &ChainHead) -> Result<OpenedLog, AuditLogError> {
     let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
-    refuse_what_is_no_file(path).map_err(unreadable)?;
+    refuse_non_file(path).map_err(unreadable)?;
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);
     #[cfg(unix)]
@@ -36,19 +36,19 @@ pub(super) fn open(path: &Path, kept: &Head) -> Result<Opened, AuditLogError> {
         Err(TryLockError::WouldBlock) => return Err(AuditLogError::InUse { path: path.to_owned() }),
         Err(TryLockError::Error(error)) => return Err(unreadable(error)),
     }
-    let found = look_through(&file, kept).map_err(unreadable)?;
+    let found = scan_file(&file, kept).map_err(unreadable)?;
     let damaged = |line| AuditLogError::Damaged { path: path.to_owned(), line };
     let head = match (&found.last, found.lines) {
-        (_, 0) => Head::default(),
+        (_, 0) => ChainHead::default(),
         (last, lines) => match parts(&String::from_utf8_lossy(last)) {
             Some((_, _, head)) => head,
             None => return Err(damaged(lines)),
         },
     };
     // A trail that was changed while it was being written has lines whose numbers are not their places.
-    let has_kept = found.has_kept || head == *kept;
+    let has_stored_head = found.has_stored_head || head == *kept;
     match found.rest {
-        Rest::Nothing => Ok(Opened { file, length: found.whole, head, has_kept }),
+        Rest::Nothing => Ok(OpenedLog { file, length: found.whole, head, has_stored_head }),
         Rest::TooLong => Err(damaged(found.lines + 1)),
         Rest::Tail(tail) => {
             let is_ours = is_beginning(&tail, &head);
@@ -59,17 +59,17 @@ pub(super) fn open(path: &Path, kept: &Head) -> Result<Opened, AuditLogError> {
                 // A whole line that lost its end, in an editor, say.
                 file.write_all(b"\n").map_err(unreadable)?;
                 let length = found.whole + tail.len() as u64 + 1;
-                let has_kept = has_kept || next == *kept;
-                return Ok(Opened { file, length, head: next, has_kept });
+                let has_stored_head = has_stored_head || next == *kept;
+                return Ok(OpenedLog { file, length, head: next, has_stored_head });
             }
-            take_off(path, &mut file, found.whole, &tail, is_ours).map_err(unreadable)?;
-            Ok(Opened { file, length: found.whole, head, has_kept })
+            remove_tail(path, &mut file, found.whole, &tail, is_ours).map_err(unreadable)?;
+            Ok(OpenedLog { file, length: found.whole, head, has_stored_head })
         }
     }
 }
 
 /// A pipe would be waited for without end, and a folder says so in words that lead nowhere.
-fn refuse_what_is_no_file(path: &Path) -> io::Result<()> {
+fn refuse_non_file(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => {
             Err(io::Error::other("something that is not a file stands there; move it away"))
@@ -80,13 +80,13 @@ fn refuse_what_is_no_file(path: &Path) -> io::Result<()> {
     }
 }
 
-struct Found {
+struct FileScan {
     /// The last whole line.
     last: Vec<u8>,
     /// How many whole lines there are, and their length in bytes.
     lines: u64,
     whole: u64,
-    has_kept: bool,
+    has_stored_head: bool,
     rest: Rest,
 }
 
@@ -97,13 +97,13 @@ enum Rest {
     TooLong,
 }
 
-fn look_through(file: &File, kept: &Head) -> io::Result<Found> {
+fn scan_file(file: &File, kept: &ChainHead) -> io::Result<FileScan> {
     let mut reader = BufReader::new(file);
-    let mut found = Found {
+    let mut found = FileScan {
         last: Vec::new(),
         lines: 0,
         whole: 0,
-        has_kept: *kept == Head::default(),
+        has_stored_head: *kept == ChainHead::default(),
         rest: Rest::Nothing,
     };
     let mut line = Vec::new();
@@ -112,7 +112,7 @@ fn look_through(file: &File, kept: &Head) -> io::Result<Found> {
             Ending::Newline => {
                 found.lines += 1;
                 found.whole += line.len() as u64 + 1;
-                found.has_kept |= found.lines == kept.seq && ends_as(&line, kept);
+                found.has_stored_head |= found.lines == kept.seq && ends_as(&line, kept);
                 std::mem::swap(&mut found.last, &mut line);
             }
             Ending::Missing => found.rest = Rest::Tail(std::mem::take(&mut line)),
@@ -125,12 +125,12 @@ fn look_through(file: &File, kept: &Head) -> io::Result<Found> {
     Ok(found)
 }
 
-fn ends_as(line: &[u8], head: &Head) -> bool {
+fn ends_as(line: &[u8], head: &ChainHead) -> bool {
     parts(&String::from_utf8_lossy(line)).is_some_and(|(_, _, found)| found == *head)
 }
 
 /// Whether bytes are how the line after `head` begins.
-fn is_beginning(bytes: &[u8], head: &Head) -> bool {
+fn is_beginning(bytes: &[u8], head: &ChainHead) -> bool {
     let expected = head.beginning();
     let common = bytes.len().min(expected.len());
     bytes[..common] == expected.as_bytes()[..common]
@@ -138,7 +138,7 @@ fn is_beginning(bytes: &[u8], head: &Head) -> bool {
 
 /// Takes off what a crash has torn. What does not look like our next line is kept beside the trail: after a power cut
 /// it may be anything, and it may be something that another program has written.
-fn take_off(path: &Path, file: &mut File, whole: u64, tail: &[u8], is_ours: bool) -> io::Result<()> {
+fn remove_tail(path: &Path, file: &mut File, whole: u64, tail: &[u8], is_ours: bool) -> io::Result<()> {
     if is_ours {
         tracing::warn!(path = %path.display(), bytes = tail.len(), "torn last line taken off the audit trail");
     } else {
@@ -181,8 +181,8 @@ mod tests {
     use super::*;
 
     /// A trail of so many lines.
-    fn trail(lines: usize) -> (String, Head) {
-        let (mut text, mut head) = (String::new(), Head::default());
+    fn trail(lines: usize) -> (String, ChainHead) {
+        let (mut text, mut head) = (String::new(), ChainHead::default());
         for number in 0..lines {
             let fields = Map::from_iter([("event".to_owned(), Value::from(format!("event {number}")))]);
             let (line, next) = head.line(&fields);
@@ -211,7 +211,7 @@ mod tests {
             b"{\"seq\":2,\"prev\":\"".to_vec(),
         ] {
             fs::write(&path, &foreign).unwrap();
-            let error = open(&path, &Head::default()).unwrap_err();
+            let error = open(&path, &ChainHead::default()).unwrap_err();
             assert!(matches!(error, AuditLogError::Damaged { .. }), "{error}");
             assert!(error.to_string().contains("was left as it was"), "{error}");
             assert!(fs::read(&path).unwrap() == foreign, "its bytes are as they were");
@@ -234,7 +234,7 @@ mod tests {
             let whole = if starts.contains(&(cut + 1)) { cut + 1 } else { whole };
             assert_eq!(opened.length, whole as u64, "cut at {cut}");
             assert_eq!(fs::read(&path).unwrap(), &ours.as_bytes()[..whole], "cut at {cut}");
-            assert_eq!(opened.has_kept, whole == ours.len(), "cut at {cut}");
+            assert_eq!(opened.has_stored_head, whole == ours.len(), "cut at {cut}");
         }
         assert_eq!(fs::read_dir(files.path()).unwrap().count(), 1, "what was torn off was our own");
     }
@@ -250,7 +250,7 @@ mod tests {
         {
             fs::write(&path, [ours.as_bytes(), tail].concat()).unwrap();
             let opened = open(&path, &head).unwrap();
-            assert_eq!((&opened.head, opened.has_kept), (&head, true));
+            assert_eq!((&opened.head, opened.has_stored_head), (&head, true));
             assert_eq!(fs::read(&path).unwrap(), ours.as_bytes());
             let aside = files.join(&format!("audit.jsonl.torn-{}", number + 1));
             assert_eq!(fs::read(aside).unwrap(), tail);
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn what_is_no_file_is_refused() {
         let files = tree("");
-        let error = open(files.path(), &Head::default()).unwrap_err();
+        let error = open(files.path(), &ChainHead::default()).unwrap_err();
         assert!(error.to_string().contains("not a file"), "{error}");
     }
 }

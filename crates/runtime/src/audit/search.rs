@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::query::{Filter, matches_filter};
 
 /// How much is read at once.
-const CHUNK: u64 = 256 << 10;
+const CHUNK_BYTES: u64 = 256 << 10;
 /// The longest line that is looked at. Ours are far shorter; a longer one is damage.
-const LONGEST: usize = 1 << 20;
+const MAX_SEARCHED_LINE_BYTES: usize = 1 << 20;
 /// How much is found at once.
-const MOST_FOUND: usize = 4 << 20;
+const MAX_MATCH_BYTES: usize = 4 << 20;
 /// Lines of several sessions may be a moment out of order; after so many that are too old, all further ones are.
-const TOO_OLD: usize = 256;
+const MAX_OLD_LINES: usize = 256;
 
 /// Which lines are wanted, and how far to look for them.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ pub fn search(path: &Path, wanted: &Search) -> io::Result<AuditMatches> {
     let length = file.seek(SeekFrom::End(0))?;
     let begin = wanted.before.unwrap_or(length).min(length);
     let mut lines =
-        Backwards { file, position: begin, pending: Vec::new(), is_too_long: false, has_end: false };
+        ReverseLines { file, position: begin, pending: Vec::new(), is_too_long: false, has_end: false };
     let mut found = AuditMatches::default();
     let needle = wanted.text.as_deref().map(str::to_lowercase);
     let (mut bytes, mut too_old) = (0, 0);
@@ -68,10 +68,10 @@ pub fn search(path: &Path, wanted: &Search) -> io::Result<AuditMatches> {
             found.lines.push(value);
         }
         too_old = if is_before(&line, wanted.filter.since.as_deref()) { too_old + 1 } else { 0 };
-        if too_old >= TOO_OLD {
+        if too_old >= MAX_OLD_LINES {
             return Ok(found);
         }
-        let is_enough = found.lines.len() >= wanted.max_lines || bytes >= MOST_FOUND;
+        let is_enough = found.lines.len() >= wanted.max_lines || bytes >= MAX_MATCH_BYTES;
         if is_enough || found.scanned_bytes >= wanted.max_bytes {
             found.next = (start > 0).then_some(start);
             return Ok(found);
@@ -101,7 +101,7 @@ fn is_before(line: &str, since: Option<&str>) -> bool {
 }
 
 /// The lines of a file, the last one first.
-struct Backwards {
+struct ReverseLines {
     file: File,
     /// Everything before this has not been read.
     position: u64,
@@ -113,7 +113,7 @@ struct Backwards {
     has_end: bool,
 }
 
-impl Backwards {
+impl ReverseLines {
     /// The line before, and where it begins. What is no text is passed.
     fn previous(&mut self) -> io::Result<Option<(u64, String)>> {
         loop {
@@ -140,11 +140,11 @@ impl Backwards {
     }
 
     fn read_more(&mut self) -> io::Result<()> {
-        if self.pending.len() > LONGEST {
+        if self.pending.len() > MAX_SEARCHED_LINE_BYTES {
             self.pending.clear();
             self.is_too_long = true;
         }
-        let size = CHUNK.min(self.position);
+        let size = CHUNK_BYTES.min(self.position);
         self.position -= size;
         self.file.seek(SeekFrom::Start(self.position))?;
         let mut chunk = Vec::with_capacity(size as usize + self.pending.len());

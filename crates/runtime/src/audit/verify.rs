@@ -8,7 +8,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{DiskError, Store, Table};
 use serde::Serialize;
 
-use super::chain::Head;
+use super::chain::ChainHead;
 use super::gap;
 use super::lines::{Ending, read_line};
 
@@ -27,8 +27,8 @@ pub struct Verification {
 }
 
 /// How often a last line without an end is looked at again: it may just be being written.
-const MAX_TRIES: u32 = 4;
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
+const MAX_ATTEMPTS: u32 = 4;
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Reads a trail from its first line to its last, compares the end with the head in the store, and believes what the
 /// trail says itself about lines that are missing from it. It blocks while it reads.
@@ -36,18 +36,18 @@ pub async fn verify(path: &Path, node: &str, store: &dyn Store) -> Result<Verifi
     let mut tries = 1;
     loop {
         let (found, is_unfinished) = look(path, node, store).await?;
-        if !is_unfinished || tries == MAX_TRIES {
+        if !is_unfinished || tries == MAX_ATTEMPTS {
             return Ok(found);
         }
         tries += 1;
-        std::thread::sleep(RETRY_PAUSE);
+        std::thread::sleep(RETRY_DELAY);
     }
 }
 
 /// What is found at this moment, and whether the last line may still be being written.
 async fn look(path: &Path, node: &str, store: &dyn Store) -> Result<(Verification, bool), String> {
     let kept = store.get(Table::Audit, node).await.map_err(|error| error.to_string())?;
-    let kept: Option<Head> = match kept {
+    let kept: Option<ChainHead> = match kept {
         Some(row) => serde_json::from_value(row.value)
             .map_err(|_| format!("the store's head of the trail of {node} cannot be read"))?,
         None => None,
@@ -61,13 +61,14 @@ async fn look(path: &Path, node: &str, store: &dyn Store) -> Result<(Verificatio
         Err(error) => return Err(unreadable(error)),
     };
     let chain = follow(&mut BufReader::new(file), kept.as_ref()).map_err(unreadable)?;
-    let fault = chain.fault.or_else(|| wrong_end(&chain.head, kept.as_ref(), chain.has_kept)).or(chain.gap);
+    let fault =
+        chain.fault.or_else(|| wrong_end(&chain.head, kept.as_ref(), chain.has_stored_head)).or(chain.gap);
     let unconfirmed = chain.head.seq.saturating_sub(kept.map_or(0, |kept| kept.seq));
     Ok((Verification { lines: chain.head.seq, unconfirmed, fault }, chain.is_unfinished))
 }
 
 /// A trail that the store knows was there.
-fn without_file(kept: Option<&Head>) -> Verification {
+fn without_file(kept: Option<&ChainHead>) -> Verification {
     let fault = kept.map(|kept| {
         format!(
             "the trail is missing, and the store knows one whose last line is number {}: it was removed",
@@ -80,9 +81,9 @@ fn without_file(kept: Option<&Head>) -> Verification {
 /// What following a chain came to.
 struct Chain {
     /// The end of what holds.
-    head: Head,
+    head: ChainHead,
     /// Whether the line that the store knows is in it.
-    has_kept: bool,
+    has_stored_head: bool,
     /// What is wrong with the line after it.
     fault: Option<String>,
     /// Whether that is only that it has no end.
@@ -91,10 +92,10 @@ struct Chain {
     gap: Option<String>,
 }
 
-fn follow(file: &mut BufReader<File>, kept: Option<&Head>) -> std::io::Result<Chain> {
-    let head = Head::default();
-    let has_kept = kept == Some(&head);
-    let mut chain = Chain { head, has_kept, fault: None, is_unfinished: false, gap: None };
+fn follow(file: &mut BufReader<File>, kept: Option<&ChainHead>) -> std::io::Result<Chain> {
+    let head = ChainHead::default();
+    let has_stored_head = kept == Some(&head);
+    let mut chain = Chain { head, has_stored_head, fault: None, is_unfinished: false, gap: None };
     let mut line = Vec::new();
     while let Some(ending) = read_line(file, &mut line)? {
         let number = chain.head.seq + 1;
@@ -114,23 +115,23 @@ fn follow(file: &mut BufReader<File>, kept: Option<&Head>) -> std::io::Result<Ch
                 return Ok(chain);
             }
         }
-        chain.has_kept |= kept == Some(&chain.head);
+        chain.has_stored_head |= kept == Some(&chain.head);
     }
     Ok(chain)
 }
 
 /// The head after a line, and what the line says about a gap before it.
-fn next(head: &Head, line: &[u8]) -> Result<(Head, Option<String>), String> {
+fn next(head: &ChainHead, line: &[u8]) -> Result<(ChainHead, Option<String>), String> {
     let text = String::from_utf8_lossy(line);
     let next = head.after(&text)?;
     // Parsed a second time only where it may say so.
     let gap = text.contains("audit_gap").then(|| serde_json::from_str(&text).ok()).flatten();
-    Ok((next, gap.and_then(|line| gap::told_by(&line))))
+    Ok((next, gap.and_then(|line| gap::describe_gap(&line))))
 }
 
-fn wrong_end(head: &Head, kept: Option<&Head>, has_kept: bool) -> Option<String> {
+fn wrong_end(head: &ChainHead, kept: Option<&ChainHead>, has_stored_head: bool) -> Option<String> {
     match kept {
-        _ if has_kept => None,
+        _ if has_stored_head => None,
         Some(kept) => Some(format!(
             "the trail ends at line {}, and the line {} that the store knows is not in it: it was cut off or replaced",
             head.seq, kept.seq

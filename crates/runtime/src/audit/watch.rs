@@ -5,11 +5,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use super::AuditLogError;
-use super::chain::Head;
+use super::chain::ChainHead;
 use super::open::open;
 
 /// What a trail is written to.
-pub(super) trait TrailFile: Write + Sized {
+pub(super) trait AppendFile: Write + Sized {
     /// Cuts it back to a length, in bytes.
     fn cut(&mut self, length: u64) -> io::Result<()>;
 
@@ -20,7 +20,7 @@ pub(super) trait TrailFile: Write + Sized {
     fn has_line_end(&mut self) -> io::Result<bool>;
 
     /// Opens what stands at the path now, or makes it, and says how long it is.
-    fn open_anew(path: &Path, head: &Head) -> Result<(Self, u64), AuditLogError>;
+    fn open_anew(path: &Path, head: &ChainHead) -> Result<(Self, u64), AuditLogError>;
 }
 
 /// What a file is like.
@@ -30,7 +30,7 @@ pub(super) struct State {
     pub(super) length: u64,
 }
 
-impl TrailFile for File {
+impl AppendFile for File {
     fn cut(&mut self, length: u64) -> io::Result<()> {
         self.set_len(length)
     }
@@ -55,7 +55,7 @@ impl TrailFile for File {
         Ok(last == *b"\n")
     }
 
-    fn open_anew(path: &Path, head: &Head) -> Result<(Self, u64), AuditLogError> {
+    fn open_anew(path: &Path, head: &ChainHead) -> Result<(Self, u64), AuditLogError> {
         open(path, head).map(|opened| (opened.file, opened.length))
     }
 }
@@ -73,14 +73,14 @@ fn is_same(_: &Metadata, _: &Metadata) -> bool {
 }
 
 /// A file, and how much of it is whole lines.
-pub(super) struct Disk<F> {
+pub(super) struct LogFile<F> {
     pub(super) file: F,
     length: u64,
     /// Whether there is more in the file than whole lines of ours.
     is_torn: bool,
 }
 
-impl<F: TrailFile> Disk<F> {
+impl<F: AppendFile> LogFile<F> {
     pub(super) fn new(file: F, length: u64) -> Self {
         Self { file, length, is_torn: false }
     }
@@ -93,7 +93,7 @@ impl<F: TrailFile> Disk<F> {
 
     /// Goes on after another process has changed the file, in the one that stands at the path now. Nothing that stands
     /// there is taken off: it is evidence.
-    pub(super) fn resume(disk: Option<Self>, path: &Path, head: &Head) -> Result<Self, AuditLogError> {
+    pub(super) fn resume(disk: Option<Self>, path: &Path, head: &ChainHead) -> Result<Self, AuditLogError> {
         let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
         if let Some(mut disk) = disk {
             let state = disk.file.state(path).map_err(unreadable)?;

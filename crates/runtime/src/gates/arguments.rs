@@ -4,7 +4,7 @@ use quarterdeck_schema::Violation;
 use serde_json::Value;
 
 use super::{Decision, Facts, Gate, Subject};
-use crate::envelope::refused;
+use crate::envelope::invalid_arguments;
 use crate::redact::{Secrets, SensitiveArguments};
 
 pub(super) struct Arguments;
@@ -23,7 +23,7 @@ impl Gate for Arguments {
         match outcome {
             Ok(()) => Decision::Pass,
             Err(violations) => {
-                let mut refusal = refused(&violations);
+                let mut refusal = invalid_arguments(&violations);
                 Secrets::of(SensitiveArguments::of(tool.metadata, tool.source), call.args)
                     .hide_in_error(&mut refusal);
                 Decision::Refuse(Box::new(refusal))
@@ -43,7 +43,7 @@ mod tests {
     use quarterdeck_contracts::{ErrorType, Mode};
     use serde_json::json;
 
-    use super::super::JudgedArguments;
+    use super::super::CheckedArguments;
     use super::super::sample::{facts, says, subject, tool, words};
     use super::*;
 
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn what_was_judged_beforehand_counts_for_the_same_arguments_and_no_others() {
         let (tool, facts) = (tool(json!({})), facts(Mode::Text));
-        let judged = JudgedArguments {
+        let judged = CheckedArguments {
             given: json!({ "query": "long" }),
             outcome: Err(vec![Violation::too_complex()]),
         };

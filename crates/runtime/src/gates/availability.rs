@@ -7,9 +7,9 @@ use quarterdeck_contracts::{Availability, Capability, Category, ErrorType, Metad
 
 use super::{ClientFacts, Decision, Facts, Gate, Subject, refuse, refuse_with};
 
-pub(super) struct Available;
+pub(super) struct AvailabilityGate;
 
-impl Gate for Available {
+impl Gate for AvailabilityGate {
     fn name(&self) -> &'static str {
         "availability"
     }
@@ -20,7 +20,7 @@ impl Gate for Available {
             .metadata
             .availability
             .as_ref()
-            .and_then(|asked| missing(asked, &facts.client, &facts.present))
+            .and_then(|asked| missing_condition(asked, &facts.client, &facts.present))
         {
             return refuse(ErrorType::Unavailable, format!("{} is not available: {reason}.", call.name));
         }
@@ -56,7 +56,7 @@ fn can_block(metadata: &Metadata) -> bool {
 }
 
 /// The first condition that does not hold.
-pub(crate) fn missing(
+pub(crate) fn missing_condition(
     asked: &Availability,
     client: &ClientFacts,
     present: &BTreeSet<String>,
@@ -95,7 +95,7 @@ mod tests {
             present: Arc::new(BTreeSet::from(["images".to_owned()])),
             ..facts(Mode::Text)
         };
-        says(&Available, &tool(more), &mut json!({}), &facts)
+        says(&AvailabilityGate, &tool(more), &mut json!({}), &facts)
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
     fn a_tool_that_may_block_is_refused_where_foreign_text_was_read() {
         let told = |more: Value, has_read_foreign_text: bool| {
             let facts = Facts { has_read_foreign_text, ..facts(Mode::Voice) };
-            says(&Available, &tool(more), &mut json!({}), &facts)
+            says(&AvailabilityGate, &tool(more), &mut json!({}), &facts)
         };
         let blocks = || json!({ "capabilities": ["store", "moderation"], "category": "action" });
         assert_eq!(told(blocks(), false), "pass");

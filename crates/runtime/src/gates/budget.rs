@@ -19,9 +19,9 @@ impl Gate for Budget {
         }
         let spent =
             if tool.metadata.category == Category::Retrieval && facts.retrieval >= facts.budgets.retrieval {
-                counted(facts.budgets.retrieval, "retrieval call")
+                count_noun(facts.budgets.retrieval, "retrieval call")
             } else if facts.calls >= facts.budgets.calls {
-                counted(facts.budgets.calls, "call")
+                count_noun(facts.budgets.calls, "call")
             } else {
                 return Decision::Pass;
             };
@@ -33,7 +33,7 @@ impl Gate for Budget {
     }
 }
 
-fn counted(number: u32, noun: &str) -> String {
+fn count_noun(number: u32, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

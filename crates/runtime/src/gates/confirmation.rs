@@ -4,9 +4,9 @@ use quarterdeck_contracts::{Confirmation, ErrorType, MAX_SHOWN_CHARS, shown_argu
 
 use super::{Decision, Facts, Gate, Subject, refuse, refuse_with};
 
-pub(super) struct PersonsWord;
+pub(super) struct ConfirmationGate;
 
-impl Gate for PersonsWord {
+impl Gate for ConfirmationGate {
     fn name(&self) -> &'static str {
         "confirmation"
     }
@@ -21,7 +21,7 @@ impl Gate for PersonsWord {
             ),
             Some(Confirmation::Always | Confirmation::Policy) => {
                 let shown = shown_arguments(call.args).chars().count();
-                if shown <= MAX_SHOWN_CHARS { Decision::Ask } else { cannot_be_shown(call.name, shown) }
+                if shown <= MAX_SHOWN_CHARS { Decision::Confirm } else { cannot_be_shown(call.name, shown) }
             }
         }
     }
@@ -46,7 +46,7 @@ mod tests {
 
     fn told(requires: Value, is_nested: bool) -> String {
         let facts = Facts { is_nested, ..facts(Mode::Text) };
-        says(&PersonsWord, &tool(json!({ "requiresConfirmation": requires })), &mut json!({}), &facts)
+        says(&ConfirmationGate, &tool(json!({ "requiresConfirmation": requires })), &mut json!({}), &facts)
     }
 
     #[test]
@@ -60,7 +60,7 @@ mod tests {
     fn arguments_that_cannot_be_shown_in_full_are_refused_unasked() {
         let told = |text: String| {
             let tool = tool(json!({ "requiresConfirmation": true }));
-            says(&PersonsWord, &tool, &mut json!({ "query": text }), &facts(Mode::Text))
+            says(&ConfirmationGate, &tool, &mut json!({ "query": text }), &facts(Mode::Text))
         };
         let around = shown_arguments(&json!({ "query": "" })).chars().count();
         assert_eq!(told("x".repeat(MAX_SHOWN_CHARS - around)), "ask");

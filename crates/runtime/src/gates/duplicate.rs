@@ -1,10 +1,10 @@
 //! The same call under another id is the same call.
 
-use super::{Decision, Duplicate, Facts, Gate, Recorded, Subject};
+use super::{Decision, Duplicate, Facts, Gate, RecordedAnswer, Subject};
 
-pub(super) struct SameContent;
+pub(super) struct DuplicateGate;
 
-impl Gate for SameContent {
+impl Gate for DuplicateGate {
     fn name(&self) -> &'static str {
         "duplicate"
     }
@@ -12,8 +12,8 @@ impl Gate for SameContent {
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision {
         let means_twice = call.tool.is_some_and(|tool| tool.metadata.repeatable);
         match facts.duplicate {
-            Duplicate::InTurn if !means_twice => Decision::Replay(Recorded::ByContent),
-            Duplicate::UndeliveredWrite if !means_twice => Decision::Replay(Recorded::Undelivered),
+            Duplicate::InTurn if !means_twice => Decision::Replay(RecordedAnswer::ByContent),
+            Duplicate::UndeliveredWrite if !means_twice => Decision::Replay(RecordedAnswer::Undelivered),
             _ => Decision::Pass,
         }
     }
@@ -31,7 +31,7 @@ mod tests {
     fn an_equal_call_gets_the_answer_of_the_first_unless_twice_means_twice() {
         let told = |duplicate, repeatable: bool| {
             let facts = Facts { duplicate, ..facts(Mode::Text) };
-            says(&SameContent, &tool(json!({ "repeatable": repeatable })), &mut json!({}), &facts)
+            says(&DuplicateGate, &tool(json!({ "repeatable": repeatable })), &mut json!({}), &facts)
         };
         assert_eq!(told(Duplicate::No, false), "pass");
         assert_eq!(told(Duplicate::InTurn, false), "replay ByContent");

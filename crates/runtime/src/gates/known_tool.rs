@@ -6,9 +6,9 @@ use strsim::jaro_winkler;
 use super::{Decision, Facts, Gate, Subject, refuse_with};
 
 /// How alike a name must be to be offered, between 0 and 1.
-const ALIKE: f64 = 0.7;
+const MIN_NAME_SIMILARITY: f64 = 0.7;
 /// How many names are offered.
-const OFFERED: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 pub(super) struct KnownTool;
 
@@ -29,9 +29,9 @@ impl Gate for KnownTool {
 
 fn nearest(name: &str, known: Vec<String>) -> Vec<String> {
     let mut scored: Vec<_> = known.into_iter().map(|known| (jaro_winkler(name, &known), known)).collect();
-    scored.retain(|(score, _)| *score >= ALIKE);
+    scored.retain(|(score, _)| *score >= MIN_NAME_SIMILARITY);
     scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    scored.into_iter().take(OFFERED).map(|(_, known)| known).collect()
+    scored.into_iter().take(MAX_SUGGESTIONS).map(|(_, known)| known).collect()
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ mod confirmation;
 mod duplicate;
 mod facts;
 mod known_tool;
+mod loop_detection;
 mod mode;
 mod redelivery;
-mod repetition;
 #[cfg(test)]
 mod sample;
 mod trace;
@@ -21,11 +21,11 @@ use quarterdeck_contracts::{ErrorType, Metadata, RateLimit, ToolError};
 use quarterdeck_schema::Schema;
 use serde_json::Value;
 
-pub(crate) use availability::{missing as missing_condition, reads_foreign_text};
+pub(crate) use availability::{missing_condition, reads_foreign_text};
 pub use facts::{ClientFacts, Duplicate, Facts, Redelivery};
 pub use trace::{GateExplanation, GateOutcome, Step, Trace};
 
-pub use crate::validation::JudgedArguments;
+pub use crate::validation::CheckedArguments;
 pub(crate) use clamp::clamp;
 
 /// One rule that stands between a model's call and its handler.
@@ -50,16 +50,16 @@ pub(crate) enum Decision {
     /// Nothing against it, if the store has a slot left.
     Reserve(RateLimit),
     /// It was answered before.
-    Replay(Recorded),
+    Replay(RecordedAnswer),
     /// No.
     Refuse(Box<ToolError>),
     /// Only if a person says so.
-    Ask,
+    Confirm,
 }
 
 /// Which recorded answer is given again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordedAnswer {
     /// That of the same provider id.
     ById,
     /// That of the same content in this turn.
@@ -88,7 +88,7 @@ pub struct Subject<'a> {
     /// The tool, if there is one of that name.
     pub tool: Option<ToolView<'a>>,
     /// What its arguments were found to be beforehand, where judging them takes long.
-    pub judged: Option<&'a JudgedArguments>,
+    pub judged: Option<&'a CheckedArguments>,
     /// The names that exist.
     pub known: &'a dyn Fn() -> Vec<String>,
 }
@@ -110,11 +110,11 @@ pub enum Verdict {
     /// It may run.
     Allow(Allowed),
     /// It was answered before.
-    Replay(Recorded),
+    Replay(RecordedAnswer),
     /// It may not, and this is why.
     Refuse(Box<ToolError>),
     /// A person must be asked.
-    Ask,
+    Confirm,
 }
 
 /// What an allowed call takes along.
@@ -130,15 +130,15 @@ pub struct Allowed {
 const GATES: [&dyn Gate; 11] = [
     &well_formed::WellFormed,
     &known_tool::KnownTool,
-    &mode::AllowedMode,
-    &redelivery::SeenId,
-    &repetition::Repetition,
-    &duplicate::SameContent,
+    &mode::ModeGate,
+    &redelivery::RedeliveryGate,
+    &loop_detection::LoopDetection,
+    &duplicate::DuplicateGate,
     &budget::Budget,
     &clamp::Clamp,
     &arguments::Arguments,
-    &availability::Available,
-    &confirmation::PersonsWord,
+    &availability::AvailabilityGate,
+    &confirmation::ConfirmationGate,
 ];
 
 /// The names of the gates, in their order.
@@ -159,7 +159,7 @@ pub fn judge(call: &mut Subject<'_>, facts: &Facts) -> (Verdict, Trace) {
             Decision::Reserve(limit) => allowed.rate_limit = Some(limit),
             Decision::Replay(which) => return (Verdict::Replay(which), trace),
             Decision::Refuse(error) => return (Verdict::Refuse(error), trace),
-            Decision::Ask => return (Verdict::Ask, trace),
+            Decision::Confirm => return (Verdict::Confirm, trace),
         }
     }
     (Verdict::Allow(allowed), trace)

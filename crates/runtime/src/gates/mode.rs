@@ -4,9 +4,9 @@ use quarterdeck_contracts::{ErrorType, Mode};
 
 use super::{Decision, Facts, Gate, Subject, refuse_with};
 
-pub(super) struct AllowedMode;
+pub(super) struct ModeGate;
 
-impl Gate for AllowedMode {
+impl Gate for ModeGate {
     fn name(&self) -> &'static str {
         "mode"
     }
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn a_tool_of_the_other_mode_is_refused_with_the_way_that_exists_here() {
         let (typed, spoken) = (json!({ "allowedModes": ["text"] }), json!({ "allowedModes": ["voice"] }));
-        let told = |more, mode| says(&AllowedMode, &tool(more), &mut json!({}), &facts(mode));
+        let told = |more, mode| says(&ModeGate, &tool(more), &mut json!({}), &facts(mode));
         assert_eq!(told(typed.clone(), Mode::Text), "pass");
         assert_eq!(told(spoken.clone(), Mode::Voice), "pass");
         assert_eq!(

@@ -2,11 +2,11 @@
 
 use quarterdeck_contracts::ErrorType;
 
-use super::{Decision, Facts, Gate, Recorded, Redelivery, Subject, refuse};
+use super::{Decision, Facts, Gate, RecordedAnswer, Redelivery, Subject, refuse};
 
-pub(super) struct SeenId;
+pub(super) struct RedeliveryGate;
 
-impl Gate for SeenId {
+impl Gate for RedeliveryGate {
     fn name(&self) -> &'static str {
         "redelivery"
     }
@@ -14,7 +14,7 @@ impl Gate for SeenId {
     fn judge(&self, _: &mut Subject<'_>, facts: &Facts) -> Decision {
         match facts.redelivery {
             Redelivery::New => Decision::Pass,
-            Redelivery::Same => Decision::Replay(Recorded::ById),
+            Redelivery::Same => Decision::Replay(RecordedAnswer::ById),
             Redelivery::Different => refuse(
                 ErrorType::Validation,
                 "This call id was used for another call; a new call needs a new id.",
@@ -36,7 +36,7 @@ mod tests {
         let told = |redelivery| {
             let facts = Facts { redelivery, ..facts(Mode::Text) };
             // A tool that means each of several equal calls does not mean a frame that comes twice.
-            says(&SeenId, &tool(json!({ "repeatable": true })), &mut json!({}), &facts)
+            says(&RedeliveryGate, &tool(json!({ "repeatable": true })), &mut json!({}), &facts)
         };
         assert_eq!(told(Redelivery::New), "pass");
         assert_eq!(told(Redelivery::Same), "replay ById");

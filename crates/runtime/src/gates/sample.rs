@@ -89,7 +89,7 @@ pub(super) fn words(decision: &Decision) -> String {
         Decision::Reserve(it) => format!("reserve one of {} in {} ms", it.calls, it.window_ms),
         Decision::Replay(which) => format!("replay {which:?}"),
         Decision::Refuse(error) => refusal(error),
-        Decision::Ask => "ask".into(),
+        Decision::Confirm => "ask".into(),
     }
 }
 

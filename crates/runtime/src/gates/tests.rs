@@ -126,7 +126,7 @@ fn words(verdict: &Verdict) -> String {
         Verdict::Allow(allowed) => format!("{allowed:?}"),
         Verdict::Replay(which) => format!("{which:?}"),
         Verdict::Refuse(error) => format!("{} {:?}", refusal(error), error.details),
-        Verdict::Ask => "ask".into(),
+        Verdict::Confirm => "ask".into(),
     }
 }
 

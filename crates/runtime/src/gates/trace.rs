@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Decision, Recorded, names};
+use super::{Decision, RecordedAnswer, names};
 
 /// The decisions of one call, in order. A gate that passed a call on unchanged leaves no step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl Trace {
             Decision::Reserve(limit) => (GateOutcome::Reserved, Some(json!(limit))),
             Decision::Replay(which) => (GateOutcome::Replayed, Some(json!(which.as_str()))),
             Decision::Refuse(error) => (GateOutcome::Refused, Some(json!(error.kind))),
-            Decision::Ask => (GateOutcome::Asked, None),
+            Decision::Confirm => (GateOutcome::Asked, None),
         };
         self.steps.push(Step { gate: gate.to_owned(), decision, detail });
     }
@@ -82,7 +82,7 @@ impl Trace {
     /// The trace of the same call after a person has approved it.
     pub(crate) fn approved(mut self) -> Self {
         self.steps.retain(|step| step.decision != GateOutcome::Asked);
-        let gate = super::Gate::name(&super::confirmation::PersonsWord).to_owned();
+        let gate = super::Gate::name(&super::confirmation::ConfirmationGate).to_owned();
         self.steps.push(Step { gate, decision: GateOutcome::Approved, detail: None });
         self
     }
@@ -113,7 +113,7 @@ impl Trace {
     }
 }
 
-impl Recorded {
+impl RecordedAnswer {
     fn as_str(self) -> &'static str {
         match self {
             Self::ById => "the same id",

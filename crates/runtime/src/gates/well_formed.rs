@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{Decision, Facts, Gate, Subject, refuse};
 
 /// The longest name that is looked up at all.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 const NOT_AN_OBJECT: &str = "The arguments are not a JSON object.";
 
@@ -18,7 +18,7 @@ impl Gate for WellFormed {
     }
 
     fn judge(&self, call: &mut Subject<'_>, _: &Facts) -> Decision {
-        if call.name.is_empty() || call.name.len() > LONGEST_NAME {
+        if call.name.is_empty() || call.name.len() > MAX_NAME_BYTES {
             return refuse(ErrorType::Validation, "The call names no tool.");
         }
         if call.args.is_null() {

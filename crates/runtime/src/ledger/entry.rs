@@ -47,28 +47,28 @@ pub(crate) struct Entry {
     pub(crate) is_forgotten: AtomicBool,
     phase: AtomicU8,
     /// Whether the store keeps its answer: one that may turn out differently next time is told and forgotten.
-    kept: AtomicBool,
+    is_final: AtomicBool,
     cancelled: AtomicBool,
     cancel: Notify,
-    question: OnceLock<Arc<ConfirmationRequest>>,
+    confirmation: OnceLock<Arc<ConfirmationRequest>>,
     answer: OnceLock<Arc<ToolResponse>>,
     /// What the gates said, for whoever is shown the answer. Not kept over a restart.
     trace: Mutex<Option<Trace>>,
-    /// Wakes those who wait for an answer or a question.
-    news: Notify,
+    /// Wakes those who wait for an answer or a confirmation.
+    updated: Notify,
 }
 
 /// What there is to tell about a call.
 #[derive(Debug, Clone)]
-pub(crate) enum News {
+pub(crate) enum CallUpdate {
     /// It has its answer.
     Answered(Arc<ToolResponse>),
     /// It waits for a person. The request holds no token.
-    Asked(Arc<ConfirmationRequest>),
+    AwaitingConfirmation(Arc<ConfirmationRequest>),
 }
 
 /// What identifies an entry.
-pub(crate) struct Identity {
+pub(crate) struct CallIdentity {
     pub(crate) call_id: Arc<str>,
     pub(crate) provider_id: Option<Arc<str>>,
     /// Which of several equal calls of the turn it is.
@@ -80,8 +80,8 @@ pub(crate) struct Identity {
 }
 
 impl Entry {
-    pub(crate) fn new(identity: Identity) -> Arc<Self> {
-        let Identity { call_id, provider_id, nth, tool, content, turn, writes } = identity;
+    pub(crate) fn new(identity: CallIdentity) -> Arc<Self> {
+        let CallIdentity { call_id, provider_id, nth, tool, content, turn, writes } = identity;
         Arc::new(Self {
             call_id,
             provider_id,
@@ -94,13 +94,13 @@ impl Entry {
             is_saved: AtomicBool::new(false),
             is_forgotten: AtomicBool::new(false),
             phase: AtomicU8::new(Phase::Admitted as u8),
-            kept: AtomicBool::new(false),
+            is_final: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             cancel: Notify::new(),
-            question: OnceLock::new(),
+            confirmation: OnceLock::new(),
             answer: OnceLock::new(),
             trace: Mutex::default(),
-            news: Notify::new(),
+            updated: Notify::new(),
         })
     }
 
@@ -110,7 +110,7 @@ impl Entry {
     }
 
     /// Gives it the key under which the store knows it.
-    pub(crate) fn known_as(self: Arc<Self>, key: &str) -> Arc<Self> {
+    pub(crate) fn with_key(self: Arc<Self>, key: &str) -> Arc<Self> {
         let _ = self.key.set(key.into());
         self
     }
@@ -131,21 +131,21 @@ impl Entry {
     }
 
     /// Begins the call, unless it was cancelled first. After this a write can no longer be cancelled.
-    pub(crate) fn begin(&self) -> bool {
+    pub(crate) fn start(&self) -> bool {
         self.advance(Phase::Running);
         !self.cancelled.load(Ordering::Acquire)
     }
 
     /// The answer is final: it stays on record.
-    pub(crate) fn keep(&self) {
-        self.kept.store(true, Ordering::Release);
+    pub(crate) fn mark_final(&self) {
+        self.is_final.store(true, Ordering::Release);
     }
 
-    pub(crate) fn is_kept(&self) -> bool {
-        self.kept.load(Ordering::Acquire)
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_final.load(Ordering::Acquire)
     }
 
-    /// Asks the call to stop. Whether it does is decided by [`Entry::begin`] and by whether it writes.
+    /// Asks the call to stop. Whether it does is decided by [`Entry::start`] and by whether it writes.
     pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
         self.cancel.notify_waiters();
@@ -156,22 +156,22 @@ impl Entry {
     }
 
     /// Ends when the call is asked to stop.
-    pub(crate) async fn until_cancelled(&self) {
+    pub(crate) async fn wait_for_cancel(&self) {
         wait(&self.cancel, || self.is_cancelled().then_some(())).await;
     }
 
     /// Gives the call its answer. The first one stands; `false` says that there was one.
-    pub(crate) fn answer(&self, response: Arc<ToolResponse>) -> bool {
+    pub(crate) fn set_answer(&self, response: Arc<ToolResponse>) -> bool {
         let first = self.answer.set(response).is_ok();
         if first {
             self.advance(Phase::Done);
-            self.news.notify_waiters();
+            self.updated.notify_waiters();
         }
         first
     }
 
     /// Remembers what the gates said, with the last word of the store. Before the answer, so that both are seen together.
-    pub(crate) fn judged(&self, trace: &Trace) {
+    pub(crate) fn set_trace(&self, trace: &Trace) {
         *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = Some(trace.clone());
     }
 
@@ -181,37 +181,37 @@ impl Entry {
     }
 
     /// Suspend the call until a person has answered.
-    pub(crate) fn ask(&self, question: Arc<ConfirmationRequest>) {
-        if self.question.set(question).is_ok() {
-            self.news.notify_waiters();
+    pub(crate) fn await_confirmation(&self, confirmation: Arc<ConfirmationRequest>) {
+        if self.confirmation.set(confirmation).is_ok() {
+            self.updated.notify_waiters();
         }
     }
 
     /// Whether it waits or has waited for a person.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.question.get().is_some()
+    pub(crate) fn has_confirmation(&self) -> bool {
+        self.confirmation.get().is_some()
     }
 
     /// The answer, once there is one.
-    pub(crate) fn answered(&self) -> Option<Arc<ToolResponse>> {
+    pub(crate) fn answer(&self) -> Option<Arc<ToolResponse>> {
         self.answer.get().cloned()
     }
 
     /// Waits for the answer.
-    pub(crate) async fn wait(&self) -> Arc<ToolResponse> {
-        wait(&self.news, || self.answered()).await
+    pub(crate) async fn wait_for_answer(&self) -> Arc<ToolResponse> {
+        wait(&self.updated, || self.answer()).await
     }
 
-    /// Waits for the answer, or for the question that it hangs on. A call that was asked about is answered where the
-    /// person's word arrives; so whoever made it hears of the question even when there is an answer by now, and a
+    /// Waits for the answer, or for the confirmation that it hangs on. A call that was asked about is answered where the
+    /// person's word arrives; so whoever made it hears of the confirmation even when there is an answer by now, and a
     /// later delivery of it hears the answer.
-    pub(crate) async fn wait_for_news(&self, is_replay: bool) -> News {
-        let asked = || self.question.get().cloned().map(News::Asked);
-        let answered = || self.answered().map(News::Answered);
+    pub(crate) async fn wait_for_update(&self, is_replay: bool) -> CallUpdate {
+        let asked = || self.confirmation.get().cloned().map(CallUpdate::AwaitingConfirmation);
+        let answered = || self.answer().map(CallUpdate::Answered);
         if is_replay {
-            wait(&self.news, || answered().or_else(asked)).await
+            wait(&self.updated, || answered().or_else(asked)).await
         } else {
-            wait(&self.news, || asked().or_else(answered)).await
+            wait(&self.updated, || asked().or_else(answered)).await
         }
     }
 }

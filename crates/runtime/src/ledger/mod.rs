@@ -2,7 +2,7 @@
 //!
 //! The ledger is memory. What must outlive the process is written from it to the store by the session.
 
-mod emptiness;
+mod empty_result;
 mod entry;
 mod keys;
 mod turn;
@@ -12,18 +12,18 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::ToolResponse;
 
-pub(crate) use emptiness::is_empty;
+pub(crate) use empty_result::is_empty_result;
 pub use entry::Phase;
-pub(crate) use entry::{Entry, Identity, News};
+pub(crate) use entry::{CallIdentity, CallUpdate, Entry};
 pub(crate) use keys::{content, hash_key};
 pub(crate) use turn::Turn;
 
 use crate::gates::{Duplicate, Redelivery};
 
 /// How many turns are remembered, the present one included.
-const REMEMBERED_TURNS: usize = 5;
+const MAX_TURNS: usize = 5;
 /// How many refusals are remembered for their ids.
-const REMEMBERED_REFUSALS: usize = 200;
+const MAX_REFUSALS: usize = 200;
 
 /// A map whose keys are hashed fast and from a random seed: a call's content is long, and looked up several times.
 type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
@@ -33,20 +33,20 @@ pub(crate) struct Ledger {
     turns: VecDeque<Turn>,
     /// The calls of this turn, by content.
     by_content: Map<Arc<str>, Arc<Entry>>,
-    by_provider: Map<Arc<str>, Seen>,
+    by_provider_id: Map<Arc<str>, KnownCall>,
     /// Writes whose answers nobody has received yet, by content.
     undelivered_writes: Map<Arc<str>, Arc<Entry>>,
     /// Calls that do not write, the least recently used first.
-    forgettable: VecDeque<Arc<Entry>>,
+    reads: VecDeque<Arc<Entry>>,
     refusals: VecDeque<Arc<str>>,
     max_remembered_calls: usize,
     /// Whether the next turn begins with what others wrote.
-    tells_foreign_text: bool,
+    announces_foreign_text: bool,
 }
 
 /// What a provider's id stood for.
 #[derive(Clone)]
-pub(crate) enum Seen {
+pub(crate) enum KnownCall {
     /// A call that was admitted.
     Call(Arc<Entry>),
     /// One that a gate refused.
@@ -65,12 +65,12 @@ impl Ledger {
         Self {
             turns: VecDeque::from([Turn::new(turn)]),
             by_content: Map::default(),
-            by_provider: Map::default(),
+            by_provider_id: Map::default(),
             undelivered_writes: Map::default(),
-            forgettable: VecDeque::new(),
+            reads: VecDeque::new(),
             refusals: VecDeque::new(),
             max_remembered_calls,
-            tells_foreign_text: false,
+            announces_foreign_text: false,
         }
     }
 
@@ -90,10 +90,10 @@ impl Ledger {
     /// Budgets and loop counts start over.
     pub(crate) fn begin_turn(&mut self) -> u64 {
         let number = self.turn_number() + 1;
-        if self.turns.len() == REMEMBERED_TURNS {
+        if self.turns.len() == MAX_TURNS {
             self.turns.pop_front();
         }
-        let has_read_foreign_text = std::mem::take(&mut self.tells_foreign_text);
+        let has_read_foreign_text = std::mem::take(&mut self.announces_foreign_text);
         let mut turn = Turn::new(number);
         turn.has_read_foreign_text = has_read_foreign_text;
         self.turns.push_back(turn);
@@ -102,9 +102,9 @@ impl Ledger {
     }
 
     /// The model will be told, in this turn or at the beginning of the next, what others wrote.
-    pub(crate) fn tells_foreign_text(&mut self) {
+    pub(crate) fn announce_foreign_text(&mut self) {
         self.turn().has_read_foreign_text = true;
-        self.tells_foreign_text = true;
+        self.announces_foreign_text = true;
     }
 
     /// Goes on at a turn that is known from elsewhere to have begun.
@@ -117,10 +117,10 @@ impl Ledger {
 
     /// Whether a provider's id was seen, and with the same content.
     pub(crate) fn redelivery(&self, provider_id: Option<&str>, content: &str) -> Redelivery {
-        match provider_id.and_then(|id| self.by_provider.get(id)) {
+        match provider_id.and_then(|id| self.by_provider_id.get(id)) {
             None => Redelivery::New,
-            Some(Seen::Call(entry)) if *entry.content == *content => Redelivery::Same,
-            Some(Seen::Refusal { content: seen, .. }) if **seen == *content => Redelivery::Same,
+            Some(KnownCall::Call(entry)) if *entry.content == *content => Redelivery::Same,
+            Some(KnownCall::Refusal { content: seen, .. }) if **seen == *content => Redelivery::Same,
             Some(_) => Redelivery::Different,
         }
     }
@@ -135,43 +135,42 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn seen_by_id(&mut self, provider_id: &str) -> Option<Seen> {
-        let seen = self.by_provider.get(provider_id).cloned();
-        if let Some(Seen::Call(entry)) = &seen {
+    pub(crate) fn find_by_provider_id(&mut self, provider_id: &str) -> Option<KnownCall> {
+        let seen = self.by_provider_id.get(provider_id).cloned();
+        if let Some(KnownCall::Call(entry)) = &seen {
             self.touch(entry);
         }
         seen
     }
 
     /// The equal call of this turn, or the undelivered write of an earlier one.
-    pub(crate) fn equal(&mut self, content: &str) -> Option<Arc<Entry>> {
+    pub(crate) fn find_equal(&mut self, content: &str) -> Option<Arc<Entry>> {
         let entry = self.by_content.get(content).or_else(|| self.undelivered_writes.get(content)).cloned()?;
         self.touch(&entry);
         Some(entry)
     }
 
     /// The equal call of this turn, while it has no answer.
-    pub(crate) fn waiting(&self, content: &str) -> Option<Arc<Entry>> {
-        self.by_content.get(content).filter(|entry| entry.answered().is_none()).cloned()
+    pub(crate) fn find_unanswered(&self, content: &str) -> Option<Arc<Entry>> {
+        self.by_content.get(content).filter(|entry| entry.answer().is_none()).cloned()
     }
 
     /// Enters a call, and says which one was forgotten for it.
-    pub(crate) fn enter(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
+    pub(crate) fn insert(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         if entry.turn == self.turn_number() {
             self.by_content.insert(entry.content.clone(), entry.clone());
         }
         if let Some(id) = &entry.provider_id {
-            self.by_provider.insert(id.clone(), Seen::Call(entry.clone()));
+            self.by_provider_id.insert(id.clone(), KnownCall::Call(entry.clone()));
         }
         if entry.writes {
             self.undelivered_writes.insert(entry.content.clone(), entry);
             return None;
         }
         // One that waited for a person is entered a second time when it runs.
-        self.forgettable.retain(|other| !Arc::ptr_eq(other, &entry));
-        self.forgettable.push_back(entry);
-        let oldest =
-            (self.forgettable.len() > self.max_remembered_calls).then(|| self.forgettable.pop_front())??;
+        self.reads.retain(|other| !Arc::ptr_eq(other, &entry));
+        self.reads.push_back(entry);
+        let oldest = (self.reads.len() > self.max_remembered_calls).then(|| self.reads.pop_front())??;
         self.unlink(&oldest);
         Some(oldest)
     }
@@ -185,25 +184,25 @@ impl Ledger {
         turn: u64,
     ) -> Option<Arc<str>> {
         let id: Arc<str> = provider_id.into();
-        self.by_provider.insert(id.clone(), Seen::Refusal { content, response, turn });
+        self.by_provider_id.insert(id.clone(), KnownCall::Refusal { content, response, turn });
         // An id that is refused again is remembered from now on, and not forgotten with its first refusal.
         self.refusals.retain(|other| *other != id);
         self.refusals.push_back(id);
-        let oldest = (self.refusals.len() > REMEMBERED_REFUSALS).then(|| self.refusals.pop_front())??;
-        if matches!(self.by_provider.get(&oldest), Some(Seen::Refusal { .. })) {
-            self.by_provider.remove(&oldest);
+        let oldest = (self.refusals.len() > MAX_REFUSALS).then(|| self.refusals.pop_front())??;
+        if matches!(self.by_provider_id.get(&oldest), Some(KnownCall::Refusal { .. })) {
+            self.by_provider_id.remove(&oldest);
         }
         Some(oldest)
     }
 
     /// Takes a call out again, so that it may be tried anew.
-    pub(crate) fn forget(&mut self, entry: &Arc<Entry>) {
+    pub(crate) fn remove(&mut self, entry: &Arc<Entry>) {
         self.unlink(entry);
-        self.forgettable.retain(|other| !Arc::ptr_eq(other, entry));
+        self.reads.retain(|other| !Arc::ptr_eq(other, entry));
     }
 
     /// The answer of a call has reached someone.
-    pub(crate) fn delivered(&mut self, entry: &Arc<Entry>) {
+    pub(crate) fn mark_delivered(&mut self, entry: &Arc<Entry>) {
         entry.advance(Phase::Delivered);
         if self.undelivered_writes.get(&entry.content).is_some_and(|other| Arc::ptr_eq(other, entry)) {
             self.undelivered_writes.remove(&entry.content);
@@ -211,16 +210,16 @@ impl Ledger {
     }
 
     /// Whoever received the answer has forgotten it. If it was a write, the same call again is answered from the record.
-    pub(crate) fn forgotten(&mut self, entry: &Arc<Entry>) {
-        if entry.writes && entry.is_kept() {
+    pub(crate) fn mark_forgotten(&mut self, entry: &Arc<Entry>) {
+        if entry.writes && entry.is_final() {
             self.undelivered_writes.entry(entry.content.clone()).or_insert_with(|| entry.clone());
         }
     }
 
     /// Everything delivered so far has been heard.
-    pub(crate) fn heard(&mut self) {
-        for seen in self.by_provider.values() {
-            if let Seen::Call(entry) = seen
+    pub(crate) fn mark_heard(&mut self) {
+        for seen in self.by_provider_id.values() {
+            if let KnownCall::Call(entry) = seen
                 && entry.phase() == Phase::Delivered
             {
                 entry.advance(Phase::Heard);
@@ -229,10 +228,10 @@ impl Ledger {
     }
 
     fn touch(&mut self, entry: &Arc<Entry>) {
-        if let Some(place) = self.forgettable.iter().position(|other| Arc::ptr_eq(other, entry))
-            && let Some(entry) = self.forgettable.remove(place)
+        if let Some(place) = self.reads.iter().position(|other| Arc::ptr_eq(other, entry))
+            && let Some(entry) = self.reads.remove(place)
         {
-            self.forgettable.push_back(entry);
+            self.reads.push_back(entry);
         }
     }
 
@@ -245,9 +244,9 @@ impl Ledger {
             self.undelivered_writes.remove(&entry.content);
         }
         if let Some(id) = &entry.provider_id
-            && matches!(self.by_provider.get(id), Some(Seen::Call(other)) if is_it(other))
+            && matches!(self.by_provider_id.get(id), Some(KnownCall::Call(other)) if is_it(other))
         {
-            self.by_provider.remove(id);
+            self.by_provider_id.remove(id);
         }
     }
 }

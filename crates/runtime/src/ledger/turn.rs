@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Map;
 
 /// Beyond so many different calls in a turn, further ones are not told apart; the budget has long been spent.
-const DIFFERENT_CALLS: usize = 1_000;
+const MAX_DISTINCT_CALLS: usize = 1_000;
 
 /// The counters of one turn.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Turn {
     pub(crate) fn count_seen(&mut self, content: &Arc<str>) {
         if let Some(count) = self.seen.get_mut(content) {
             *count += 1;
-        } else if self.seen.len() < DIFFERENT_CALLS {
+        } else if self.seen.len() < MAX_DISTINCT_CALLS {
             self.seen.insert(content.clone(), 1);
         }
     }

@@ -1,4 +1,4 @@
-//! What hosts have trouble with, as figures.
+//! What hosts have trouble with, as counters.
 
 use std::fmt::Write;
 

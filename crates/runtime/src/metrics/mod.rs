@@ -1,6 +1,6 @@
 //! What tools cost in time and in tokens, over their last thousand responses.
 
-mod figures;
+mod counters;
 mod hosts;
 mod prometheus;
 mod tool;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{ErrorType, Mode};
 use serde_json::{Map, Value, json};
 
-pub use figures::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
+pub use counters::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
 pub use hosts::{host_health_json, host_health_prometheus};
 use tool::ToolMetrics;
 
@@ -45,12 +45,12 @@ struct Context {
     peak: u64,
 }
 
-/// What one answer took.
+/// One answer of a handler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     /// Characters of the answer.
     pub(crate) size: usize,
-    pub(crate) took: Duration,
+    pub(crate) duration: Duration,
     pub(crate) error: Option<ErrorType>,
     /// Soft limits that it went over.
     pub(crate) slow: bool,
@@ -58,24 +58,24 @@ pub(crate) struct Sample {
 
 impl Metrics {
     /// A handler answered.
-    pub(crate) fn executed(&self, tool: &Arc<str>, sample: Sample) {
-        let warns = self.tool(tool, |metrics| metrics.executed(sample));
+    pub(crate) fn record_execution(&self, tool: &Arc<str>, sample: Sample) {
+        let warns = self.tool(tool, |metrics| metrics.record_execution(sample));
         if let Some(p95) = warns {
             tracing::warn!(tool = %tool, p95, "responses of this tool are large; most models pay for every character");
         }
     }
 
     /// A recorded answer was given again.
-    pub(crate) fn replayed(&self, tool: &Arc<str>) {
+    pub(crate) fn record_replay(&self, tool: &Arc<str>) {
         self.tool(tool, |metrics| metrics.cache_hits += 1);
     }
 
     /// A gate refused.
-    pub(crate) fn refused(&self, tool: &Arc<str>, gate: &str) {
-        self.tool(tool, |metrics| metrics.refused(gate));
+    pub(crate) fn record_refusal(&self, tool: &Arc<str>, gate: &str) {
+        self.tool(tool, |metrics| metrics.record_refusal(gate));
     }
 
-    pub(crate) fn session_began(&self, mode: Mode) {
+    pub(crate) fn session_opened(&self, mode: Mode) {
         let mut counts = self.lock();
         counts.total += 1;
         *counts.open(mode) += 1;
@@ -87,7 +87,7 @@ impl Metrics {
         *open = open.saturating_sub(1);
     }
 
-    pub(crate) fn turn_began(&self) {
+    pub(crate) fn turn_started(&self) {
         self.lock().turns += 1;
     }
 

@@ -67,7 +67,7 @@ pub(super) fn render(counts: &Counts) -> String {
             help,
             tools()
                 .flat_map(|(tool, metrics)| {
-                    let summary = if window { metrics.took_ms.summary() } else { metrics.size.summary() };
+                    let summary = if window { metrics.duration_ms.summary() } else { metrics.size.summary() };
                     let scale = if window { 1_000.0 } else { 1.0 };
                     [("0.5", summary.p50), ("0.95", summary.p95), ("0.99", summary.p99)].map(
                         |(quantile, value)| {

@@ -8,15 +8,15 @@ fn some() -> Metrics {
     let metrics = Metrics::default();
     let tool: Arc<str> = "kb_search".into();
     for (size, ms, error) in [(320, 9, None), (890, 41, None), (10, 77, Some(ErrorType::Transient))] {
-        let took = Duration::from_millis(ms);
-        metrics.executed(&tool, Sample { size, took, error, slow: ms > 50 });
+        let duration = Duration::from_millis(ms);
+        metrics.record_execution(&tool, Sample { size, duration, error, slow: ms > 50 });
     }
-    metrics.replayed(&tool);
-    metrics.refused(&tool, "budget");
-    metrics.session_began(Mode::Text);
-    metrics.session_began(Mode::Voice);
+    metrics.record_replay(&tool);
+    metrics.record_refusal(&tool, "budget");
+    metrics.session_opened(Mode::Text);
+    metrics.session_opened(Mode::Voice);
     metrics.session_ended(Mode::Voice);
-    metrics.turn_began();
+    metrics.turn_started();
     metrics.context(3_200, 9_300, 18_100, 1_000_000);
     metrics
 }
@@ -110,14 +110,14 @@ fn figures_are_the_same_for_programs() {
     let tool: Arc<str> = "kb_search".into();
     for ms in 1..=100 {
         let error = (ms % 10 == 0).then_some(ErrorType::Transient);
-        let took = Duration::from_millis(ms);
-        metrics.executed(&tool, Sample { size: 400, took, error, slow: ms > 90 });
+        let duration = Duration::from_millis(ms);
+        metrics.record_execution(&tool, Sample { size: 400, duration, error, slow: ms > 90 });
     }
-    metrics.refused(&tool, "budget");
-    metrics.replayed(&tool);
-    metrics.session_began(Mode::Voice);
-    let figures = metrics.counters();
-    assert_eq!((figures.text, figures.voice, figures.total), (0, 1, 1));
+    metrics.record_refusal(&tool, "budget");
+    metrics.record_replay(&tool);
+    metrics.session_opened(Mode::Voice);
+    let counters = metrics.counters();
+    assert_eq!((counters.text, counters.voice, counters.total), (0, 1, 1));
     let expected = ToolCounters {
         calls: 100,
         errors: 10,
@@ -131,7 +131,7 @@ fn figures_are_the_same_for_programs() {
         tokens_average: 100,
         tokens_p95: 100,
     };
-    assert_eq!(figures.tools, [(tool, expected)]);
+    assert_eq!(counters.tools, [(tool, expected)]);
 }
 
 #[test]
@@ -139,13 +139,13 @@ fn what_has_come_since_the_last_time_is_told_apart() {
     let metrics = Metrics::default();
     let tool: Arc<str> = "kb_search".into();
     for ms in [500, 500, 500, 10, 30] {
-        let took = Duration::from_millis(ms);
-        metrics.executed(&tool, Sample { size: 4 * ms as usize, took, error: None, slow: false });
+        let duration = Duration::from_millis(ms);
+        metrics.record_execution(&tool, Sample { size: 4 * ms as usize, duration, error: None, slow: false });
     }
-    let moment = metrics.snapshot();
-    assert_eq!(moment.counters, metrics.counters());
+    let snapshot = metrics.snapshot();
+    assert_eq!(snapshot.counters, metrics.counters());
     let last = Percentiles { p50: 10.0, p95: 30.0, tokens_average: 20, tokens_p95: 30 };
-    assert_eq!(moment.last("kb_search", 2), Some(last));
-    assert_eq!(moment.last("kb_search", 9).unwrap().p50, 500.0, "all that there are");
-    assert_eq!((moment.last("kb_search", 0), moment.last("unheard_of", 1)), (None, None));
+    assert_eq!(snapshot.last("kb_search", 2), Some(last));
+    assert_eq!(snapshot.last("kb_search", 9).unwrap().p50, 500.0, "all that there are");
+    assert_eq!((snapshot.last("kb_search", 0), snapshot.last("unheard_of", 1)), (None, None));
 }

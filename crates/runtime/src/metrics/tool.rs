@@ -1,4 +1,4 @@
-//! One tool's figures.
+//! One tool's counters.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use quarterdeck_contracts::ErrorType;
 use serde_json::{Value, json};
 
 use super::Sample;
-use super::window::Window;
+use super::window::SampleWindow;
 
 /// A p95 beyond this many characters is warned about.
-const LARGE: f64 = 1_500.0;
+const LARGE_RESPONSE_CHARS: f64 = 1_500.0;
 /// From how many responses on a p95 means something.
-const ENOUGH: u64 = 20;
+const MIN_RESPONSES: u64 = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct ToolMetrics {
@@ -20,30 +20,30 @@ pub(super) struct ToolMetrics {
     pub(super) cache_hits: u64,
     pub(super) refused: BTreeMap<String, u64>,
     pub(super) slow: u64,
-    pub(super) size: Window,
-    pub(super) took_ms: Window,
+    pub(super) size: SampleWindow,
+    pub(super) duration_ms: SampleWindow,
     has_warned: bool,
 }
 
 impl ToolMetrics {
     /// Counts an answer; the p95 of the sizes when it is time to warn about it, which is once.
-    pub(super) fn executed(&mut self, sample: Sample) -> Option<u64> {
+    pub(super) fn record_execution(&mut self, sample: Sample) -> Option<u64> {
         self.calls += 1;
         self.slow += u64::from(sample.slow);
         if let Some(error) = sample.error {
             *self.errors.entry(error).or_default() += 1;
         }
         self.size.add(sample.size as f64);
-        self.took_ms.add(sample.took.as_secs_f64() * 1_000.0);
-        if self.has_warned || sample.size as f64 <= LARGE || self.calls < ENOUGH {
+        self.duration_ms.add(sample.duration.as_secs_f64() * 1_000.0);
+        if self.has_warned || sample.size as f64 <= LARGE_RESPONSE_CHARS || self.calls < MIN_RESPONSES {
             return None;
         }
         let p95 = self.size.summary().p95;
-        self.has_warned = p95 > LARGE;
+        self.has_warned = p95 > LARGE_RESPONSE_CHARS;
         self.has_warned.then_some(p95 as u64)
     }
 
-    pub(super) fn refused(&mut self, gate: &str) {
+    pub(super) fn record_refusal(&mut self, gate: &str) {
         match self.refused.get_mut(gate) {
             Some(count) => *count += 1,
             None => drop(self.refused.insert(gate.to_owned(), 1)),
@@ -61,17 +61,17 @@ impl ToolMetrics {
     }
 
     pub(super) fn latency(&self) -> Value {
-        let took = self.took_ms.summary();
-        json!({ "avg": ms(took.average), "p50": ms(took.p50), "p95": ms(took.p95), "p99": ms(took.p99) })
+        let duration = self.duration_ms.summary();
+        json!({ "avg": ms(duration.average), "p50": ms(duration.p50), "p95": ms(duration.p95), "p99": ms(duration.p99) })
     }
 
     pub(super) fn totals(&self) -> Value {
-        let took = self.took_ms.summary();
+        let duration = self.duration_ms.summary();
         json!({
             "calls": self.calls,
             "errors": self.errors.values().sum::<u64>(),
             "errorTypes": self.errors,
-            "avgDuration": ms(took.average), "p50": ms(took.p50), "p95": ms(took.p95), "p99": ms(took.p99),
+            "avgDuration": ms(duration.average), "p50": ms(duration.p50), "p95": ms(duration.p95), "p99": ms(duration.p99),
             "cacheHits": self.cache_hits,
             "overBudget": self.slow,
             "refused": self.refused,

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 /// How many samples a window holds.
-const SAMPLES: usize = 1_000;
+const MAX_SAMPLES: usize = 1_000;
 
 /// The last samples.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Window {
+pub(super) struct SampleWindow {
     samples: VecDeque<f64>,
 }
 
@@ -20,9 +20,9 @@ pub(super) struct Summary {
     pub(super) p99: f64,
 }
 
-impl Window {
+impl SampleWindow {
     pub(super) fn add(&mut self, sample: f64) {
-        if self.samples.len() == SAMPLES {
+        if self.samples.len() == MAX_SAMPLES {
             self.samples.pop_front();
         }
         self.samples.push_back(sample);
@@ -30,7 +30,7 @@ impl Window {
 
     /// Percentiles by the nearest rank; zeros when there is nothing yet.
     pub(super) fn summary(&self) -> Summary {
-        self.summary_of(SAMPLES)
+        self.summary_of(MAX_SAMPLES)
     }
 
     /// The same of the last few, as far as the window still has them.
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_by_nearest_rank_over_the_last_thousand() {
-        let mut window = Window::default();
+        let mut window = SampleWindow::default();
         assert_eq!(window.summary(), Summary::default());
         window.add(7.0);
         assert_eq!(window.summary(), Summary { average: 7.0, p50: 7.0, p95: 7.0, p99: 7.0 });

@@ -10,12 +10,12 @@ use super::audit::AuditRecord;
 use super::rows::refusal_key;
 use super::{SessionCore, SessionData};
 use crate::call::Call;
-use crate::envelope::before_the_handler;
+use crate::envelope::refusal_error;
 use crate::gates::{
-    Allowed, Clamped, Facts, JudgedArguments, Recorded, Redelivery, Subject, ToolView, Trace, Verdict, judge,
-    reads_foreign_text, uses_budget,
+    Allowed, CheckedArguments, Clamped, Facts, RecordedAnswer, Redelivery, Subject, ToolView, Trace, Verdict,
+    judge, reads_foreign_text, uses_budget,
 };
-use crate::ledger::{Entry, Identity, Seen, content};
+use crate::ledger::{CallIdentity, Entry, KnownCall, content};
 use crate::registry::LoadedTool;
 
 /// What will be done about a call.
@@ -69,7 +69,7 @@ impl SessionCore {
         &self,
         data: &mut SessionData,
         mut call: Call,
-        judged: Option<&JudgedArguments>,
+        judged: Option<&CheckedArguments>,
         ancestors: Vec<Ancestor>,
     ) -> Planned {
         let call_id = data.id_of(&call);
@@ -80,7 +80,7 @@ impl SessionCore {
         }
         let asked = content(&name, &call.args);
         if !data.controller.state().is_active {
-            let refusal = before_the_handler(ErrorType::SessionInactive, "The session has ended.".into());
+            let refusal = refusal_error(ErrorType::SessionInactive, "The session has ended.".into());
             let plan = self.refuse(data, &call, &call_id, &asked, refusal, &Trace::default());
             return Planned { call_id, name, plan, trace: None };
         }
@@ -112,10 +112,10 @@ impl SessionCore {
             // The second gate refuses what does not exist.
             (_, None) => self.refuse(data, &call, &call_id, &asked, unknown(&name), &trace),
             // Equal calls wait for one answer of the person, also where each of them would run.
-            (Verdict::Ask, Some(_)) if let Some(waiting) = data.ledger.waiting(&asked) => {
+            (Verdict::Confirm, Some(_)) if let Some(waiting) = data.ledger.find_unanswered(&asked) => {
                 Plan::Joined(waiting)
             }
-            (Verdict::Ask, Some(tool)) => {
+            (Verdict::Confirm, Some(tool)) => {
                 let writes = tool.metadata().side_effects == SideEffects::Writes;
                 Plan::Ask(self.tool_call(
                     data,
@@ -194,7 +194,7 @@ impl SessionCore {
         if let Some(gate) = trace.answered_by()
             && self.snapshot.find(&call.name).is_some()
         {
-            self.shared.metrics.refused(&call.name.as_str().into(), gate);
+            self.shared.metrics.record_refusal(&call.name.as_str().into(), gate);
         }
         // The same id with other content must not replace what the id stood for.
         if let Some(id) = call.stable_id()
@@ -228,17 +228,19 @@ impl SessionCore {
         call: &Call,
         call_id: &Arc<str>,
         asked: &Arc<str>,
-        which: Recorded,
+        which: RecordedAnswer,
         trace: &Trace,
     ) -> Plan {
-        self.shared.metrics.replayed(&call.name.as_str().into());
+        self.shared.metrics.record_replay(&call.name.as_str().into());
         let seen = match which {
-            Recorded::ById => call.stable_id().and_then(|id| data.ledger.seen_by_id(id)),
-            Recorded::ByContent | Recorded::Undelivered => data.ledger.equal(asked).map(Seen::Call),
+            RecordedAnswer::ById => call.stable_id().and_then(|id| data.ledger.find_by_provider_id(id)),
+            RecordedAnswer::ByContent | RecordedAnswer::Undelivered => {
+                data.ledger.find_equal(asked).map(KnownCall::Call)
+            }
         };
         match seen {
-            Some(Seen::Call(entry)) => {
-                if let Some(response) = entry.answered() {
+            Some(KnownCall::Call(entry)) => {
+                if let Some(response) = entry.answer() {
                     self.audit_unexecuted(
                         data,
                         call,
@@ -251,7 +253,7 @@ impl SessionCore {
                 }
                 Plan::Joined(entry)
             }
-            Some(Seen::Refusal { response, turn, .. }) => {
+            Some(KnownCall::Refusal { response, turn, .. }) => {
                 let response = Arc::new(super::batch::replayed(&response, turn));
                 self.audit_unexecuted(data, call, call_id, None, &response, trace, Some("replayed"));
                 Plan::Refused(response)
@@ -281,7 +283,7 @@ impl SessionCore {
             crate::gates::Duplicate::No => 0,
             _ => data.ledger.turn().seen(&asked).saturating_sub(1),
         };
-        let entry = Entry::new(Identity {
+        let entry = Entry::new(CallIdentity {
             call_id: call_id.clone(),
             provider_id: call.stable_id().map(Arc::from),
             nth,
@@ -290,7 +292,7 @@ impl SessionCore {
             turn,
             writes,
         });
-        entry.judged(&trace);
+        entry.set_trace(&trace);
         ToolCall {
             entry,
             args: call.args,
@@ -305,7 +307,7 @@ impl SessionCore {
 
     /// Enters an admitted call into the ledger.
     pub(super) fn enter(&self, data: &mut SessionData, entry: &Arc<Entry>) {
-        if let Some(forgotten) = data.ledger.enter(entry.clone()) {
+        if let Some(forgotten) = data.ledger.insert(entry.clone()) {
             forgotten.is_forgotten.store(true, Ordering::Relaxed);
             if forgotten.is_saved.load(Ordering::Relaxed) {
                 data.unsaved.forgotten.push(forgotten.key().clone());
@@ -353,5 +355,5 @@ pub(super) fn view(tool: &LoadedTool) -> ToolView<'_> {
 }
 
 fn unknown(name: &str) -> ToolError {
-    before_the_handler(ErrorType::NotFound, format!("There is no tool called {name}."))
+    refusal_error(ErrorType::NotFound, format!("There is no tool called {name}."))
 }

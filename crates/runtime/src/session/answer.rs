@@ -109,7 +109,7 @@ impl DeliveryReceipt {
         if let Some((core, entry)) = self.of
             && let Some(core) = core.upgrade()
         {
-            core.lock().ledger.forgotten(&entry);
+            core.lock().ledger.mark_forgotten(&entry);
         }
     }
 }
@@ -216,7 +216,7 @@ impl SessionCore {
             match pending.response() {
                 Some(response) => {
                     if self.holds_foreign_text(&pending.name, &response) {
-                        data.ledger.tells_foreign_text();
+                        data.ledger.announce_foreign_text();
                     }
                     let answer = Answer {
                         call_id: pending.call_id.clone(),
@@ -231,18 +231,18 @@ impl SessionCore {
                 None => data.undelivered.push(pending),
             }
         }
-        self.news.notify_waiters();
+        self.event_queued.notify_waiters();
     }
 
     pub(super) fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
         let mut data = self.lock();
-        data.ledger.delivered(entry);
-        if entry.answered().is_some_and(|response| self.holds_foreign_text(&entry.tool, &response)) {
+        data.ledger.mark_delivered(entry);
+        if entry.answer().is_some_and(|response| self.holds_foreign_text(&entry.tool, &response)) {
             data.ledger.turn().has_read_foreign_text = true;
         }
         data.undelivered.retain(|pending| !pending.is_of(entry));
         // A question or a failure that may pass is no outcome: on record, it would stand in the way of the real one.
-        if entry.writes && entry.is_kept() {
+        if entry.writes && entry.is_final() {
             data.unsaved.add(entry, self.shared.policy.max_remembered_calls);
             self.save_soon(&mut data);
         }
@@ -278,7 +278,7 @@ impl PendingAnswer {
 
     /// Whether the person's word will bring the answer, and not the message that made the call.
     fn is_answered_elsewhere(&self) -> bool {
-        matches!(&self.what, AnswerSource::Call(entry) if entry.is_asked())
+        matches!(&self.what, AnswerSource::Call(entry) if entry.has_confirmation())
     }
 
     fn trace(&self) -> Option<Trace> {
@@ -291,7 +291,7 @@ impl PendingAnswer {
     fn response(&self) -> Option<Arc<ToolResponse>> {
         match &self.what {
             AnswerSource::Call(entry) | AnswerSource::Asked(entry) | AnswerSource::Replay(entry) => {
-                entry.answered()
+                entry.answer()
             }
             AnswerSource::Refusal(response) => Some(response.clone()),
         }
@@ -301,7 +301,7 @@ impl PendingAnswer {
 impl Entry {
     /// Whether nobody waits for the answer any more: the call was cancelled, whether it did something or not.
     fn is_unwanted(&self) -> bool {
-        self.answered().is_some_and(|response| self.is_cancelled() || is_cancelled(&response))
+        self.answer().is_some_and(|response| self.is_cancelled() || is_cancelled(&response))
     }
 }
 

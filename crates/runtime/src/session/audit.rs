@@ -135,7 +135,9 @@ impl SessionCore {
             Outcome::Success(_) => None,
             Outcome::Failure(error) => Some(error.kind),
         };
-        self.shared.metrics.executed(&entry.tool, Sample { size: size(response), took, error, slow });
+        self.shared
+            .metrics
+            .record_execution(&entry.tool, Sample { size: size(response), duration: took, error, slow });
     }
 }
 

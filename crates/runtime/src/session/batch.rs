@@ -16,9 +16,9 @@ use super::execute::cancelled_error;
 use super::precheck::Submitted;
 use super::{SessionCore, SessionData};
 use crate::call::Call;
-use crate::envelope::before_the_handler;
+use crate::envelope::refusal_error;
 use crate::gates::Trace;
-use crate::ledger::{Entry, News};
+use crate::ledger::{CallUpdate, Entry};
 
 /// The answers of one message's calls, in the order of the calls. The calls go on when it is dropped, and their answers
 /// are handed to the session's next connection.
@@ -120,7 +120,7 @@ impl SessionCore {
     fn refuse_excess(&self, data: &mut SessionData, call: Call) -> Slot {
         let most = self.shared.policy.max_calls_per_message;
         self.refuse_unread(data, call, |_| {
-            before_the_handler(ErrorType::BudgetExceeded, format!("A message may hold {most} calls."))
+            refusal_error(ErrorType::BudgetExceeded, format!("A message may hold {most} calls."))
         })
     }
 
@@ -155,17 +155,17 @@ impl Batch {
             self.slots = admitted.map(|mut batch| std::mem::take(&mut batch.slots)).unwrap_or_default();
         }
         let slot = self.slots.front()?;
-        let news = match &slot.from {
-            From::Refusal(response) => News::Answered(response.clone()),
-            From::Entry { entry, is_replay } => entry.wait_for_news(*is_replay).await,
+        let update = match &slot.from {
+            From::Refusal(response) => CallUpdate::Answered(response.clone()),
+            From::Entry { entry, is_replay } => entry.wait_for_update(*is_replay).await,
         };
         // Taken out only now: a future that is dropped while it waits loses nothing.
         let slot = self.slots.pop_front()?;
-        Some(match news {
-            News::Asked(request) => {
+        Some(match update {
+            CallUpdate::AwaitingConfirmation(request) => {
                 Reply::AwaitingConfirmation { call_id: slot.call_id, name: slot.name, request }
             }
-            News::Answered(response) => Reply::Answer(self.answer(slot, response)),
+            CallUpdate::Answered(response) => Reply::Answer(self.answer(slot, response)),
         })
     }
 

@@ -254,7 +254,7 @@ impl CallContext {
                 return Err(invalid(format!("the same call of {name} is already waiting in this message")));
             }
             Plan::Joined(entry) => {
-                let response = entry.wait().await;
+                let response = entry.wait_for_answer().await;
                 Arc::new(super::batch::replayed(&response, entry.turn))
             }
             // The confirmation gate refuses nested calls instead of asking.
@@ -262,7 +262,7 @@ impl CallContext {
                 let entry = call.entry.clone();
                 self.lock().reached_outside |= entry.writes;
                 self.core.run_call(call).await;
-                let response = entry.wait().await;
+                let response = entry.wait_for_answer().await;
                 // The caller has it: nobody else waits for a nested call.
                 self.core.mark_delivered(&entry);
                 response

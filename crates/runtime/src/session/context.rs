@@ -191,15 +191,15 @@ impl SessionCore {
     }
 
     fn present_facts(&self) -> Arc<SessionFacts> {
-        let voices = self.shared.voices.changes();
+        let voice_sessions = self.shared.voice_sessions.changes();
         let mut data = self.lock();
         if let Some((made, facts)) = &data.facts
-            && *made == voices
+            && *made == voice_sessions
         {
             return facts.clone();
         }
         let facts = Arc::new(self.make_facts(&data));
-        data.facts = Some((voices, facts.clone()));
+        data.facts = Some((voice_sessions, facts.clone()));
         facts
     }
 
@@ -207,7 +207,7 @@ impl SessionCore {
         let state = data.controller.state();
         let mut copy = json!(state);
         let speaks = self.mode == Mode::Voice && state.is_active;
-        copy["voiceActive"] = (speaks || self.shared.voices.speaks(&self.client)).into();
+        copy["voiceActive"] = (speaks || self.shared.voice_sessions.has_open(&self.client)).into();
         SessionFacts {
             id: self.id.to_string(),
             is_active: state.is_active,

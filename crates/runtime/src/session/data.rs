@@ -23,11 +23,11 @@ pub(crate) struct SessionData {
     /// Which connection is the present one, if any.
     pub(crate) connection: Option<u64>,
     pub(crate) connections: u64,
-    pub(crate) asking: ConfirmationMode,
+    pub(crate) confirmation_mode: ConfirmationMode,
     pub(crate) events: VecDeque<ClientEvent>,
     /// Answers that nobody has received.
     pub(crate) undelivered: Vec<PendingAnswer>,
-    pub(crate) questions: Vec<PendingConfirmation>,
+    pub(crate) confirmations: Vec<PendingConfirmation>,
     /// Calls that have begun or will, and have no answer yet.
     pub(crate) unfinished: Vec<Arc<Entry>>,
     /// Messages whose calls are still being judged.
@@ -93,13 +93,13 @@ impl SessionData {
             controller: StateController::new(row.state.clone()),
             connection: None,
             connections: 0,
-            asking: match row.mode {
+            confirmation_mode: match row.mode {
                 quarterdeck_contracts::Mode::Text => ConfirmationMode::Suspend,
                 quarterdeck_contracts::Mode::Voice => ConfirmationMode::AnswerFirst,
             },
             events: VecDeque::new(),
             undelivered: Vec::new(),
-            questions: Vec::new(),
+            confirmations: Vec::new(),
             unfinished: Vec::new(),
             unadmitted: Vec::new(),
             unsaved: Unsaved::default(),

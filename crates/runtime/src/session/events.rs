@@ -60,23 +60,23 @@ pub struct Connection {
 impl Session {
     /// Connects a client. What nobody has received so far comes first.
     pub fn connect(&self) -> Connection {
-        let asking = self.core.lock().asking;
-        self.connect_with(asking)
+        let mode = self.core.lock().confirmation_mode;
+        self.connect_with(mode)
     }
 
     /// Connects a client with a way of asking that is not the mode's own.
-    pub fn connect_with(&self, asking: ConfirmationMode) -> Connection {
+    pub fn connect_with(&self, mode: ConfirmationMode) -> Connection {
         let core = self.core.clone();
         let mut data = core.lock();
         data.connections += 1;
         let number = data.connections;
         data.connection = Some(number);
-        data.asking = asking;
+        data.confirmation_mode = mode;
         data.seen_ms = core.now_ms();
         core.hand_over(&mut data);
         drop(data);
         // An older connection wakes up and finds itself replaced.
-        core.news.notify_waiters();
+        core.event_queued.notify_waiters();
         Connection { core, number }
     }
 
@@ -101,7 +101,7 @@ impl Connection {
     /// The next event. Nothing comes any more once another connection has taken over.
     pub async fn next_event(&self) -> Option<ClientEvent> {
         loop {
-            let news = self.core.news.notified();
+            let queued = self.core.event_queued.notified();
             {
                 let mut data = self.core.lock();
                 if data.connection != Some(self.number) {
@@ -111,7 +111,7 @@ impl Connection {
                     return Some(event);
                 }
             }
-            news.await;
+            queued.await;
         }
     }
 
@@ -171,6 +171,6 @@ impl SessionCore {
             tracing::warn!(session = %self.id, "an event was dropped: the client does not read");
         }
         data.events.push_back(event);
-        self.news.notify_waiters();
+        self.event_queued.notify_waiters();
     }
 }

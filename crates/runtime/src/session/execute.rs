@@ -20,8 +20,8 @@ use super::events::{ClientEvent, DeliveryReason};
 use super::reserve::{Reservation, outcome_unknown, refusal};
 use super::rows::CallRow;
 use super::{SessionCore, SessionData};
-use crate::envelope::{before_the_handler, inside};
-use crate::ledger::is_empty;
+use crate::envelope::{internal_fault, refusal_error};
+use crate::ledger::is_empty_result;
 use crate::registry::LoadedTool;
 use crate::state::Cause;
 
@@ -43,7 +43,7 @@ impl SessionCore {
     /// Takes one admitted call through its handler to its answer. It always gets one.
     pub(super) async fn run_call(self: &Arc<Self>, mut call: ToolCall) {
         let begun = Instant::now();
-        let finished = if call.entry.begin() {
+        let finished = if call.entry.start() {
             match AssertUnwindSafe(self.reserve_and_run(&mut call)).catch_unwind().await {
                 Ok(finished) => finished,
                 Err(_) => self.panicked(&call),
@@ -57,7 +57,7 @@ impl SessionCore {
     /// The same for a call whose confirmation was redeemed and which is marked as begun.
     pub(super) async fn run_reserved(self: &Arc<Self>, mut call: ToolCall) {
         let begun = Instant::now();
-        call.entry.begin();
+        call.entry.start();
         let finished = match AssertUnwindSafe(self.run(&mut call)).catch_unwind().await {
             Ok(finished) => finished,
             Err(_) => self.panicked(&call),
@@ -102,7 +102,7 @@ impl SessionCore {
         }
         let _ = self.commit(Commit::default().delete(Table::Calls, self.call_key(call.entry.key()))).await;
         let message = format!("{} was overtaken by other changes, and did nothing.", call.entry.tool);
-        self.not_executed(call, before_the_handler(ErrorType::Transient, message).retryable())
+        self.not_executed(call, refusal_error(ErrorType::Transient, message).retryable())
     }
 
     /// Runs the handler, again where that is safe and may help.
@@ -147,7 +147,7 @@ impl SessionCore {
             return None;
         }
         let running = std::pin::pin!(running);
-        let cancelled = std::pin::pin!(call.entry.until_cancelled());
+        let cancelled = std::pin::pin!(call.entry.wait_for_cancel());
         match select(running, cancelled).await {
             Either::Left((response, _)) => Some(response),
             Either::Right(_) => None,
@@ -255,16 +255,16 @@ impl SessionCore {
         let is_abandoned = ran && entry.writes && entry.is_cancelled();
         let transitions = if ran { self.apply(&mut data, &call, &response, blocks) } else { Vec::new() };
         if is_recorded(&response) {
-            entry.keep();
+            entry.mark_final();
             if !entry.writes {
                 data.unsaved.add(entry, self.shared.policy.max_remembered_calls);
             }
         } else {
-            data.ledger.forget(entry);
+            data.ledger.remove(entry);
         }
         data.unsaved.session |= !transitions.is_empty();
-        entry.judged(trace);
-        entry.answer(response.clone());
+        entry.set_trace(trace);
+        entry.set_answer(response.clone());
         if entry.is_cancelled() {
             data.undelivered.retain(|pending| !pending.is_of(entry));
         }
@@ -281,7 +281,7 @@ impl SessionCore {
             self.measure(entry, tool.metadata(), &response, took);
         }
         if let Some(gate) = trace.answered_by().filter(|_| !ran) {
-            self.shared.metrics.refused(&entry.tool, gate);
+            self.shared.metrics.record_refusal(&entry.tool, gate);
         }
         self.audit_call(&AuditRecord {
             call_id: &entry.call_id,
@@ -306,7 +306,7 @@ impl SessionCore {
             .is_some_and(|tool| tool.metadata().category == Category::Retrieval);
         let turn = data.ledger.turn();
         turn.tool_time += took;
-        if retrieves && matches!(&response.outcome, Outcome::Success(data) if is_empty(data)) {
+        if retrieves && matches!(&response.outcome, Outcome::Success(data) if is_empty_result(data)) {
             turn.count_empty(&call.entry.tool);
         }
     }
@@ -368,7 +368,7 @@ impl SessionCore {
     fn panicked(&self, call: &ToolCall) -> CallOutcome {
         tracing::error!(session = %self.id, call = %call.entry.call_id, "a call broke inside the orchestrator");
         match self.snapshot.find(&call.entry.tool) {
-            Some(tool) => self.not_executed(call, inside(tool.metadata())),
+            Some(tool) => self.not_executed(call, internal_fault(tool.metadata())),
             None => self.not_executed(call, outcome_unknown(&call.entry.tool)),
         }
     }
@@ -390,7 +390,7 @@ fn ends(intent: &RequestedIntent) -> bool {
 }
 
 pub(super) fn cancelled_error(tool: &str) -> ToolError {
-    before_the_handler(
+    refusal_error(
         ErrorType::Cancelled,
         format!("{tool} was cancelled; whether there is a result is not known."),
     )

@@ -66,7 +66,7 @@ pub(crate) struct SessionCore {
     pub(crate) is_registered: AtomicBool,
     data: Mutex<SessionData>,
     /// Wakes the connection when there is an event for it.
-    news: Notify,
+    event_queued: Notify,
 }
 
 impl SessionCore {
@@ -87,7 +87,7 @@ impl SessionCore {
             created_ms: row.created_ms,
             is_registered: AtomicBool::new(false),
             data: Mutex::new(data),
-            news: Notify::new(),
+            event_queued: Notify::new(),
         })
     }
 

@@ -12,7 +12,7 @@ use super::SessionCore;
 use super::admit::view;
 use super::batch::Batch;
 use crate::call::Call;
-use crate::gates::{JudgedArguments, clamp};
+use crate::gates::{CheckedArguments, clamp};
 use crate::validation;
 
 /// A message whose calls are being judged, and which of them were cancelled meanwhile.
@@ -42,7 +42,7 @@ impl UnadmittedMessage {
 /// A call with what is known about it before it is admitted.
 pub(super) struct Submitted {
     pub(super) call: Call,
-    pub(super) judged: Option<JudgedArguments>,
+    pub(super) judged: Option<CheckedArguments>,
     pub(super) is_cancelled: bool,
 }
 
@@ -82,14 +82,14 @@ impl SessionCore {
     }
 
     /// What a call's arguments are found to be, if finding out takes long.
-    pub(super) async fn precheck(&self, call: &Call) -> Option<JudgedArguments> {
+    pub(super) async fn precheck(&self, call: &Call) -> Option<CheckedArguments> {
         if self.is_quick(call) {
             return None;
         }
         let tool = self.snapshot.find(&call.name)?;
         let mut args = call.args.clone();
         clamp(view(tool), self.shared.policy.budgets(self.mode), &mut args);
-        Some(validation::judge_arguments(&tool.parameters, args).await)
+        Some(validation::check_arguments(&tool.parameters, args).await)
     }
 
     fn is_quick(&self, call: &Call) -> bool {

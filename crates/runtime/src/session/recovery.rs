@@ -43,7 +43,7 @@ impl Session {
         core.audit_transitions(vec![transition]);
         core.audit_session("session_end", json!({ "reason": end.reason }));
         core.shared.metrics.session_ended(core.mode);
-        core.shared.voices.stopped(core.mode, &core.client);
+        core.shared.voice_sessions.closed(core.mode, &core.client);
         core.shared.forget(&core.id);
         if let Err(error) = core.commit(commit).await {
             tracing::error!(session = %core.id, error = %error, "the end of a session was not stored");
@@ -60,7 +60,7 @@ impl Drop for SessionCore {
         self.save_now();
         if self.lock().controller.state().is_active {
             self.shared.metrics.session_ended(self.mode);
-            self.shared.voices.stopped(self.mode, &self.client);
+            self.shared.voice_sessions.closed(self.mode, &self.client);
         }
         self.shared.forget_dropped(&self.id);
     }
@@ -101,7 +101,7 @@ impl SessionCore {
             (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
             turn.has_read_foreign_text = true;
             if !data.notes.is_empty() {
-                data.ledger.tells_foreign_text();
+                data.ledger.announce_foreign_text();
             }
         }
         for row in rows {
@@ -142,10 +142,10 @@ impl SessionCore {
             return;
         }
         let entry = row.entry();
-        entry.answer(response);
-        data.ledger.enter(entry.clone());
+        entry.set_answer(response);
+        data.ledger.insert(entry.clone());
         if row.is_delivered {
-            data.ledger.delivered(&entry);
+            data.ledger.mark_delivered(&entry);
         } else if row.writes {
             data.undelivered.push(PendingAnswer {
                 call_id: entry.call_id.clone(),
@@ -171,7 +171,7 @@ impl SessionCore {
                     self.shared.store_expiry(&hash).await?;
                     continue;
                 };
-                self.lock().questions.push(PendingConfirmation {
+                self.lock().confirmations.push(PendingConfirmation {
                     content: row.content.as_str().into(),
                     suspended: None,
                     request: None,

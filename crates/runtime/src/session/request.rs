@@ -19,7 +19,7 @@ use super::reserve::refusal;
 use super::{ConfirmationMode, SessionCore, SessionData};
 use crate::clock::epoch_ms;
 use crate::confirmation::{ConfirmationRow, REMEMBERED_MS, Status, hash, new_token, preview};
-use crate::envelope::before_the_handler;
+use crate::envelope::refusal_error;
 use crate::ledger::Entry;
 use crate::orchestrator::Shared;
 
@@ -31,21 +31,21 @@ impl SessionCore {
     /// Asks a person about a call.
     pub(super) async fn ask(self: &Arc<Self>, call: ToolCall) {
         let Some(tool) = self.snapshot.find(&call.entry.tool) else { return };
-        let question = match self.find_open(&call.entry) {
+        let confirmation = match self.find_open(&call.entry) {
             Known::Open(request) => Ok(request),
             Known::Lost(old) => self.open_new(&call, tool.metadata(), Some(old)).await,
             Known::No => self.open_new(&call, tool.metadata(), None).await,
         };
         let mut data = self.lock();
-        let answer = match question {
+        let answer = match confirmation {
             Ok(request) => {
                 let shown = ClientEvent::Confirmation {
                     call_id: call.entry.call_id.clone(),
                     request: request.clone(),
                 };
                 self.push_event(&mut data, shown);
-                if data.asking == ConfirmationMode::Suspend {
-                    call.entry.ask(Arc::new(ConfirmationRequest { token: None, ..request }));
+                if data.confirmation_mode == ConfirmationMode::Suspend {
+                    call.entry.await_confirmation(Arc::new(ConfirmationRequest { token: None, ..request }));
                     None
                 } else {
                     Some(self.confirmation_required(&call.entry.tool, Some(&request)))
@@ -55,11 +55,11 @@ impl SessionCore {
         };
         if let Some(response) = answer {
             self.replace_with_refusal(&mut data, &call.entry, &response);
-            call.entry.answer(response.clone());
+            call.entry.set_answer(response.clone());
             self.hand_over(&mut data);
             self.save_soon(&mut data);
             drop(data);
-            self.shared.metrics.refused(&call.entry.tool, "confirmation");
+            self.shared.metrics.record_refusal(&call.entry.tool, "confirmation");
             self.audit_call(&super::audit::AuditRecord {
                 call_id: &call.entry.call_id,
                 turn: call.entry.turn,
@@ -76,22 +76,22 @@ impl SessionCore {
     /// An equal call that a person has not answered yet.
     fn find_open(&self, entry: &Arc<Entry>) -> Known {
         let mut data = self.lock();
-        let suspends = data.asking == ConfirmationMode::Suspend;
-        let open = data.questions.iter_mut().find(|question| {
-            question.content == entry.content
-                && !question.is_claimed
-                && self.shared.is_confirmation_open(&question.hash, question.expires_ms)
+        let suspends = data.confirmation_mode == ConfirmationMode::Suspend;
+        let open = data.confirmations.iter_mut().find(|confirmation| {
+            confirmation.content == entry.content
+                && !confirmation.is_claimed
+                && self.shared.is_confirmation_open(&confirmation.hash, confirmation.expires_ms)
         });
-        let Some(question) = open else { return Known::No };
-        if let Some(request) = &question.request {
+        let Some(confirmation) = open else { return Known::No };
+        if let Some(request) = &confirmation.request {
             if suspends {
-                question.suspended = Some(entry.clone());
+                confirmation.suspended = Some(entry.clone());
             }
             return Known::Open(request.clone());
         }
         // After a restart nobody has the token any more; the question is asked anew and the old one is void.
-        let lost = question.hash.clone();
-        data.questions.retain(|question| question.hash != lost);
+        let lost = confirmation.hash.clone();
+        data.confirmations.retain(|confirmation| confirmation.hash != lost);
         self.shared.deadlines.close(&lost);
         Known::Lost(lost)
     }
@@ -105,7 +105,7 @@ impl SessionCore {
         let entry = &call.entry;
         let token = new_token().map_err(|error| {
             tracing::error!(error = %error, "the operating system gives no random numbers");
-            before_the_handler(ErrorType::Transient, "Nobody can be asked at the moment.".into()).retryable()
+            refusal_error(ErrorType::Transient, "Nobody can be asked at the moment.".into()).retryable()
         })?;
         let hashed = hash(token.expose());
         // People are told the time of day; what counts is how much time passes.
@@ -139,8 +139,8 @@ impl SessionCore {
         // The session knows of it before the store does, so that an equal call at the same time asks nothing of its own.
         {
             let mut data = self.lock();
-            let suspended = (data.asking == ConfirmationMode::Suspend).then(|| entry.clone());
-            data.questions.push(PendingConfirmation {
+            let suspended = (data.confirmation_mode == ConfirmationMode::Suspend).then(|| entry.clone());
+            data.confirmations.push(PendingConfirmation {
                 content: entry.content.clone(),
                 suspended,
                 request: Some(request.clone()),
@@ -208,10 +208,12 @@ impl SessionCore {
     /// A question that nobody has answered in time, and the answer of the call that waited for it.
     pub(super) fn expire(self: &Arc<Self>, hashed: &str) -> Option<Answer> {
         let mut data = self.lock();
-        let place =
-            data.questions.iter().position(|question| question.hash == hashed && !question.is_claimed)?;
-        let question = data.questions.remove(place);
-        let answer = question.suspended.map(|entry| {
+        let place = data
+            .confirmations
+            .iter()
+            .position(|confirmation| confirmation.hash == hashed && !confirmation.is_claimed)?;
+        let confirmation = data.confirmations.remove(place);
+        let answer = confirmation.suspended.map(|entry| {
             let response = refusal(self, &entry.tool, expired());
             self.replace_with_refusal(&mut data, &entry, &response);
             self.answer_unexecuted(&mut data, &entry, response)
@@ -229,7 +231,7 @@ impl SessionCore {
         entry: &Arc<Entry>,
         response: &Arc<ToolResponse>,
     ) {
-        data.ledger.forget(entry);
+        data.ledger.remove(entry);
         if let Some(id) = &entry.provider_id {
             self.remember_refusal(data, id, &entry.content, response, entry.turn);
         }
@@ -240,11 +242,11 @@ impl SessionCore {
         tool: &str,
         request: Option<&ConfirmationRequest>,
     ) -> Arc<ToolResponse> {
-        let mut error = before_the_handler(
-            ErrorType::ConfirmationRequired,
-            format!("A person must approve {tool} first."),
-        )
-        .with_suggestion("Tell the person that they are being asked, and go on; the outcome will be told.");
+        let mut error =
+            refusal_error(ErrorType::ConfirmationRequired, format!("A person must approve {tool} first."))
+                .with_suggestion(
+                    "Tell the person that they are being asked, and go on; the outcome will be told.",
+                );
         // Never with the token: this is what a model reads.
         error.confirmation_request =
             request.map(|request| ConfirmationRequest { token: None, ..request.clone() });
@@ -274,16 +276,13 @@ enum Known {
 
 impl SessionData {
     pub(super) fn remove_confirmation(&mut self, hashed: &str) -> Option<PendingConfirmation> {
-        let place = self.questions.iter().position(|question| question.hash == hashed)?;
-        Some(self.questions.remove(place))
+        let place = self.confirmations.iter().position(|confirmation| confirmation.hash == hashed)?;
+        Some(self.confirmations.remove(place))
     }
 }
 
 /// The person did not answer in time.
 pub(super) fn expired() -> ToolError {
-    before_the_handler(
-        ErrorType::ConfirmationExpired,
-        "This confirmation has expired. Nothing was done.".into(),
-    )
-    .with_suggestion("Ask again if it is still wanted.")
+    refusal_error(ErrorType::ConfirmationExpired, "This confirmation has expired. Nothing was done.".into())
+        .with_suggestion("Ask again if it is still wanted.")
 }

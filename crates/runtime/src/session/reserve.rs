@@ -9,9 +9,9 @@ use serde_json::json;
 use super::SessionCore;
 use super::admit::ToolCall;
 use super::rows::CallRow;
-use crate::envelope::before_the_handler;
+use crate::envelope::refusal_error;
 use crate::ledger::Entry;
-use crate::rates::{self, Slot};
+use crate::rate_limit::{self, Slot};
 
 /// How long the store may take. A call must be answered, whatever the disk does.
 pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,16 +60,16 @@ impl SessionCore {
                 }
             }
         }
-        let busy = before_the_handler(ErrorType::RateLimit, "Too many calls want the same slot.".into());
+        let busy = refusal_error(ErrorType::RateLimit, "Too many calls want the same slot.".into());
         Reservation::Refused(Box::new(ToolError { retry_after_ms: Some(100), ..busy.retryable() }))
     }
 
     async fn reservations(&self, call: &ToolCall) -> Result<Result<Commit, Box<ToolError>>, StoreError> {
         let mut commit = call.redeems.as_ref().map_or_else(Commit::default, |redeems| redeems.commit.clone());
         if let Some(limit) = &call.rate_limit {
-            let key = rates::key(&call.entry.tool, limit, &self.client, &self.id);
-            match rates::look_for_slot(&*self.shared.store, &key, limit, self.now_ms()).await? {
-                Slot::Free(slot) => commit = commit.and(slot),
+            let key = rate_limit::key(&call.entry.tool, limit, &self.client, &self.id);
+            match rate_limit::find_slot(&*self.shared.store, &key, limit, self.now_ms()).await? {
+                Slot::Available(slot) => commit = commit.and(slot),
                 Slot::Taken { retry_after_ms } => {
                     let message = format!(
                         "{} may run {} times in {} seconds.",
@@ -77,7 +77,7 @@ impl SessionCore {
                         limit.calls,
                         limit.window_ms.div_ceil(1_000)
                     );
-                    let error = before_the_handler(ErrorType::RateLimit, message);
+                    let error = refusal_error(ErrorType::RateLimit, message);
                     return Ok(Err(Box::new(ToolError {
                         retry_after_ms: Some(retry_after_ms),
                         ..error.retryable()
@@ -127,7 +127,7 @@ impl SessionCore {
     pub(super) fn store_failed(&self, error: &StoreError) -> ToolError {
         tracing::error!(session = %self.id, error = %error, "the store failed");
         let message = "Nothing can be recorded at the moment, so nothing was done.".to_owned();
-        before_the_handler(ErrorType::Transient, message).retryable()
+        refusal_error(ErrorType::Transient, message).retryable()
     }
 
     pub(super) fn keep_until(&self) -> Option<u64> {

@@ -21,8 +21,8 @@ use super::request::expired;
 use super::reserve::{Reservation, outcome_unknown, refusal};
 use super::{Session, SessionCore};
 use crate::confirmation::{ConfirmationRow, REMEMBERED_MS, Status, hash};
-use crate::envelope::before_the_handler;
-use crate::ledger::{Entry, Identity};
+use crate::envelope::refusal_error;
+use crate::ledger::{CallIdentity, Entry};
 
 /// What the begin of an approved call uses up.
 #[derive(Debug, Clone)]
@@ -148,7 +148,7 @@ impl SessionCore {
             return None;
         }
         let fresh = || {
-            Entry::new(Identity {
+            Entry::new(CallIdentity {
                 call_id: row.call_id.as_str().into(),
                 provider_id: row.provider_id.as_deref().map(Arc::from),
                 nth: 0,
@@ -157,16 +157,16 @@ impl SessionCore {
                 turn: row.turn,
                 writes: self.writes(&row.tool),
             })
-            .known_as(&row.key)
+            .with_key(&row.key)
         };
-        match data.questions.iter_mut().find(|question| question.hash == hashed) {
-            Some(question) if question.is_claimed => None,
-            Some(question) => {
-                question.is_claimed = true;
-                Some(question.suspended.clone().unwrap_or_else(fresh))
+        match data.confirmations.iter_mut().find(|confirmation| confirmation.hash == hashed) {
+            Some(confirmation) if confirmation.is_claimed => None,
+            Some(confirmation) => {
+                confirmation.is_claimed = true;
+                Some(confirmation.suspended.clone().unwrap_or_else(fresh))
             }
             None => {
-                data.questions.push(PendingConfirmation {
+                data.confirmations.push(PendingConfirmation {
                     content: row.content.as_str().into(),
                     suspended: None,
                     request: None,
@@ -222,9 +222,9 @@ impl SessionCore {
         self.audit_confirmation("approved", Some(&entry.call_id), Some(&entry.tool));
         let was_suspended = {
             let mut data = self.lock();
-            let question = data.remove_confirmation(hashed);
+            let confirmation = data.remove_confirmation(hashed);
             self.enter(&mut data, &entry);
-            question.is_some_and(|question| question.suspended.is_some())
+            confirmation.is_some_and(|confirmation| confirmation.suspended.is_some())
         };
         self.run_reserved(call).await;
         self.outcome(&entry, was_suspended)
@@ -243,13 +243,13 @@ impl SessionCore {
         self.shared.deadlines.close(hashed);
         self.audit_confirmation("denied", Some(&entry.call_id), Some(&entry.tool));
         let mut data = self.lock();
-        let question = data.remove_confirmation(hashed);
+        let confirmation = data.remove_confirmation(hashed);
         let response = refusal(&self, &entry.tool, denied(&entry.tool));
         self.replace_with_refusal(&mut data, entry, &response);
         let answer = self.answer_unexecuted(&mut data, entry, response);
         self.save_soon(&mut data);
         drop(data);
-        let was_suspended = question.is_some_and(|question| question.suspended.is_some());
+        let was_suspended = confirmation.is_some_and(|confirmation| confirmation.suspended.is_some());
         if was_suspended { answer } else { self.add_note(entry, answer) }
     }
 
@@ -283,8 +283,8 @@ impl SessionCore {
     /// The call that waits for a question which nobody is answering here.
     pub(super) fn waiting(&self, hashed: &str) -> Option<Arc<Entry>> {
         let data = self.lock();
-        let question = data.questions.iter().find(|question| question.hash == hashed)?;
-        question.suspended.clone().filter(|_| !question.is_claimed)
+        let confirmation = data.confirmations.iter().find(|confirmation| confirmation.hash == hashed)?;
+        confirmation.suspended.clone().filter(|_| !confirmation.is_claimed)
     }
 
     /// Removes a confirmation whose call has its outcome already.
@@ -295,8 +295,8 @@ impl SessionCore {
         response: Arc<ToolResponse>,
     ) -> Answer {
         let mut data = self.lock();
-        let question = data.remove_confirmation(hashed);
-        if question.is_some_and(|question| question.suspended.is_some()) {
+        let confirmation = data.remove_confirmation(hashed);
+        if confirmation.is_some_and(|confirmation| confirmation.suspended.is_some()) {
             self.replace_with_refusal(&mut data, entry, &response);
             self.save_soon(&mut data);
             return self.answer_unexecuted(&mut data, entry, response);
@@ -308,9 +308,9 @@ impl SessionCore {
     /// Lets a question be answered again. Its time may have run out while somebody was answering it.
     fn release(self: &Arc<Self>, hashed: &str) {
         let mut data = self.lock();
-        let question = data.questions.iter_mut().find(|question| question.hash == hashed);
-        let Some(question) = question else { return };
-        question.is_claimed = false;
+        let confirmation = data.confirmations.iter_mut().find(|confirmation| confirmation.hash == hashed);
+        let Some(confirmation) = confirmation else { return };
+        confirmation.is_claimed = false;
         drop(data);
         self.expire_later(hashed.to_owned(), self.shared.until_deadline(hashed));
     }
@@ -318,13 +318,13 @@ impl SessionCore {
     /// Whether a question is being answered at this moment.
     pub(super) fn is_claimed(&self, hashed: &str) -> bool {
         let data = self.lock();
-        data.questions.iter().any(|question| question.hash == hashed && question.is_claimed)
+        data.confirmations.iter().any(|confirmation| confirmation.hash == hashed && confirmation.is_claimed)
     }
 
     /// The outcome of an approved call, on its way to whoever asked.
     fn outcome(self: &Arc<Self>, entry: &Arc<Entry>, was_suspended: bool) -> Answer {
         let response =
-            entry.answered().unwrap_or_else(|| refusal(self, &entry.tool, outcome_unknown(&entry.tool)));
+            entry.answer().unwrap_or_else(|| refusal(self, &entry.tool, outcome_unknown(&entry.tool)));
         let answer = Answer::to_suspended(self, entry, response);
         if was_suspended { answer } else { self.add_note(entry, answer) }
     }
@@ -343,7 +343,7 @@ impl SessionCore {
         };
         let mut data = self.lock();
         if self.holds_foreign_text(&entry.tool, &answer.response) {
-            data.ledger.tells_foreign_text();
+            data.ledger.announce_foreign_text();
         }
         data.notes.push(format!("{} ({}) was {how}.", entry.tool, entry.call_id));
         data.unsaved.session = true;
@@ -371,12 +371,12 @@ impl SessionCore {
 
 /// Unknown, used, or somebody else's: it does not tell which.
 pub(super) fn invalid() -> ToolError {
-    before_the_handler(
+    refusal_error(
         ErrorType::ConfirmationInvalid,
         "This question has been answered already, or does not exist.".into(),
     )
 }
 
 fn denied(tool: &str) -> ToolError {
-    before_the_handler(ErrorType::ConfirmationDenied, format!("The person did not approve {tool}."))
+    refusal_error(ErrorType::ConfirmationDenied, format!("The person did not approve {tool}."))
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{SessionCore, SessionData};
-use crate::ledger::{Entry, Identity, Phase};
+use crate::ledger::{CallIdentity, Entry, Phase};
 use crate::state::SessionState;
 
 /// How long changes that may be lost are gathered before the store is told.
@@ -93,7 +93,7 @@ impl CallRow {
 
     /// The call, back in the ledger.
     pub(super) fn entry(&self) -> Arc<Entry> {
-        let entry = Entry::new(Identity {
+        let entry = Entry::new(CallIdentity {
             call_id: self.call_id.as_str().into(),
             provider_id: self.provider_id.as_deref().map(Arc::from),
             nth: 0,
@@ -102,10 +102,10 @@ impl CallRow {
             turn: self.turn,
             writes: self.writes,
         });
-        entry.begin();
-        entry.keep();
+        entry.start();
+        entry.mark_final();
         entry.is_saved.store(true, Ordering::Relaxed);
-        entry.known_as(&self.key)
+        entry.with_key(&self.key)
     }
 }
 
@@ -156,7 +156,7 @@ impl SessionCore {
                 continue;
             }
             entry.is_saved.store(true, Ordering::Relaxed);
-            if let Some(response) = entry.answered() {
+            if let Some(response) = entry.answer() {
                 put(self.call_key(entry.key()), CallRow::done(&entry, &response, now));
             }
         }

@@ -48,7 +48,7 @@ impl Session {
         data.unsaved.session = true;
         core.save_soon(&mut data);
         drop(data);
-        core.shared.metrics.turn_began();
+        core.shared.metrics.turn_started();
         TurnStart { number, is_repeated: false, answers, notes }
     }
 
@@ -93,7 +93,7 @@ impl Session {
             entry.cancel();
         }
         data.unadmitted.iter().for_each(|message| message.cancel_all());
-        let transition = data.controller.interrupted();
+        let transition = data.controller.interrupt();
         if transition.is_some() {
             data.facts = None;
             data.unsaved.session = true;
@@ -113,8 +113,8 @@ impl Session {
     /// session.
     pub fn mark_heard(&self) -> Option<PendingEnd> {
         let mut data = self.core.lock();
-        data.ledger.heard();
-        let end = data.controller.heard();
+        data.ledger.mark_heard();
+        let end = data.controller.mark_heard();
         data.facts = None;
         end
     }
@@ -139,10 +139,10 @@ impl SessionCore {
     /// Calls that waited for a person who said something else instead. The questions stay open.
     fn answer_suspended(self: &Arc<Self>, data: &mut SessionData) -> Vec<Answer> {
         let suspended: Vec<_> = data
-            .questions
+            .confirmations
             .iter_mut()
-            .filter(|question| !question.is_claimed)
-            .filter_map(|question| Some((question.suspended.take()?, question.request.clone())))
+            .filter(|confirmation| !confirmation.is_claimed)
+            .filter_map(|confirmation| Some((confirmation.suspended.take()?, confirmation.request.clone())))
             .collect();
         suspended
             .into_iter()
@@ -161,14 +161,14 @@ impl SessionCore {
         entry: &Arc<Entry>,
         response: Arc<quarterdeck_contracts::ToolResponse>,
     ) -> Answer {
-        entry.answer(response.clone());
+        entry.set_answer(response.clone());
         data.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
         Answer::to_suspended(self, entry, response)
     }
 
     /// A call that a person is asked about is known to the ledger, so that the same one again waits with it.
     pub(super) fn suspend(&self, data: &mut SessionData, entry: &Arc<Entry>) -> Arc<Entry> {
-        data.ledger.enter(entry.clone());
+        data.ledger.insert(entry.clone());
         entry.clone()
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{PendingEnd, SessionState};
 
 /// The longest message that is kept for the next turn.
-const LONGEST_MESSAGE: usize = 4_000;
+const MAX_PENDING_MESSAGE_CHARS: usize = 4_000;
 
 /// Holds the state and changes it by rule.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct StateController {
     /// Audio that is to be dropped once the farewell has been heard.
     suppress_after_farewell: Option<bool>,
     /// Whether the turn that asked for the end is complete.
-    end_may_follow: bool,
+    is_turn_complete: bool,
 }
 
 /// What an intent came with.
@@ -48,7 +48,7 @@ pub(crate) struct Transition {
 
 impl StateController {
     pub(crate) fn new(state: SessionState) -> Self {
-        Self { state, suppress_after_farewell: None, end_may_follow: false }
+        Self { state, suppress_after_farewell: None, is_turn_complete: false }
     }
 
     pub(crate) fn state(&self) -> &SessionState {
@@ -100,14 +100,15 @@ impl StateController {
             return Err("it has no effect in text");
         }
         match intent {
-            Intent::EndVoiceSession { after } => self.end_later(*after, cause)?,
+            Intent::EndVoiceSession { after } => self.schedule_end(*after, cause)?,
             Intent::SuppressAudio { value } if says_farewell || self.awaits_farewell() => {
                 self.suppress_after_farewell = Some(*value);
             }
             Intent::SuppressAudio { value } => self.state.should_suppress_audio = *value,
             Intent::SuppressTranscript { value } => self.state.should_suppress_transcript = *value,
             Intent::SetPendingMessage { message } => {
-                if message.as_ref().is_some_and(|message| message.chars().count() > LONGEST_MESSAGE) {
+                if message.as_ref().is_some_and(|message| message.chars().count() > MAX_PENDING_MESSAGE_CHARS)
+                {
                     return Err("the message is too long");
                 }
                 self.state.pending_message.clone_from(message);
@@ -116,7 +117,7 @@ impl StateController {
         Ok(())
     }
 
-    fn end_later(&mut self, after: EndAfter, cause: Cause<'_>) -> Result<(), &'static str> {
+    fn schedule_end(&mut self, after: EndAfter, cause: Cause<'_>) -> Result<(), &'static str> {
         let pending = &self.state.pending_end_voice_session;
         if pending.as_ref().is_some_and(|pending| pending.reason == BLOCKED || !cause.blocks) {
             return Err("the session is ending already");
@@ -131,7 +132,7 @@ impl StateController {
             closing_message: text("finalMessage"),
             text_response: text("textResponse"),
         });
-        self.end_may_follow = false;
+        self.is_turn_complete = false;
         Ok(())
     }
 
@@ -142,12 +143,12 @@ impl StateController {
 
     /// The model has finished its turn.
     pub(crate) fn complete_turn(&mut self) {
-        self.end_may_follow = self.state.pending_end_voice_session.is_some();
+        self.is_turn_complete = self.state.pending_end_voice_session.is_some();
     }
 
     /// Everything that was said has been heard. The end that waited for it, if there is one.
-    pub(crate) fn heard(&mut self) -> Option<PendingEnd> {
-        if !self.end_may_follow {
+    pub(crate) fn mark_heard(&mut self) -> Option<PendingEnd> {
+        if !self.is_turn_complete {
             return None;
         }
         if let Some(value) = self.suppress_after_farewell.take() {
@@ -157,22 +158,22 @@ impl StateController {
     }
 
     /// The generation that may have asked for an end was cut. A block stands all the same.
-    pub(crate) fn interrupted(&mut self) -> Option<Transition> {
+    pub(crate) fn interrupt(&mut self) -> Option<Transition> {
         let pending = self.state.pending_end_voice_session.take_if(|pending| pending.reason != BLOCKED)?;
-        self.end_may_follow = false;
+        self.is_turn_complete = false;
         self.suppress_after_farewell = None;
-        Some(life("end_void", Some(json!(pending)), Ok(())))
+        Some(lifecycle("end_void", Some(json!(pending)), Ok(())))
     }
 
     /// Ends the session, once.
     pub(crate) fn end(&mut self, reason: &str) -> Transition {
         let detail = Some(json!({ "reason": reason }));
         if !self.state.is_active {
-            return life("end", detail, Err("the session has ended"));
+            return lifecycle("end", detail, Err("the session has ended"));
         }
         self.state.is_active = false;
         self.state.pending_end_voice_session = None;
-        life("end", detail, Ok(()))
+        lifecycle("end", detail, Ok(()))
     }
 
     /// What is put in front of the next turn, once.
@@ -183,7 +184,7 @@ impl StateController {
 
 const BLOCKED: &str = "blocked";
 
-fn life(step: &str, detail: Option<Value>, result: Result<(), &'static str>) -> Transition {
+fn lifecycle(step: &str, detail: Option<Value>, result: Result<(), &'static str>) -> Transition {
     let asked = json!({ "step": step, "detail": detail });
     Transition { asked, call_id: None, applied: result.is_ok(), reason: result.err() }
 }

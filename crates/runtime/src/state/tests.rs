@@ -25,9 +25,9 @@ fn an_end_waits_for_the_turn_and_for_the_ear() {
     let mut controller = voice();
     let data = json!({ "reason": "task_complete", "finalMessage": "Bye.", "textResponse": "Notes" });
     assert_eq!(apply(&mut controller, END, Some(&data)), None);
-    assert_eq!(controller.heard(), None, "the turn is not complete");
+    assert_eq!(controller.mark_heard(), None, "the turn is not complete");
     controller.complete_turn();
-    let end = controller.heard().unwrap();
+    let end = controller.mark_heard().unwrap();
     assert_eq!(end.reason, "task_complete");
     assert_eq!((end.closing_message.as_deref(), end.text_response.as_deref()), (Some("Bye."), Some("Notes")));
     assert!(controller.state().is_active, "whoever heard ends the session");
@@ -40,9 +40,9 @@ fn an_end_whose_generation_was_cut_is_void() {
     let mut controller = voice();
     apply(&mut controller, END, Some(&json!({})));
     assert_eq!(reason(controller.state()), Some("user_requested"));
-    assert!(controller.interrupted().is_some());
+    assert!(controller.interrupt().is_some());
     controller.complete_turn();
-    assert_eq!(controller.heard(), None);
+    assert_eq!(controller.mark_heard(), None);
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn barging_in_does_not_undo_a_block() {
     let intents = [FAREWELL.into(), Intent::SuppressAudio { value: true }.into()];
     assert!(controller.apply(&intents, cause).iter().all(|transition| transition.applied));
     assert!(!controller.state().should_suppress_audio, "the farewell must be heard");
-    assert!(controller.interrupted().is_none());
+    assert!(controller.interrupt().is_none());
     controller.complete_turn();
-    assert_eq!(controller.heard().unwrap().reason, "blocked");
+    assert_eq!(controller.mark_heard().unwrap().reason, "blocked");
     assert!(controller.state().should_suppress_audio);
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 /// Up to so many calls are kept one by one. Beyond that, calls of one such fraction of the window share a group, which
 /// is as old as its newest call: a little strict, and bounded.
-const GROUPS: u64 = 256;
+const MAX_GROUPS: u64 = 256;
 
 /// Whose window it is.
 pub(crate) fn key(tool: &str, limit: &RateLimit, client: &str, session: &str) -> String {
@@ -20,7 +20,7 @@ pub(crate) fn key(tool: &str, limit: &RateLimit, client: &str, session: &str) ->
 /// What the store has to say about one more call.
 pub(crate) enum Slot {
     /// There is room: this takes it, if nobody else did in the meantime.
-    Free(Commit),
+    Available(Commit),
     /// There is none.
     Taken { retry_after_ms: u64 },
 }
@@ -32,7 +32,7 @@ struct Group {
 }
 
 /// Looks for a slot at a time.
-pub(crate) async fn look_for_slot(
+pub(crate) async fn find_slot(
     store: &dyn Store,
     key: &str,
     limit: &RateLimit,
@@ -51,8 +51,8 @@ pub(crate) async fn look_for_slot(
         return Ok(Slot::Taken { retry_after_ms: (oldest + limit.window_ms).saturating_sub(now_ms).max(1) });
     }
     groups.push(Group { at: now_ms, calls: 1 });
-    if groups.len() as u64 > GROUPS {
-        groups = grouped(groups, (limit.window_ms / GROUPS).max(1));
+    if groups.len() as u64 > MAX_GROUPS {
+        groups = merge_groups(groups, (limit.window_ms / MAX_GROUPS).max(1));
     }
     let expires = Some(now_ms + limit.window_ms);
     let commit = Commit::default().check(Table::Rates, key, version).put_until(
@@ -61,12 +61,12 @@ pub(crate) async fn look_for_slot(
         json!(groups),
         expires,
     );
-    Ok(Slot::Free(commit))
+    Ok(Slot::Available(commit))
 }
 
 /// Puts calls of the same stretch of time together. Stretches are fixed, so that steady traffic does not keep adding to
 /// one group that never grows old.
-fn grouped(groups: Vec<Group>, stretch_ms: u64) -> Vec<Group> {
+fn merge_groups(groups: Vec<Group>, stretch_ms: u64) -> Vec<Group> {
     let mut fewer: Vec<Group> = Vec::with_capacity(groups.len());
     for group in groups {
         match fewer.last_mut() {

@@ -4,14 +4,14 @@ use quarterdeck_contracts::{Category, ErrorType};
 
 use super::{Decision, Facts, Gate, Subject, refuse_with};
 
-/// The call of the same tool with the same arguments that is one too many.
-const TOO_MANY: u32 = 3;
-/// After so many empty results a retrieval tool is not asked again in the turn.
-const EMPTY_ENOUGH: u32 = 2;
+/// How many calls of one tool with the same arguments in a turn are a loop.
+const LOOP_THRESHOLD: u32 = 3;
+/// After this many empty results, a retrieval tool is refused for the rest of the turn.
+const MAX_EMPTY_RESULTS: u32 = 2;
 
-pub(super) struct Repetition;
+pub(super) struct LoopDetection;
 
-impl Gate for Repetition {
+impl Gate for LoopDetection {
     fn name(&self) -> &'static str {
         "loop"
     }
@@ -19,14 +19,14 @@ impl Gate for Repetition {
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision {
         let Some(tool) = call.tool else { return Decision::Pass };
         let nth = facts.identical + 1;
-        if nth >= TOO_MANY {
+        if nth >= LOOP_THRESHOLD {
             return refuse_with(
                 ErrorType::LoopDetected,
                 format!("{} was called {nth} times with the same arguments.", call.name),
                 Some("Try another approach or other words.".into()),
             );
         }
-        if tool.metadata.category == Category::Retrieval && facts.empty >= EMPTY_ENOUGH {
+        if tool.metadata.category == Category::Retrieval && facts.empty >= MAX_EMPTY_RESULTS {
             return refuse_with(
                 ErrorType::LoopDetected,
                 format!("{} found nothing twice; the data may not exist.", call.name),
@@ -47,7 +47,7 @@ mod tests {
 
     fn told(more: serde_json::Value, identical: u32, empty: u32) -> String {
         let facts = Facts { identical, empty, ..facts(Mode::Text) };
-        says(&Repetition, &tool(more), &mut json!({}), &facts)
+        says(&LoopDetection, &tool(more), &mut json!({}), &facts)
     }
 
     #[test]

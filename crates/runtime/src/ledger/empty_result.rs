@@ -7,7 +7,7 @@ const RESULT_LISTS: [&str; 9] =
     ["results", "items", "records", "existing_events", "hits", "matches", "entries", "documents", "rows"];
 
 /// Whether an answer's data says that nothing was found. Scalars beside a result list do not count.
-pub(crate) fn is_empty(data: &Value) -> bool {
+pub(crate) fn is_empty_result(data: &Value) -> bool {
     match data {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -50,7 +50,7 @@ mod tests {
             json!({ "existing_events": [], "available_slots": [1], "summary": "0 busy periods" }),
             json!({ "found": [], "took": 3 }),
         ] {
-            assert!(is_empty(&nothing), "{nothing}");
+            assert!(is_empty_result(&nothing), "{nothing}");
         }
     }
 
@@ -66,7 +66,7 @@ mod tests {
             json!({ "record": {} }),
             json!({ "a": [], "b": [1] }),
         ] {
-            assert!(!is_empty(&something), "{something}");
+            assert!(!is_empty_result(&something), "{something}");
         }
     }
 }

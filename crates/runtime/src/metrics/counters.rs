@@ -1,4 +1,4 @@
-//! The same figures for programs, at one moment.
+//! The counters for programs.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Metrics;
 use super::tool::{ToolMetrics, ms, tokens};
-use super::window::Window;
+use super::window::SampleWindow;
 
 /// What has been counted so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Counters {
     pub tools: Vec<(Arc<str>, ToolCounters)>,
 }
 
-/// One tool's figures. Counts are since the start; times and sizes are of the last thousand answers.
+/// One tool's counters. Counts are since the start; times and sizes are of the last thousand answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCounters {
@@ -37,7 +37,7 @@ pub struct ToolCounters {
     pub refused: u64,
     /// How often a recorded answer was given again.
     pub cache_hits: u64,
-    /// How often it took longer than it should.
+    /// How often it took longer than its soft limit.
     pub over_budget: u64,
     /// Milliseconds.
     pub average: f64,
@@ -53,7 +53,7 @@ pub struct ToolCounters {
     pub tokens_p95: u64,
 }
 
-/// What some answers of a tool took: milliseconds and tokens.
+/// Durations and sizes of some answers of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Percentiles {
     /// Milliseconds.
@@ -66,16 +66,16 @@ pub struct Percentiles {
     pub tokens_p95: u64,
 }
 
-/// The figures of a moment, with the answers behind them.
+/// The counters at one moment, with the samples behind them.
 #[derive(Debug)]
 pub struct MetricsSnapshot {
     /// What had been counted by then.
     pub counters: Counters,
-    answers: Vec<Copied>,
+    answers: Vec<ToolSamples>,
 }
 
 impl MetricsSnapshot {
-    /// What the last answers of a tool took; of more than a thousand, the last thousand count. Nothing for none.
+    /// Percentiles of the last answers of a tool; of more than a thousand, the last thousand count. Nothing for none.
     pub fn last(&self, tool: &str, answers: u64) -> Option<Percentiles> {
         let place = self.counters.tools.binary_search_by(|(known, _)| (**known).cmp(tool)).ok()?;
         (answers > 0).then(|| self.answers[place].last(answers))
@@ -97,21 +97,21 @@ impl Metrics {
         let (text, voice, total) = (counts.text, counts.voice, counts.total);
         let (turns, audit_lost) = (counts.turns, counts.audit_lost);
         drop(counts);
-        let tools = names.into_iter().zip(answers.iter().map(Copied::counters)).collect();
+        let tools = names.into_iter().zip(answers.iter().map(ToolSamples::counters)).collect();
         MetricsSnapshot { counters: Counters { text, voice, total, turns, audit_lost, tools }, answers }
     }
 }
 
 /// A tool's counts, and samples that are not sorted yet.
 #[derive(Debug)]
-struct Copied {
+struct ToolSamples {
     counted: ToolCounters,
-    took_ms: Window,
-    size: Window,
+    duration_ms: SampleWindow,
+    size: SampleWindow,
 }
 
 impl ToolMetrics {
-    fn copy(&self) -> Copied {
+    fn copy(&self) -> ToolSamples {
         let counted = ToolCounters {
             calls: self.calls,
             errors: self.errors.values().sum(),
@@ -120,29 +120,29 @@ impl ToolMetrics {
             over_budget: self.slow,
             ..ToolCounters::default()
         };
-        Copied { counted, took_ms: self.took_ms.clone(), size: self.size.clone() }
+        ToolSamples { counted, duration_ms: self.duration_ms.clone(), size: self.size.clone() }
     }
 }
 
-impl Copied {
+impl ToolSamples {
     fn last(&self, answers: u64) -> Percentiles {
         let last = usize::try_from(answers).unwrap_or(usize::MAX);
-        let (took, size) = (self.took_ms.summary_of(last), self.size.summary_of(last));
+        let (duration, size) = (self.duration_ms.summary_of(last), self.size.summary_of(last));
         Percentiles {
-            p50: ms(took.p50),
-            p95: ms(took.p95),
+            p50: ms(duration.p50),
+            p95: ms(duration.p95),
             tokens_average: tokens(size.average),
             tokens_p95: tokens(size.p95),
         }
     }
 
     fn counters(&self) -> ToolCounters {
-        let (took, size) = (self.took_ms.summary(), self.size.summary());
+        let (duration, size) = (self.duration_ms.summary(), self.size.summary());
         ToolCounters {
-            average: ms(took.average),
-            p50: ms(took.p50),
-            p95: ms(took.p95),
-            p99: ms(took.p99),
+            average: ms(duration.average),
+            p50: ms(duration.p50),
+            p95: ms(duration.p95),
+            p99: ms(duration.p99),
             tokens_average: tokens(size.average),
             tokens_p95: tokens(size.p95),
             ..self.counted

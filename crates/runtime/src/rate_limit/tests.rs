@@ -14,8 +14,8 @@ fn limit(calls: u64, window_ms: u64) -> RateLimit {
 
 /// Takes a slot at a time, or says when to come back.
 fn take(store: &MemoryStore, limit: &RateLimit, now_ms: u64) -> Result<(), u64> {
-    match block_on(look_for_slot(store, "k", limit, now_ms)).unwrap() {
-        Slot::Free(commit) => {
+    match block_on(find_slot(store, "k", limit, now_ms)).unwrap() {
+        Slot::Available(commit) => {
             block_on(store.commit(commit)).unwrap();
             Ok(())
         }
@@ -64,7 +64,7 @@ fn many_calls_are_kept_in_few_groups_and_never_exceed_the_limit() {
         let (store, limit) = (MemoryStore::new(), limit(1_000, window_ms));
         let taken = (0..1_200).filter(|n| take(&store, &limit, 7 + n * window_ms / 2_000).is_ok()).count();
         assert_eq!(taken, 1_000);
-        assert!(groups(&store) <= GROUPS as usize + 1, "{}", groups(&store));
+        assert!(groups(&store) <= MAX_GROUPS as usize + 1, "{}", groups(&store));
         assert_eq!(take(&store, &limit, 7 + 2 * window_ms), Ok(()));
         assert_eq!(groups(&store), 1, "what has left the window is forgotten");
     }
@@ -93,9 +93,9 @@ fn fifty_who_come_at_once_take_no_more_than_there_is() {
             let (store, limit) = (store.clone(), limit.clone());
             std::thread::spawn(move || {
                 loop {
-                    match block_on(look_for_slot(&*store, "k", &limit, 500)).unwrap() {
+                    match block_on(find_slot(&*store, "k", &limit, 500)).unwrap() {
                         Slot::Taken { .. } => return false,
-                        Slot::Free(commit) => match block_on(store.commit(commit)) {
+                        Slot::Available(commit) => match block_on(store.commit(commit)) {
                             Ok(()) => return true,
                             Err(CommitError::Conflict { table: Table::Rates, .. }) => {}
                             Err(error) => panic!("{error}"),

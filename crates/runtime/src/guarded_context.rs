@@ -12,19 +12,19 @@ use crate::redact::Secrets;
 
 /// A context that refuses the capabilities that the tool did not declare, and keeps what is sensitive out of log and
 /// trail even when the handler writes it there.
-pub(crate) struct Guarded {
+pub(crate) struct GuardedContext {
     inner: Arc<dyn Context>,
     facts: CallFacts,
     secrets: Secrets,
 }
 
-impl Guarded {
+impl GuardedContext {
     pub(crate) fn around(inner: Arc<dyn Context>, facts: CallFacts, secrets: Secrets) -> Arc<dyn Context> {
         Arc::new(Self { inner, facts, secrets })
     }
 }
 
-impl Context for Guarded {
+impl Context for GuardedContext {
     fn facts(&self) -> &CallFacts {
         &self.facts
     }
