@@ -60,7 +60,7 @@ pub async fn sessions(store: &dyn Store) -> Result<Vec<SessionSummary>, StoreErr
     Ok(found)
 }
 
-/// The sessions that somebody was in last.
+/// The sessions with the latest activity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecentSessions {
     /// The latest first.

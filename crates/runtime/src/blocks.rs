@@ -17,7 +17,7 @@ pub struct Block {
     pub client_id: String,
     /// Until when, in milliseconds since 1970.
     pub until_ms: u64,
-    /// What they were told.
+    /// The message that the client was shown.
     #[serde(default)]
     pub message: String,
     /// The session in which it happened.

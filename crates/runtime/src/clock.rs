@@ -35,7 +35,7 @@ pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
 /// stands further back. What has expired in this process therefore stays expired, whatever is done to the clock.
 pub(crate) struct SteadyClock {
     clock: Arc<dyn Clock>,
-    /// The latest time that was told, in milliseconds since 1970. It never goes back.
+    /// The latest time that was given out, in milliseconds since 1970. It never goes back.
     latest_ms: AtomicU64,
     /// A time of day not long ago, and when that was by the clock that cannot be set.
     anchor: Mutex<(u64, Duration)>,
@@ -107,7 +107,7 @@ mod tests {
             ((5_000, 21), 5_000),
             ((1_022, 22), 5_001),
             ((1_122, 122), 5_101),
-            // Less than a second beyond what was told, and back again.
+            // Less than a second ahead of what was given out, and back again.
             ((5_101, 122), 5_101),
             ((5_102, 123), 5_102),
             ((5_000, 123), 5_102),

@@ -64,7 +64,7 @@ pub(crate) fn host_failure(metadata: &Metadata, error: &HostError) -> ToolError 
     }
 }
 
-/// What nobody foresaw: the message names the tool and nothing about the inside.
+/// An unforeseen failure. The message names the tool and no internals.
 pub(crate) fn internal_fault(metadata: &Metadata) -> ToolError {
     let message = format!("{} failed because of a fault inside it.", metadata.tool_id);
     ToolError { partial_side_effects: Some(true), ..ToolError::new(ErrorType::Internal, message) }

@@ -130,7 +130,7 @@ impl LoadedTool {
         }
     }
 
-    /// What the handler is told about the call: the tool's own part comes from the definition, not from the caller.
+    /// The facts that the handler gets: the tool's own part comes from the definition, not from the caller.
     fn facts(&self, given: &CallFacts) -> CallFacts {
         CallFacts { tool: self.facts.clone(), capabilities: self.capabilities.clone(), ..given.clone() }
     }

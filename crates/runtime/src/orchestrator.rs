@@ -27,7 +27,7 @@ use crate::session::{Session, SessionCore, SessionRow, session_key};
 use crate::state::{PendingEnd, SessionState};
 use crate::voice_sessions::VoiceSessions;
 
-/// Sees what handlers log, in passing: for someone at a terminal.
+/// Gets a copy of what handlers log, for an operator at a terminal.
 pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What an orchestrator is made of.
@@ -109,7 +109,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Someone who has not signed in.
+    /// A client that has not signed in.
     pub fn anonymous(id: impl Into<String>) -> Self {
         Self { id: id.into(), facts: Arc::default() }
     }
@@ -276,7 +276,7 @@ impl Orchestrator {
         }
         if let Some(core) = self.shared.find(id) {
             let session = Session { core };
-            // Somebody else's session does not exist, as far as this client is told.
+            // A session of another client is reported as absent.
             if session.client() != client.id {
                 return Err(SessionError::NotFound);
             }
@@ -400,7 +400,7 @@ impl Shared {
         self.lock().remove(id);
     }
 
-    /// Forgets a session that nobody holds any more, unless it was brought back in the meantime.
+    /// Forgets a session that was dropped, unless it was resumed in the meantime.
     pub(crate) fn forget_dropped(&self, id: &str) {
         let mut live = self.lock();
         if live.get(id).is_some_and(|core| core.strong_count() == 0) {

@@ -12,7 +12,7 @@ pub struct Policy {
     pub text: Budgets,
     /// Limits in a session that is spoken.
     pub voice: Budgets,
-    /// How long a person has to answer a request for confirmation.
+    /// How long the user has to answer a request for confirmation.
     pub confirmation_lifetime: Duration,
     /// How long a tool may block a client at the most; a longer block is shortened to it.
     pub max_block: Duration,

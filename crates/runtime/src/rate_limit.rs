@@ -1,4 +1,4 @@
-//! Rate limits: a sliding window per client, session or everybody, counted in the store.
+//! Rate limits: a sliding window per client, per session or for all, counted in the store.
 
 use quarterdeck_contracts::{Commit, RateLimit, RateLimitScope, Store, StoreError, Table};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub(crate) fn key(tool: &str, limit: &RateLimit, client: &str, session: &str) ->
 
 /// What the store has to say about one more call.
 pub(crate) enum Slot {
-    /// There is room: this takes it, if nobody else did in the meantime.
+    /// This commit takes it, unless another call did in the meantime.
     Available(Commit),
     /// There is none.
     Taken { retry_after_ms: u64 },

@@ -83,7 +83,7 @@ fn hide_at(value: &mut Value, parts: &[String]) {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Secrets(Arc<[String]>);
 
-/// Shorter values are not looked for: they would be found in every other word.
+/// Shorter values are not looked for: they would match everywhere.
 const MIN_SECRET_BYTES: usize = 4;
 
 impl Secrets {

@@ -39,7 +39,7 @@ impl VoiceSessions {
         self.lock().contains_key(client)
     }
 
-    /// Grows whenever someone begins or stops.
+    /// Grows whenever a voice session is opened or closed.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }

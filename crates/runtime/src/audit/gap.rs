@@ -40,10 +40,7 @@ pub(super) fn describe_gap(line: &Value) -> Option<String> {
         (Some(expected), Some(found)) => {
             format!("lines were cut off before it: the trail had {expected} and was left with {found}")
         }
-        (None, _) => {
-            "a new store was begun before it: it cannot be told whether more had been recorded until then"
-                .into()
-        }
+        (None, _) => "a new store was begun before it, so lines may be missing before it".into(),
         (Some(expected), None) => {
             format!("the trail was changed while it was being written, when it had {expected} lines")
         }

@@ -117,7 +117,7 @@ impl AuditLog {
         Ok(Self { sender: Mutex::new(Some(sender)), lost, writer: Mutex::new(Some(thread)) })
     }
 
-    /// Happenings that were not kept and not yet told of in the trail.
+    /// Events that were lost and are not yet mentioned in the log.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -197,7 +197,7 @@ impl<F: AppendFile> Writer<F> {
         let is_as_left = self.disk.as_mut().map(|disk| disk.is_as_left(&self.path));
         match is_as_left {
             Some(Ok(true)) => return,
-            // Whatever keeps us from looking will be told when a line is written.
+            // The cause will be logged when a line is written.
             Some(Err(error)) => {
                 tracing::warn!(error = %error, path = %self.path.display(), "audit trail could not be looked at");
                 return;

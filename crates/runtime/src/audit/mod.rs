@@ -41,7 +41,7 @@ pub trait AuditSink: Send + Sync {
     /// Takes one event.
     fn record(&self, event: AuditEvent);
 
-    /// Whether anybody keeps what is recorded, so that nobody prepares it for nothing.
+    /// Whether events are kept at all; otherwise they need not be put together.
     fn is_enabled(&self) -> bool {
         true
     }

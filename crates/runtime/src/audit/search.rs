@@ -1,4 +1,4 @@
-//! Finding the latest lines of a trail, however long it is: it is read from its end, and no further than somebody wants.
+//! Finding the latest lines of a trail, however long it is: it is read from its end, within a limit.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -219,7 +219,7 @@ mod tests {
     fn it_looks_no_further_than_it_may_and_says_where_it_stopped() {
         let text: String = (1..=1_000).map(|number| line(number, "ann")).collect();
         let file = trail(&text);
-        let filter = Filter { session: Some("nobody".into()), ..Filter::default() };
+        let filter = Filter { session: Some("unknown".into()), ..Filter::default() };
         let found = search(file.path(), &Search { filter, max_bytes: 10_000, ..wanted() }).unwrap();
         assert!((10_000..10_200).contains(&found.scanned_bytes), "{}", found.scanned_bytes);
         assert_eq!(found.next, Some(text.len() as u64 - found.scanned_bytes));

@@ -137,8 +137,6 @@ fn wrong_end(head: &ChainHead, kept: Option<&ChainHead>, has_stored_head: bool) 
             head.seq, kept.seq
         )),
         None if head.seq == 0 => None,
-        None => {
-            Some("the store does not know this trail, so it cannot be told whether its end is there".into())
-        }
+        None => Some("the store does not know this trail, so it may have been cut off".into()),
     }
 }

@@ -62,11 +62,11 @@ pub(crate) fn missing_condition(
     present: &BTreeSet<String>,
 ) -> Option<String> {
     if asked.authenticated && !client.authenticated {
-        return Some("the person has not signed in".into());
+        return Some("the user has not signed in".into());
     }
     for (claim, allowed) in &asked.claims {
         if !client.claims.get(claim).is_some_and(|value| allowed.contains(value)) {
-            return Some(format!("the person's `{claim}` does not allow it"));
+            return Some(format!("the user's `{claim}` does not allow it"));
         }
     }
     asked
@@ -87,8 +87,8 @@ mod tests {
     use super::super::sample::{facts, says, tool};
     use super::*;
 
-    /// What the gate says to someone who has signed in (or not) with a plan, where an image provider is configured.
-    fn told(more: Value, authenticated: bool, plan: Option<Value>) -> String {
+    /// The decision for a user who has signed in (or not) with a plan, where an image provider is configured.
+    fn decision(more: Value, authenticated: bool, plan: Option<Value>) -> String {
         let claims = BTreeMap::from_iter(plan.map(|plan| ("plan".to_owned(), plan)));
         let facts = Facts {
             client: Arc::new(ClientFacts { authenticated, claims }),
@@ -101,54 +101,55 @@ mod tests {
     #[test]
     fn someone_must_have_signed_in_where_the_tool_says_so() {
         let asks = || json!({ "availability": { "authenticated": true } });
-        assert_eq!(told(asks(), true, None), "pass");
+        assert_eq!(decision(asks(), true, None), "pass");
         assert_eq!(
-            told(asks(), false, None),
-            "UNAVAILABLE: kb_search is not available: the person has not signed in."
+            decision(asks(), false, None),
+            "UNAVAILABLE: kb_search is not available: the user has not signed in."
         );
-        assert_eq!(told(json!({ "availability": {} }), false, None), "pass");
+        assert_eq!(decision(json!({ "availability": {} }), false, None), "pass");
     }
 
     #[test]
     fn a_claim_must_have_one_of_the_values_exactly() {
         let asks = || json!({ "availability": { "claims": { "plan": ["pro", 2] } } });
-        assert_eq!(told(asks(), false, Some(json!("pro"))), "pass");
-        assert_eq!(told(asks(), false, Some(json!(2))), "pass");
+        assert_eq!(decision(asks(), false, Some(json!("pro"))), "pass");
+        assert_eq!(decision(asks(), false, Some(json!(2))), "pass");
         for plan in [None, Some(json!("free")), Some(json!("PRO")), Some(json!("2")), Some(json!(["pro"]))] {
             assert_eq!(
-                told(asks(), true, plan),
-                "UNAVAILABLE: kb_search is not available: the person's `plan` does not allow it."
+                decision(asks(), true, plan),
+                "UNAVAILABLE: kb_search is not available: the user's `plan` does not allow it."
             );
         }
         assert!(
-            told(json!({ "availability": { "claims": { "plan": [] } } }), true, Some(json!("pro")))
+            decision(json!({ "availability": { "claims": { "plan": [] } } }), true, Some(json!("pro")))
                 .starts_with("UNAVAILABLE")
         );
     }
 
     #[test]
     fn everything_required_must_be_there_and_the_first_that_is_not_is_told() {
-        assert_eq!(told(json!({ "availability": { "requires": ["images"] } }), false, None), "pass");
+        assert_eq!(decision(json!({ "availability": { "requires": ["images"] } }), false, None), "pass");
         assert_eq!(
-            told(json!({ "availability": { "requires": ["images", "maps", "mail"] } }), false, None),
+            decision(json!({ "availability": { "requires": ["images", "maps", "mail"] } }), false, None),
             "UNAVAILABLE: kb_search is not available: `maps` is not configured."
         );
     }
 
     #[test]
     fn a_tool_that_may_block_is_refused_where_foreign_text_was_read() {
-        let told = |more: Value, has_read_foreign_text: bool| {
+        let decision = |more: Value, has_read_foreign_text: bool| {
             let facts = Facts { has_read_foreign_text, ..facts(Mode::Voice) };
             says(&AvailabilityGate, &tool(more), &mut json!({}), &facts)
         };
         let blocks = || json!({ "capabilities": ["store", "moderation"], "category": "action" });
-        assert_eq!(told(blocks(), false), "pass");
+        assert_eq!(decision(blocks(), false), "pass");
         assert!(
-            told(blocks(), true).starts_with("UNAVAILABLE: kb_search is not available in a turn in which")
+            decision(blocks(), true)
+                .starts_with("UNAVAILABLE: kb_search is not available in a turn in which")
         );
-        assert_eq!(told(json!({ "capabilities": ["store", "kb", "tools"] }), true), "pass");
+        assert_eq!(decision(json!({ "capabilities": ["store", "kb", "tools"] }), true), "pass");
         // A folder from before there were capabilities is known by its id, here as elsewhere.
-        assert!(told(json!({ "toolId": "ignore_user" }), true).starts_with("UNAVAILABLE"));
+        assert!(decision(json!({ "toolId": "ignore_user" }), true).starts_with("UNAVAILABLE"));
     }
 
     #[test]
@@ -177,8 +178,8 @@ mod tests {
                 "rateLimit": { "calls": 2, "windowMs": 60000, "per": "client" },
             })
         };
-        assert_eq!(told(asks(), true, Some(json!("pro"))), "reserve one of 2 in 60000 ms");
-        assert!(told(asks(), false, Some(json!("pro"))).contains("signed in"));
-        assert!(told(asks(), true, None).contains("`plan`"));
+        assert_eq!(decision(asks(), true, Some(json!("pro"))), "reserve one of 2 in 60000 ms");
+        assert!(decision(asks(), false, Some(json!("pro"))).contains("signed in"));
+        assert!(decision(asks(), true, None).contains("`plan`"));
     }
 }

@@ -13,7 +13,7 @@ impl Gate for Budget {
 
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision {
         let Some(tool) = call.tool else { return Decision::Pass };
-        // Ending a call or blocking someone must work when everything else is spent.
+        // Ending a call or blocking a client must work when the budget is spent.
         if tool.metadata.control {
             return Decision::Pass;
         }
@@ -28,7 +28,7 @@ impl Gate for Budget {
         refuse_with(
             ErrorType::BudgetExceeded,
             format!("This turn's budget of {spent} is spent."),
-            Some("Answer with what you have, or ask the person to narrow it down.".into()),
+            Some("Answer with what you have, or ask the user to narrow it down.".into()),
         )
     }
 }
@@ -46,23 +46,23 @@ mod tests {
     use super::super::sample::{facts, says, tool};
     use super::*;
 
-    const SPENT: &str = "is spent. Answer with what you have, or ask the person to narrow it down.";
+    const SPENT: &str = "is spent. Answer with what you have, or ask the user to narrow it down.";
 
-    fn told(mode: Mode, more: serde_json::Value, calls: u32, retrieval: u32) -> String {
+    fn decision(mode: Mode, more: serde_json::Value, calls: u32, retrieval: u32) -> String {
         says(&Budget, &tool(more), &mut json!({}), &Facts { calls, retrieval, ..facts(mode) })
     }
 
     #[test]
     fn the_last_call_within_a_budget_passes_and_the_next_does_not() {
         for (mode, calls, retrieval) in [(Mode::Voice, 3, 2), (Mode::Text, 10, 5)] {
-            assert_eq!(told(mode, json!({}), retrieval - 1, retrieval - 1), "pass");
+            assert_eq!(decision(mode, json!({}), retrieval - 1, retrieval - 1), "pass");
             assert_eq!(
-                told(mode, json!({}), retrieval, retrieval),
+                decision(mode, json!({}), retrieval, retrieval),
                 format!("BUDGET_EXCEEDED: This turn's budget of {retrieval} retrieval calls {SPENT}")
             );
-            assert_eq!(told(mode, json!({}), calls - 1, 0), "pass");
+            assert_eq!(decision(mode, json!({}), calls - 1, 0), "pass");
             assert_eq!(
-                told(mode, json!({}), calls, 0),
+                decision(mode, json!({}), calls, 0),
                 format!("BUDGET_EXCEEDED: This turn's budget of {calls} calls {SPENT}")
             );
         }
@@ -71,13 +71,13 @@ mod tests {
     #[test]
     fn what_does_not_retrieve_needs_no_retrieval_budget() {
         let action = || json!({ "category": "action", "sideEffects": "writes" });
-        assert_eq!(told(Mode::Voice, action(), 2, 2), "pass");
-        assert!(told(Mode::Voice, action(), 3, 0).contains("3 calls"));
+        assert_eq!(decision(Mode::Voice, action(), 2, 2), "pass");
+        assert!(decision(Mode::Voice, action(), 3, 0).contains("3 calls"));
     }
 
     #[test]
     fn session_control_is_never_refused_here() {
-        assert_eq!(told(Mode::Voice, json!({ "control": true }), 1_000, 1_000), "pass");
+        assert_eq!(decision(Mode::Voice, json!({ "control": true }), 1_000, 1_000), "pass");
     }
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
         let mut facts = facts(Mode::Text);
         facts.budgets.retrieval = 1;
         facts.retrieval = 1;
-        let told = says(&Budget, &tool(json!({})), &mut json!({}), &facts);
-        assert_eq!(told, format!("BUDGET_EXCEEDED: This turn's budget of 1 retrieval call {SPENT}"));
+        let decision = says(&Budget, &tool(json!({})), &mut json!({}), &facts);
+        assert_eq!(decision, format!("BUDGET_EXCEEDED: This turn's budget of 1 retrieval call {SPENT}"));
     }
 }

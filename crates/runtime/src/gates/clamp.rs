@@ -1,4 +1,4 @@
-//! Someone who listens gets few results.
+//! Limits `top_k` in voice: a listener cannot take in many results.
 
 use quarterdeck_contracts::Category;
 use serde_json::Value;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     /// What the gate says, and the arguments after it.
-    fn told(mode: Mode, more: Value, mut args: Value) -> (String, Value) {
+    fn decision(mode: Mode, more: Value, mut args: Value) -> (String, Value) {
         let said = says(&Clamp, &tool(more), &mut args, &facts(mode));
         (said, args)
     }
@@ -69,7 +69,7 @@ mod tests {
             (u64::MAX, json!({ "query": "q", "top_k": 1e300 })),
         ] {
             assert_eq!(
-                told(Mode::Voice, json!({}), args),
+                decision(Mode::Voice, json!({}), args),
                 (format!("top_k from {asked} to 3"), three.clone())
             );
         }
@@ -89,7 +89,7 @@ mod tests {
             json!([9]),
         ] {
             let args = json!({ "query": "q", "top_k": top_k });
-            assert_eq!(told(Mode::Voice, json!({}), args.clone()), ("pass".into(), args));
+            assert_eq!(decision(Mode::Voice, json!({}), args.clone()), ("pass".into(), args));
         }
     }
 
@@ -101,15 +101,15 @@ mod tests {
             json!({ "query": { "type": "string" } }),
         ] {
             let more = json!({ "properties": properties });
-            assert_eq!(told(Mode::Voice, more, json!({})), ("pass".into(), json!({})));
+            assert_eq!(decision(Mode::Voice, more, json!({})), ("pass".into(), json!({})));
         }
     }
 
     #[test]
     fn in_text_and_for_other_tools_the_schema_alone_decides() {
         let many = json!({ "query": "q", "top_k": 20 });
-        assert_eq!(told(Mode::Text, json!({}), many.clone()), ("pass".into(), many.clone()));
+        assert_eq!(decision(Mode::Text, json!({}), many.clone()), ("pass".into(), many.clone()));
         let utility = json!({ "category": "utility" });
-        assert_eq!(told(Mode::Voice, utility, many.clone()), ("pass".into(), many));
+        assert_eq!(decision(Mode::Voice, utility, many.clone()), ("pass".into(), many));
     }
 }

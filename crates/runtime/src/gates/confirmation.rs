@@ -1,4 +1,4 @@
-//! What a person must approve is never run on the model's word alone.
+//! A call that the user must approve does not run without that approval.
 
 use quarterdeck_contracts::{Confirmation, ErrorType, MAX_SHOWN_CHARS, shown_arguments};
 
@@ -14,10 +14,10 @@ impl Gate for ConfirmationGate {
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision {
         match call.tool.map(|tool| tool.metadata.requires_confirmation) {
             None | Some(Confirmation::Never) => Decision::Pass,
-            // The person would be asked about a call that they never saw the model make.
+            // The user would be asked about a call that they never saw the model make.
             Some(_) if facts.is_nested => refuse(
                 ErrorType::ConfirmationRequired,
-                format!("{} needs a person's approval and cannot be called by another tool.", call.name),
+                format!("{} needs the user's approval and cannot be called by another tool.", call.name),
             ),
             Some(Confirmation::Always | Confirmation::Policy) => {
                 let shown = shown_arguments(call.args).chars().count();
@@ -44,40 +44,40 @@ mod tests {
     use super::super::sample::{facts, says, tool};
     use super::*;
 
-    fn told(requires: Value, is_nested: bool) -> String {
+    fn decision(requires: Value, is_nested: bool) -> String {
         let facts = Facts { is_nested, ..facts(Mode::Text) };
         says(&ConfirmationGate, &tool(json!({ "requiresConfirmation": requires })), &mut json!({}), &facts)
     }
 
     #[test]
     fn a_person_is_asked_where_the_tool_says_so() {
-        assert_eq!(told(json!(false), false), "pass");
-        assert_eq!(told(json!(true), false), "ask");
-        assert_eq!(told(json!("policy"), false), "ask");
+        assert_eq!(decision(json!(false), false), "pass");
+        assert_eq!(decision(json!(true), false), "ask");
+        assert_eq!(decision(json!("policy"), false), "ask");
     }
 
     #[test]
     fn arguments_that_cannot_be_shown_in_full_are_refused_unasked() {
-        let told = |text: String| {
+        let decision = |text: String| {
             let tool = tool(json!({ "requiresConfirmation": true }));
             says(&ConfirmationGate, &tool, &mut json!({ "query": text }), &facts(Mode::Text))
         };
         let around = shown_arguments(&json!({ "query": "" })).chars().count();
-        assert_eq!(told("x".repeat(MAX_SHOWN_CHARS - around)), "ask");
-        let too_long = told("x".repeat(MAX_SHOWN_CHARS - around + 1));
+        assert_eq!(decision("x".repeat(MAX_SHOWN_CHARS - around)), "ask");
+        let too_long = decision("x".repeat(MAX_SHOWN_CHARS - around + 1));
         assert!(too_long.starts_with("VALIDATION: The user has to approve"), "{too_long}");
         assert!(too_long.contains("20001 characters of at most 20000"), "{too_long}");
         // Every mark counts, so that a text of invisible characters does not pass for a short one.
-        assert!(told("\u{200b}".repeat(3_000)).starts_with("VALIDATION"));
+        assert!(decision("\u{200b}".repeat(3_000)).starts_with("VALIDATION"));
     }
 
     #[test]
     fn a_tool_cannot_call_what_a_person_must_approve() {
-        assert_eq!(told(json!(false), true), "pass");
+        assert_eq!(decision(json!(false), true), "pass");
         for requires in [json!(true), json!("policy")] {
             assert_eq!(
-                told(requires, true),
-                "CONFIRMATION_REQUIRED: kb_search needs a person's approval and cannot be called by another tool."
+                decision(requires, true),
+                "CONFIRMATION_REQUIRED: kb_search needs the user's approval and cannot be called by another tool."
             );
         }
     }

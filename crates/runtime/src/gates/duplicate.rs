@@ -29,15 +29,15 @@ mod tests {
 
     #[test]
     fn an_equal_call_gets_the_answer_of_the_first_unless_twice_means_twice() {
-        let told = |duplicate, repeatable: bool| {
+        let decision = |duplicate, repeatable: bool| {
             let facts = Facts { duplicate, ..facts(Mode::Text) };
             says(&DuplicateGate, &tool(json!({ "repeatable": repeatable })), &mut json!({}), &facts)
         };
-        assert_eq!(told(Duplicate::No, false), "pass");
-        assert_eq!(told(Duplicate::InTurn, false), "replay ByContent");
-        assert_eq!(told(Duplicate::UndeliveredWrite, false), "replay Undelivered");
+        assert_eq!(decision(Duplicate::No, false), "pass");
+        assert_eq!(decision(Duplicate::InTurn, false), "replay ByContent");
+        assert_eq!(decision(Duplicate::UndeliveredWrite, false), "replay Undelivered");
         for duplicate in [Duplicate::No, Duplicate::InTurn, Duplicate::UndeliveredWrite] {
-            assert_eq!(told(duplicate, true), "pass");
+            assert_eq!(decision(duplicate, true), "pass");
         }
     }
 }

@@ -70,6 +70,6 @@ pub enum Duplicate {
     No,
     /// In this turn.
     InTurn,
-    /// An equal write of an earlier turn, whose answer nobody has received yet.
+    /// An equal write of an earlier turn, whose answer was not delivered yet.
     UndeliveredWrite,
 }

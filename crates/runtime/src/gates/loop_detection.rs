@@ -1,4 +1,4 @@
-//! A model that asks the same thing again and again is told so.
+//! Refuses a call that repeats itself within a turn.
 
 use quarterdeck_contracts::{Category, ErrorType};
 
@@ -45,28 +45,28 @@ mod tests {
     use super::super::sample::{facts, says, tool};
     use super::*;
 
-    fn told(more: serde_json::Value, identical: u32, empty: u32) -> String {
+    fn decision(more: serde_json::Value, identical: u32, empty: u32) -> String {
         let facts = Facts { identical, empty, ..facts(Mode::Text) };
         says(&LoopDetection, &tool(more), &mut json!({}), &facts)
     }
 
     #[test]
     fn the_third_identical_call_is_a_loop() {
-        assert_eq!(told(json!({}), 0, 0), "pass");
-        assert_eq!(told(json!({}), 1, 0), "pass");
+        assert_eq!(decision(json!({}), 0, 0), "pass");
+        assert_eq!(decision(json!({}), 1, 0), "pass");
         let third = "LOOP_DETECTED: kb_search was called 3 times with the same arguments. Try another approach or other words.";
-        assert_eq!(told(json!({}), 2, 0), third);
-        assert_eq!(told(json!({ "repeatable": true }), 2, 0), third, "whatever the tool");
-        assert_eq!(told(json!({ "control": true }), 2, 0), third);
-        assert!(told(json!({}), 9, 0).contains("called 10 times"));
+        assert_eq!(decision(json!({}), 2, 0), third);
+        assert_eq!(decision(json!({ "repeatable": true }), 2, 0), third, "whatever the tool");
+        assert_eq!(decision(json!({ "control": true }), 2, 0), third);
+        assert!(decision(json!({}), 9, 0).contains("called 10 times"));
     }
 
     #[test]
     fn a_retrieval_tool_that_was_empty_twice_is_not_asked_again() {
-        assert_eq!(told(json!({}), 0, 1), "pass");
+        assert_eq!(decision(json!({}), 0, 1), "pass");
         let empty = "LOOP_DETECTED: kb_search found nothing twice; the data may not exist. Use other terms or another tool, or say that you do not know.";
-        assert_eq!(told(json!({}), 0, 2), empty);
-        assert_eq!(told(json!({}), 1, 3), empty);
-        assert_eq!(told(json!({ "category": "utility" }), 0, 2), "pass", "only retrieval is empty");
+        assert_eq!(decision(json!({}), 0, 2), empty);
+        assert_eq!(decision(json!({}), 1, 3), empty);
+        assert_eq!(decision(json!({ "category": "utility" }), 0, 2), "pass", "only retrieval is empty");
     }
 }

@@ -53,7 +53,7 @@ pub(crate) enum Decision {
     Replay(RecordedAnswer),
     /// No.
     Refuse(Box<ToolError>),
-    /// Only if a person says so.
+    /// Only if the user approves it.
     Confirm,
 }
 
@@ -64,7 +64,7 @@ pub enum RecordedAnswer {
     ById,
     /// That of the same content in this turn.
     ByContent,
-    /// That of an equal write of an earlier turn that nobody has received yet.
+    /// That of an equal write of an earlier turn that was not delivered yet.
     Undelivered,
 }
 
@@ -113,7 +113,7 @@ pub enum Verdict {
     Replay(RecordedAnswer),
     /// It may not, and this is why.
     Refuse(Box<ToolError>),
-    /// A person must be asked.
+    /// The user must approve it first.
     Confirm,
 }
 

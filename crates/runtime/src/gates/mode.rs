@@ -38,15 +38,15 @@ mod tests {
     #[test]
     fn a_tool_of_the_other_mode_is_refused_with_the_way_that_exists_here() {
         let (typed, spoken) = (json!({ "allowedModes": ["text"] }), json!({ "allowedModes": ["voice"] }));
-        let told = |more, mode| says(&ModeGate, &tool(more), &mut json!({}), &facts(mode));
-        assert_eq!(told(typed.clone(), Mode::Text), "pass");
-        assert_eq!(told(spoken.clone(), Mode::Voice), "pass");
+        let decision = |more, mode| says(&ModeGate, &tool(more), &mut json!({}), &facts(mode));
+        assert_eq!(decision(typed.clone(), Mode::Text), "pass");
+        assert_eq!(decision(spoken.clone(), Mode::Voice), "pass");
         assert_eq!(
-            told(spoken, Mode::Text),
+            decision(spoken, Mode::Text),
             "MODE_RESTRICTED: kb_search is not available in text mode. In text, answer in the chat without it."
         );
         assert_eq!(
-            told(typed, Mode::Voice),
+            decision(typed, Mode::Voice),
             "MODE_RESTRICTED: kb_search is not available in voice mode. Offer to do this in the chat after the call."
         );
     }

@@ -33,15 +33,15 @@ mod tests {
 
     #[test]
     fn an_id_is_answered_once_and_stands_for_one_call() {
-        let told = |redelivery| {
+        let decision = |redelivery| {
             let facts = Facts { redelivery, ..facts(Mode::Text) };
             // A tool that means each of several equal calls does not mean a frame that comes twice.
             says(&RedeliveryGate, &tool(json!({ "repeatable": true })), &mut json!({}), &facts)
         };
-        assert_eq!(told(Redelivery::New), "pass");
-        assert_eq!(told(Redelivery::Same), "replay ById");
+        assert_eq!(decision(Redelivery::New), "pass");
+        assert_eq!(decision(Redelivery::Same), "replay ById");
         assert_eq!(
-            told(Redelivery::Different),
+            decision(Redelivery::Different),
             "VALIDATION: This call id was used for another call; a new call needs a new id."
         );
     }

@@ -45,7 +45,7 @@ pub enum GateOutcome {
 }
 
 /// What one gate had to say about a call, be it nothing. It holds no argument of the call but those that a gate has
-/// lowered, so that anybody may be shown it.
+/// lowered, so it may be shown to anyone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct GateExplanation<'a> {
     /// The gate.
@@ -73,13 +73,13 @@ impl Trace {
         self.steps.push(Step { gate: gate.to_owned(), decision, detail });
     }
 
-    /// Notes a refusal of the store, which has the last word on a reservation.
+    /// Adds a refusal of the store, which decides about a reservation after the gates.
     pub(crate) fn refused_by_store(&mut self, gate: &str, detail: Value) {
         let decision = GateOutcome::Refused;
         self.steps.push(Step { gate: gate.to_owned(), decision, detail: Some(detail) });
     }
 
-    /// The trace of the same call after a person has approved it.
+    /// The trace of the same call after the user has approved it.
     pub(crate) fn approved(mut self) -> Self {
         self.steps.retain(|step| step.decision != GateOutcome::Asked);
         let gate = super::Gate::name(&super::confirmation::ConfirmationGate).to_owned();
@@ -92,7 +92,7 @@ impl Trace {
         let answered_by = self.answered_by();
         let mut is_over = false;
         let each = names().map(|gate| {
-            // The store has the last word, after the gate's own.
+            // The store decides after the gate.
             let step = self.steps.iter().rev().find(|step| step.gate == gate);
             let verdict = match step {
                 Some(step) => step.decision,
@@ -118,7 +118,7 @@ impl RecordedAnswer {
         match self {
             Self::ById => "the same id",
             Self::ByContent => "the same content in this turn",
-            Self::Undelivered => "an equal write that nobody has received yet",
+            Self::Undelivered => "an equal write that was not delivered yet",
         }
     }
 }
@@ -130,8 +130,8 @@ impl fmt::Display for GateOutcome {
             Self::Reserved => "reserved a slot",
             Self::Replayed => "answered from the record",
             Self::Refused => "refused",
-            Self::Asked => "asks a person",
-            Self::Approved => "approved by a person",
+            Self::Asked => "needs the user's approval",
+            Self::Approved => "approved by the user",
             Self::Passed => "passed",
             Self::NotReached => "not reached",
         })

@@ -26,7 +26,7 @@ impl Gate for WellFormed {
         }
         match &*call.args {
             Value::Object(_) => Decision::Pass,
-            // What could not be read comes as the text that it was, so that the model can be told what is wrong.
+            // Unreadable arguments come as their text, so that the model gets the parser's reason.
             Value::String(text) => match parse_json(text) {
                 Err(fault) => {
                     refuse(ErrorType::Validation, format!("The arguments are not a JSON object: {fault}."))

@@ -1,4 +1,4 @@
-//! One admitted call, from its admission to the moment it was heard.
+//! One admitted call and its phases.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,7 +13,7 @@ use crate::gates::Trace;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Phase {
-    /// Through the gates, waiting for its turn or for a person.
+    /// Through the gates; it waits for its turn or for the user's approval.
     Admitted,
     /// Its handler has begun.
     Running,
@@ -25,14 +25,14 @@ pub enum Phase {
     Heard,
 }
 
-/// One call in the ledger. Whoever wants its answer waits here, so that equal calls share one execution.
+/// One call in the ledger. Equal calls share one entry and wait for its answer here, so that it is executed once.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// What the call is known by, unique in its session.
     pub(crate) call_id: Arc<str>,
     /// The provider's own id, if it had a stable one.
     pub(crate) provider_id: Option<Arc<str>>,
-    /// Made when it is first needed: most look-ups are forgotten before anyone asks.
+    /// Made when it is first needed: most look-ups never need it.
     key: OnceLock<Arc<str>>,
     /// Which of several equal calls of the turn it is.
     nth: u32,
@@ -43,27 +43,27 @@ pub(crate) struct Entry {
     pub(crate) writes: bool,
     /// Whether the store knows of it.
     pub(crate) is_saved: AtomicBool,
-    /// Whether the ledger has forgotten it, so that the store need not hear of it.
+    /// Whether the ledger has forgotten it, so that it need not be stored.
     pub(crate) is_forgotten: AtomicBool,
     phase: AtomicU8,
-    /// Whether the store keeps its answer: one that may turn out differently next time is told and forgotten.
+    /// Whether the answer is final and recorded. One that may differ next time is delivered and forgotten.
     is_final: AtomicBool,
     cancelled: AtomicBool,
     cancel: Notify,
     confirmation: OnceLock<Arc<ConfirmationRequest>>,
     answer: OnceLock<Arc<ToolResponse>>,
-    /// What the gates said, for whoever is shown the answer. Not kept over a restart.
+    /// What the gates said. Not kept over a restart.
     trace: Mutex<Option<Trace>>,
     /// Wakes those who wait for an answer or a confirmation.
     updated: Notify,
 }
 
-/// What there is to tell about a call.
+/// What a caller of a call waits for.
 #[derive(Debug, Clone)]
 pub(crate) enum CallUpdate {
     /// It has its answer.
     Answered(Arc<ToolResponse>),
-    /// It waits for a person. The request holds no token.
+    /// It waits for the user. The request holds no token.
     AwaitingConfirmation(Arc<ConfirmationRequest>),
 }
 
@@ -170,7 +170,7 @@ impl Entry {
         first
     }
 
-    /// Remembers what the gates said, with the last word of the store. Before the answer, so that both are seen together.
+    /// Set before the answer, so that both are seen together.
     pub(crate) fn set_trace(&self, trace: &Trace) {
         *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = Some(trace.clone());
     }
@@ -180,14 +180,14 @@ impl Entry {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Suspend the call until a person has answered.
+    /// Suspends the call until the user has decided.
     pub(crate) fn await_confirmation(&self, confirmation: Arc<ConfirmationRequest>) {
         if self.confirmation.set(confirmation).is_ok() {
             self.updated.notify_waiters();
         }
     }
 
-    /// Whether it waits or has waited for a person.
+    /// Whether it waits or has waited for the user's approval.
     pub(crate) fn has_confirmation(&self) -> bool {
         self.confirmation.get().is_some()
     }
@@ -202,9 +202,9 @@ impl Entry {
         wait(&self.updated, || self.answer()).await
     }
 
-    /// Waits for the answer, or for the confirmation that it hangs on. A call that was asked about is answered where the
-    /// person's word arrives; so whoever made it hears of the confirmation even when there is an answer by now, and a
-    /// later delivery of it hears the answer.
+    /// Waits for the answer, or for the confirmation that it depends on. A suspended call is answered where the user's
+    /// decision arrives, so the message that made it gets the confirmation even when there is an answer by now, and a
+    /// later delivery gets the answer.
     pub(crate) async fn wait_for_update(&self, is_replay: bool) -> CallUpdate {
         let asked = || self.confirmation.get().cloned().map(CallUpdate::AwaitingConfirmation);
         let answered = || self.answer().map(CallUpdate::Answered);
@@ -216,7 +216,7 @@ impl Entry {
     }
 }
 
-/// Waits until `ready` has a value; whoever makes it so calls `notify_waiters` afterwards.
+/// Waits until `ready` has a value; `notify_waiters` is called after each change.
 async fn wait<T>(notify: &Notify, ready: impl Fn() -> Option<T>) -> T {
     loop {
         let notified = notify.notified();

@@ -34,7 +34,7 @@ pub(crate) struct Ledger {
     /// The calls of this turn, by content.
     by_content: Map<Arc<str>, Arc<Entry>>,
     by_provider_id: Map<Arc<str>, KnownCall>,
-    /// Writes whose answers nobody has received yet, by content.
+    /// Writes whose answers were not delivered yet, by content.
     undelivered_writes: Map<Arc<str>, Arc<Entry>>,
     /// Calls that do not write, the least recently used first.
     reads: VecDeque<Arc<Entry>>,
@@ -53,7 +53,6 @@ pub(crate) enum KnownCall {
     Refusal {
         /// What it was.
         content: Arc<str>,
-        /// What it was told.
         response: Arc<ToolResponse>,
         /// In which turn.
         turn: u64,
@@ -101,7 +100,7 @@ impl Ledger {
         number
     }
 
-    /// The model will be told, in this turn or at the beginning of the next, what others wrote.
+    /// The model will read text by others, in this turn or at the beginning of the next.
     pub(crate) fn announce_foreign_text(&mut self) {
         self.turn().has_read_foreign_text = true;
         self.announces_foreign_text = true;
@@ -167,7 +166,7 @@ impl Ledger {
             self.undelivered_writes.insert(entry.content.clone(), entry);
             return None;
         }
-        // One that waited for a person is entered a second time when it runs.
+        // A call that waited for approval is inserted a second time when it runs.
         self.reads.retain(|other| !Arc::ptr_eq(other, &entry));
         self.reads.push_back(entry);
         let oldest = (self.reads.len() > self.max_remembered_calls).then(|| self.reads.pop_front())??;
@@ -201,7 +200,7 @@ impl Ledger {
         self.reads.retain(|other| !Arc::ptr_eq(other, entry));
     }
 
-    /// The answer of a call has reached someone.
+    /// The answer of a call was delivered.
     pub(crate) fn mark_delivered(&mut self, entry: &Arc<Entry>) {
         entry.advance(Phase::Delivered);
         if self.undelivered_writes.get(&entry.content).is_some_and(|other| Arc::ptr_eq(other, entry)) {
@@ -209,7 +208,7 @@ impl Ledger {
         }
     }
 
-    /// Whoever received the answer has forgotten it. If it was a write, the same call again is answered from the record.
+    /// The receiver has forgotten the answer. If it was a write, the same call again is answered from the record.
     pub(crate) fn mark_forgotten(&mut self, entry: &Arc<Entry>) {
         if entry.writes && entry.is_final() {
             self.undelivered_writes.entry(entry.content.clone()).or_insert_with(|| entry.clone());

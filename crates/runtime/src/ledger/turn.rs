@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Map;
 
-/// Beyond so many different calls in a turn, further ones are not told apart; the budget has long been spent.
+/// Beyond so many different calls in a turn, further ones are not counted apart; the budget is spent by then.
 const MAX_DISTINCT_CALLS: usize = 1_000;
 
 /// The counters of one turn.

@@ -88,7 +88,7 @@ impl Metrics {
         self.snapshot().counters
     }
 
-    /// What has been counted so far, for whoever wants to know what has come since the last time.
+    /// What has been counted so far, with samples, so that a caller can compute what came since the last time.
     pub fn snapshot(&self) -> MetricsSnapshot {
         let counts = self.lock();
         // Sorting thousands of samples takes its time, and every call that ends wants the lock.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::prometheus::escaped;
 
-/// For people and scripts.
+/// As JSON, for operators and scripts.
 pub fn host_health_json(health: &HostHealth) -> Value {
     json!({
         "stuckThreads": health.stuck_threads,

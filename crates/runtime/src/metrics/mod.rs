@@ -107,7 +107,7 @@ impl Metrics {
         self.lock().audit_lost += lines;
     }
 
-    /// The metrics for people and scripts.
+    /// As JSON, for operators and scripts.
     pub fn json(&self) -> Value {
         let counts = self.lock();
         let each = |value: fn(&ToolMetrics) -> Value| -> Map<String, Value> {

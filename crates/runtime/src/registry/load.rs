@@ -1,4 +1,4 @@
-//! From an artifact on disk to tools that can be called. Everything is verified, and all problems are told at once.
+//! From an artifact on disk to tools that can be called. Everything is verified, and all problems are reported at once.
 
 use std::fmt;
 use std::fs;

@@ -100,7 +100,7 @@ impl Registry {
         Ok(snapshot)
     }
 
-    /// Who hears of handlers that are taken out of service.
+    /// Sets the observer of handlers that are taken out of service.
     pub fn observe_hosts(&self, observer: &Arc<dyn HostObserver>) {
         for host in self.hosts.all() {
             host.observe(observer.clone());

@@ -53,7 +53,7 @@ impl Snapshot {
         Self { version, content_hash, commit, tools, declarations, _hosts: hosts }
     }
 
-    /// The label for people: `1.0.3fa9c2e1`.
+    /// The readable label: `1.0.3fa9c2e1`.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -99,7 +99,7 @@ impl Snapshot {
         allowed.map(|tool| (tool.metadata().tool_id.as_str(), tool.summary()))
     }
 
-    /// What a provider is told in a mode. Computed when the registry was loaded.
+    /// A provider's tool declarations in a mode, computed when the registry was loaded.
     pub fn declarations(&self, provider: Provider, mode: Mode) -> Result<&[Value], NotBuilt> {
         if self.tools.is_empty() {
             return Ok(&[]);

@@ -1,7 +1,7 @@
 //! The session's state, and the only way to change it.
 //!
 //! Handlers get a copy and return intents; the controller applies them or refuses, and says which. Nothing here does
-//! I/O: a transition is data, and whoever asked for it writes it down.
+//! I/O: a transition is data, which the caller records.
 
 mod controller;
 
@@ -16,7 +16,7 @@ pub(crate) use controller::{Cause, StateController, Transition};
 pub struct SessionState {
     /// Whether it has not ended.
     pub is_active: bool,
-    /// How the person reaches the agent.
+    /// How the user reaches the agent.
     pub mode: Mode,
     /// The end that waits for what is being said.
     pub pending_end_voice_session: Option<PendingEnd>,
@@ -43,7 +43,7 @@ pub struct PendingEnd {
 }
 
 impl PendingEnd {
-    /// An end for a reason, after the present turn and without a word.
+    /// An end after the present turn, without closing words.
     pub fn with_reason(reason: &str) -> Self {
         Self {
             after: EndAfter::CurrentTurn,

@@ -30,7 +30,7 @@ fn an_end_waits_for_the_turn_and_for_the_ear() {
     let end = controller.mark_heard().unwrap();
     assert_eq!(end.reason, "task_complete");
     assert_eq!((end.closing_message.as_deref(), end.text_response.as_deref()), (Some("Bye."), Some("Notes")));
-    assert!(controller.state().is_active, "whoever heard ends the session");
+    assert!(controller.state().is_active, "the caller ends the session");
     assert!(controller.end("task_complete").applied);
     assert_eq!(controller.end("again").reason, Some("the session has ended"));
 }
