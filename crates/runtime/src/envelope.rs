@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use quarterdeck_contracts::handler::HostError;
 use quarterdeck_contracts::{
-    ErrorType, HandlerAnswer, Meta, Metadata, Outcome, RESPONSE_SCHEMA_VERSION, SideEffects, ToolError,
+    ConfirmationRequest, ErrorType, HandlerAnswer, Meta, Metadata, Outcome, RESPONSE_SCHEMA_VERSION,
+    SideEffects, ToolError, ToolResponse,
 };
 use quarterdeck_schema::{Schema, Violation};
 use serde_json::{Value, json};
@@ -68,6 +69,61 @@ pub(crate) fn host_failure(metadata: &Metadata, error: &HostError) -> ToolError 
 pub(crate) fn internal_fault(metadata: &Metadata) -> ToolError {
     let message = format!("{} failed because of a fault inside it.", metadata.tool_id);
     ToolError { partial_side_effects: Some(true), ..ToolError::new(ErrorType::Internal, message) }
+}
+
+/// A call that names a tool which does not exist.
+pub(crate) fn unknown_tool(name: &str) -> ToolError {
+    refusal_error(ErrorType::NotFound, format!("There is no tool called {name}."))
+}
+
+/// A cancelled call. A handler that was stopped may have done something.
+pub(crate) fn cancelled(tool: &str) -> ToolError {
+    let message = format!("{tool} was cancelled; whether there is a result is not known.");
+    refusal_error(ErrorType::Cancelled, message)
+}
+
+/// A write that has started and was not recorded.
+pub(crate) fn outcome_unknown(tool: &str) -> ToolError {
+    let message = format!("{tool} was interrupted, and whether it was done is not known.");
+    ToolError {
+        partial_side_effects: Some(true),
+        details: Some(json!({ "outcome": "unknown" })),
+        ..ToolError::new(ErrorType::Internal, message)
+    }
+    .with_suggestion("Tell the user, and check before trying again.")
+}
+
+/// The user must approve the call first. Never with the token: a model reads this.
+pub(crate) fn confirmation_required(tool: &str, request: Option<&ConfirmationRequest>) -> ToolError {
+    let message = format!("The user must approve {tool} first.");
+    ToolError {
+        confirmation_request: request.map(|request| ConfirmationRequest { token: None, ..request.clone() }),
+        ..refusal_error(ErrorType::ConfirmationRequired, message)
+    }
+    .with_suggestion("Tell the user that their approval is pending, and go on; you will be told the outcome.")
+}
+
+pub(crate) fn confirmation_expired() -> ToolError {
+    let message = "This confirmation has expired. Nothing was done.".to_owned();
+    refusal_error(ErrorType::ConfirmationExpired, message).with_suggestion("Ask again if it is still wanted.")
+}
+
+pub(crate) fn confirmation_denied(tool: &str) -> ToolError {
+    refusal_error(ErrorType::ConfirmationDenied, format!("The user did not approve {tool}."))
+}
+
+/// Unknown, used, or another client's: it does not say which.
+pub(crate) fn confirmation_invalid() -> ToolError {
+    let message = "This question has been answered already, or does not exist.".to_owned();
+    refusal_error(ErrorType::ConfirmationInvalid, message)
+}
+
+/// A recorded answer, given again.
+pub(crate) fn replayed(response: &ToolResponse, turn: u64) -> ToolResponse {
+    let mut copy = response.clone();
+    copy.meta.idempotent_cache_hit = Some(true);
+    copy.meta.original_turn = Some(turn);
+    copy
 }
 
 /// What checking an answer against the contract has found.

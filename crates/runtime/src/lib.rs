@@ -11,7 +11,6 @@ mod claim;
 mod clock;
 mod confirmation;
 mod envelope;
-mod execute;
 pub mod gates;
 mod guarded_context;
 mod host_events;
@@ -19,8 +18,10 @@ mod ledger;
 mod metrics;
 mod native;
 mod orchestrator;
+mod pipeline;
 mod policy;
 mod rate_limit;
+mod recovery;
 mod redact;
 mod registry;
 mod session;
@@ -42,10 +43,11 @@ pub use metrics::{
 };
 pub use native::NativeHost;
 pub use orchestrator::{Client, LogSink, Orchestrator, RuntimeParts, SessionError, is_valid_id, random_hex};
+pub use pipeline::Batch;
 pub use policy::{Budgets, Policy};
 pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};
 pub use session::{
-    Answer, Batch, ClientEvent, ConfirmationMode, Connection, DeliveryReason, DeliveryReceipt, Reply,
-    Session, TurnStart,
+    Answer, ClientEvent, ConfirmationMode, Connection, DeliveryReason, DeliveryReceipt, Reply, Session,
+    TurnStart,
 };
 pub use state::{PendingEnd, SessionState};

@@ -22,6 +22,7 @@ use crate::confirmation::Deadlines;
 use crate::gates::ClientFacts;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
+use crate::recovery::restore;
 use crate::registry::Snapshot;
 use crate::session::{Session, SessionCore, SessionRow, session_key};
 use crate::state::{PendingEnd, SessionState};
@@ -86,11 +87,16 @@ pub(crate) struct Shared {
     pub(crate) calendar_details_claim: Option<RequiredClaim>,
     pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
     pub(crate) present: Arc<BTreeSet<String>>,
-    pub(crate) watch: Option<LogSink>,
+    pub(crate) log_sink: Option<LogSink>,
     pub(crate) voice_sessions: VoiceSessions,
-    pub(crate) no_tool: Arc<ToolFacts>,
-    pub(crate) no_capabilities: Arc<[Capability]>,
+    pub(crate) blank_tool: BlankTool,
     live: Mutex<HashMap<Arc<str>, Weak<SessionCore>>>,
+}
+
+/// The tool's part of a call's facts before the registry has filled it in.
+pub(crate) struct BlankTool {
+    pub(crate) facts: Arc<ToolFacts>,
+    pub(crate) capabilities: Arc<[Capability]>,
 }
 
 /// Opens sessions and resumes them.
@@ -163,10 +169,9 @@ impl Orchestrator {
                 calendar_details_claim: parts.calendar_details_claim,
                 knowledge: parts.knowledge,
                 present: Arc::new(present),
-                watch: parts.watch,
+                log_sink: parts.watch,
                 voice_sessions: VoiceSessions::default(),
-                no_tool: Arc::new(no_tool),
-                no_capabilities: Arc::new([]),
+                blank_tool: BlankTool { facts: Arc::new(no_tool), capabilities: Arc::new([]) },
                 live: Mutex::default(),
             }),
         }
@@ -286,7 +291,7 @@ impl Orchestrator {
             if !session.state().is_active {
                 return Err(SessionError::Ended);
             }
-            session.core.lock().who = client.facts;
+            session.core.lock().client = client.facts;
             session.warn_if_tools_changed(&snapshot);
             return Ok(session);
         }
@@ -300,7 +305,7 @@ impl Orchestrator {
             return Err(SessionError::Ended);
         }
         let core = SessionCore::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
-        core.restore(row.notes.clone()).await?;
+        restore(&core, row.notes.clone()).await?;
         let (session, is_ours) = self.register(core);
         if !is_ours {
             return Ok(session);

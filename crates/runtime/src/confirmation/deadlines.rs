@@ -1,7 +1,7 @@
-//! Until when a question can be answered.
+//! Until when a confirmation can be resolved.
 //!
-//! Within a process a question lapses by a clock that cannot be set; across a restart the state of its row counts, and
-//! the time of day only within the time that it had been given. What has lapsed is written into the row, for good.
+//! Within a process a confirmation expires by a clock that cannot be set; across a restart the state of its row counts,
+//! and the time of day only within the time that it had been given. Expiry is written into the row, for good.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{Commit, CommitError, StoreError, Table};
 use serde_json::json;
 
+use super::REMEMBERED_MS;
 use super::row::{ConfirmationRow, Status};
 use crate::clock::epoch_ms;
 use crate::orchestrator::Shared;
@@ -21,8 +22,8 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How many rows are read at once.
 const PAGE_ROWS: usize = 500;
 
-/// When the questions that this process knows of lapse, as [`crate::Clock::monotonic`] tells it. A question stays in it
-/// until its row says what became of it.
+/// When the confirmations that this process knows expire, by [`crate::Clock::monotonic`]. One stays listed until its row
+/// says what became of it.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines(Mutex<HashMap<String, Duration>>);
 
@@ -31,19 +32,17 @@ impl Deadlines {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A question was opened.
     pub(crate) fn open(&self, hashed: &str, at: Duration) {
         self.lock().insert(hashed.to_owned(), at);
     }
 
-    /// Its row says what became of it.
     pub(crate) fn close(&self, hashed: &str) {
         self.lock().remove(hashed);
     }
 }
 
 impl Shared {
-    /// How long an open question can still be answered; `None` when it has lapsed.
+    /// How long an open confirmation can still be resolved; `None` when it has expired.
     pub(crate) fn time_left(&self, hashed: &str, row: &ConfirmationRow) -> Option<Duration> {
         let (wall, passed) = (epoch_ms(self.clock.now()), self.clock.monotonic());
         let left = Duration::from_millis(row.expires_ms.saturating_sub(wall));
@@ -53,7 +52,7 @@ impl Shared {
                 Some(deadline) => *deadline,
                 None => {
                     let given = row.time_given().unwrap_or(self.policy.confirmation_lifetime);
-                    // A clock that stands before the question was asked says nothing about how old it is.
+                    // A clock that stands before the request says nothing about how old it is.
                     let was_set_back = row.opened_ms.is_some_and(|opened| wall < opened);
                     let left = if was_set_back { Duration::ZERO } else { left.min(given) };
                     *deadlines.entry(hashed.to_owned()).or_insert(passed + left)
@@ -65,25 +64,24 @@ impl Shared {
         (!left.is_zero()).then_some(left)
     }
 
-    /// Whether a question that was asked in this process can still be answered.
+    /// Whether a confirmation that was requested in this process can still be resolved.
     pub(crate) fn is_confirmation_open(&self, hashed: &str, expires_ms: u64) -> bool {
         let deadline = self.deadlines.lock().get(hashed).copied();
         deadline.is_some_and(|deadline| deadline > self.clock.monotonic())
             && expires_ms > epoch_ms(self.clock.now())
     }
 
-    /// How long until a question of this process lapses; nothing when that is not known.
+    /// How long until a confirmation of this process expires; zero when that is not known.
     pub(crate) fn until_deadline(&self, hashed: &str) -> Duration {
         let deadline = self.deadlines.lock().get(hashed).copied().unwrap_or_default();
         deadline.saturating_sub(self.clock.monotonic())
     }
 
-    /// Makes the end of a question's time final, unless it was answered. What its row says afterwards; `None` when there
-    /// is no row.
+    /// Makes expiry final, unless the confirmation was resolved. What its row says afterwards; `None` without a row.
     pub(crate) async fn store_expiry(&self, hashed: &str) -> Result<Option<Status>, StoreError> {
         match tokio::time::timeout(STORE_TIMEOUT, self.expire_in_store(hashed)).await {
-            Ok(lapsed) => lapsed,
-            Err(_) => Err(StoreError::Failed("the store does not answer".into())),
+            Ok(status) => status,
+            Err(_) => Err(StoreError::Failed("it did not answer in time".into())),
         }
     }
 
@@ -94,7 +92,7 @@ impl Shared {
                 return Ok(None);
             };
             let Ok(row) = serde_json::from_value::<ConfirmationRow>(stored.value) else {
-                return Err(StoreError::Failed("a stored question cannot be read".into()));
+                return Err(StoreError::Failed("a stored confirmation cannot be read".into()));
             };
             if row.status != Status::Open {
                 self.deadlines.close(hashed);
@@ -117,10 +115,10 @@ impl Shared {
                 Err(CommitError::Store(error)) => return Err(error),
             }
         }
-        Err(StoreError::Failed("a question is being changed all the time".into()))
+        Err(StoreError::Failed("a confirmation is being changed all the time".into()))
     }
 
-    /// Makes final what has lapsed without anybody waiting for it. Questions of an earlier process are known from here on.
+    /// Makes the expiry of confirmations final that no call waits for. Those of an earlier process are known from here on.
     pub(crate) async fn expire_due(&self) -> Result<(), StoreError> {
         let mut scan = quarterdeck_contracts::Scan::prefix("", PAGE_ROWS);
         loop {
@@ -136,6 +134,3 @@ impl Shared {
         }
     }
 }
-
-/// How long an answered question is remembered, so that a late click is told what is true.
-pub(crate) const REMEMBERED_MS: u64 = 3_600_000;

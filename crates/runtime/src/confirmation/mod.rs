@@ -1,11 +1,19 @@
-//! What a person is asked, and how their answer is recognised.
+//! Requests for the user's approval: `request` asks, `resolve` takes the decision, `expiry` ends what was not decided in
+//! time.
 
 mod deadlines;
+mod expiry;
 mod preview;
+mod request;
+mod resolve;
 mod row;
 mod token;
 
-pub(crate) use deadlines::{Deadlines, REMEMBERED_MS};
-pub(crate) use preview::preview;
+pub(crate) use deadlines::Deadlines;
+pub(crate) use expiry::expire_later;
+pub(crate) use request::request;
 pub(crate) use row::{ConfirmationRow, Status};
-pub(crate) use token::{hash, new_token};
+pub(crate) use token::hash;
+
+/// How long a resolved confirmation is remembered, so that a late click gets a true answer.
+const REMEMBERED_MS: u64 = 3_600_000;

@@ -1,13 +1,13 @@
-//! The sentence that a person sees before they approve a call.
+//! The sentence that the user sees before they approve a call.
 
 use quarterdeck_contracts::{Metadata, visible_line};
 use serde_json::Value;
 
 /// How much of one value the sentence holds. The arguments stand beside it in full.
-const SHOWN: usize = 200;
+const MAX_VALUE_CHARS: usize = 200;
 
 /// From the tool's `preview`, or else from its name and arguments. What is sensitive is hidden from records, not from the
-/// one who approves it; what cannot be seen is marked.
+/// user who approves it; invisible characters are marked.
 pub(crate) fn preview(metadata: &Metadata, args: &Value) -> String {
     match &metadata.preview {
         Some(template) => fill(template, args),
@@ -73,7 +73,7 @@ fn text(value: &Value) -> String {
         other => other.to_string(),
     };
     let line = visible_line(&whole);
-    match line.char_indices().nth(SHOWN) {
+    match line.char_indices().nth(MAX_VALUE_CHARS) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None => line,
     }
@@ -105,10 +105,10 @@ mod tests {
     }
 
     #[test]
-    fn sensitive_values_are_shown_to_the_one_who_approves_and_absent_ones_leave_nothing() {
+    fn sensitive_values_are_shown_to_the_user_who_approves_and_absent_ones_leave_nothing() {
         let args = json!({ "attendees": ["a@b.c", "d@e.f"] });
         assert_eq!(
-            shown(Some("With {attendees}, first {attendees.0}{nobody}."), args),
+            shown(Some("With {attendees}, first {attendees.0}{absent}."), args),
             "With a@b.c, d@e.f, first a@b.c."
         );
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_marked_and_the_sentence_stays_one_line() {
+    fn invisible_characters_are_marked_and_the_sentence_stays_one_line() {
         let args = json!({ "title": "in\u{202e}fdp\u{2028}x", "na\u{200b}me": 1 });
         assert_eq!(shown(Some("Book {title}"), args.clone()), "Book in⟨U+202E⟩fdp⟨U+2028⟩x");
         assert_eq!(shown(None, args), "book (title: in⟨U+202E⟩fdp⟨U+2028⟩x, na⟨U+200B⟩me: 1)");

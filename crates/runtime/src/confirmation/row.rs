@@ -1,12 +1,15 @@
-//! A question, as the store keeps it.
+//! A request for confirmation, as the store keeps it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::Mode;
+use quarterdeck_contracts::{Mode, SideEffects};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A question, as the store keeps it.
+use crate::ledger::{CallIdentity, Entry};
+use crate::registry::Snapshot;
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ConfirmationRow {
@@ -24,14 +27,14 @@ pub(crate) struct ConfirmationRow {
     pub(crate) provider_id: Option<String>,
     pub(crate) key: String,
     pub(crate) turn: u64,
-    /// When it was asked, by the time of day. Rows of earlier versions do not have it.
+    /// When it was requested, by the time of day. Rows of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) opened_ms: Option<u64>,
     pub(crate) expires_ms: u64,
     pub(crate) status: Status,
 }
 
-/// What has become of a question. All but the first are final.
+/// What has become of it. All but the first are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
@@ -42,7 +45,22 @@ pub(crate) enum Status {
 }
 
 impl ConfirmationRow {
-    /// How long it could be answered, from when it was asked.
+    /// The call that it is about, for a ledger that does not have it any more.
+    pub(super) fn entry(&self, snapshot: &Snapshot) -> Arc<Entry> {
+        let tool = snapshot.find(&self.tool);
+        Entry::new(CallIdentity {
+            call_id: self.call_id.as_str().into(),
+            provider_id: self.provider_id.as_deref().map(Arc::from),
+            nth: 0,
+            tool: self.tool.as_str().into(),
+            content: self.content.as_str().into(),
+            turn: self.turn,
+            writes: tool.is_some_and(|tool| tool.metadata().side_effects == SideEffects::Writes),
+        })
+        .with_key(&self.key)
+    }
+
+    /// How long it could be resolved, from when it was requested.
     pub(super) fn time_given(&self) -> Option<Duration> {
         let opened = self.opened_ms?;
         Some(Duration::from_millis(self.expires_ms.saturating_sub(opened)))

@@ -1,5 +1,6 @@
 //! One admitted call and its phases.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -28,19 +29,9 @@ pub enum Phase {
 /// One call in the ledger. Equal calls share one entry and wait for its answer here, so that it is executed once.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// What the call is known by, unique in its session.
-    pub(crate) call_id: Arc<str>,
-    /// The provider's own id, if it had a stable one.
-    pub(crate) provider_id: Option<Arc<str>>,
+    identity: CallIdentity,
     /// Made when it is first needed: most look-ups never need it.
     key: OnceLock<Arc<str>>,
-    /// Which of several equal calls of the turn it is.
-    nth: u32,
-    pub(crate) tool: Arc<str>,
-    /// Tool and canonical arguments: what makes two calls equal.
-    pub(crate) content: Arc<str>,
-    pub(crate) turn: u64,
-    pub(crate) writes: bool,
     /// Whether the store knows of it.
     pub(crate) is_saved: AtomicBool,
     /// Whether the ledger has forgotten it, so that it need not be stored.
@@ -48,7 +39,7 @@ pub(crate) struct Entry {
     phase: AtomicU8,
     /// Whether the answer is final and recorded. One that may differ next time is delivered and forgotten.
     is_final: AtomicBool,
-    cancelled: AtomicBool,
+    is_cancelled: AtomicBool,
     cancel: Notify,
     confirmation: OnceLock<Arc<ConfirmationRequest>>,
     answer: OnceLock<Arc<ToolResponse>>,
@@ -67,35 +58,40 @@ pub(crate) enum CallUpdate {
     AwaitingConfirmation(Arc<ConfirmationRequest>),
 }
 
-/// What identifies an entry.
+/// What identifies a call.
+#[derive(Debug)]
 pub(crate) struct CallIdentity {
+    /// Unique in its session.
     pub(crate) call_id: Arc<str>,
+    /// The provider's own id, if it had a stable one.
     pub(crate) provider_id: Option<Arc<str>>,
     /// Which of several equal calls of the turn it is.
     pub(crate) nth: u32,
     pub(crate) tool: Arc<str>,
+    /// Tool and canonical arguments: what makes two calls equal.
     pub(crate) content: Arc<str>,
     pub(crate) turn: u64,
     pub(crate) writes: bool,
 }
 
+impl Deref for Entry {
+    type Target = CallIdentity;
+
+    fn deref(&self) -> &CallIdentity {
+        &self.identity
+    }
+}
+
 impl Entry {
     pub(crate) fn new(identity: CallIdentity) -> Arc<Self> {
-        let CallIdentity { call_id, provider_id, nth, tool, content, turn, writes } = identity;
         Arc::new(Self {
-            call_id,
-            provider_id,
+            identity,
             key: OnceLock::new(),
-            nth,
-            tool,
-            content,
-            turn,
-            writes,
             is_saved: AtomicBool::new(false),
             is_forgotten: AtomicBool::new(false),
             phase: AtomicU8::new(Phase::Admitted as u8),
             is_final: AtomicBool::new(false),
-            cancelled: AtomicBool::new(false),
+            is_cancelled: AtomicBool::new(false),
             cancel: Notify::new(),
             confirmation: OnceLock::new(),
             answer: OnceLock::new(),
@@ -133,7 +129,7 @@ impl Entry {
     /// Begins the call, unless it was cancelled first. After this a write can no longer be cancelled.
     pub(crate) fn start(&self) -> bool {
         self.advance(Phase::Running);
-        !self.cancelled.load(Ordering::Acquire)
+        !self.is_cancelled.load(Ordering::Acquire)
     }
 
     /// The answer is final: it stays on record.
@@ -147,12 +143,12 @@ impl Entry {
 
     /// Asks the call to stop. Whether it does is decided by [`Entry::start`] and by whether it writes.
     pub(crate) fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
+        self.is_cancelled.store(true, Ordering::Release);
         self.cancel.notify_waiters();
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
+        self.is_cancelled.load(Ordering::Acquire)
     }
 
     /// Ends when the call is asked to stop.

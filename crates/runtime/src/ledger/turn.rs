@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Map;
+use crate::policy::Budgets;
 
 /// Beyond so many different calls in a turn, further ones are not counted apart; the budget is spent by then.
 const MAX_DISTINCT_CALLS: usize = 1_000;
@@ -27,6 +28,12 @@ pub(crate) struct Turn {
 impl Turn {
     pub(crate) fn new(number: u64) -> Self {
         Self { number, ..Self::default() }
+    }
+
+    /// Leaves no budget, for a turn of which it is not known what it has used and read.
+    pub(crate) fn exhaust(&mut self, budgets: &Budgets) {
+        (self.calls, self.retrieval) = (budgets.calls, budgets.retrieval);
+        self.has_read_foreign_text = true;
     }
 
     /// How many equal calls this turn has seen.

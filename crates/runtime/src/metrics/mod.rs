@@ -3,6 +3,7 @@
 mod counters;
 mod hosts;
 mod prometheus;
+mod response_chars;
 mod tool;
 mod window;
 
@@ -15,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 pub use counters::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
 pub use hosts::{host_health_json, host_health_prometheus};
+pub(crate) use response_chars::response_chars;
 use tool::ToolMetrics;
 
 /// Counts. Cheap enough for every call, and bounded: one window per tool that exists.

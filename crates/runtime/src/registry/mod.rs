@@ -1,5 +1,6 @@
 //! The life of a registry: load, lock, reload in development, and snapshots that sessions pin.
 
+mod invoke;
 mod load;
 mod snapshot;
 mod tool;

@@ -1,29 +1,26 @@
-//! Answers, and the promise that each reaches someone.
+//! Answers on their way to a client. One that is dropped undelivered is kept for the next connection.
 
+use std::fmt;
 use std::sync::{Arc, Weak};
 
 use quarterdeck_contracts::{ConfirmationRequest, ErrorType, Outcome, ToolResponse};
 
 use super::SessionCore;
-use super::events::{ClientEvent, DeliveryReason};
-use crate::gates::{Trace, reads_foreign_text};
-use crate::ledger::Entry;
+use crate::gates::Trace;
+use crate::ledger::{CallUpdate, Entry};
 
-/// How many undelivered answers of calls that did not write are kept for the next connection.
-const MAX_UNDELIVERED: usize = 64;
-
-/// What came of one delivered call.
+/// What came of one call of a message.
 #[derive(Debug)]
 pub enum Reply {
     /// Its answer.
     Answer(Answer),
-    /// It waits for a person, who has been asked. The request holds no token.
+    /// It waits for the user's approval, which was requested.
     AwaitingConfirmation {
         /// The call that waits.
         call_id: Arc<str>,
         /// Its tool.
         name: Arc<str>,
-        /// What the person is asked.
+        /// What the user is asked. It holds no token.
         request: Arc<ConfirmationRequest>,
     },
 }
@@ -40,8 +37,8 @@ impl Reply {
 
 /// One call's answer on its way out.
 ///
-/// Whoever sends it says so with [`Answer::delivered`]. One that is dropped before that is handed to the session's next
-/// connection.
+/// The sender confirms it with [`Answer::mark_delivered`]. One that is dropped before that is handed to the session's
+/// next connection.
 #[derive(Debug)]
 pub struct Answer {
     /// The id under which the call came, or ours when it had none.
@@ -50,33 +47,51 @@ pub struct Answer {
     pub name: Arc<str>,
     /// The envelope. It holds no token, so any of it may be shown to a model.
     pub response: Arc<ToolResponse>,
-    /// What the gates said about the call; `None` when none was asked, or nobody remembers.
+    /// What the gates said about the call; `None` when none was asked, or it is from before a restart.
     pub trace: Option<Trace>,
-    /// Whether whoever asked still wants to know. A model that has cancelled a call must not be answered.
+    /// Whether the model still waits for it. A model that has cancelled a call must not be answered.
     pub is_wanted: bool,
-    pub(super) guard: DeliveryGuard,
+    guard: DeliveryGuard,
 }
 
 impl Answer {
-    /// The answer of a call that a person was asked about. Until it is delivered, somebody is owed it.
-    pub(super) fn to_suspended(
+    pub(crate) fn new(
+        core: &Arc<SessionCore>,
+        pending: PendingAnswer,
+        response: Arc<ToolResponse>,
+        trace: Option<Trace>,
+        is_wanted: bool,
+    ) -> Self {
+        let (call_id, name) = (pending.call_id.clone(), pending.name.clone());
+        let guard = DeliveryGuard { undelivered: Some((Arc::downgrade(core), pending)) };
+        Self { call_id, name, response, trace, is_wanted, guard }
+    }
+
+    /// The answer of a call that was suspended until the user had decided.
+    pub(crate) fn to_suspended(
         core: &Arc<SessionCore>,
         entry: &Arc<Entry>,
         response: Arc<ToolResponse>,
     ) -> Self {
-        let pending = PendingAnswer {
-            call_id: entry.call_id.clone(),
-            name: entry.tool.clone(),
-            what: AnswerSource::Asked(entry.clone()),
-        };
-        let guard = DeliveryGuard::new(core, pending);
-        let trace = entry.trace();
-        Self { guard, trace, ..Self::without_receipt(entry.call_id.clone(), entry.tool.clone(), response) }
+        let source = AnswerSource::Confirmed(entry.clone());
+        let pending = PendingAnswer { source, ..PendingAnswer::of_call(entry) };
+        Self::new(core, pending, response, entry.trace(), true)
     }
 
     /// An answer that is lost without harm.
-    pub(super) fn without_receipt(call_id: Arc<str>, name: Arc<str>, response: Arc<ToolResponse>) -> Self {
-        Self { call_id, name, response, trace: None, is_wanted: true, guard: DeliveryGuard { open: None } }
+    pub(crate) fn unguarded(call_id: Arc<str>, name: Arc<str>, response: Arc<ToolResponse>) -> Self {
+        let guard = DeliveryGuard { undelivered: None };
+        Self { call_id, name, response, trace: None, is_wanted: true, guard }
+    }
+
+    /// An answer that the model does not wait for, to inform the client.
+    pub(crate) fn notice(
+        call_id: Arc<str>,
+        name: Arc<str>,
+        response: Arc<ToolResponse>,
+        trace: Option<Trace>,
+    ) -> Self {
+        Self { is_wanted: false, trace, ..Self::unguarded(call_id, name, response) }
     }
 
     /// The answer has been sent.
@@ -84,13 +99,13 @@ impl Answer {
         drop(self.into_receipt());
     }
 
-    /// The answer has been sent to somebody who may forget it.
+    /// The answer has been sent to a receiver that may forget it.
     pub fn into_receipt(mut self) -> DeliveryReceipt {
-        DeliveryReceipt { of: self.guard.give() }
+        DeliveryReceipt { of: self.guard.release() }
     }
 }
 
-/// An answer that has been sent.
+/// Proof that an answer has been sent.
 #[derive(Debug)]
 #[must_use = "it is only good for being forgotten"]
 pub struct DeliveryReceipt {
@@ -103,8 +118,8 @@ impl DeliveryReceipt {
         self.of.as_ref().is_some_and(|(_, entry)| entry.writes)
     }
 
-    /// Whoever received it has gone back to a time before it, as a model does that is resumed from an older handle. A
-    /// write that is then asked for again is not done again, but answered from the record.
+    /// The receiver has gone back to a time before the answer, as a model does that is resumed from an older handle. A
+    /// write that it then calls again is not executed again, but answered from the record.
     pub fn forget(self) {
         if let Some((core, entry)) = self.of
             && let Some(core) = core.upgrade()
@@ -114,60 +129,32 @@ impl DeliveryReceipt {
     }
 }
 
-/// Brings an answer back that was not delivered.
-pub(super) struct DeliveryGuard {
+/// Returns an answer to its session if it is dropped undelivered.
+struct DeliveryGuard {
     /// A guard does not keep its session alive.
-    open: Option<(Weak<SessionCore>, PendingAnswer)>,
+    undelivered: Option<(Weak<SessionCore>, PendingAnswer)>,
 }
 
-impl std::fmt::Debug for DeliveryGuard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.open.is_some() { "DeliveryGuard(open)" } else { "DeliveryGuard(given)" })
+impl fmt::Debug for DeliveryGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.undelivered.is_some() { "undelivered" } else { "delivered" };
+        write!(f, "DeliveryGuard({state})")
     }
-}
-
-/// An answer that nobody has received.
-#[derive(Clone)]
-pub(crate) struct PendingAnswer {
-    pub(crate) call_id: Arc<str>,
-    pub(crate) name: Arc<str>,
-    pub(crate) what: AnswerSource,
-}
-
-/// Where an undelivered answer comes from.
-#[derive(Clone)]
-pub(crate) enum AnswerSource {
-    /// A call in the ledger, perhaps still running.
-    Call(Arc<Entry>),
-    /// A call that a person was asked about: where their word arrives, it is answered.
-    Asked(Arc<Entry>),
-    /// The same call delivered again. Its answer is the first delivery's, which is not lost.
-    Replay(Arc<Entry>),
-    /// A refusal.
-    Refusal(Arc<ToolResponse>),
 }
 
 impl DeliveryGuard {
-    pub(super) fn new(core: &Arc<SessionCore>, pending: PendingAnswer) -> Self {
-        Self { open: Some((Arc::downgrade(core), pending)) }
-    }
-
-    /// Whose answer was given, if it was a call's.
-    fn give(&mut self) -> Option<(Weak<SessionCore>, Arc<Entry>)> {
-        let (weak, pending) = self.open.take()?;
-        let (AnswerSource::Call(entry) | AnswerSource::Asked(entry) | AnswerSource::Replay(entry)) =
-            pending.what
-        else {
-            return None;
-        };
-        weak.upgrade()?.mark_delivered(&entry);
-        Some((weak, entry))
+    /// Marks the answer as delivered. The call that it belongs to, if it has an entry.
+    fn release(&mut self) -> Option<(Weak<SessionCore>, Arc<Entry>)> {
+        let (core, pending) = self.undelivered.take()?;
+        let entry = pending.entry()?.clone();
+        core.upgrade()?.mark_delivered(&entry);
+        Some((core, entry))
     }
 }
 
 impl Drop for DeliveryGuard {
     fn drop(&mut self) {
-        if let Some((core, pending)) = self.open.take()
+        if let Some((core, pending)) = self.undelivered.take()
             && let Some(core) = core.upgrade()
         {
             core.keep_undelivered(pending);
@@ -175,137 +162,77 @@ impl Drop for DeliveryGuard {
     }
 }
 
-impl SessionCore {
-    /// Keeps an answer that nobody has received, or will keep it once there is one.
-    pub(super) fn keep_undelivered(self: &Arc<Self>, pending: PendingAnswer) {
-        if matches!(pending.what, AnswerSource::Replay(_)) || pending.is_answered_elsewhere() {
-            return;
-        }
-        let mut data = self.lock();
-        if let AnswerSource::Call(entry) | AnswerSource::Asked(entry) = &pending.what {
-            let is_known = data.undelivered.iter().any(|other| other.is_of(entry));
-            // What was cancelled is wanted by nobody, or was told as abandoned; what was delivered under another id is
-            // known.
-            if is_known || entry.phase() >= crate::ledger::Phase::Delivered || entry.is_unwanted() {
-                return;
-            }
-        }
-        data.undelivered.push(pending);
-        let surplus = data.undelivered.len().saturating_sub(MAX_UNDELIVERED);
-        if surplus > 0 {
-            let mut left = surplus;
-            data.undelivered.retain(|pending| {
-                let goes = left > 0 && !pending.writes();
-                left -= usize::from(goes);
-                !goes
-            });
-        }
-        self.hand_over(&mut data);
-    }
-
-    /// Gives the answers that nobody has received to the present connection, once they are there.
-    pub(super) fn hand_over(self: &Arc<Self>, data: &mut super::SessionData) {
-        if data.connection.is_none() {
-            return;
-        }
-        let undelivered = std::mem::take(&mut data.undelivered);
-        for pending in undelivered {
-            if pending.is_answered_elsewhere() {
-                continue;
-            }
-            match pending.response() {
-                Some(response) => {
-                    if self.holds_foreign_text(&pending.name, &response) {
-                        data.ledger.announce_foreign_text();
-                    }
-                    let answer = Answer {
-                        call_id: pending.call_id.clone(),
-                        name: pending.name.clone(),
-                        response,
-                        trace: pending.trace(),
-                        is_wanted: true,
-                        guard: DeliveryGuard::new(self, pending),
-                    };
-                    data.events.push_back(ClientEvent::Answer { why: DeliveryReason::Late, answer });
-                }
-                None => data.undelivered.push(pending),
-            }
-        }
-        self.event_queued.notify_waiters();
-    }
-
-    pub(super) fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
-        let mut data = self.lock();
-        data.ledger.mark_delivered(entry);
-        if entry.answer().is_some_and(|response| self.holds_foreign_text(&entry.tool, &response)) {
-            data.ledger.turn().has_read_foreign_text = true;
-        }
-        data.undelivered.retain(|pending| !pending.is_of(entry));
-        // A question or a failure that may pass is no outcome: on record, it would stand in the way of the real one.
-        if entry.writes && entry.is_final() {
-            data.unsaved.add(entry, self.shared.policy.max_remembered_calls);
-            self.save_soon(&mut data);
-        }
-    }
+/// An answer, there or still to come, that a client has to receive.
+#[derive(Clone)]
+pub(crate) struct PendingAnswer {
+    pub(crate) call_id: Arc<str>,
+    pub(crate) name: Arc<str>,
+    pub(crate) source: AnswerSource,
+    /// What the gates said of a call without an entry of its own. An entry has its trace itself.
+    pub(crate) trace: Option<Trace>,
 }
 
-impl SessionCore {
-    /// Whether an answer may hold text that neither the user nor this server wrote. What no handler has answered does not.
-    pub(super) fn holds_foreign_text(&self, tool: &str, response: &ToolResponse) -> bool {
-        let has_run = match &response.outcome {
-            Outcome::Success(_) => true,
-            Outcome::Failure(error) => !matches!(
-                error.kind,
-                ErrorType::ConfirmationRequired
-                    | ErrorType::ConfirmationDenied
-                    | ErrorType::ConfirmationExpired
-                    | ErrorType::ConfirmationInvalid
-                    | ErrorType::Cancelled
-            ),
-        };
-        has_run && self.snapshot.find(tool).is_some_and(|tool| reads_foreign_text(tool.metadata()))
-    }
+/// Where an answer comes from.
+#[derive(Clone)]
+pub(crate) enum AnswerSource {
+    /// A call in the ledger, perhaps still running.
+    Call(Arc<Entry>),
+    /// A call that was suspended until the user had decided. It is answered where the decision arrives.
+    Confirmed(Arc<Entry>),
+    /// The same call delivered again. Its answer is the first delivery's, which is not lost.
+    Replay(Arc<Entry>),
+    Refusal(Arc<ToolResponse>),
 }
 
 impl PendingAnswer {
-    pub(super) fn is_of(&self, entry: &Arc<Entry>) -> bool {
-        matches!(&self.what, AnswerSource::Call(other) | AnswerSource::Asked(other) if Arc::ptr_eq(other, entry))
+    pub(crate) fn of_call(entry: &Arc<Entry>) -> Self {
+        Self {
+            call_id: entry.call_id.clone(),
+            name: entry.tool.clone(),
+            source: AnswerSource::Call(entry.clone()),
+            trace: None,
+        }
     }
 
-    fn writes(&self) -> bool {
-        matches!(&self.what, AnswerSource::Call(entry) | AnswerSource::Asked(entry) if entry.writes)
+    pub(crate) fn entry(&self) -> Option<&Arc<Entry>> {
+        match &self.source {
+            AnswerSource::Call(entry) | AnswerSource::Confirmed(entry) | AnswerSource::Replay(entry) => {
+                Some(entry)
+            }
+            AnswerSource::Refusal(_) => None,
+        }
     }
 
-    /// Whether the person's word will bring the answer, and not the message that made the call.
-    fn is_answered_elsewhere(&self) -> bool {
-        matches!(&self.what, AnswerSource::Call(entry) if entry.has_confirmation())
+    /// Waits for the answer, or for the confirmation that it depends on.
+    pub(crate) async fn wait_for_update(&self) -> CallUpdate {
+        match &self.source {
+            AnswerSource::Call(entry) | AnswerSource::Confirmed(entry) => entry.wait_for_update(false).await,
+            AnswerSource::Replay(entry) => entry.wait_for_update(true).await,
+            AnswerSource::Refusal(response) => CallUpdate::Answered(response.clone()),
+        }
     }
 
-    fn trace(&self) -> Option<Trace> {
-        match &self.what {
-            AnswerSource::Call(entry) | AnswerSource::Asked(entry) => entry.trace(),
+    /// Whether it is the answer of this call itself, and not of a repeated delivery of it.
+    pub(crate) fn is_of(&self, entry: &Arc<Entry>) -> bool {
+        self.own_entry().is_some_and(|own| Arc::ptr_eq(own, entry))
+    }
+
+    pub(super) fn own_entry(&self) -> Option<&Arc<Entry>> {
+        match &self.source {
+            AnswerSource::Call(entry) | AnswerSource::Confirmed(entry) => Some(entry),
             AnswerSource::Replay(_) | AnswerSource::Refusal(_) => None,
         }
     }
 
-    fn response(&self) -> Option<Arc<ToolResponse>> {
-        match &self.what {
-            AnswerSource::Call(entry) | AnswerSource::Asked(entry) | AnswerSource::Replay(entry) => {
-                entry.answer()
-            }
+    pub(super) fn response(&self) -> Option<Arc<ToolResponse>> {
+        match &self.source {
             AnswerSource::Refusal(response) => Some(response.clone()),
+            _ => self.entry().and_then(|entry| entry.answer()),
         }
     }
 }
 
-impl Entry {
-    /// Whether nobody waits for the answer any more: the call was cancelled, whether it did something or not.
-    fn is_unwanted(&self) -> bool {
-        self.answer().is_some_and(|response| self.is_cancelled() || is_cancelled(&response))
-    }
-}
-
 /// Whether a call was cancelled.
-pub(super) fn is_cancelled(response: &ToolResponse) -> bool {
+pub(crate) fn is_cancelled(response: &ToolResponse) -> bool {
     matches!(&response.outcome, Outcome::Failure(error) if error.kind == ErrorType::Cancelled)
 }

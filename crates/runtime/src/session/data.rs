@@ -2,65 +2,100 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use quarterdeck_contracts::handler::SessionFacts;
-use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
+use quarterdeck_contracts::{ConfirmationRequest, Mode, ToolResponse};
 
-use super::answer::PendingAnswer;
-use super::precheck::UnadmittedMessage;
-use super::{ClientEvent, ConfirmationMode, SessionRow};
+use super::answer::{Answer, PendingAnswer};
+use super::events::ClientEvent;
+use super::rows::{SessionRow, refusal_key};
+use super::{ConfirmationMode, SessionCore};
+use crate::call::Call;
 use crate::gates::ClientFacts;
 use crate::ledger::{Entry, Ledger};
 use crate::state::StateController;
 
 /// Everything that calls could disagree about, behind one lock.
 pub(crate) struct SessionData {
-    /// What is known about the client; anew with each resumption, since a sign-in ends.
-    pub(crate) who: Arc<ClientFacts>,
+    /// What is known about the client; new with each resumption, since a sign-in ends.
+    pub(crate) client: Arc<ClientFacts>,
     pub(crate) ledger: Ledger,
     pub(crate) controller: StateController,
-    /// Which connection is the present one, if any.
-    pub(crate) connection: Option<u64>,
-    pub(crate) connections: u64,
-    pub(crate) confirmation_mode: ConfirmationMode,
+    pub(crate) connection: ConnectionState,
     pub(crate) events: VecDeque<ClientEvent>,
-    /// Answers that nobody has received.
     pub(crate) undelivered: Vec<PendingAnswer>,
     pub(crate) confirmations: Vec<PendingConfirmation>,
-    /// Calls that have begun or will, and have no answer yet.
+    /// Calls that run or will run, and have no answer yet.
     pub(crate) unfinished: Vec<Arc<Entry>>,
-    /// Messages whose calls are still being judged.
+    /// Messages whose arguments are still being checked.
     pub(crate) unadmitted: Vec<Arc<UnadmittedMessage>>,
-    /// What has changed since the store was told last.
     pub(crate) unsaved: Unsaved,
-    /// Notes for the conversation: what happened behind the model's back.
+    /// Notes for the model about what it has not seen.
     pub(crate) notes: Vec<String>,
     /// Messages that have begun a turn, the latest last.
     pub(crate) turn_keys: VecDeque<(String, u64)>,
-    pub(crate) calls_made: u64,
-    /// How the ids that we give to calls begin; other after each restart, so that none is given twice.
-    pub(crate) call_prefix: String,
-    /// What handlers are told about the session; made anew when it changes.
+    pub(crate) call_ids: CallIds,
+    /// What handlers are given about the session; made anew when it changes.
     pub(crate) facts: Option<(u64, Arc<SessionFacts>)>,
     pub(crate) seen_ms: u64,
 }
 
-/// A request for confirmation that a person has not answered.
+/// Which connection is the present one, and how it takes requests for confirmation.
+pub(crate) struct ConnectionState {
+    pub(crate) current: Option<u64>,
+    /// How many there have been.
+    pub(crate) opened: u64,
+    pub(crate) confirmation_mode: ConfirmationMode,
+}
+
+/// The ids that calls get which have none of their provider's.
+pub(crate) struct CallIds {
+    /// How many calls were made, with and without a provider's id.
+    pub(crate) count: u64,
+    /// Different after each restart, so that no id is given twice.
+    pub(crate) prefix: String,
+}
+
+/// A request for confirmation that the user has not answered.
 pub(crate) struct PendingConfirmation {
     pub(crate) content: Arc<str>,
-    /// The call that waits for it. Without one, the outcome is told in a note.
+    /// The call that waits for it. Without one, the outcome goes into a note.
     pub(crate) suspended: Option<Arc<Entry>>,
-    /// What was shown, token included: it may have to be shown again to the same person. Absent after a restart.
+    /// What was shown, token included: it may have to be shown again to the same user. Absent after a restart.
     pub(crate) request: Option<ConfirmationRequest>,
-    /// Its key in the store.
+    /// The hash of its token, which is its key in the store.
     pub(crate) hash: String,
     pub(crate) expires_ms: u64,
-    /// Somebody is answering it.
+    /// Whether it is being resolved at this moment.
     pub(crate) is_claimed: bool,
 }
 
-/// What the store has not been told yet. Losing it costs a second look-up, nothing else.
+/// A message whose arguments are being checked, and which of its calls were cancelled meanwhile.
+pub(crate) struct UnadmittedMessage {
+    calls: Vec<(Option<String>, AtomicBool)>,
+}
+
+impl UnadmittedMessage {
+    pub(crate) fn new(calls: &[Call]) -> Arc<Self> {
+        Arc::new(Self { calls: calls.iter().map(|call| (call.id.clone(), AtomicBool::new(false))).collect() })
+    }
+
+    pub(super) fn cancel(&self, ids: &[&str]) {
+        let named = self.calls.iter().filter(|(id, _)| id.as_deref().is_some_and(|id| ids.contains(&id)));
+        named.for_each(|(_, is_cancelled)| is_cancelled.store(true, Ordering::Relaxed));
+    }
+
+    pub(super) fn cancel_all(&self) {
+        self.calls.iter().for_each(|(_, is_cancelled)| is_cancelled.store(true, Ordering::Relaxed));
+    }
+
+    pub(crate) fn is_cancelled(&self, index: usize) -> bool {
+        self.calls.get(index).is_some_and(|(_, is_cancelled)| is_cancelled.load(Ordering::Relaxed))
+    }
+}
+
+/// What is not stored yet. Losing it costs a second look-up, nothing else.
 #[derive(Default)]
 pub(crate) struct Unsaved {
     pub(crate) entries: Vec<Arc<Entry>>,
@@ -71,8 +106,8 @@ pub(crate) struct Unsaved {
 }
 
 impl Unsaved {
-    /// The store will hear of a call. Those that the ledger has forgotten in the meantime are let go, so that a model
-    /// that is quicker than the store does not fill the memory.
+    /// Adds a call. Those that the ledger has forgotten in the meantime are dropped, so that a model that is quicker than
+    /// the store does not fill the memory.
     pub(crate) fn add(&mut self, entry: &Arc<Entry>, max_remembered_calls: usize) {
         if self.entries.len() > 2 * max_remembered_calls {
             self.entries.retain(|entry| !entry.is_forgotten.load(Ordering::Relaxed));
@@ -86,17 +121,16 @@ impl Unsaved {
 }
 
 impl SessionData {
-    pub(crate) fn new(row: &SessionRow, max_remembered_calls: usize, who: Arc<ClientFacts>) -> Self {
+    pub(crate) fn new(row: &SessionRow, max_remembered_calls: usize, client: Arc<ClientFacts>) -> Self {
+        let confirmation_mode = match row.mode {
+            Mode::Text => ConfirmationMode::Suspend,
+            Mode::Voice => ConfirmationMode::AnswerFirst,
+        };
         Self {
-            who,
+            client,
             ledger: Ledger::new(row.turn, max_remembered_calls),
             controller: StateController::new(row.state.clone()),
-            connection: None,
-            connections: 0,
-            confirmation_mode: match row.mode {
-                quarterdeck_contracts::Mode::Text => ConfirmationMode::Suspend,
-                quarterdeck_contracts::Mode::Voice => ConfirmationMode::AnswerFirst,
-            },
+            connection: ConnectionState { current: None, opened: 0, confirmation_mode },
             events: VecDeque::new(),
             undelivered: Vec::new(),
             confirmations: Vec::new(),
@@ -105,10 +139,71 @@ impl SessionData {
             unsaved: Unsaved::default(),
             notes: Vec::new(),
             turn_keys: row.turn_keys.iter().cloned().collect(),
-            calls_made: row.calls_made,
-            call_prefix: "call_".into(),
+            call_ids: CallIds { count: row.calls_made, prefix: "call_".into() },
             facts: None,
             seen_ms: row.seen_ms,
         }
+    }
+
+    /// Counts a call and gives it its id: the provider's, or one of ours.
+    pub(crate) fn next_call_id(&mut self, call: &Call) -> Arc<str> {
+        let ids = &mut self.call_ids;
+        ids.count += 1;
+        let own_id = || format!("{}{}", ids.prefix, ids.count).into();
+        call.id.as_deref().map_or_else(own_id, Arc::from)
+    }
+
+    /// Enters a call that will run into the ledger.
+    pub(crate) fn insert_running(&mut self, entry: &Arc<Entry>) {
+        if let Some(forgotten) = self.ledger.insert(entry.clone()) {
+            forgotten.is_forgotten.store(true, Ordering::Relaxed);
+            if forgotten.is_saved.load(Ordering::Relaxed) {
+                self.unsaved.forgotten.push(forgotten.key().clone());
+            }
+        }
+        self.unfinished.push(entry.clone());
+    }
+
+    /// Remembers a refusal for its id, here and in the store.
+    pub(crate) fn remember_refusal(
+        &mut self,
+        id: &str,
+        content: &Arc<str>,
+        response: &Arc<ToolResponse>,
+        turn: u64,
+    ) {
+        let forgotten = self.ledger.remember_refusal(id, content.clone(), response.clone(), turn);
+        self.unsaved.forgotten.extend(forgotten.map(|id| refusal_key(&id)));
+        self.unsaved.refusals.push((id.to_owned(), content.clone(), response.clone()));
+    }
+
+    /// A call that was answered without having run may be made again; its id stands for the answer.
+    pub(crate) fn replace_with_refusal(&mut self, entry: &Arc<Entry>, response: &Arc<ToolResponse>) {
+        self.ledger.remove(entry);
+        if let Some(id) = &entry.provider_id {
+            self.remember_refusal(id, &entry.content, response, entry.turn);
+        }
+    }
+
+    /// Answers a suspended call that never ran.
+    pub(crate) fn answer_suspended(
+        &mut self,
+        core: &Arc<SessionCore>,
+        entry: &Arc<Entry>,
+        response: Arc<ToolResponse>,
+    ) -> Answer {
+        self.replace_with_refusal(entry, &response);
+        entry.set_answer(response.clone());
+        self.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
+        Answer::to_suspended(core, entry, response)
+    }
+
+    pub(crate) fn find_confirmation(&mut self, hash: &str) -> Option<&mut PendingConfirmation> {
+        self.confirmations.iter_mut().find(|confirmation| confirmation.hash == hash)
+    }
+
+    pub(crate) fn remove_confirmation(&mut self, hash: &str) -> Option<PendingConfirmation> {
+        let place = self.confirmations.iter().position(|confirmation| confirmation.hash == hash)?;
+        Some(self.confirmations.remove(place))
     }
 }

@@ -1,44 +1,47 @@
 //! One conversation: its turns, its calls, its state, its connection.
 //!
 //! A session owns the tasks its calls run in, so that a dropped request drops no call. Everything that several calls
-//! could disagree about is in one `SessionData` behind one lock, which is never held while anything is waited for.
+//! could disagree about is in one [`SessionData`] behind one lock, which is never held across an await. What happens to a
+//! call is in `pipeline`, and to a request for confirmation in `confirmation`; both build on this module, and it does not
+//! know them.
 
-mod admit;
 mod answer;
 mod audit;
-mod batch;
-mod capabilities;
-mod context;
+mod connection;
 mod data;
+mod end;
 mod events;
-mod execute;
-mod precheck;
-mod recovery;
-mod request;
-mod reserve;
-mod resolve;
+mod facts;
 mod rows;
+mod save;
 mod turns;
+mod undelivered;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use quarterdeck_contracts::Mode;
+use quarterdeck_contracts::{Commit, CommitError, ErrorType, Mode, StoreError, ToolError, ToolResponse};
 use tokio::sync::Notify;
 
 pub use answer::{Answer, DeliveryReceipt, Reply};
-pub use batch::Batch;
-pub use events::{ClientEvent, Connection, DeliveryReason};
+pub use connection::Connection;
+pub use events::{ClientEvent, DeliveryReason};
 pub use turns::TurnStart;
 
-pub(crate) use data::SessionData;
-pub(crate) use rows::{SessionRow, session_key};
+pub(crate) use answer::{AnswerSource, PendingAnswer, is_cancelled};
+pub(crate) use audit::AuditRecord;
+pub(crate) use data::{PendingConfirmation, SessionData, UnadmittedMessage};
+pub(crate) use rows::{CallRow, SessionRow, session_key};
 
+use crate::envelope::refusal_error;
 use crate::gates::{ClientFacts, missing_condition};
 use crate::orchestrator::Shared;
 use crate::registry::{LoadedTool, Snapshot};
 use crate::state::SessionState;
+
+/// How long the store may take. A call must be answered, whatever the disk does.
+const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One conversation of one client in one mode. Cheap to clone; all clones are the same session.
 #[derive(Clone)]
@@ -46,15 +49,16 @@ pub struct Session {
     pub(crate) core: Arc<SessionCore>,
 }
 
-/// What happens when a call needs a person's word.
+/// What happens to a call that the user has to approve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfirmationMode {
-    /// The call waits for the person (text): its one result is the outcome.
+    /// The call waits for the user (text): its one result is the outcome.
     Suspend,
     /// The call is answered CONFIRMATION_REQUIRED at once (voice): the outcome comes later, as a note and an event.
     AnswerFirst,
 }
 
+/// What all handles and tasks of a session share.
 pub(crate) struct SessionCore {
     pub(crate) id: Arc<str>,
     pub(crate) client: Arc<str>,
@@ -62,7 +66,7 @@ pub(crate) struct SessionCore {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) created_ms: u64,
-    /// Whether it was made known, and counts among those that are open.
+    /// Whether it is listed, and counts among those that are open.
     pub(crate) is_registered: AtomicBool,
     data: Mutex<SessionData>,
     /// Wakes the connection when there is an event for it.
@@ -75,9 +79,9 @@ impl SessionCore {
         id: Arc<str>,
         snapshot: Arc<Snapshot>,
         shared: Arc<Shared>,
-        who: Arc<ClientFacts>,
+        client: Arc<ClientFacts>,
     ) -> Arc<Self> {
-        let data = SessionData::new(row, shared.policy.max_remembered_calls, who);
+        let data = SessionData::new(row, shared.policy.max_remembered_calls, client);
         Arc::new(Self {
             id,
             client: row.client_id.as_str().into(),
@@ -104,6 +108,35 @@ impl SessionCore {
     pub(crate) fn now_ms(&self) -> u64 {
         self.shared.steady.now_ms()
     }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.lock().connection.current.is_some()
+    }
+
+    /// The envelope of a call that did not run.
+    pub(crate) fn refusal(&self, tool: &str, error: ToolError) -> Arc<ToolResponse> {
+        Arc::new(self.snapshot.refuse(tool, error, self.now()))
+    }
+
+    /// Commits, within a time limit.
+    pub(crate) async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
+        match tokio::time::timeout(STORE_TIMEOUT, self.shared.store.commit(commit)).await {
+            Ok(result) => result,
+            Err(_) => Err(StoreError::Failed("it did not answer in time".into()).into()),
+        }
+    }
+
+    /// The error of a call that could not start because the store failed.
+    pub(crate) fn store_failed(&self, error: &StoreError) -> ToolError {
+        tracing::error!(session = %self.id, error = %error, "store failed");
+        let message = "Nothing can be recorded at the moment, so nothing was done.".to_owned();
+        refusal_error(ErrorType::Transient, message).retryable()
+    }
+
+    /// When what is stored now may be forgotten.
+    pub(crate) fn keep_until(&self) -> Option<u64> {
+        Some(self.now_ms() + self.shared.policy.retention.as_millis() as u64)
+    }
 }
 
 impl Session {
@@ -112,12 +145,12 @@ impl Session {
         &self.core.id
     }
 
-    /// Who is on the other end.
+    /// The id of the client that it belongs to.
     pub fn client(&self) -> &str {
         &self.core.client
     }
 
-    /// How they reach the agent.
+    /// How the user reaches the agent.
     pub fn mode(&self) -> Mode {
         self.core.mode
     }
@@ -127,26 +160,21 @@ impl Session {
         &self.core.snapshot
     }
 
-    /// Tells whoever runs this when the session goes on with other tools than a new one would get.
+    /// Logs when the session goes on with other tools than a new one would get.
     pub fn warn_if_tools_changed(&self, current: &Snapshot) {
         let (pinned, current) = (self.core.snapshot.version(), current.version());
         if pinned != current {
-            tracing::error!(
-                session = self.id(),
-                pinned,
-                current,
-                "a session goes on with tools that were reloaded"
-            );
+            tracing::error!(session = self.id(), pinned, current, "session continues with reloaded tools");
         }
     }
 
     /// The tools that are available to this client as things are, those of the other mode included.
     pub fn available_tools(&self) -> impl Iterator<Item = &LoadedTool> {
-        let who = self.core.lock().who.clone();
+        let client = self.core.lock().client.clone();
         let present = &self.core.shared.present;
         self.core.snapshot.tools().filter(move |tool| {
-            let asked = tool.metadata().availability.as_ref();
-            asked.is_none_or(|asked| missing_condition(asked, &who, present).is_none())
+            let required = tool.metadata().availability.as_ref();
+            required.is_none_or(|required| missing_condition(required, &client, present).is_none())
         })
     }
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::{Session, SessionCore, SessionData};
-use crate::call::Call;
-use crate::ledger::Entry;
+use crate::envelope::confirmation_required;
 use crate::state::PendingEnd;
 
-/// How many messages that began a turn are remembered, so that one that comes twice is known.
+/// How many messages that began a turn are remembered, so that a second delivery is recognised.
 const MAX_TURN_KEYS: usize = 50;
 
 /// A turn that was begun.
@@ -18,9 +17,9 @@ pub struct TurnStart {
     pub number: u64,
     /// Whether it is a second delivery of a message that began this turn before.
     pub is_repeated: bool,
-    /// Answers of calls that waited for a person who has now said something else.
+    /// Answers of calls that waited for the user's approval when the user wrote something else.
     pub answers: Vec<Answer>,
-    /// What happened behind the model's back, to be put in front of the turn.
+    /// What happened since the model's last turn without its seeing it, to be put in front of this one.
     pub notes: Vec<String>,
 }
 
@@ -29,11 +28,11 @@ impl Session {
     pub fn begin_turn(&self, key: Option<&str>) -> TurnStart {
         let core = &self.core;
         let mut data = core.lock();
-        if let Some(number) = key.and_then(|key| data.turn_of(key)) {
+        if let Some(number) = key.and_then(|key| data.find_turn(key)) {
             return TurnStart { number, is_repeated: true, answers: Vec::new(), notes: Vec::new() };
         }
         core.log_turn(&mut data);
-        let answers = core.answer_suspended(&mut data);
+        let answers = core.answer_all_suspended(&mut data);
         let number = data.ledger.begin_turn();
         if let Some(key) = key {
             data.turn_keys.push_back((key.to_owned(), number));
@@ -52,21 +51,18 @@ impl Session {
         TurnStart { number, is_repeated: false, answers, notes }
     }
 
-    /// Whoever keeps the conversation knows that this turn has begun. A crash may have lost the session's own count,
-    /// and a number is never given twice. What the turn may have used is not known, so it has no budget left.
+    /// The conversation's own store knows that this turn has begun. A crash may have lost the session's count, and a
+    /// number is never given twice. What the turn may have used is not known, so it has no budget left.
     pub fn skip_to_turn(&self, turn: u64) {
         let mut data = self.core.lock();
         if turn > data.ledger.turn_number() {
             data.ledger.skip_to(turn);
-            let budgets = *self.core.shared.policy.budgets(self.core.mode);
-            let turn = data.ledger.turn();
-            (turn.calls, turn.retrieval) = (budgets.calls, budgets.retrieval);
-            turn.has_read_foreign_text = true;
+            data.ledger.turn().exhaust(self.core.shared.policy.budgets(self.core.mode));
             data.facts = None;
         }
     }
 
-    /// What happened behind the model's back since it was last told, for one that can be told at once.
+    /// What happened without the model's seeing it, for one that can be told at once.
     pub fn take_notes(&self) -> Vec<String> {
         let mut data = self.core.lock();
         if !data.notes.is_empty() {
@@ -85,8 +81,8 @@ impl Session {
         data.unadmitted.iter().for_each(|message| message.cancel(ids));
     }
 
-    /// The person has barged in, or gone: what has not begun does not begin, what does not write stops, and an end
-    /// that was asked for is void.
+    /// The user has interrupted, or gone: what has not started does not start, what does not write stops, and a pending
+    /// end is void.
     pub fn interrupt(&self) {
         let mut data = self.core.lock();
         for entry in &data.unfinished {
@@ -103,14 +99,12 @@ impl Session {
         self.core.audit_transitions(transition.into_iter().collect());
     }
 
-    /// The model has finished what it had to say.
+    /// The model has finished its response.
     pub fn complete_turn(&self) {
-        let mut data = self.core.lock();
-        data.controller.complete_turn();
+        self.core.lock().controller.complete_turn();
     }
 
-    /// Everything that was sent has been heard. The end that waited for it, if there is one: whoever asked ends the
-    /// session.
+    /// Everything that was sent has been heard. The end that waited for it, if there is one; the caller ends the session.
     pub fn mark_heard(&self) -> Option<PendingEnd> {
         let mut data = self.core.lock();
         data.ledger.mark_heard();
@@ -121,7 +115,6 @@ impl Session {
 }
 
 impl SessionCore {
-    /// One line at the end of a turn.
     fn log_turn(&self, data: &mut SessionData) {
         let turn = data.ledger.turn();
         if turn.calls > 0 {
@@ -131,62 +124,30 @@ impl SessionCore {
                 "turn ended"
             );
             if self.shared.policy.budgets(self.mode).turn_ms.is_some_and(|limit| tool_ms > limit) {
-                tracing::warn!(session = %self.id, turn = turn.number, tool_ms, "the tools of a turn were slow");
+                tracing::warn!(session = %self.id, turn = turn.number, tool_ms, "tools of a turn were slow");
             }
         }
     }
 
-    /// Calls that waited for a person who said something else instead. The questions stay open.
-    fn answer_suspended(self: &Arc<Self>, data: &mut SessionData) -> Vec<Answer> {
+    /// Answers calls that waited for the user, who wrote something else instead. Their confirmations stay open.
+    fn answer_all_suspended(self: &Arc<Self>, data: &mut SessionData) -> Vec<Answer> {
         let suspended: Vec<_> = data
             .confirmations
             .iter_mut()
             .filter(|confirmation| !confirmation.is_claimed)
             .filter_map(|confirmation| Some((confirmation.suspended.take()?, confirmation.request.clone())))
             .collect();
-        suspended
-            .into_iter()
-            .map(|(entry, request)| {
-                let response = self.confirmation_required(&entry.tool, request.as_ref());
-                self.replace_with_refusal(data, &entry, &response);
-                self.answer_unexecuted(data, &entry, response.clone())
-            })
-            .collect()
-    }
-
-    /// Answers a call that never ran.
-    pub(super) fn answer_unexecuted(
-        self: &Arc<Self>,
-        data: &mut SessionData,
-        entry: &Arc<Entry>,
-        response: Arc<quarterdeck_contracts::ToolResponse>,
-    ) -> Answer {
-        entry.set_answer(response.clone());
-        data.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
-        Answer::to_suspended(self, entry, response)
-    }
-
-    /// A call that a person is asked about is known to the ledger, so that the same one again waits with it.
-    pub(super) fn suspend(&self, data: &mut SessionData, entry: &Arc<Entry>) -> Arc<Entry> {
-        data.ledger.insert(entry.clone());
-        entry.clone()
-    }
-
-    /// A nested call, made by a handler.
-    pub(super) async fn admit_nested(
-        &self,
-        name: &str,
-        args: serde_json::Value,
-        ancestors: Vec<super::admit::Ancestor>,
-    ) -> super::admit::Planned {
-        let call = Call::new(name, args);
-        let judged = self.precheck(&call).await;
-        self.admit(&mut self.lock(), call, judged.as_ref(), ancestors)
+        let answer = |(entry, request): (Arc<crate::ledger::Entry>, Option<_>)| {
+            let error = confirmation_required(&entry.tool, request.as_ref());
+            let response = self.refusal(&entry.tool, error);
+            data.answer_suspended(self, &entry, response)
+        };
+        suspended.into_iter().map(answer).collect()
     }
 }
 
 impl SessionData {
-    fn turn_of(&self, key: &str) -> Option<u64> {
+    fn find_turn(&self, key: &str) -> Option<u64> {
         self.turn_keys.iter().find(|(known, _)| known == key).map(|(_, number)| *number)
     }
 }

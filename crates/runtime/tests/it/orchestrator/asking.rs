@@ -72,7 +72,7 @@ async fn in_voice_the_model_is_told_at_once_and_the_outcome_comes_as_a_note() {
     assert!(answer(&session, &token(&request), ConfirmationAnswer::Approve).await.is_ok());
     assert_eq!(deck.outside.times("rent"), 1);
     let notes = session.begin_turn(None).notes;
-    assert_eq!(notes, [r#"pay (call_pay_01) was approved by the person and was done: {"did":"rent"}."#]);
+    assert_eq!(notes, [r#"pay (call_pay_01) was approved by the user and was done: {"did":"rent"}."#]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -175,7 +175,7 @@ async fn whoever_is_answered_sees_what_the_gates_said() {
         trace.steps.iter().map(|step| format!("{} {}", step.gate, step.decision)).collect()
     };
     let approved = session.resolve_confirmation(&token, ConfirmationAnswer::Approve).await;
-    assert_eq!(said(&approved), ["confirmation approved by a person"]);
+    assert_eq!(said(&approved), ["confirmation approved by the user"]);
     approved.mark_delivered();
     let calls = vec![Call::new("no_such_tool", json!({}))];
     let refused = connection.submit(calls).all().await.remove(0).into_answer().unwrap();

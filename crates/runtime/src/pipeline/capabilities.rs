@@ -1,18 +1,24 @@
-//! What a handler's capabilities do. Whether it may use them was decided before they are asked.
+//! What a handler's capabilities do. Whether it may use them is checked before.
 
 use std::sync::Arc;
 
 use quarterdeck_contracts::handler::{BoxFuture, CapabilityCall, CapabilityError, CapabilityErrorCode};
 use quarterdeck_contracts::{
-    CalendarViewer, Capability, Namespace, Namespaces, StoreError, Table, answer_calendar, answer_knowledge,
+    CalendarViewer, Capability, Namespace, Namespaces, StoreError, Table, ToolResponse, answer_calendar,
+    answer_knowledge,
 };
 use serde_json::{Value, json};
 
-use super::admit::{Plan, Planned};
+use super::admit::{Admission, admit_nested};
 use super::context::CallContext;
+use super::record::send_messages;
+use super::run;
 use crate::blocks::{Block, block};
-use crate::envelope::timestamp;
-use crate::ledger::Phase;
+use crate::call::Call;
+use crate::envelope::{replayed, timestamp};
+use crate::ledger::{Entry, Phase};
+use crate::orchestrator::{is_session_id, reserved_key, value_prefix};
+use crate::session::{AnswerSource, SessionCore};
 
 /// How deep tools may call each other.
 const MAX_CALL_DEPTH: usize = 3;
@@ -28,7 +34,7 @@ const BLOCK_SECONDS: std::ops::RangeInclusive<u64> = 1..=31_536_000;
 /// How long an issued voice session waits to be taken up.
 const VOICE_RESERVATION_MS: u64 = 10 * 60 * 1_000;
 
-/// Types of messages that are ours. A tool that sent one could pass for the server.
+/// Types of the protocol's own messages. A tool that sent one could pass for the server.
 const RESERVED_TYPES: [&str; 23] = [
     "audio",
     "confirm",
@@ -135,7 +141,7 @@ impl CallContext {
         if !self.writes {
             let messages = std::mem::take(&mut pending.messages);
             drop(pending);
-            self.core.send(messages);
+            send_messages(&self.core, messages);
         }
         Ok(Value::Null)
     }
@@ -156,7 +162,7 @@ impl CallContext {
         };
         let block = block(&self.overlay(), new).await.map_err(failed)?;
         let mut pending = self.lock();
-        pending.blocks = true;
+        pending.blocks_client = true;
         pending.block_seconds = pending.block_seconds.max(seconds);
         Ok(json!({ "until": block.until_ms, "seconds": seconds }))
     }
@@ -171,7 +177,7 @@ impl CallContext {
         if !may_block {
             return Err(CapabilityError::not_declared("\"capabilities\": [\"moderation\"]"));
         }
-        if !self.lock().blocks {
+        if !self.lock().blocks_client {
             let farewell = message.get("farewellMessage").cloned().unwrap_or(Value::Null);
             self.block_client(&message["durationSeconds"], &farewell).await?;
         }
@@ -187,7 +193,7 @@ impl CallContext {
     /// The request that a voice session will be opened with is kept under the id that it was issued.
     fn reserve_voice_session(&self, message: &Value) -> Result<()> {
         let id = message.get("sessionId").and_then(Value::as_str).unwrap_or_default();
-        if !crate::orchestrator::is_session_id(id) {
+        if !is_session_id(id) {
             return Err(invalid("`sessionId` has 8 to 64 letters, digits, `-` or `_`"));
         }
         self.must_write("voice_session_start")?;
@@ -196,7 +202,7 @@ impl CallContext {
             "pendingRequest": message.get("pendingRequest").and_then(Value::as_str).unwrap_or_default(),
             "expiresMs": self.core.now_ms() + VOICE_RESERVATION_MS,
         });
-        self.overlay().put(Table::Sessions, crate::orchestrator::reserved_key(id), row);
+        self.overlay().put(Table::Sessions, reserved_key(id), row);
         Ok(())
     }
 
@@ -227,7 +233,7 @@ impl CallContext {
     }
 
     fn value_prefix(&self) -> String {
-        crate::orchestrator::value_prefix(&self.core.client, self.tool())
+        value_prefix(&self.core.client, self.tool())
     }
 
     fn must_write(&self, what: &str) -> Result<()> {
@@ -246,38 +252,46 @@ impl CallContext {
         if self.ancestors.iter().any(|ancestor| *ancestor.tool == *name) {
             return Err(invalid(format!("{name} is already being called; tools must not call in a circle")));
         }
-        let Planned { plan, .. } = self.core.admit_nested(name, args, self.ancestors.clone()).await;
-        let response = match plan {
-            Plan::Refused(response) => response,
-            // It may be waiting for this very call to end.
-            Plan::Joined(entry) if entry.phase() == Phase::Admitted => {
-                return Err(invalid(format!("the same call of {name} is already waiting in this message")));
-            }
-            Plan::Joined(entry) => {
-                let response = entry.wait_for_answer().await;
-                Arc::new(super::batch::replayed(&response, entry.turn))
-            }
-            // The confirmation gate refuses nested calls instead of asking.
-            Plan::Run(call) | Plan::Ask(call) => {
+        let admission = admit_nested(&self.core, Call::new(name, args), self.ancestors.clone()).await;
+        let response = match admission {
+            // The confirmation gate refuses nested calls, so none of them waits for approval.
+            Admission::Admitted(call) => {
                 let entry = call.entry.clone();
                 self.lock().reached_outside |= entry.writes;
-                self.core.run_call(call).await;
+                run(&self.core, call).await;
                 let response = entry.wait_for_answer().await;
-                // The caller has it: nobody else waits for a nested call.
+                // The caller has it: nothing else waits for a nested call.
                 self.core.mark_delivered(&entry);
                 response
             }
+            Admission::Answered(answer) => match answer.source {
+                AnswerSource::Refusal(response) => response,
+                AnswerSource::Call(entry) | AnswerSource::Confirmed(entry) | AnswerSource::Replay(entry) => {
+                    wait_for_equal(&entry).await?
+                }
+            },
         };
         Ok(json!(*response))
     }
 }
 
-impl super::SessionCore {
+/// The answer of an equal call.
+async fn wait_for_equal(entry: &Entry) -> Result<Arc<ToolResponse>> {
+    // It may be waiting for this very call to end.
+    if entry.phase() == Phase::Admitted {
+        let tool = &entry.tool;
+        return Err(invalid(format!("the same call of {tool} is already waiting in this message")));
+    }
+    let response = entry.wait_for_answer().await;
+    Ok(Arc::new(replayed(&response, entry.turn)))
+}
+
+impl SessionCore {
     /// What this client may read: everybody what is the studio's and public, and what is personal only those who have
     /// signed in.
     fn readable(&self) -> Namespaces {
         let mut readable = Namespaces::from([Namespace::Studio, Namespace::Public]);
-        if self.lock().who.authenticated {
+        if self.lock().client.authenticated {
             readable.insert(Namespace::Personal);
         }
         readable
@@ -285,12 +299,12 @@ impl super::SessionCore {
 
     /// What this client may see of the calendars.
     fn calendar_viewer(&self) -> CalendarViewer {
-        let who = self.lock().who.clone();
+        let client = self.lock().client.clone();
         let claim = self.shared.calendar_details_claim.as_ref();
         CalendarViewer {
             client_id: self.client.clone(),
-            sees_details: claim.is_some_and(|claim| claim.is_met_by(&who)),
-            may_use_personal: who.authenticated,
+            sees_details: claim.is_some_and(|claim| claim.is_met_by(&client)),
+            may_use_personal: client.authenticated,
         }
     }
 }

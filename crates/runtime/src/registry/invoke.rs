@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use quarterdeck_contracts::handler::{CallFacts, Context, Limits, SessionFacts};
-use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, ToolError, ToolResponse};
+use quarterdeck_contracts::{HandlerAnswer, Outcome, ToolError, ToolResponse};
 use quarterdeck_schema::Violation;
 use serde_json::Value;
 
 use crate::envelope::{
     ContractCheck, check_blocking, check_contract, host_failure, internal_fault, invalid_arguments, meta,
-    refusal_error,
+    unknown_tool,
 };
 use crate::guarded_context::GuardedContext;
 use crate::redact::Secrets;
@@ -24,7 +24,7 @@ impl Snapshot {
         let clock = context.clone();
         let (version, answer) = match self.find(tool_id) {
             Some(tool) => (tool.metadata().version.as_str(), tool.answer(args, context).await),
-            None => ("", HandlerAnswer::failure(unknown(tool_id))),
+            None => ("", HandlerAnswer::failure(unknown_tool(tool_id))),
         };
         answer.stamp(meta(tool_id, version, self.version(), start.elapsed(), clock.now()))
     }
@@ -55,10 +55,6 @@ impl Snapshot {
         let meta = meta(tool_id, self.version(), self.version(), Duration::ZERO, now);
         ToolResponse { outcome: Outcome::Success(data), intents: Vec::new(), meta }
     }
-}
-
-fn unknown(tool_id: &str) -> ToolError {
-    refusal_error(ErrorType::NotFound, format!("There is no tool called {tool_id}."))
 }
 
 impl LoadedTool {

@@ -1,0 +1,163 @@
+//! Asks the user to approve a call. The request is stored, with the very call that it is about, before it is shown.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{
+    Commit, CommitError, ConfirmationRequest, ErrorType, Metadata, StoreError, Table, ToolError,
+};
+use serde_json::json;
+
+use super::REMEMBERED_MS;
+use super::expiry::expire_later;
+use super::preview::preview;
+use super::row::{ConfirmationRow, Status};
+use super::token::{hash, new_token};
+use crate::clock::epoch_ms;
+use crate::envelope::{confirmation_required, refusal_error};
+use crate::ledger::Entry;
+use crate::pipeline::ToolCall;
+use crate::session::{ClientEvent, ConfirmationMode, PendingConfirmation, SessionCore};
+
+/// Asks the user about a call, which is suspended or answered at once, as the connection has it.
+pub(crate) async fn request(core: &Arc<SessionCore>, call: ToolCall) {
+    let entry = &call.entry;
+    let Some(tool) = core.snapshot.find(&entry.tool) else { return };
+    let request = match find_equal(core, entry) {
+        EqualRequest::Open(request) => Ok(request),
+        EqualRequest::TokenLost(old) => open(core, &call, tool.metadata(), Some(old)).await,
+        EqualRequest::None => open(core, &call, tool.metadata(), None).await,
+    };
+    let mut data = core.lock();
+    let error = match request {
+        Ok(request) => {
+            let (call_id, shown) = (entry.call_id.clone(), request.clone());
+            core.push_event(&mut data, ClientEvent::Confirmation { call_id, request: shown });
+            if data.connection.confirmation_mode == ConfirmationMode::Suspend {
+                entry.await_confirmation(Arc::new(ConfirmationRequest { token: None, ..request }));
+                return;
+            }
+            confirmation_required(&entry.tool, Some(&request))
+        }
+        Err(error) => error,
+    };
+    let response = core.refusal(&entry.tool, error);
+    data.replace_with_refusal(entry, &response);
+    entry.set_answer(response.clone());
+    core.hand_over(&mut data);
+    core.save_soon(&mut data);
+    drop(data);
+    core.shared.metrics.record_refusal(&entry.tool, "confirmation");
+    call.audit(core, Some(entry), &response, Some("refused"));
+}
+
+/// What is known of a request about an equal call.
+enum EqualRequest {
+    None,
+    Open(ConfirmationRequest),
+    /// It is from before a restart: its token is known by its hash alone.
+    TokenLost(String),
+}
+
+fn find_equal(core: &SessionCore, entry: &Arc<Entry>) -> EqualRequest {
+    let mut data = core.lock();
+    let suspends = data.connection.confirmation_mode == ConfirmationMode::Suspend;
+    let open = data.confirmations.iter_mut().find(|confirmation| {
+        confirmation.content == entry.content
+            && !confirmation.is_claimed
+            && core.shared.is_confirmation_open(&confirmation.hash, confirmation.expires_ms)
+    });
+    let Some(confirmation) = open else { return EqualRequest::None };
+    if let Some(request) = &confirmation.request {
+        if suspends {
+            confirmation.suspended = Some(entry.clone());
+        }
+        return EqualRequest::Open(request.clone());
+    }
+    // The user is asked again, and the old request is void.
+    let lost = confirmation.hash.clone();
+    data.confirmations.retain(|confirmation| confirmation.hash != lost);
+    core.shared.deadlines.close(&lost);
+    EqualRequest::TokenLost(lost)
+}
+
+async fn open(
+    core: &Arc<SessionCore>,
+    call: &ToolCall,
+    metadata: &Metadata,
+    replaces: Option<String>,
+) -> Result<ConfirmationRequest, ToolError> {
+    let entry = &call.entry;
+    let token = new_token().map_err(|error| {
+        tracing::error!(error = %error, "no random numbers from the operating system");
+        let message = "Approval cannot be requested at the moment.".to_owned();
+        refusal_error(ErrorType::Transient, message).retryable()
+    })?;
+    let hashed = hash(token.expose());
+    // The user is shown the time of day; what counts is how much time passes.
+    let lifetime = core.shared.policy.confirmation_lifetime;
+    let opened_ms = epoch_ms(core.now());
+    let request = ConfirmationRequest {
+        token: Some(token),
+        expires: opened_ms + lifetime.as_millis() as u64,
+        tool: entry.tool.to_string(),
+        args: call.args.clone(),
+        preview: preview(metadata, &call.args),
+    };
+    core.shared.deadlines.open(&hashed, core.shared.clock.monotonic() + lifetime);
+    // The session knows of it before the store does, so that an equal call at the same time does not ask as well.
+    {
+        let mut data = core.lock();
+        let suspends = data.connection.confirmation_mode == ConfirmationMode::Suspend;
+        data.confirmations.push(PendingConfirmation {
+            content: entry.content.clone(),
+            suspended: suspends.then(|| entry.clone()),
+            request: Some(request.clone()),
+            hash: hashed.clone(),
+            expires_ms: request.expires,
+            is_claimed: false,
+        });
+    }
+    let row = json!(stored_row(core, call, opened_ms, request.expires));
+    let expires = Some(core.now_ms() + lifetime.as_millis() as u64 + REMEMBERED_MS);
+    let mut commit = Commit::default().check(Table::Confirmations, hashed.clone(), None).put_until(
+        Table::Confirmations,
+        hashed.clone(),
+        row,
+        expires,
+    );
+    if let Some(old) = replaces {
+        commit = commit.delete(Table::Confirmations, old);
+    }
+    if let Err(error) = core.commit(commit).await {
+        core.lock().remove_confirmation(&hashed);
+        core.shared.deadlines.close(&hashed);
+        let error = match error {
+            CommitError::Store(error) => error,
+            CommitError::Conflict { .. } => StoreError::Failed(error.to_string()),
+        };
+        return Err(core.store_failed(&error));
+    }
+    core.audit_confirmation("requested", Some(&entry.call_id), Some(&entry.tool));
+    expire_later(core, hashed, lifetime);
+    Ok(request)
+}
+
+fn stored_row(core: &SessionCore, call: &ToolCall, opened_ms: u64, expires_ms: u64) -> ConfirmationRow {
+    let entry = &call.entry;
+    ConfirmationRow {
+        session_id: core.id.to_string(),
+        client_id: core.client.to_string(),
+        mode: core.mode,
+        registry_version: core.snapshot.version().to_owned(),
+        tool: entry.tool.to_string(),
+        args: call.args.clone(),
+        content: entry.content.to_string(),
+        call_id: entry.call_id.to_string(),
+        provider_id: entry.provider_id.as_deref().map(str::to_owned),
+        key: entry.key().to_string(),
+        turn: entry.turn,
+        opened_ms: Some(opened_ms),
+        expires_ms,
+        status: Status::Open,
+    }
+}

@@ -1,0 +1,336 @@
+//! Takes the user's decision about a call.
+//!
+//! The decision redeems the confirmation in the same commit that marks the call as started, so that double clicks, two
+//! tabs and crashes come to at most one execution.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{
+    Check, Commit, CommitError, ConfirmationAnswer, ConfirmationRequest, ErrorType, Outcome, StoreError,
+    Table, ToolError, ToolResponse, Write,
+};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::REMEMBERED_MS;
+use super::expiry::{expire, expire_later};
+use super::row::{ConfirmationRow, Status};
+use super::token::hash;
+use crate::envelope::{
+    confirmation_denied, confirmation_expired, confirmation_invalid, outcome_unknown, replayed,
+};
+use crate::ledger::Entry;
+use crate::pipeline::{Reservation, ToolCall, find_recorded, reserve, run_reserved, start};
+use crate::session::{Answer, ClientEvent, DeliveryReason, PendingConfirmation, Session, SessionCore};
+
+impl Session {
+    /// Which call a token is about, if it was issued for this session and not used. One that has expired is still about
+    /// its call: the client that brings it is told so.
+    pub async fn find_confirmation_call(&self, token: &str) -> Result<Option<String>, StoreError> {
+        let row = self.core.shared.store.get(Table::Confirmations, &hash(token)).await?;
+        let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
+        let is_unused = |row: &ConfirmationRow| matches!(row.status, Status::Open | Status::Expired);
+        let unused = row.filter(|row| is_of_session(&self.core, row) && is_unused(row));
+        Ok(unused.map(|row| row.call_id))
+    }
+
+    /// Whether a confirmation that this process requested can still be resolved.
+    pub fn is_confirmation_open(&self, request: &ConfirmationRequest) -> bool {
+        let token = request.token.as_ref();
+        token.is_some_and(|token| {
+            self.core.shared.is_confirmation_open(&hash(token.expose()), request.expires)
+        })
+    }
+
+    /// Takes the user's decision. Approved, the stored call runs; the answer says what came of it in any case.
+    pub async fn resolve_confirmation(&self, token: &str, decision: ConfirmationAnswer) -> Answer {
+        match claim(&self.core, hash(token)).await {
+            Claim::Taken(claimed) => claimed.resolve(&self.core, decision).await,
+            Claim::Rejected(answer) => answer,
+        }
+    }
+}
+
+/// What came of taking a confirmation.
+enum Claim {
+    Taken(Box<ClaimedConfirmation>),
+    Rejected(Answer),
+}
+
+/// A confirmation that is being resolved here and nowhere else in this process.
+struct ClaimedConfirmation {
+    hash: String,
+    row: ConfirmationRow,
+    version: u64,
+    /// The call that will run.
+    entry: Arc<Entry>,
+}
+
+/// Takes an open confirmation, so that a second decision at the same time finds it taken.
+async fn claim(core: &Arc<SessionCore>, hash: String) -> Claim {
+    let stored = match core.shared.store.get(Table::Confirmations, &hash).await {
+        Ok(stored) => stored,
+        Err(error) => return Claim::Rejected(error_answer(core, None, core.store_failed(&error))),
+    };
+    let parsed = stored.and_then(|stored| {
+        serde_json::from_value::<ConfirmationRow>(stored.value).ok().map(|row| (row, stored.version))
+    });
+    let Some((row, version)) = parsed.filter(|(row, _)| is_of_session(core, row)) else {
+        core.audit_confirmation("invalid", None, None);
+        return Claim::Rejected(error_answer(core, None, confirmation_invalid()));
+    };
+    let audit = |step| core.audit_confirmation(step, Some(&row.call_id), Some(&row.tool));
+    match current_status(core, &hash, &row).await {
+        Err(error) => Claim::Rejected(error_answer(core, Some(&row), core.store_failed(&error))),
+        Ok(Status::Expired) => {
+            audit("expired");
+            // The client gets the answer of the suspended call here, and not a second time as an event.
+            let waited = expire(core, &hash);
+            Claim::Rejected(waited.unwrap_or_else(|| error_answer(core, Some(&row), confirmation_expired())))
+        }
+        Ok(status @ (Status::Approved | Status::Denied)) => {
+            audit("used");
+            if let Some(entry) = suspended_call(core, &hash) {
+                answer_from_record(core, &hash, &entry, status).await;
+            }
+            Claim::Rejected(error_answer(core, Some(&row), confirmation_invalid()))
+        }
+        Ok(Status::Open) => match mark_claimed(core, &hash, &row) {
+            Some(entry) => Claim::Taken(Box::new(ClaimedConfirmation { hash, row, version, entry })),
+            None => {
+                audit("used");
+                Claim::Rejected(error_answer(core, Some(&row), confirmation_invalid()))
+            }
+        },
+    }
+}
+
+/// What has become of a confirmation. Its time may have run out unnoticed, and then that is stored before it is told.
+async fn current_status(core: &SessionCore, hash: &str, row: &ConfirmationRow) -> Result<Status, StoreError> {
+    if row.status != Status::Open || core.shared.time_left(hash, row).is_some() {
+        return Ok(row.status);
+    }
+    Ok(core.shared.store_expiry(hash).await?.unwrap_or(Status::Expired))
+}
+
+/// Whether a confirmation belongs to this session as it is now.
+fn is_of_session(core: &SessionCore, row: &ConfirmationRow) -> bool {
+    row.session_id == *core.id
+        && row.client_id == *core.client
+        && row.mode == core.mode
+        && row.registry_version == core.snapshot.version()
+}
+
+/// The call that will run, unless another decision was quicker.
+fn mark_claimed(core: &SessionCore, hash: &str, row: &ConfirmationRow) -> Option<Arc<Entry>> {
+    let mut data = core.lock();
+    if !data.controller.state().is_active {
+        return None;
+    }
+    match data.find_confirmation(hash) {
+        Some(confirmation) if confirmation.is_claimed => None,
+        Some(confirmation) => {
+            confirmation.is_claimed = true;
+            Some(confirmation.suspended.clone().unwrap_or_else(|| row.entry(&core.snapshot)))
+        }
+        None => {
+            data.confirmations.push(PendingConfirmation {
+                content: row.content.as_str().into(),
+                suspended: None,
+                request: None,
+                hash: hash.to_owned(),
+                expires_ms: row.expires_ms,
+                is_claimed: true,
+            });
+            Some(row.entry(&core.snapshot))
+        }
+    }
+}
+
+impl ClaimedConfirmation {
+    /// Runs to its end even if the caller is dropped.
+    async fn resolve(self, core: &Arc<SessionCore>, decision: ConfirmationAnswer) -> Answer {
+        let (sender, receiver) = oneshot::channel();
+        let session = core.clone();
+        let (call_id, tool) = (self.row.call_id.clone(), self.row.tool.clone());
+        start(async move {
+            let answer = match decision {
+                ConfirmationAnswer::Approve => self.approve(&session).await,
+                ConfirmationAnswer::Deny => self.deny(&session).await,
+            };
+            drop(sender.send(answer));
+        });
+        receiver.await.unwrap_or_else(|_| {
+            let response = core.refusal(&tool, outcome_unknown(&tool));
+            Answer::unguarded(call_id.into(), tool.into(), response)
+        })
+    }
+
+    /// Redeems the confirmation and runs the call. What keeps it from starting leaves the confirmation open.
+    async fn approve(self, core: &Arc<SessionCore>) -> Answer {
+        let redemption = self.redemption(core, Status::Approved);
+        let Self { hash, row, entry, .. } = self;
+        let tool = core.snapshot.find(&row.tool);
+        let rate_limit = tool.and_then(|tool| tool.metadata().rate_limit.clone());
+        let mut call = ToolCall::approved(entry.clone(), row.args, rate_limit, redemption);
+        match reserve(core, &mut call).await {
+            Reservation::Granted => {}
+            Reservation::Refused(error) if error.kind == ErrorType::ConfirmationInvalid => {
+                return answer_resolved_elsewhere(core, &hash, &entry).await;
+            }
+            Reservation::Refused(error) => {
+                core.audit_confirmation("not_run", Some(&entry.call_id), Some(&entry.tool));
+                release(core, &hash);
+                return error_of_call(core, &entry, *error);
+            }
+            // An equal call has run already; the approval is for it.
+            Reservation::Recorded(envelope) => {
+                let response = Arc::new(replayed(&envelope, entry.turn));
+                return close(core, &hash, &entry, response);
+            }
+        }
+        core.shared.deadlines.close(&hash);
+        core.audit_confirmation("approved", Some(&entry.call_id), Some(&entry.tool));
+        let was_suspended = {
+            let mut data = core.lock();
+            let confirmation = data.remove_confirmation(&hash);
+            data.insert_running(&entry);
+            confirmation.is_some_and(|confirmation| confirmation.suspended.is_some())
+        };
+        run_reserved(core, call).await;
+        let response =
+            entry.answer().unwrap_or_else(|| core.refusal(&entry.tool, outcome_unknown(&entry.tool)));
+        let answer = Answer::to_suspended(core, &entry, response);
+        if was_suspended { answer } else { add_note(core, &entry, answer) }
+    }
+
+    async fn deny(self, core: &Arc<SessionCore>) -> Answer {
+        let commit = self.redemption(core, Status::Denied);
+        let Self { hash, entry, .. } = self;
+        if let Err(error) = core.commit(commit).await {
+            return match error {
+                CommitError::Conflict { .. } => answer_resolved_elsewhere(core, &hash, &entry).await,
+                CommitError::Store(error) => {
+                    release(core, &hash);
+                    error_of_call(core, &entry, core.store_failed(&error))
+                }
+            };
+        }
+        core.shared.deadlines.close(&hash);
+        core.audit_confirmation("denied", Some(&entry.call_id), Some(&entry.tool));
+        let mut data = core.lock();
+        let confirmation = data.remove_confirmation(&hash);
+        let response = core.refusal(&entry.tool, confirmation_denied(&entry.tool));
+        let answer = data.answer_suspended(core, &entry, response);
+        core.save_soon(&mut data);
+        drop(data);
+        let was_suspended = confirmation.is_some_and(|confirmation| confirmation.suspended.is_some());
+        if was_suspended { answer } else { add_note(core, &entry, answer) }
+    }
+
+    /// The commit that uses the confirmation up, if no other process has.
+    fn redemption(&self, core: &SessionCore, status: Status) -> Commit {
+        let row = ConfirmationRow { status, ..self.row.clone() };
+        let (table, key) = (Table::Confirmations, self.hash.clone());
+        Commit {
+            checks: vec![Check { table, key: key.clone(), version: Some(self.version) }],
+            writes: vec![Write {
+                table,
+                key,
+                value: Some(json!(row)),
+                expires_ms: Some(core.now_ms() + REMEMBERED_MS),
+            }],
+        }
+    }
+}
+
+/// The user has decided through another process. A call that waits here gets the outcome from there.
+async fn answer_resolved_elsewhere(core: &Arc<SessionCore>, hash: &str, entry: &Arc<Entry>) -> Answer {
+    core.audit_confirmation("used", Some(&entry.call_id), Some(&entry.tool));
+    let row = core.shared.store.get(Table::Confirmations, hash).await.ok().flatten();
+    let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
+    answer_from_record(core, hash, entry, row.map_or(Status::Approved, |row| row.status)).await;
+    error_of_call(core, entry, confirmation_invalid())
+}
+
+/// Answers a suspended call with what the store knows of it.
+pub(super) async fn answer_from_record(
+    core: &Arc<SessionCore>,
+    hash: &str,
+    entry: &Arc<Entry>,
+    status: Status,
+) {
+    let refusal = |error| core.refusal(&entry.tool, error);
+    let response = match status {
+        Status::Denied => refusal(confirmation_denied(&entry.tool)),
+        Status::Expired => refusal(confirmation_expired()),
+        Status::Open | Status::Approved => match find_recorded(core, entry).await {
+            Reservation::Recorded(envelope) => Arc::new(replayed(&envelope, entry.turn)),
+            _ => refusal(outcome_unknown(&entry.tool)),
+        },
+    };
+    // Dropped undelivered, it goes to the client that is connected.
+    drop(close(core, hash, entry, response));
+}
+
+/// The call that waits for a confirmation which is not being resolved here.
+pub(super) fn suspended_call(core: &SessionCore, hash: &str) -> Option<Arc<Entry>> {
+    let mut data = core.lock();
+    let confirmation = data.find_confirmation(hash)?;
+    confirmation.suspended.clone().filter(|_| !confirmation.is_claimed)
+}
+
+/// Removes a confirmation whose call has its outcome already.
+fn close(core: &Arc<SessionCore>, hash: &str, entry: &Arc<Entry>, response: Arc<ToolResponse>) -> Answer {
+    let mut data = core.lock();
+    let confirmation = data.remove_confirmation(hash);
+    if confirmation.is_some_and(|confirmation| confirmation.suspended.is_some()) {
+        let answer = data.answer_suspended(core, entry, response);
+        core.save_soon(&mut data);
+        return answer;
+    }
+    Answer::unguarded(entry.call_id.clone(), entry.tool.clone(), response)
+}
+
+/// Lets a confirmation be resolved again. Its time may have run out while it was claimed.
+fn release(core: &Arc<SessionCore>, hash: &str) {
+    let mut data = core.lock();
+    let Some(confirmation) = data.find_confirmation(hash) else { return };
+    confirmation.is_claimed = false;
+    drop(data);
+    expire_later(core, hash.to_owned(), core.shared.until_deadline(hash));
+}
+
+/// The call was answered long ago, so the model learns of the outcome by a note.
+fn add_note(core: &SessionCore, entry: &Entry, answer: Answer) -> Answer {
+    let how = match &answer.response.outcome {
+        Outcome::Success(Value::Null) => "approved by the user and was done".to_owned(),
+        Outcome::Success(data) => format!("approved by the user and was done: {data}"),
+        Outcome::Failure(error) if error.kind == ErrorType::ConfirmationDenied => {
+            "not approved by the user".to_owned()
+        }
+        Outcome::Failure(error) => format!("approved by the user and failed: {}", error.message),
+    };
+    let mut data = core.lock();
+    if core.holds_foreign_text(&entry.tool, &answer.response) {
+        data.ledger.announce_foreign_text();
+    }
+    data.notes.push(format!("{} ({}) was {how}.", entry.tool, entry.call_id));
+    data.unsaved.session = true;
+    // The user may have decided in another tab than the one that speaks.
+    let (call_id, name) = (answer.call_id.clone(), answer.name.clone());
+    let notice = Answer::notice(call_id, name, answer.response.clone(), answer.trace.clone());
+    core.push_event(&mut data, ClientEvent::Answer { why: DeliveryReason::Confirmed, answer: notice });
+    drop(data);
+    answer
+}
+
+/// An answer to the client that is no call's.
+fn error_answer(core: &SessionCore, row: Option<&ConfirmationRow>, error: ToolError) -> Answer {
+    let (call_id, tool) = row.map_or(("", ""), |row| (row.call_id.as_str(), row.tool.as_str()));
+    Answer::unguarded(call_id.into(), tool.into(), core.refusal(tool, error))
+}
+
+fn error_of_call(core: &SessionCore, entry: &Entry, error: ToolError) -> Answer {
+    Answer::unguarded(entry.call_id.clone(), entry.tool.clone(), core.refusal(&entry.tool, error))
+}

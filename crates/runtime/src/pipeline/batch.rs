@@ -1,0 +1,188 @@
+//! The calls of one message: admitted together, run in their order, answered in their order.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use futures_util::future::join_all;
+use quarterdeck_contracts::{ErrorType, ToolError, ToolResponse};
+use tokio::sync::oneshot;
+
+use super::admit::{Admission, admit};
+use super::call::{Approval, ToolCall};
+use super::run;
+use crate::call::Call;
+use crate::confirmation::request;
+use crate::envelope::{cancelled, refusal_error, replayed};
+use crate::gates::{CheckedArguments, Trace};
+use crate::ledger::CallUpdate;
+use crate::session::{
+    Answer, AnswerSource, AuditRecord, PendingAnswer, Reply, SessionCore, SessionData, is_cancelled,
+};
+
+/// The answers of one message's calls, in the order of the calls. The calls go on when it is dropped, and their answers
+/// are handed to the session's next connection.
+pub struct Batch {
+    core: Arc<SessionCore>,
+    answers: VecDeque<PendingAnswer>,
+    /// The same batch, once the arguments of its calls have been checked and they are admitted.
+    pending: Option<oneshot::Receiver<Batch>>,
+}
+
+/// A call as it was handed over, with what is known about it before it is admitted.
+pub(super) struct Submission {
+    pub(super) call: Call,
+    pub(super) checked: Option<CheckedArguments>,
+    pub(super) is_cancelled: bool,
+}
+
+impl Submission {
+    pub(super) fn unchecked(call: Call) -> Self {
+        Self { call, checked: None, is_cancelled: false }
+    }
+}
+
+/// Admits the calls of one message and starts those that may run.
+pub(super) fn admit_message(
+    core: &Arc<SessionCore>,
+    submissions: impl ExactSizeIterator<Item = Submission>,
+) -> Batch {
+    let max_calls = core.shared.policy.max_calls_per_message;
+    let mut admitted = Vec::new();
+    let mut answers = VecDeque::with_capacity(submissions.len());
+    let mut data = core.lock();
+    for (index, Submission { call, checked, is_cancelled }) in submissions.enumerate() {
+        if index >= max_calls {
+            let message = format!("A message may hold {max_calls} calls.");
+            let error = refusal_error(ErrorType::BudgetExceeded, message);
+            answers.push_back(refuse_unread(core, &mut data, call, error));
+            continue;
+        }
+        if is_cancelled {
+            let error = cancelled(&call.name);
+            answers.push_back(refuse_unread(core, &mut data, call, error));
+            continue;
+        }
+        let call = ToolCall::new(core, &mut data, call, Vec::new());
+        match admit(core, &mut data, call, checked.as_ref()) {
+            Admission::Answered(answer) => answers.push_back(answer),
+            Admission::Admitted(call) => {
+                answers.push_back(PendingAnswer::of_call(&call.entry));
+                admitted.push(call);
+            }
+        }
+    }
+    core.save_soon(&mut data);
+    drop(data);
+    if !admitted.is_empty() {
+        start(run_all(core.clone(), admitted));
+    }
+    Batch { core: core.clone(), answers, pending: None }
+}
+
+/// The answer of a call that no gate has seen.
+fn refuse_unread(core: &SessionCore, data: &mut SessionData, call: Call, error: ToolError) -> PendingAnswer {
+    let response = core.refusal(&call.name, error);
+    let call_id = data.next_call_id(&call);
+    core.audit_call(&AuditRecord {
+        call_id: &call_id,
+        turn: data.ledger.turn_number(),
+        entry: None,
+        tool: &call.name,
+        args: &call.args,
+        trace: &Trace::default(),
+        response: &response,
+        how: Some("refused"),
+    });
+    PendingAnswer { call_id, name: call.name.into(), source: AnswerSource::Refusal(response), trace: None }
+}
+
+async fn run_all(core: Arc<SessionCore>, mut calls: Vec<ToolCall>) {
+    // Most messages hold one call.
+    if calls.len() == 1
+        && let Some(call) = calls.pop_if(|call| !matches!(call.approval, Approval::Pending))
+    {
+        return run(&core, call).await;
+    }
+    Box::pin(run_in_order(&core, calls)).await;
+}
+
+/// Calls that only read run together; one that writes waits for those before it and holds those after it.
+async fn run_in_order(core: &Arc<SessionCore>, calls: Vec<ToolCall>) {
+    let mut together = Vec::new();
+    for call in calls {
+        if matches!(call.approval, Approval::Pending) {
+            // Requesting is quick, and what the user decides comes after this message anyway.
+            request(core, call).await;
+        } else if call.entry.writes {
+            join_all(std::mem::take(&mut together)).await;
+            run(core, call).await;
+        } else {
+            together.push(run(core, call));
+        }
+    }
+    join_all(together).await;
+}
+
+/// Runs a future to its end even if the caller is dropped. Most calls end at the first poll, which saves a task.
+pub(crate) fn start(future: impl Future<Output = ()> + Send + 'static) {
+    let mut future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(future);
+    if future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+        tokio::spawn(future);
+    }
+}
+
+impl Batch {
+    /// A batch whose calls are not admitted yet.
+    pub(super) fn pending(core: &Arc<SessionCore>, batch: oneshot::Receiver<Batch>) -> Self {
+        Self { core: core.clone(), answers: VecDeque::new(), pending: Some(batch) }
+    }
+
+    /// The next reply, in the order of the calls.
+    pub async fn next(&mut self) -> Option<Reply> {
+        if let Some(pending) = &mut self.pending {
+            let admitted = pending.await;
+            self.pending = None;
+            self.answers = admitted.map(|mut batch| std::mem::take(&mut batch.answers)).unwrap_or_default();
+        }
+        let update = self.answers.front()?.wait_for_update().await;
+        // Taken out only now: a future that is dropped while it waits loses nothing.
+        let answer = self.answers.pop_front()?;
+        Some(match update {
+            CallUpdate::AwaitingConfirmation(request) => {
+                Reply::AwaitingConfirmation { call_id: answer.call_id, name: answer.name, request }
+            }
+            CallUpdate::Answered(response) => Reply::Answer(self.answer(answer, response)),
+        })
+    }
+
+    /// Every reply, in the order of the calls.
+    pub async fn all(mut self) -> Vec<Reply> {
+        let mut replies = Vec::with_capacity(self.answers.len().max(1));
+        while let Some(reply) = self.next().await {
+            replies.push(reply);
+        }
+        replies
+    }
+
+    fn answer(&self, mut pending: PendingAnswer, response: Arc<ToolResponse>) -> Answer {
+        let is_wanted =
+            !is_cancelled(&response) && !pending.entry().is_some_and(|entry| entry.is_cancelled());
+        let (response, trace) = match &pending.source {
+            AnswerSource::Replay(entry) => (Arc::new(replayed(&response, entry.turn)), pending.trace.take()),
+            AnswerSource::Refusal(_) => (response, pending.trace.take()),
+            AnswerSource::Call(entry) | AnswerSource::Confirmed(entry) => (response, entry.trace()),
+        };
+        Answer::new(&self.core, pending, response, trace, is_wanted)
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        for answer in self.answers.drain(..) {
+            self.core.keep_undelivered(answer);
+        }
+    }
+}

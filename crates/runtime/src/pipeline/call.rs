@@ -1,0 +1,162 @@
+//! The call that the steps of the pipeline work on.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{Commit, RateLimit, SideEffects, ToolError, ToolResponse};
+use serde_json::{Map, Value};
+
+use crate::call::Call;
+use crate::envelope::{cancelled, internal_fault, outcome_unknown, replayed};
+use crate::gates::{Clamped, Duplicate, Trace};
+use crate::ledger::{CallIdentity, Entry, content};
+use crate::session::{AuditRecord, SessionCore, SessionData};
+
+/// One call of a model. How far it is, from admitted to heard, is the phase of its entry.
+pub(crate) struct ToolCall {
+    /// Its entry in the ledger, which it is put into when it is admitted.
+    pub(crate) entry: Arc<Entry>,
+    /// As the model wrote them until the gates have passed; then as they will be run: clamped, checked and filled in.
+    pub(crate) args: Value,
+    /// Whether checking the arguments was left to another thread.
+    pub(crate) has_slow_arguments: bool,
+    pub(crate) clamped: Vec<Clamped>,
+    pub(crate) rate_limit: Option<RateLimit>,
+    pub(crate) trace: Trace,
+    /// The calls that led to this one, the outermost first.
+    pub(crate) ancestors: Vec<Ancestor>,
+    pub(crate) approval: Approval,
+}
+
+/// A tool that called another.
+#[derive(Debug, Clone)]
+pub(crate) struct Ancestor {
+    pub(crate) call_id: Arc<str>,
+    pub(crate) tool: Arc<str>,
+}
+
+/// Whether the user has to approve a call.
+pub(crate) enum Approval {
+    NotNeeded,
+    Pending,
+    /// Approved. The commit redeems the confirmation, together with the mark that the call has started.
+    Granted(Commit),
+}
+
+impl ToolCall {
+    /// A call as it came in, which no gate has seen.
+    pub(super) fn new(
+        core: &SessionCore,
+        data: &mut SessionData,
+        call: Call,
+        ancestors: Vec<Ancestor>,
+    ) -> Self {
+        let call_id = data.next_call_id(&call);
+        let provider_id = call.stable_id().map(Arc::from);
+        let Call { name, args, .. } = call;
+        let args = if args.is_null() { Value::Object(Map::new()) } else { args };
+        let content = content(&name, &args);
+        // Only a tool that means each of several equal calls is admitted with an equal one before it.
+        let nth = match data.ledger.duplicate(&content) {
+            Duplicate::No => 0,
+            Duplicate::InTurn | Duplicate::UndeliveredWrite => data.ledger.turn().seen(&content),
+        };
+        let tool = core.snapshot.find(&name);
+        let entry = Entry::new(CallIdentity {
+            call_id,
+            provider_id,
+            nth,
+            writes: tool.is_some_and(|tool| tool.metadata().side_effects == SideEffects::Writes),
+            tool: name.into(),
+            content,
+            turn: data.ledger.turn_number(),
+        });
+        Self {
+            entry,
+            args,
+            has_slow_arguments: false,
+            clamped: Vec::new(),
+            rate_limit: None,
+            trace: Trace::default(),
+            ancestors,
+            approval: Approval::NotNeeded,
+        }
+    }
+
+    /// A stored call that the user has approved.
+    pub(crate) fn approved(
+        entry: Arc<Entry>,
+        args: Value,
+        rate_limit: Option<RateLimit>,
+        redemption: Commit,
+    ) -> Self {
+        Self {
+            trace: entry.trace().unwrap_or_default().approved(),
+            entry,
+            args,
+            // Not known any more; a copy of the arguments for each attempt is right in either case.
+            has_slow_arguments: true,
+            clamped: Vec::new(),
+            rate_limit,
+            ancestors: Vec::new(),
+            approval: Approval::Granted(redemption),
+        }
+    }
+
+    /// Writes the call to the audit log. `entry` is the one that its answer belongs to, if there is one.
+    pub(crate) fn audit(
+        &self,
+        core: &SessionCore,
+        entry: Option<&Entry>,
+        response: &ToolResponse,
+        how: Option<&'static str>,
+    ) {
+        core.audit_call(&AuditRecord {
+            call_id: &self.entry.call_id,
+            turn: self.entry.turn,
+            entry,
+            tool: &self.entry.tool,
+            args: &self.args,
+            trace: &self.trace,
+            response,
+            how,
+        });
+    }
+}
+
+/// What a call came to.
+pub(super) struct CallOutcome {
+    pub(super) response: Arc<ToolResponse>,
+    /// Whether its handler ran. Otherwise it was refused, cancelled, or answered from the record.
+    pub(super) is_executed: bool,
+    pub(super) blocks_client: bool,
+}
+
+impl CallOutcome {
+    pub(super) fn executed(response: ToolResponse, blocks_client: bool) -> Self {
+        Self { response: Arc::new(response), is_executed: true, blocks_client }
+    }
+
+    pub(super) fn not_executed(core: &SessionCore, call: &ToolCall, error: ToolError) -> Self {
+        let response = core.refusal(&call.entry.tool, error);
+        Self { response, is_executed: false, blocks_client: false }
+    }
+
+    pub(super) fn cancelled(core: &SessionCore, call: &ToolCall) -> Self {
+        Self::not_executed(core, call, cancelled(&call.entry.tool))
+    }
+
+    pub(super) fn recorded(call: &ToolCall, envelope: &ToolResponse) -> Self {
+        let response = Arc::new(replayed(envelope, call.entry.turn));
+        Self { response, is_executed: false, blocks_client: false }
+    }
+
+    /// Our own code has failed. The write, if it was one, may or may not have happened.
+    pub(super) fn panicked(core: &SessionCore, call: &ToolCall) -> Self {
+        tracing::error!(session = %core.id, call = %call.entry.call_id, "call panicked outside its handler");
+        let error = match core.snapshot.find(&call.entry.tool) {
+            Some(tool) => internal_fault(tool.metadata()),
+            None => outcome_unknown(&call.entry.tool),
+        };
+        Self::not_executed(core, call, error)
+    }
+}

@@ -1,0 +1,141 @@
+//! The answer of a call to those who wait for it, and its intents to the session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_contracts::{Category, Intent, Metadata, Outcome, RequestedIntent, ToolResponse};
+
+use super::call::{CallOutcome, ToolCall};
+use super::record::is_final;
+use crate::ledger::{Entry, is_empty_result};
+use crate::metrics::{Sample, response_chars};
+use crate::session::{Answer, ClientEvent, DeliveryReason, SessionCore, SessionData};
+use crate::state::{Cause, Transition};
+
+/// Gives a call its answer and applies its intents.
+pub(super) fn deliver(core: &Arc<SessionCore>, call: ToolCall, outcome: CallOutcome, elapsed: Duration) {
+    let entry = &call.entry;
+    let CallOutcome { response, is_executed, blocks_client } = outcome;
+    let mut data = core.lock();
+    let is_abandoned = is_executed && entry.writes && entry.is_cancelled();
+    data.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
+    let mut transitions = Vec::new();
+    if is_executed {
+        count_result(core, &mut data, entry, &response, elapsed);
+        transitions = apply_intents(core, &mut data, entry, &response, blocks_client);
+    }
+    if is_final(&response) {
+        entry.mark_final();
+        if !entry.writes {
+            data.unsaved.add(entry, core.shared.policy.max_remembered_calls);
+        }
+    } else {
+        data.ledger.remove(entry);
+    }
+    data.unsaved.session |= !transitions.is_empty();
+    entry.set_trace(&call.trace);
+    entry.set_answer(response.clone());
+    if entry.is_cancelled() {
+        data.undelivered.retain(|pending| !pending.is_of(entry));
+    }
+    if is_abandoned {
+        report_abandoned(core, &mut data, entry, &response);
+    }
+    if !data.undelivered.is_empty() {
+        core.hand_over(&mut data);
+    }
+    core.save_soon(&mut data);
+    drop(data);
+
+    if is_executed {
+        measure(core, entry, &response, elapsed);
+    } else if let Some(gate) = call.trace.answered_by() {
+        core.shared.metrics.record_refusal(&entry.tool, gate);
+    }
+    let how = if is_abandoned { Some("abandoned") } else { (!is_executed).then_some("refused") };
+    call.audit(core, Some(entry), &response, how);
+    core.audit_transitions(transitions);
+}
+
+fn count_result(
+    core: &SessionCore,
+    data: &mut SessionData,
+    entry: &Entry,
+    response: &ToolResponse,
+    elapsed: Duration,
+) {
+    if entry.turn != data.ledger.turn_number() {
+        return;
+    }
+    let tool = core.snapshot.find(&entry.tool);
+    let retrieves = tool.is_some_and(|tool| tool.metadata().category == Category::Retrieval);
+    let turn = data.ledger.turn();
+    turn.tool_time += elapsed;
+    if retrieves && matches!(&response.outcome, Outcome::Success(output) if is_empty_result(output)) {
+        turn.count_empty(&entry.tool);
+    }
+}
+
+fn apply_intents(
+    core: &SessionCore,
+    data: &mut SessionData,
+    entry: &Entry,
+    response: &ToolResponse,
+    blocks: bool,
+) -> Vec<Transition> {
+    if response.intents.is_empty() {
+        return Vec::new();
+    }
+    data.facts = None;
+    let output = match &response.outcome {
+        Outcome::Success(output) => Some(output),
+        Outcome::Failure(_) => None,
+    };
+    let cause = Cause { call_id: &entry.call_id, data: output, blocks };
+    // An end that a discarded response asked for would hang up on the user.
+    let is_interrupted = entry.is_cancelled() && !blocks;
+    if is_interrupted && response.intents.iter().any(ends_session) {
+        let kept: Vec<_> = response.intents.iter().filter(|intent| !ends_session(intent)).cloned().collect();
+        tracing::warn!(session = %core.id, call = %entry.call_id, "end ignored: its response was interrupted");
+        return data.controller.apply(&kept, cause);
+    }
+    data.controller.apply(&response.intents, cause)
+}
+
+fn ends_session(intent: &RequestedIntent) -> bool {
+    matches!(intent, RequestedIntent::Known(Intent::EndVoiceSession { .. }))
+}
+
+/// A user who interrupted must know that something was done all the same, and so must the model.
+fn report_abandoned(core: &SessionCore, data: &mut SessionData, entry: &Entry, response: &Arc<ToolResponse>) {
+    let how = if response.is_ok() { "was done" } else { "failed" };
+    data.notes.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
+    data.unsaved.session = true;
+    let answer = Answer::notice(entry.call_id.clone(), entry.tool.clone(), response.clone(), entry.trace());
+    core.push_event(data, ClientEvent::Answer { why: DeliveryReason::Abandoned, answer });
+}
+
+/// Counts an execution, and warns when it was slow. Soft limits never block.
+fn measure(core: &SessionCore, entry: &Entry, response: &ToolResponse, duration: Duration) {
+    let Some(tool) = core.snapshot.find(&entry.tool) else { return };
+    let limit_ms = soft_limit_ms(core, tool.metadata());
+    let slow = limit_ms.is_some_and(|limit| duration.as_millis() as u64 > limit);
+    if slow {
+        tracing::warn!(
+            session = %core.id, turn = entry.turn, call = %entry.call_id, tool = %entry.tool,
+            took_ms = duration.as_millis() as u64, limit_ms, "tool was slow"
+        );
+    }
+    let error = match &response.outcome {
+        Outcome::Success(_) => None,
+        Outcome::Failure(error) => Some(error.kind),
+    };
+    let sample = Sample { size: response_chars(response), duration, error, slow };
+    core.shared.metrics.record_execution(&entry.tool, sample);
+}
+
+fn soft_limit_ms(core: &SessionCore, metadata: &Metadata) -> Option<u64> {
+    let budgets = core.shared.policy.budgets(core.mode);
+    let for_retrieval = budgets.retrieval_ms.filter(|_| metadata.category == Category::Retrieval);
+    [Some(metadata.latency_budget_ms), budgets.call_ms, for_retrieval].into_iter().flatten().min()
+}

@@ -1,0 +1,91 @@
+//! One call from the model's message to its answer: gates ► execute ► record ► intents.
+//!
+//! | step | file | what it does |
+//! | --- | --- | --- |
+//! | gates | `admit.rs` | facts ► gates ► ledger, under the session's lock |
+//! | reserve | `reserve.rs` | rate-limit slot, redemption and start mark, in one commit |
+//! | execute | `execute.rs` | the handler, with retries |
+//! | record | `record.rs` | a write's answer and its effects, in one commit |
+//! | deliver | `deliver.rs` | the answer to those who wait for it, and its intents to the session |
+//!
+//! Every step works on one [`ToolCall`] and takes the session that the call belongs to. `batch.rs` admits the calls of a
+//! message together and runs them in their order; `precheck.rs` checks arguments beforehand that take long to check.
+
+mod admit;
+mod batch;
+mod call;
+mod capabilities;
+mod context;
+mod deliver;
+mod execute;
+mod precheck;
+mod record;
+mod reserve;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+
+pub use batch::Batch;
+pub(crate) use batch::start;
+pub(crate) use call::ToolCall;
+pub(crate) use reserve::{Reservation, find_recorded, reserve};
+
+use crate::call::Call;
+use crate::session::{Connection, SessionCore};
+use call::CallOutcome;
+use deliver::deliver;
+use execute::execute;
+use record::{Recorded, give_up, record};
+
+/// How often a handler runs for one call, because a row that it had decided from was changed by another call.
+const MAX_RUNS: usize = 4;
+
+impl Connection {
+    /// Hands over the calls of one message. They are admitted as a whole, in order, before this returns; if checking
+    /// their arguments takes long, as soon as that is done.
+    pub fn submit(&self, calls: Vec<Call>) -> Batch {
+        precheck::submit(&self.core, calls)
+    }
+}
+
+/// Takes an admitted call to its answer. It always gets one.
+pub(crate) async fn run(core: &Arc<SessionCore>, mut call: ToolCall) {
+    let started = Instant::now();
+    let outcome = if call.entry.start() {
+        let steps = AssertUnwindSafe(reserve_and_execute(core, &mut call)).catch_unwind();
+        steps.await.unwrap_or_else(|_| CallOutcome::panicked(core, &call))
+    } else {
+        CallOutcome::cancelled(core, &call)
+    };
+    deliver(core, call, outcome, started.elapsed());
+}
+
+/// The same for a call that was approved, and for which everything is reserved.
+pub(crate) async fn run_reserved(core: &Arc<SessionCore>, mut call: ToolCall) {
+    let started = Instant::now();
+    call.entry.start();
+    let steps = AssertUnwindSafe(execute_and_record(core, &mut call)).catch_unwind();
+    let outcome = steps.await.unwrap_or_else(|_| CallOutcome::panicked(core, &call));
+    deliver(core, call, outcome, started.elapsed());
+}
+
+async fn reserve_and_execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> CallOutcome {
+    match reserve(core, call).await {
+        Reservation::Granted => execute_and_record(core, call).await,
+        Reservation::Refused(error) => CallOutcome::not_executed(core, call, *error),
+        Reservation::Recorded(envelope) => CallOutcome::recorded(call, &envelope),
+    }
+}
+
+async fn execute_and_record(core: &Arc<SessionCore>, call: &mut ToolCall) -> CallOutcome {
+    for _ in 0..MAX_RUNS {
+        let (response, effects) = execute(core, call).await;
+        if let Recorded::Final(outcome) = record(core, call, response, effects).await {
+            return outcome;
+        }
+    }
+    give_up(core, call).await
+}

@@ -1,0 +1,119 @@
+//! What a write came to and its effects, in one commit.
+
+use quarterdeck_contracts::{Commit, CommitError, ErrorType, Outcome, Table, ToolResponse};
+use serde_json::{Value, json};
+
+use super::call::{CallOutcome, ToolCall};
+use super::context::Effects;
+use crate::envelope::{outcome_unknown, refusal_error};
+use crate::session::{CallRow, ClientEvent, SessionCore};
+
+/// What came of recording a call.
+pub(super) enum Recorded {
+    Final(CallOutcome),
+    /// A row that the handler decided from has changed. Nothing of this run is real, so it may run again.
+    Outdated,
+}
+
+/// Records a write with its effects. A look-up has none, and its answer is stored later with others.
+pub(super) async fn record(
+    core: &SessionCore,
+    call: &ToolCall,
+    response: ToolResponse,
+    effects: Effects,
+) -> Recorded {
+    if !call.entry.writes {
+        return Recorded::Final(CallOutcome::executed(response, false));
+    }
+    // Boxed, so that the future of a look-up does not carry the room for it.
+    Box::pin(record_write(core, call, response, effects)).await
+}
+
+async fn record_write(
+    core: &SessionCore,
+    call: &ToolCall,
+    response: ToolResponse,
+    effects: Effects,
+) -> Recorded {
+    let is_contained = effects.is_contained;
+    match commit_write(core, call, &response, effects).await {
+        Ok(blocks_client) => Recorded::Final(CallOutcome::executed(response, blocks_client)),
+        Err(CommitError::Conflict { .. }) if is_contained => Recorded::Outdated,
+        Err(error) => {
+            tracing::error!(
+                session = %core.id, call = %call.entry.call_id, error = %error, "write could not be recorded"
+            );
+            let error = outcome_unknown(&call.entry.tool);
+            Recorded::Final(CallOutcome::not_executed(core, call, error))
+        }
+    }
+}
+
+/// Commits the answer, together with the effects unless it is a failure. Messages go out afterwards. Whether the call
+/// blocked the client.
+async fn commit_write(
+    core: &SessionCore,
+    call: &ToolCall,
+    response: &ToolResponse,
+    effects: Effects,
+) -> Result<bool, CommitError> {
+    let key = core.call_key(call.entry.key());
+    if !is_final(response) {
+        core.commit(Commit::default().delete(Table::Calls, key)).await?;
+        return Ok(false);
+    }
+    let row = CallRow::done(&call.entry, response, core.now_ms());
+    let mut commit = Commit::default().put_until(Table::Calls, key, json!(row), core.keep_until());
+    if response.is_ok() {
+        commit = commit.and(with_expiry(core, effects.commit));
+    }
+    core.commit(commit).await?;
+    if response.is_ok() {
+        send_messages(core, effects.messages);
+    }
+    Ok(response.is_ok() && effects.blocks_client)
+}
+
+/// What a handler wrote is forgotten in time, like everything else: a block or an issued session when it has run out, a
+/// value after the retention time. Events of the calendar are the site's own.
+fn with_expiry(core: &SessionCore, mut commit: Commit) -> Commit {
+    for write in &mut commit.writes {
+        let Some(value) = &write.value else { continue };
+        write.expires_ms = match write.table {
+            Table::Values => core.keep_until(),
+            Table::Blocks => value["untilMs"].as_u64(),
+            Table::Sessions => value["expiresMs"].as_u64(),
+            _ => write.expires_ms,
+        };
+    }
+    commit
+}
+
+/// Other calls have changed what the handler decides from, each time that it ran.
+pub(super) async fn give_up(core: &SessionCore, call: &ToolCall) -> CallOutcome {
+    let _ = core.commit(Commit::default().delete(Table::Calls, core.call_key(call.entry.key()))).await;
+    let message = format!("{} was overtaken by other changes, and did nothing.", call.entry.tool);
+    CallOutcome::not_executed(core, call, refusal_error(ErrorType::Transient, message).retryable())
+}
+
+/// Sends a handler's messages to its client.
+pub(super) fn send_messages(core: &SessionCore, messages: Vec<Value>) {
+    if messages.is_empty() {
+        return;
+    }
+    let mut data = core.lock();
+    for message in messages {
+        core.push_event(&mut data, ClientEvent::Message(message));
+    }
+}
+
+/// Whether an answer is final. A failure that may succeed later and did nothing is not, nor is a cancelled call.
+pub(super) fn is_final(response: &ToolResponse) -> bool {
+    match &response.outcome {
+        Outcome::Success(_) => true,
+        Outcome::Failure(error) => {
+            let may_turn_out_differently = error.retryable || error.kind == ErrorType::Cancelled;
+            error.partial_side_effects == Some(true) || !may_turn_out_differently
+        }
+    }
+}

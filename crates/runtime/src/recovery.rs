@@ -1,0 +1,109 @@
+//! What a session gets back from the store after a restart.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{Scan, StoreError, Table};
+
+use crate::confirmation::{ConfirmationRow, Status, expire_later};
+use crate::envelope::outcome_unknown;
+use crate::gates::Redelivery;
+use crate::ledger::Ledger;
+use crate::orchestrator::random_hex;
+use crate::session::{CallRow, PendingAnswer, PendingConfirmation, SessionCore};
+
+/// How many rows are read at once.
+const PAGE_ROWS: usize = 500;
+
+/// Restores the session's calls and open confirmations.
+pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Result<(), StoreError> {
+    let rows = stored_calls(core).await?;
+    {
+        let mut data = core.lock();
+        data.notes = notes;
+        data.call_ids.prefix = format!("call_{}_", random_hex(4).unwrap_or_default());
+        // The session's own row may be older than its last write.
+        let last = rows.iter().map(|row| row.turn).max().unwrap_or(0);
+        let last = last.max(data.ledger.turn_number());
+        data.ledger = Ledger::new(last, core.shared.policy.max_remembered_calls);
+        // It is not known which look-ups of the turn were not stored in time, and a budget is never exceeded: what the
+        // turn has recorded is answered from the record, and the next turn is free again.
+        data.ledger.turn().exhaust(core.shared.policy.budgets(core.mode));
+        if !data.notes.is_empty() {
+            data.ledger.announce_foreign_text();
+        }
+    }
+    for row in rows {
+        restore_call(core, &row);
+    }
+    restore_confirmations(core).await
+}
+
+async fn stored_calls(core: &SessionCore) -> Result<Vec<CallRow>, StoreError> {
+    let mut rows = Vec::new();
+    let mut scan = Scan::prefix(format!("{}/", core.id), PAGE_ROWS);
+    loop {
+        let page = core.shared.store.scan(Table::Calls, scan.clone()).await?;
+        let Some((last, _)) = page.last() else { return Ok(rows) };
+        scan.after = Some(last.clone());
+        for (key, row) in page {
+            match serde_json::from_value::<CallRow>(row.value) {
+                Ok(row) => rows.push(row),
+                Err(error) => tracing::error!(key, error = %error, "stored call cannot be read"),
+            }
+        }
+    }
+}
+
+fn restore_call(core: &SessionCore, row: &CallRow) {
+    let mut data = core.lock();
+    let response = match &row.envelope {
+        Some(envelope) => Arc::new(envelope.clone()),
+        // It had started when the process ended: it is not run again, and its answer says so.
+        None => core.refusal(&row.tool, outcome_unknown(&row.tool)),
+    };
+    if row.is_refusal {
+        let id = row.provider_id.as_deref().unwrap_or(&row.call_id);
+        // A request for approval that was resolved since is on record beside its outcome, which counts.
+        if data.ledger.redelivery(Some(id), &row.content) == Redelivery::New {
+            data.ledger.remember_refusal(id, row.content.as_str().into(), response, row.turn);
+        }
+        return;
+    }
+    let entry = row.entry();
+    entry.set_answer(response);
+    data.ledger.insert(entry.clone());
+    if row.is_delivered {
+        data.ledger.mark_delivered(&entry);
+    } else if row.writes {
+        data.undelivered.push(PendingAnswer::of_call(&entry));
+    }
+}
+
+async fn restore_confirmations(core: &Arc<SessionCore>) -> Result<(), StoreError> {
+    let mut scan = Scan::prefix("", PAGE_ROWS);
+    loop {
+        let page = core.shared.store.scan(Table::Confirmations, scan.clone()).await?;
+        let Some((last, _)) = page.last() else { return Ok(()) };
+        scan.after = Some(last.clone());
+        for (hash, row) in page {
+            let Ok(row) = serde_json::from_value::<ConfirmationRow>(row.value) else { continue };
+            let is_open = row.status == Status::Open;
+            if row.session_id != *core.id || !is_open || row.registry_version != core.snapshot.version() {
+                continue;
+            }
+            let Some(left) = core.shared.time_left(&hash, &row) else {
+                core.shared.store_expiry(&hash).await?;
+                continue;
+            };
+            core.lock().confirmations.push(PendingConfirmation {
+                content: row.content.as_str().into(),
+                suspended: None,
+                request: None,
+                hash: hash.clone(),
+                expires_ms: row.expires_ms,
+                is_claimed: false,
+            });
+            expire_later(core, hash, left);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A client's connection to its session.
+
+use std::sync::Arc;
+
+use super::events::ClientEvent;
+use super::{ConfirmationMode, Session, SessionCore};
+
+/// A client's way to its session. A new one takes over from an older one; dropping it leaves the session to be resumed.
+pub struct Connection {
+    pub(crate) core: Arc<SessionCore>,
+    number: u64,
+}
+
+impl Session {
+    /// Connects a client. Undelivered answers come first.
+    pub fn connect(&self) -> Connection {
+        let mode = self.core.lock().connection.confirmation_mode;
+        self.connect_with(mode)
+    }
+
+    /// Connects a client that takes requests for confirmation in another way than the session's mode has it.
+    pub fn connect_with(&self, mode: ConfirmationMode) -> Connection {
+        let core = self.core.clone();
+        let mut data = core.lock();
+        data.connection.opened += 1;
+        let number = data.connection.opened;
+        data.connection.current = Some(number);
+        data.connection.confirmation_mode = mode;
+        data.seen_ms = core.now_ms();
+        core.hand_over(&mut data);
+        drop(data);
+        // An older connection wakes up and finds itself replaced.
+        core.event_queued.notify_waiters();
+        Connection { core, number }
+    }
+
+    /// Whether a client is connected.
+    pub fn is_connected(&self) -> bool {
+        self.core.is_connected()
+    }
+}
+
+impl Connection {
+    /// The session.
+    pub fn session(&self) -> Session {
+        Session { core: self.core.clone() }
+    }
+
+    /// The next event. `None` once another connection has taken over.
+    pub async fn next_event(&self) -> Option<ClientEvent> {
+        loop {
+            let queued = self.core.event_queued.notified();
+            {
+                let mut data = self.core.lock();
+                if data.connection.current != Some(self.number) {
+                    return None;
+                }
+                if let Some(event) = data.events.pop_front() {
+                    return Some(event);
+                }
+            }
+            queued.await;
+        }
+    }
+
+    /// The next event, if there is one.
+    pub fn try_next_event(&self) -> Option<ClientEvent> {
+        let mut data = self.core.lock();
+        if data.connection.current != Some(self.number) {
+            return None;
+        }
+        data.events.pop_front()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut data = self.core.lock();
+        if data.connection.current != Some(self.number) {
+            return;
+        }
+        data.connection.current = None;
+        data.seen_ms = self.core.now_ms();
+        data.unsaved.session = true;
+        // Answers among the events go back to where undelivered ones wait; that needs the lock, so it is released first.
+        let events = std::mem::take(&mut data.events);
+        self.core.save_soon(&mut data);
+        drop(data);
+        let kept: Vec<_> = events.into_iter().filter(|event| event.outlives_connection()).collect();
+        let mut data = self.core.lock();
+        for event in kept.into_iter().rev() {
+            data.events.push_front(event);
+        }
+    }
+}

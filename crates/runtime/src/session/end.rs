@@ -1,0 +1,71 @@
+//! How a session ends, and what happens when its last handle is dropped.
+
+use serde_json::json;
+
+use super::events::ClientEvent;
+use super::{Session, SessionCore};
+use crate::state::PendingEnd;
+
+impl Session {
+    /// Ends the session. What has begun to write finishes; nothing else does. Ending it again changes nothing.
+    pub async fn end(&self, end: PendingEnd) {
+        let core = &self.core;
+        let (transition, commit) = {
+            let mut data = core.lock();
+            for entry in &data.unfinished {
+                entry.cancel();
+            }
+            let transition = data.controller.end(&end.reason);
+            data.facts = None;
+            if transition.applied {
+                core.push_event(&mut data, ClientEvent::End(end.clone()));
+            }
+            data.unsaved.session = true;
+            (transition, core.take_unsaved(&mut data))
+        };
+        let is_first = transition.applied;
+        core.audit_transitions(vec![transition]);
+        if !is_first {
+            return;
+        }
+        core.audit_session("session_end", json!({ "reason": end.reason }));
+        core.close();
+        core.shared.forget(&core.id);
+        if let Err(error) = core.commit(commit).await {
+            tracing::error!(session = %core.id, error = %error, "end of session was not stored");
+        }
+    }
+}
+
+/// A session that is dropped waits in the store, with everything it has come to.
+impl Drop for SessionCore {
+    fn drop(&mut self) {
+        if !*self.is_registered.get_mut() {
+            return;
+        }
+        self.save_now();
+        if self.lock().controller.state().is_active {
+            self.close();
+        }
+        self.shared.forget_dropped(&self.id);
+    }
+}
+
+impl SessionCore {
+    /// Takes it out of the count of open sessions.
+    fn close(&self) {
+        self.shared.metrics.session_ended(self.mode);
+        self.shared.voice_sessions.closed(self.mode, &self.client);
+    }
+
+    /// When a client was last connected; `None` while one is.
+    pub(crate) fn disconnected_since(&self) -> Option<u64> {
+        let data = self.lock();
+        data.connection.current.is_none().then_some(data.seen_ms)
+    }
+
+    /// When something last happened.
+    pub(crate) fn seen_ms(&self) -> u64 {
+        self.lock().seen_ms
+    }
+}
