@@ -6,9 +6,9 @@ use quarterdeck_contracts::{Commit, CommitError, Mode, Scan, Store, StoreError, 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::orchestrator::{all_rows, index_key};
 use crate::policy::Policy;
 use crate::session::{SessionRow, session_key};
+use crate::store_keys::{all_rows, index_key};
 
 /// How many rows are erased in one commit, or read at once.
 const BATCH_ROWS: usize = 500;

@@ -6,7 +6,8 @@ use quarterdeck_contracts::handler::{HostEvent, HostObserver};
 use serde_json::{Value, json};
 
 use crate::audit::AuditEvent;
-use crate::orchestrator::{Orchestrator, Shared};
+use crate::orchestrator::Orchestrator;
+use crate::shared::Shared;
 
 impl Orchestrator {
     /// Hears what happens in hosts, for [`crate::Registry::observe_hosts`].

@@ -14,6 +14,7 @@ mod envelope;
 pub mod gates;
 mod guarded_context;
 mod host_events;
+mod ids;
 mod ledger;
 mod metrics;
 mod native;
@@ -25,7 +26,9 @@ mod recovery;
 mod redact;
 mod registry;
 mod session;
+mod shared;
 mod state;
+mod store_keys;
 mod validation;
 mod voice_sessions;
 
@@ -37,12 +40,13 @@ pub use blocks::{Block, blocks, find_block, lift_block};
 pub use call::Call;
 pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};
+pub use ids::{is_valid_id, random_hex};
 pub use ledger::Phase;
 pub use metrics::{
     Counters, Metrics, MetricsSnapshot, Percentiles, ToolCounters, host_health_json, host_health_prometheus,
 };
 pub use native::NativeHost;
-pub use orchestrator::{Client, LogSink, Orchestrator, RuntimeParts, SessionError, is_valid_id, random_hex};
+pub use orchestrator::{Client, Orchestrator, SessionError};
 pub use pipeline::Batch;
 pub use policy::{Budgets, Policy};
 pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};
@@ -50,4 +54,5 @@ pub use session::{
     Answer, ClientEvent, ConfirmationMode, Connection, DeliveryReason, DeliveryReceipt, Reply, Session,
     TurnStart,
 };
+pub use shared::{LogSink, RuntimeParts};
 pub use state::{PendingEnd, SessionState};

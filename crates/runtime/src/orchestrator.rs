@@ -1,103 +1,24 @@
-//! Decides, in code and not in a prompt, what a model may do right now.
-//!
-//! It opens sessions and resumes them; what happens within one is in [`Session`]. Shared between all of them are the
-//! store, the clock, the trail and the figures, and nothing else.
+//! Opens sessions, resumes them and ends those that were left. What happens within one is in `session` and `pipeline`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
-use quarterdeck_contracts::handler::ToolFacts;
-use quarterdeck_contracts::{
-    Calendar, Capability, Commit, CommitError, Knowledge, Mode, Scan, Store, StoreError, Table,
-};
-use serde_json::{Value, json};
+use quarterdeck_contracts::{Commit, CommitError, Mode, Store, StoreError, Table};
+use serde_json::json;
 
-use crate::audit::{AuditSink, NoAudit};
 use crate::blocks::{Block, find_block};
-use crate::claim::RequiredClaim;
-use crate::clock::{Clock, SteadyClock, SystemClock};
-use crate::confirmation::Deadlines;
+use crate::confirmation::hash;
 use crate::gates::ClientFacts;
+use crate::ids::{is_valid_id, random_hex};
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::recovery::restore;
 use crate::registry::Snapshot;
 use crate::session::{Session, SessionCore, SessionRow, session_key};
+use crate::shared::{RuntimeParts, Shared};
 use crate::state::{PendingEnd, SessionState};
-use crate::voice_sessions::VoiceSessions;
-
-/// Gets a copy of what handlers log, for an operator at a terminal.
-pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// What an orchestrator is made of.
-pub struct RuntimeParts {
-    /// Where everything is kept that outlives a process.
-    pub store: Arc<dyn Store>,
-    /// The numbers.
-    pub policy: Policy,
-    /// The time of day.
-    pub clock: Arc<dyn Clock>,
-    /// The trail.
-    pub audit: Arc<dyn AuditSink>,
-    /// The figures.
-    pub metrics: Arc<Metrics>,
-    /// The site's calendar, if it has one.
-    pub calendar: Option<Arc<dyn Calendar>>,
-    /// What a client must be known to have to see the details of events that it has not booked. Absent: no client does.
-    pub calendar_details_claim: Option<RequiredClaim>,
-    /// The knowledge base, if there is one.
-    pub knowledge: Option<Arc<dyn Knowledge>>,
-    /// Configuration keys that tools may require.
-    pub present: BTreeSet<String>,
-    /// Sees what handlers log.
-    pub watch: Option<LogSink>,
-}
-
-impl RuntimeParts {
-    /// The defaults around a store.
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self {
-            store,
-            policy: Policy::default(),
-            clock: Arc::new(SystemClock),
-            audit: Arc::new(NoAudit),
-            metrics: Arc::default(),
-            calendar: None,
-            calendar_details_claim: None,
-            knowledge: None,
-            present: BTreeSet::new(),
-            watch: None,
-        }
-    }
-}
-
-/// What all sessions share.
-pub(crate) struct Shared {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) policy: Policy,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// The same clock for everything that expires.
-    pub(crate) steady: SteadyClock,
-    pub(crate) deadlines: Deadlines,
-    pub(crate) audit: Arc<dyn AuditSink>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) calendar: Option<Arc<dyn Calendar>>,
-    pub(crate) calendar_details_claim: Option<RequiredClaim>,
-    pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
-    pub(crate) present: Arc<BTreeSet<String>>,
-    pub(crate) log_sink: Option<LogSink>,
-    pub(crate) voice_sessions: VoiceSessions,
-    pub(crate) blank_tool: BlankTool,
-    live: Mutex<HashMap<Arc<str>, Weak<SessionCore>>>,
-}
-
-/// The tool's part of a call's facts before the registry has filled it in.
-pub(crate) struct BlankTool {
-    pub(crate) facts: Arc<ToolFacts>,
-    pub(crate) capabilities: Arc<[Capability]>,
-}
+use crate::store_keys::{index_key, reserved_key};
 
 /// Opens sessions and resumes them.
 #[derive(Clone)]
@@ -105,12 +26,12 @@ pub struct Orchestrator {
     shared: Arc<Shared>,
 }
 
-/// Who wants a session.
+/// The client that wants a session.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// What they are known by, stable across sessions.
+    /// Stable across sessions.
     pub id: String,
-    /// What else is known about them.
+    /// What is known about it.
     pub facts: Arc<ClientFacts>,
 }
 
@@ -145,39 +66,10 @@ pub enum SessionError {
 impl Orchestrator {
     /// Puts the parts together.
     pub fn new(parts: RuntimeParts) -> Self {
-        let mut present = parts.present;
-        for always in ["store", "tools", "moderation"] {
-            present.insert(always.into());
-        }
-        if parts.calendar.is_some() {
-            present.insert("calendar".into());
-        }
-        if parts.knowledge.is_some() {
-            present.insert("kb".into());
-        }
-        let no_tool = ToolFacts { id: String::new(), version: String::new(), idempotent: false };
-        Self {
-            shared: Arc::new(Shared {
-                store: parts.store,
-                policy: parts.policy,
-                steady: SteadyClock::new(parts.clock.clone()),
-                deadlines: Deadlines::default(),
-                clock: parts.clock,
-                audit: parts.audit,
-                metrics: parts.metrics,
-                calendar: parts.calendar,
-                calendar_details_claim: parts.calendar_details_claim,
-                knowledge: parts.knowledge,
-                present: Arc::new(present),
-                log_sink: parts.watch,
-                voice_sessions: VoiceSessions::default(),
-                blank_tool: BlankTool { facts: Arc::new(no_tool), capabilities: Arc::new([]) },
-                live: Mutex::default(),
-            }),
-        }
+        Self { shared: Arc::new(Shared::new(parts)) }
     }
 
-    /// The figures.
+    /// The metrics of all sessions.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.shared.metrics
     }
@@ -186,12 +78,12 @@ impl Orchestrator {
         &self.shared
     }
 
-    /// The numbers.
+    /// The policy of all sessions.
     pub fn policy(&self) -> &Policy {
         &self.shared.policy
     }
 
-    /// The store.
+    /// The store of all sessions.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
     }
@@ -265,7 +157,7 @@ impl Orchestrator {
         Ok(session)
     }
 
-    /// Goes on with a session of this client, in this process or after a restart.
+    /// Continues a session of this client, in this process or after a restart.
     pub async fn resume(
         &self,
         id: &str,
@@ -285,7 +177,7 @@ impl Orchestrator {
             if session.client() != client.id {
                 return Err(SessionError::NotFound);
             }
-            if self.shared.is_over(&session.core, now_ms) {
+            if self.shared.has_timed_out(&session.core, now_ms) {
                 session.end(PendingEnd::with_reason("inactivity")).await;
             }
             if !session.state().is_active {
@@ -318,15 +210,12 @@ impl Orchestrator {
         Ok(session)
     }
 
-    /// Makes a session known, whole as it is. Of two that were brought back at the same time the first one counts;
-    /// `false` says that it was another's.
+    /// Lists a session, complete as it is. Of two that were restored at the same time the first one counts; `false` says
+    /// that it was another's.
     fn register(&self, core: Arc<SessionCore>) -> (Session, bool) {
-        let mut live = self.shared.lock();
-        if let Some(first) = live.get(&core.id).and_then(Weak::upgrade) {
+        if let Some(first) = self.shared.register(&core) {
             return (Session { core: first }, false);
         }
-        live.insert(core.id.clone(), Arc::downgrade(&core));
-        drop(live);
         core.is_registered.store(true, Ordering::Release);
         self.shared.voice_sessions.opened(core.mode, &core.client);
         self.shared.metrics.session_opened(core.mode);
@@ -338,13 +227,13 @@ impl Orchestrator {
         self.shared.find(id).map(|core| Session { core })
     }
 
-    /// The session in which a question was asked, by the token that answers it; only to the client who was asked.
+    /// The session in which a confirmation was requested, by its token, for the client that it was requested from.
     pub async fn find_confirmation_session(
         &self,
         token: &str,
         client: &str,
     ) -> Result<Option<String>, StoreError> {
-        let key = crate::confirmation::hash(token);
+        let key = hash(token);
         let row = self.shared.store.get(Table::Confirmations, &key).await?;
         Ok(row
             .filter(|row| row.value["clientId"] == client)
@@ -370,12 +259,11 @@ impl Orchestrator {
         }
     }
 
-    /// Ends what has been idle for too long and forgets what has had its time. To be called every now and then.
+    /// Ends idle sessions and removes expired rows. To be called every now and then.
     pub async fn sweep(&self) -> Result<u64, StoreError> {
         let now_ms = self.now_ms();
-        let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
-        for core in live {
-            if self.shared.is_over(&core, now_ms) {
+        for core in self.shared.live_sessions() {
+            if self.shared.has_timed_out(&core, now_ms) {
                 Session { core }.end(PendingEnd::with_reason("inactivity")).await;
             }
         }
@@ -385,98 +273,8 @@ impl Orchestrator {
 
     /// Hands everything that waits to be stored to the store. To be called before a shutdown.
     pub fn save_all(&self) {
-        let live: Vec<_> = self.shared.lock().values().filter_map(Weak::upgrade).collect();
-        for core in live {
+        for core in self.shared.live_sessions() {
             core.save_now();
         }
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Weak<SessionCore>>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn find(&self, id: &str) -> Option<Arc<SessionCore>> {
-        self.lock().get(id).and_then(Weak::upgrade)
-    }
-
-    pub(crate) fn forget(&self, id: &str) {
-        self.lock().remove(id);
-    }
-
-    /// Forgets a session that was dropped, unless it was resumed in the meantime.
-    pub(crate) fn forget_dropped(&self, id: &str) {
-        let mut live = self.lock();
-        if live.get(id).is_some_and(|core| core.strong_count() == 0) {
-            live.remove(id);
-        }
-    }
-
-    /// Whether a session of this process was left for too long.
-    fn is_over(&self, core: &SessionCore, now_ms: u64) -> bool {
-        let idle = now_ms.saturating_sub(core.seen_ms());
-        let gone = core.disconnected_since().map(|since| now_ms.saturating_sub(since));
-        idle > self.policy.idle_after.as_millis() as u64
-            || gone.is_some_and(|gone| gone > self.resume_timeout_ms(core.mode))
-    }
-
-    /// How long a session without a client is kept open.
-    fn resume_timeout_ms(&self, mode: Mode) -> u64 {
-        let timeout = match mode {
-            Mode::Voice => self.policy.resume_timeout,
-            Mode::Text => self.policy.idle_after,
-        };
-        timeout.as_millis() as u64
-    }
-}
-
-/// Which sessions a client has.
-pub(crate) fn index_key(client: &str, session: &str) -> String {
-    format!("c/{client}/{session}")
-}
-
-/// Where an issued voice session waits.
-pub(crate) fn reserved_key(id: &str) -> String {
-    format!("r/{id}")
-}
-
-/// How the keys of a tool's values for a client begin.
-pub(crate) fn value_prefix(client: &str, tool: &str) -> String {
-    format!("{client}/{tool}/")
-}
-
-/// Whether a text can be the id of a session or a client. Ids become parts of keys, so they hold nothing that parts keys.
-pub fn is_valid_id(id: &str) -> bool {
-    (1..=128).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte))
-}
-
-/// What a tool may issue as the id of a session.
-pub(crate) fn is_session_id(id: &str) -> bool {
-    (8..=64).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-}
-
-/// Random bytes in hex, unless the operating system has none to give.
-pub fn random_hex(bytes: usize) -> Option<String> {
-    let mut random = vec![0_u8; bytes];
-    getrandom::fill(&mut random).ok()?;
-    Some(random.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// Every row of a table with a prefix, page by page.
-pub(crate) async fn all_rows(
-    store: &dyn Store,
-    table: Table,
-    prefix: &str,
-) -> Result<Vec<(String, Value)>, StoreError> {
-    let mut rows = Vec::new();
-    let mut scan = Scan::prefix(prefix, 500);
-    loop {
-        let page = store.scan(table, scan.clone()).await?;
-        let Some((last, _)) = page.last() else { return Ok(rows) };
-        scan.after = Some(last.clone());
-        rows.extend(page.into_iter().map(|(key, row)| (key, row.value)));
     }
 }

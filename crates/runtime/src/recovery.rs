@@ -7,8 +7,8 @@ use quarterdeck_contracts::{Scan, StoreError, Table};
 use crate::confirmation::{ConfirmationRow, Status, expire_later};
 use crate::envelope::outcome_unknown;
 use crate::gates::Redelivery;
+use crate::ids::random_hex;
 use crate::ledger::Ledger;
-use crate::orchestrator::random_hex;
 use crate::session::{CallRow, PendingAnswer, PendingConfirmation, SessionCore};
 
 /// How many rows are read at once.

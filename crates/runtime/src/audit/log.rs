@@ -12,6 +12,7 @@ use quarterdeck_contracts::{Commit, CommitError, DiskError, Store, StoreError, T
 use serde_json::{Map, Value, json};
 
 use super::chain::ChainHead;
+use super::error::AuditLogError;
 use super::gap::Gap;
 use super::lines::MAX_LINE_BYTES;
 use super::open::{OpenedLog, open};
@@ -36,39 +37,6 @@ pub struct AuditLog {
 enum Message {
     Event(AuditEvent),
     Flush(SyncSender<()>),
-}
-
-/// Why a trail cannot be continued. The file is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum AuditLogError {
-    /// The file cannot be opened or read.
-    #[error("cannot open the audit trail {path}: {}", DiskError::explain(reason))]
-    Unreadable {
-        /// Which one.
-        path: PathBuf,
-        /// Why.
-        reason: std::io::Error,
-    },
-    /// It does not end with a line of ours.
-    #[error(
-        "line {line} of {path} is not a line of the audit trail, and the file was left as it was; \
-         move it away and keep it, a new one is begun"
-    )]
-    Damaged {
-        /// Which one.
-        path: PathBuf,
-        /// Which line.
-        line: u64,
-    },
-    /// Another process writes it.
-    #[error("the audit trail {path} is written by another process; stop that one first")]
-    InUse {
-        /// Which one.
-        path: PathBuf,
-    },
-    /// The store cannot be read or written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 impl AuditLog {

@@ -4,6 +4,7 @@
 //! off is found. Sessions hand over plain data and never wait.
 
 mod chain;
+mod error;
 mod gap;
 mod lines;
 mod log;
@@ -19,8 +20,9 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 
 pub use chain::GENESIS;
+pub use error::AuditLogError;
 pub use lines::MAX_LINE_BYTES;
-pub use log::{AuditLog, AuditLogError};
+pub use log::AuditLog;
 pub use query::{Filter, matches_filter};
 pub use search::{AuditMatches, Search, search};
 pub use verify::{Verification, verify};

@@ -6,8 +6,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::AuditLogError;
 use super::chain::{ChainHead, parts};
+use super::error::AuditLogError;
 use super::lines::{Ending, read_line};
 
 /// A trail that is ready for its next line.

@@ -4,8 +4,8 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use super::AuditLogError;
 use super::chain::ChainHead;
+use super::error::AuditLogError;
 use super::open::open;
 
 /// What a trail is written to.

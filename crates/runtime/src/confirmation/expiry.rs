@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use quarterdeck_contracts::StoreError;
 
-use super::resolve::{answer_from_record, suspended_call};
+use super::outcome::{answer_from_record, suspended_call};
 use super::row::Status;
 use crate::envelope::confirmation_expired;
-use crate::orchestrator::Shared;
 use crate::session::{Answer, SessionCore};
+use crate::shared::Shared;
 
 /// How long to wait for a store that could not be told that a confirmation has expired, and how often.
 const RETRY_BACKOFF: Duration = Duration::from_secs(5);
@@ -58,7 +58,7 @@ pub(super) fn expire(core: &Arc<SessionCore>, hashed: &str) -> Option<Answer> {
     let suspended = data.remove_confirmation(hashed)?.suspended;
     let answer = suspended.map(|entry| {
         let response = core.refusal(&entry.tool, confirmation_expired());
-        data.answer_suspended(core, &entry, response)
+        core.answer_suspended(&mut data, &entry, response)
     });
     core.save_soon(&mut data);
     drop(data);

@@ -3,6 +3,8 @@
 
 mod deadlines;
 mod expiry;
+mod lifetime;
+mod outcome;
 mod preview;
 mod request;
 mod resolve;

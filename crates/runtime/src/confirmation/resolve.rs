@@ -7,20 +7,21 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::{
     Check, Commit, CommitError, ConfirmationAnswer, ConfirmationRequest, ErrorType, Outcome, StoreError,
-    Table, ToolError, ToolResponse, Write,
+    Table, ToolError, Write,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::REMEMBERED_MS;
 use super::expiry::{expire, expire_later};
+use super::outcome::{answer_from_record, close, suspended_call};
 use super::row::{ConfirmationRow, Status};
 use super::token::hash;
 use crate::envelope::{
     confirmation_denied, confirmation_expired, confirmation_invalid, outcome_unknown, replayed,
 };
 use crate::ledger::Entry;
-use crate::pipeline::{Reservation, ToolCall, find_recorded, reserve, run_reserved, start};
+use crate::pipeline::{Reservation, ToolCall, reserve, run_reserved, start};
 use crate::session::{Answer, ClientEvent, DeliveryReason, PendingConfirmation, Session, SessionCore};
 
 impl Session {
@@ -221,7 +222,7 @@ impl ClaimedConfirmation {
         let mut data = core.lock();
         let confirmation = data.remove_confirmation(&hash);
         let response = core.refusal(&entry.tool, confirmation_denied(&entry.tool));
-        let answer = data.answer_suspended(core, &entry, response);
+        let answer = core.answer_suspended(&mut data, &entry, response);
         core.save_soon(&mut data);
         drop(data);
         let was_suspended = confirmation.is_some_and(|confirmation| confirmation.suspended.is_some());
@@ -251,45 +252,6 @@ async fn answer_resolved_elsewhere(core: &Arc<SessionCore>, hash: &str, entry: &
     let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
     answer_from_record(core, hash, entry, row.map_or(Status::Approved, |row| row.status)).await;
     error_of_call(core, entry, confirmation_invalid())
-}
-
-/// Answers a suspended call with what the store knows of it.
-pub(super) async fn answer_from_record(
-    core: &Arc<SessionCore>,
-    hash: &str,
-    entry: &Arc<Entry>,
-    status: Status,
-) {
-    let refusal = |error| core.refusal(&entry.tool, error);
-    let response = match status {
-        Status::Denied => refusal(confirmation_denied(&entry.tool)),
-        Status::Expired => refusal(confirmation_expired()),
-        Status::Open | Status::Approved => match find_recorded(core, entry).await {
-            Reservation::Recorded(envelope) => Arc::new(replayed(&envelope, entry.turn)),
-            _ => refusal(outcome_unknown(&entry.tool)),
-        },
-    };
-    // Dropped undelivered, it goes to the client that is connected.
-    drop(close(core, hash, entry, response));
-}
-
-/// The call that waits for a confirmation which is not being resolved here.
-pub(super) fn suspended_call(core: &SessionCore, hash: &str) -> Option<Arc<Entry>> {
-    let mut data = core.lock();
-    let confirmation = data.find_confirmation(hash)?;
-    confirmation.suspended.clone().filter(|_| !confirmation.is_claimed)
-}
-
-/// Removes a confirmation whose call has its outcome already.
-fn close(core: &Arc<SessionCore>, hash: &str, entry: &Arc<Entry>, response: Arc<ToolResponse>) -> Answer {
-    let mut data = core.lock();
-    let confirmation = data.remove_confirmation(hash);
-    if confirmation.is_some_and(|confirmation| confirmation.suspended.is_some()) {
-        let answer = data.answer_suspended(core, entry, response);
-        core.save_soon(&mut data);
-        return answer;
-    }
-    Answer::unguarded(entry.call_id.clone(), entry.tool.clone(), response)
 }
 
 /// Lets a confirmation be resolved again. Its time may have run out while it was claimed.

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::admit::{Admission, admit};
 use super::call::{Approval, ToolCall};
+use super::precheck::{check_beforehand, is_quick};
 use super::run;
 use crate::call::Call;
 use crate::confirmation::request;
@@ -19,7 +20,8 @@ use crate::envelope::{cancelled, refusal_error, replayed};
 use crate::gates::{CheckedArguments, Trace};
 use crate::ledger::CallUpdate;
 use crate::session::{
-    Answer, AnswerSource, AuditRecord, PendingAnswer, Reply, SessionCore, SessionData, is_cancelled,
+    Answer, AnswerOwner, AnswerSource, AuditRecord, Connection, PendingAnswer, Reply, SessionCore,
+    SessionData, UnadmittedMessage, is_cancelled,
 };
 
 /// The answers of one message's calls, in the order of the calls. The calls go on when it is dropped, and their answers
@@ -32,23 +34,57 @@ pub struct Batch {
 }
 
 /// A call as it was handed over, with what is known about it before it is admitted.
-pub(super) struct Submission {
-    pub(super) call: Call,
-    pub(super) checked: Option<CheckedArguments>,
-    pub(super) is_cancelled: bool,
+struct Submission {
+    call: Call,
+    checked: Option<CheckedArguments>,
+    is_cancelled: bool,
 }
 
 impl Submission {
-    pub(super) fn unchecked(call: Call) -> Self {
+    fn unchecked(call: Call) -> Self {
         Self { call, checked: None, is_cancelled: false }
     }
 }
 
+impl Connection {
+    /// Hands over the calls of one message. They are admitted as a whole, in order, before this returns; if checking
+    /// their arguments takes long, as soon as that is done.
+    pub fn submit(&self, calls: Vec<Call>) -> Batch {
+        let core = &self.core;
+        let read = calls.iter().take(core.shared.policy.max_calls_per_message);
+        if read.clone().all(|call| is_quick(core, call)) {
+            return admit_message(core, calls.into_iter().map(Submission::unchecked));
+        }
+        let message = UnadmittedMessage::new(&calls);
+        core.lock().unadmitted.push(message.clone());
+        let (sender, batch) = oneshot::channel();
+        tokio::spawn(check_and_admit(core.clone(), calls, message, sender));
+        Batch { core: core.clone(), answers: VecDeque::new(), pending: Some(batch) }
+    }
+}
+
+async fn check_and_admit(
+    core: Arc<SessionCore>,
+    calls: Vec<Call>,
+    message: Arc<UnadmittedMessage>,
+    sender: oneshot::Sender<Batch>,
+) {
+    let max_calls = core.shared.policy.max_calls_per_message;
+    let mut submissions = Vec::with_capacity(calls.len());
+    for (index, call) in calls.into_iter().enumerate() {
+        let checked = if index < max_calls { check_beforehand(&core, &call).await } else { None };
+        submissions.push(Submission { call, checked, is_cancelled: false });
+    }
+    core.lock().unadmitted.retain(|other| !Arc::ptr_eq(other, &message));
+    for (index, submission) in submissions.iter_mut().enumerate() {
+        submission.is_cancelled = message.is_cancelled(index);
+    }
+    // A batch that is not waited for any more hands its answers to the next connection when it is dropped.
+    let _ = sender.send(admit_message(&core, submissions.into_iter()));
+}
+
 /// Admits the calls of one message and starts those that may run.
-pub(super) fn admit_message(
-    core: &Arc<SessionCore>,
-    submissions: impl ExactSizeIterator<Item = Submission>,
-) -> Batch {
+fn admit_message(core: &Arc<SessionCore>, submissions: impl ExactSizeIterator<Item = Submission>) -> Batch {
     let max_calls = core.shared.policy.max_calls_per_message;
     let mut admitted = Vec::new();
     let mut answers = VecDeque::with_capacity(submissions.len());
@@ -135,11 +171,6 @@ pub(crate) fn start(future: impl Future<Output = ()> + Send + 'static) {
 }
 
 impl Batch {
-    /// A batch whose calls are not admitted yet.
-    pub(super) fn pending(core: &Arc<SessionCore>, batch: oneshot::Receiver<Batch>) -> Self {
-        Self { core: core.clone(), answers: VecDeque::new(), pending: Some(batch) }
-    }
-
     /// The next reply, in the order of the calls.
     pub async fn next(&mut self) -> Option<Reply> {
         if let Some(pending) = &mut self.pending {
@@ -182,7 +213,7 @@ impl Batch {
 impl Drop for Batch {
     fn drop(&mut self) {
         for answer in self.answers.drain(..) {
-            self.core.keep_undelivered(answer);
+            self.core.clone().keep_undelivered(answer);
         }
     }
 }

@@ -16,9 +16,10 @@ use super::run;
 use crate::blocks::{Block, block};
 use crate::call::Call;
 use crate::envelope::{replayed, timestamp};
+use crate::ids::is_session_id;
 use crate::ledger::{Entry, Phase};
-use crate::orchestrator::{is_session_id, reserved_key, value_prefix};
-use crate::session::{AnswerSource, SessionCore};
+use crate::session::{AnswerOwner, AnswerSource, SessionCore};
+use crate::store_keys::{reserved_key, value_prefix};
 
 /// How deep tools may call each other.
 const MAX_CALL_DEPTH: usize = 3;
@@ -261,7 +262,7 @@ impl CallContext {
                 run(&self.core, call).await;
                 let response = entry.wait_for_answer().await;
                 // The caller has it: nothing else waits for a nested call.
-                self.core.mark_delivered(&entry);
+                self.core.clone().mark_delivered(&entry);
                 response
             }
             Admission::Answered(answer) => match answer.source {

@@ -33,8 +33,7 @@ pub(crate) use batch::start;
 pub(crate) use call::ToolCall;
 pub(crate) use reserve::{Reservation, find_recorded, reserve};
 
-use crate::call::Call;
-use crate::session::{Connection, SessionCore};
+use crate::session::SessionCore;
 use call::CallOutcome;
 use deliver::deliver;
 use execute::execute;
@@ -42,14 +41,6 @@ use record::{Recorded, give_up, record};
 
 /// How often a handler runs for one call, because a row that it had decided from was changed by another call.
 const MAX_RUNS: usize = 4;
-
-impl Connection {
-    /// Hands over the calls of one message. They are admitted as a whole, in order, before this returns; if checking
-    /// their arguments takes long, as soon as that is done.
-    pub fn submit(&self, calls: Vec<Call>) -> Batch {
-        precheck::submit(&self.core, calls)
-    }
-}
 
 /// Takes an admitted call to its answer. It always gets one.
 pub(crate) async fn run(core: &Arc<SessionCore>, mut call: ToolCall) {

@@ -5,7 +5,6 @@ use std::sync::{Arc, Weak};
 
 use quarterdeck_contracts::{ConfirmationRequest, ErrorType, Outcome, ToolResponse};
 
-use super::SessionCore;
 use crate::gates::Trace;
 use crate::ledger::{CallUpdate, Entry};
 
@@ -56,26 +55,27 @@ pub struct Answer {
 
 impl Answer {
     pub(crate) fn new(
-        core: &Arc<SessionCore>,
+        owner: &Arc<impl AnswerOwner + 'static>,
         pending: PendingAnswer,
         response: Arc<ToolResponse>,
         trace: Option<Trace>,
         is_wanted: bool,
     ) -> Self {
         let (call_id, name) = (pending.call_id.clone(), pending.name.clone());
-        let guard = DeliveryGuard { undelivered: Some((Arc::downgrade(core), pending)) };
+        let owner = Arc::downgrade(owner) as Weak<dyn AnswerOwner>;
+        let guard = DeliveryGuard { undelivered: Some((owner, pending)) };
         Self { call_id, name, response, trace, is_wanted, guard }
     }
 
     /// The answer of a call that was suspended until the user had decided.
     pub(crate) fn to_suspended(
-        core: &Arc<SessionCore>,
+        owner: &Arc<impl AnswerOwner + 'static>,
         entry: &Arc<Entry>,
         response: Arc<ToolResponse>,
     ) -> Self {
         let source = AnswerSource::Confirmed(entry.clone());
         let pending = PendingAnswer { source, ..PendingAnswer::of_call(entry) };
-        Self::new(core, pending, response, entry.trace(), true)
+        Self::new(owner, pending, response, entry.trace(), true)
     }
 
     /// An answer that is lost without harm.
@@ -105,11 +105,27 @@ impl Answer {
     }
 }
 
+/// The session that an answer belongs to.
+pub(crate) trait AnswerOwner: Send + Sync {
+    /// Keeps an undelivered answer for the next connection.
+    fn keep_undelivered(self: Arc<Self>, pending: PendingAnswer);
+
+    fn mark_delivered(self: Arc<Self>, entry: &Arc<Entry>);
+
+    /// The receiver of a delivered answer has forgotten it.
+    fn mark_forgotten(&self, entry: &Arc<Entry>);
+}
+
 /// Proof that an answer has been sent.
-#[derive(Debug)]
 #[must_use = "it is only good for being forgotten"]
 pub struct DeliveryReceipt {
-    of: Option<(Weak<SessionCore>, Arc<Entry>)>,
+    of: Option<(Weak<dyn AnswerOwner>, Arc<Entry>)>,
+}
+
+impl fmt::Debug for DeliveryReceipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DeliveryReceipt").field(&self.of.as_ref().map(|(_, entry)| entry)).finish()
+    }
 }
 
 impl DeliveryReceipt {
@@ -121,10 +137,10 @@ impl DeliveryReceipt {
     /// The receiver has gone back to a time before the answer, as a model does that is resumed from an older handle. A
     /// write that it then calls again is not executed again, but answered from the record.
     pub fn forget(self) {
-        if let Some((core, entry)) = self.of
-            && let Some(core) = core.upgrade()
+        if let Some((owner, entry)) = self.of
+            && let Some(owner) = owner.upgrade()
         {
-            core.lock().ledger.mark_forgotten(&entry);
+            owner.mark_forgotten(&entry);
         }
     }
 }
@@ -132,7 +148,7 @@ impl DeliveryReceipt {
 /// Returns an answer to its session if it is dropped undelivered.
 struct DeliveryGuard {
     /// A guard does not keep its session alive.
-    undelivered: Option<(Weak<SessionCore>, PendingAnswer)>,
+    undelivered: Option<(Weak<dyn AnswerOwner>, PendingAnswer)>,
 }
 
 impl fmt::Debug for DeliveryGuard {
@@ -144,20 +160,20 @@ impl fmt::Debug for DeliveryGuard {
 
 impl DeliveryGuard {
     /// Marks the answer as delivered. The call that it belongs to, if it has an entry.
-    fn release(&mut self) -> Option<(Weak<SessionCore>, Arc<Entry>)> {
-        let (core, pending) = self.undelivered.take()?;
+    fn release(&mut self) -> Option<(Weak<dyn AnswerOwner>, Arc<Entry>)> {
+        let (owner, pending) = self.undelivered.take()?;
         let entry = pending.entry()?.clone();
-        core.upgrade()?.mark_delivered(&entry);
-        Some((core, entry))
+        owner.upgrade()?.mark_delivered(&entry);
+        Some((owner, entry))
     }
 }
 
 impl Drop for DeliveryGuard {
     fn drop(&mut self) {
-        if let Some((core, pending)) = self.undelivered.take()
-            && let Some(core) = core.upgrade()
+        if let Some((owner, pending)) = self.undelivered.take()
+            && let Some(owner) = owner.upgrade()
         {
-            core.keep_undelivered(pending);
+            owner.keep_undelivered(pending);
         }
     }
 }

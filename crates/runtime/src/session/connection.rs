@@ -1,9 +1,9 @@
-//! A client's connection to its session.
+//! A client's connection to its session, and the queue of events for it.
 
 use std::sync::Arc;
 
 use super::events::ClientEvent;
-use super::{ConfirmationMode, Session, SessionCore};
+use super::{ConfirmationMode, Session, SessionCore, SessionData};
 
 /// A client's way to its session. A new one takes over from an older one; dropping it leaves the session to be resumed.
 pub struct Connection {
@@ -91,5 +91,19 @@ impl Drop for Connection {
         for event in kept.into_iter().rev() {
             data.events.push_front(event);
         }
+    }
+}
+
+impl SessionCore {
+    /// Queues an event. When the queue is full, the oldest event goes that nothing depends on.
+    pub(crate) fn push_event(&self, data: &mut SessionData, event: ClientEvent) {
+        if data.events.len() >= self.shared.policy.max_queued_events
+            && let Some(oldest) = data.events.iter().position(ClientEvent::may_be_dropped)
+        {
+            data.events.remove(oldest);
+            tracing::warn!(session = %self.id, "event dropped: the client does not read");
+        }
+        data.events.push_back(event);
+        self.event_queued.notify_waiters();
     }
 }

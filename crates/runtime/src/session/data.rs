@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use quarterdeck_contracts::handler::SessionFacts;
 use quarterdeck_contracts::{ConfirmationRequest, Mode, ToolResponse};
 
-use super::answer::{Answer, PendingAnswer};
+use super::answer::PendingAnswer;
 use super::events::ClientEvent;
 use super::rows::{SessionRow, refusal_key};
-use super::{ConfirmationMode, SessionCore};
 use crate::call::Call;
 use crate::gates::ClientFacts;
 use crate::ledger::{Entry, Ledger};
@@ -39,6 +38,15 @@ pub(crate) struct SessionData {
     /// What handlers are given about the session; made anew when it changes.
     pub(crate) facts: Option<(u64, Arc<SessionFacts>)>,
     pub(crate) seen_ms: u64,
+}
+
+/// What happens to a call that the user has to approve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfirmationMode {
+    /// The call waits for the user (text): its one result is the outcome.
+    Suspend,
+    /// The call is answered CONFIRMATION_REQUIRED at once (voice): the outcome comes later, as a note and an event.
+    AnswerFirst,
 }
 
 /// Which connection is the present one, and how it takes requests for confirmation.
@@ -183,19 +191,6 @@ impl SessionData {
         if let Some(id) = &entry.provider_id {
             self.remember_refusal(id, &entry.content, response, entry.turn);
         }
-    }
-
-    /// Answers a suspended call that never ran.
-    pub(crate) fn answer_suspended(
-        &mut self,
-        core: &Arc<SessionCore>,
-        entry: &Arc<Entry>,
-        response: Arc<ToolResponse>,
-    ) -> Answer {
-        self.replace_with_refusal(entry, &response);
-        entry.set_answer(response.clone());
-        self.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
-        Answer::to_suspended(core, entry, response)
     }
 
     pub(crate) fn find_confirmation(&mut self, hash: &str) -> Option<&mut PendingConfirmation> {

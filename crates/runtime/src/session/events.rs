@@ -6,7 +6,6 @@ use quarterdeck_contracts::ConfirmationRequest;
 use serde_json::Value;
 
 use super::answer::Answer;
-use super::{SessionCore, SessionData};
 use crate::state::PendingEnd;
 
 /// Something that the client should know.
@@ -60,21 +59,7 @@ impl ClientEvent {
         )
     }
 
-    fn may_be_dropped(&self) -> bool {
+    pub(super) fn may_be_dropped(&self) -> bool {
         matches!(self, Self::Progress { .. } | Self::Message(_))
-    }
-}
-
-impl SessionCore {
-    /// Queues an event. When the queue is full, the oldest event goes that nothing depends on.
-    pub(crate) fn push_event(&self, data: &mut SessionData, event: ClientEvent) {
-        if data.events.len() >= self.shared.policy.max_queued_events
-            && let Some(oldest) = data.events.iter().position(ClientEvent::may_be_dropped)
-        {
-            data.events.remove(oldest);
-            tracing::warn!(session = %self.id, "event dropped: the client does not read");
-        }
-        data.events.push_back(event);
-        self.event_queued.notify_waiters();
     }
 }

@@ -26,18 +26,19 @@ use tokio::sync::Notify;
 
 pub use answer::{Answer, DeliveryReceipt, Reply};
 pub use connection::Connection;
+pub use data::ConfirmationMode;
 pub use events::{ClientEvent, DeliveryReason};
 pub use turns::TurnStart;
 
-pub(crate) use answer::{AnswerSource, PendingAnswer, is_cancelled};
+pub(crate) use answer::{AnswerOwner, AnswerSource, PendingAnswer, is_cancelled};
 pub(crate) use audit::AuditRecord;
 pub(crate) use data::{PendingConfirmation, SessionData, UnadmittedMessage};
 pub(crate) use rows::{CallRow, SessionRow, session_key};
 
 use crate::envelope::refusal_error;
 use crate::gates::{ClientFacts, missing_condition};
-use crate::orchestrator::Shared;
 use crate::registry::{LoadedTool, Snapshot};
+use crate::shared::Shared;
 use crate::state::SessionState;
 
 /// How long the store may take. A call must be answered, whatever the disk does.
@@ -47,15 +48,6 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Session {
     pub(crate) core: Arc<SessionCore>,
-}
-
-/// What happens to a call that the user has to approve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConfirmationMode {
-    /// The call waits for the user (text): its one result is the outcome.
-    Suspend,
-    /// The call is answered CONFIRMATION_REQUIRED at once (voice): the outcome comes later, as a note and an event.
-    AnswerFirst,
 }
 
 /// What all handles and tasks of a session share.

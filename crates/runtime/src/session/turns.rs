@@ -140,7 +140,7 @@ impl SessionCore {
         let answer = |(entry, request): (Arc<crate::ledger::Entry>, Option<_>)| {
             let error = confirmation_required(&entry.tool, request.as_ref());
             let response = self.refusal(&entry.tool, error);
-            data.answer_suspended(self, &entry, response)
+            self.answer_suspended(data, &entry, response)
         };
         suspended.into_iter().map(answer).collect()
     }

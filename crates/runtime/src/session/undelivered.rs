@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::{ErrorType, Outcome, ToolResponse};
 
-use super::answer::{Answer, AnswerSource, PendingAnswer, is_cancelled};
+use super::answer::{Answer, AnswerOwner, AnswerSource, PendingAnswer, is_cancelled};
 use super::events::{ClientEvent, DeliveryReason};
 use super::{SessionCore, SessionData};
 use crate::gates::reads_foreign_text;
@@ -13,9 +13,8 @@ use crate::ledger::{Entry, Phase};
 /// How many undelivered answers of calls that did not write are kept for the next connection.
 const MAX_UNDELIVERED: usize = 64;
 
-impl SessionCore {
-    /// Keeps an undelivered answer, or will keep it once there is one.
-    pub(crate) fn keep_undelivered(self: &Arc<Self>, pending: PendingAnswer) {
+impl AnswerOwner for SessionCore {
+    fn keep_undelivered(self: Arc<Self>, pending: PendingAnswer) {
         if matches!(pending.source, AnswerSource::Replay(_)) || is_answered_by_decision(&pending) {
             return;
         }
@@ -43,6 +42,27 @@ impl SessionCore {
         self.hand_over(&mut data);
     }
 
+    fn mark_delivered(self: Arc<Self>, entry: &Arc<Entry>) {
+        let mut data = self.lock();
+        data.ledger.mark_delivered(entry);
+        if entry.answer().is_some_and(|response| self.holds_foreign_text(&entry.tool, &response)) {
+            data.ledger.turn().has_read_foreign_text = true;
+        }
+        data.undelivered.retain(|pending| !pending.is_of(entry));
+        // A request for approval or a failure that may pass is no outcome: recorded, it would stand in the way of the
+        // real one.
+        if entry.writes && entry.is_final() {
+            data.unsaved.add(entry, self.shared.policy.max_remembered_calls);
+            self.save_soon(&mut data);
+        }
+    }
+
+    fn mark_forgotten(&self, entry: &Arc<Entry>) {
+        self.lock().ledger.mark_forgotten(entry);
+    }
+}
+
+impl SessionCore {
     /// Gives undelivered answers to the present connection, once they are there.
     pub(crate) fn hand_over(self: &Arc<Self>, data: &mut SessionData) {
         if data.connection.current.is_none() {
@@ -66,19 +86,17 @@ impl SessionCore {
         self.event_queued.notify_waiters();
     }
 
-    pub(crate) fn mark_delivered(self: &Arc<Self>, entry: &Arc<Entry>) {
-        let mut data = self.lock();
-        data.ledger.mark_delivered(entry);
-        if entry.answer().is_some_and(|response| self.holds_foreign_text(&entry.tool, &response)) {
-            data.ledger.turn().has_read_foreign_text = true;
-        }
-        data.undelivered.retain(|pending| !pending.is_of(entry));
-        // A request for approval or a failure that may pass is no outcome: recorded, it would stand in the way of the
-        // real one.
-        if entry.writes && entry.is_final() {
-            data.unsaved.add(entry, self.shared.policy.max_remembered_calls);
-            self.save_soon(&mut data);
-        }
+    /// Answers a suspended call that never ran.
+    pub(crate) fn answer_suspended(
+        self: &Arc<Self>,
+        data: &mut SessionData,
+        entry: &Arc<Entry>,
+        response: Arc<ToolResponse>,
+    ) -> Answer {
+        data.replace_with_refusal(entry, &response);
+        entry.set_answer(response.clone());
+        data.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
+        Answer::to_suspended(self, entry, response)
     }
 
     /// Whether an answer may hold text that neither the user nor this server wrote. What no handler has answered does not.

@@ -1,0 +1,171 @@
+//! What all sessions share.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use quarterdeck_contracts::handler::ToolFacts;
+use quarterdeck_contracts::{Calendar, Capability, Knowledge, Mode, Store};
+
+use crate::audit::{AuditSink, NoAudit};
+use crate::claim::RequiredClaim;
+use crate::clock::{Clock, SteadyClock, SystemClock};
+use crate::confirmation::Deadlines;
+use crate::metrics::Metrics;
+use crate::policy::Policy;
+use crate::session::SessionCore;
+use crate::voice_sessions::VoiceSessions;
+
+/// Gets a copy of what handlers log, for an operator at a terminal.
+pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What an [`crate::Orchestrator`] is made of.
+pub struct RuntimeParts {
+    /// Keeps what outlives a process.
+    pub store: Arc<dyn Store>,
+    /// Limits and times.
+    pub policy: Policy,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Takes audit events.
+    pub audit: Arc<dyn AuditSink>,
+    /// Counts calls and sessions.
+    pub metrics: Arc<Metrics>,
+    /// The site's calendar, if it has one.
+    pub calendar: Option<Arc<dyn Calendar>>,
+    /// The claim that a client needs to see the details of events that it has not booked. Absent: no client sees them.
+    pub calendar_details_claim: Option<RequiredClaim>,
+    /// The knowledge base, if there is one.
+    pub knowledge: Option<Arc<dyn Knowledge>>,
+    /// Configuration keys that tools may require.
+    pub present: BTreeSet<String>,
+    /// Gets a copy of what handlers log.
+    pub watch: Option<LogSink>,
+}
+
+impl RuntimeParts {
+    /// The defaults around a store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            policy: Policy::default(),
+            clock: Arc::new(SystemClock),
+            audit: Arc::new(NoAudit),
+            metrics: Arc::default(),
+            calendar: None,
+            calendar_details_claim: None,
+            knowledge: None,
+            present: BTreeSet::new(),
+            watch: None,
+        }
+    }
+}
+
+/// What all sessions share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) policy: Policy,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The same clock for everything that expires.
+    pub(crate) steady: SteadyClock,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) audit: Arc<dyn AuditSink>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) calendar: Option<Arc<dyn Calendar>>,
+    pub(crate) calendar_details_claim: Option<RequiredClaim>,
+    pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
+    pub(crate) present: Arc<BTreeSet<String>>,
+    pub(crate) log_sink: Option<LogSink>,
+    pub(crate) voice_sessions: VoiceSessions,
+    pub(crate) blank_tool: BlankTool,
+    live: Mutex<HashMap<Arc<str>, Weak<SessionCore>>>,
+}
+
+/// The tool's part of a call's facts before the registry has filled it in.
+pub(crate) struct BlankTool {
+    pub(crate) facts: Arc<ToolFacts>,
+    pub(crate) capabilities: Arc<[Capability]>,
+}
+
+impl Shared {
+    pub(crate) fn new(parts: RuntimeParts) -> Self {
+        let mut present = parts.present;
+        for always in ["store", "tools", "moderation"] {
+            present.insert(always.into());
+        }
+        if parts.calendar.is_some() {
+            present.insert("calendar".into());
+        }
+        if parts.knowledge.is_some() {
+            present.insert("kb".into());
+        }
+        let no_tool = ToolFacts { id: String::new(), version: String::new(), idempotent: false };
+        Self {
+            store: parts.store,
+            policy: parts.policy,
+            steady: SteadyClock::new(parts.clock.clone()),
+            deadlines: Deadlines::default(),
+            clock: parts.clock,
+            audit: parts.audit,
+            metrics: parts.metrics,
+            calendar: parts.calendar,
+            calendar_details_claim: parts.calendar_details_claim,
+            knowledge: parts.knowledge,
+            present: Arc::new(present),
+            log_sink: parts.watch,
+            voice_sessions: VoiceSessions::default(),
+            blank_tool: BlankTool { facts: Arc::new(no_tool), capabilities: Arc::new([]) },
+            live: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<SessionCore>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<SessionCore>> {
+        self.lock().get(id).and_then(Weak::upgrade)
+    }
+
+    /// Lists a session, unless there is one of its id, which is returned.
+    pub(crate) fn register(&self, core: &Arc<SessionCore>) -> Option<Arc<SessionCore>> {
+        let mut live = self.lock();
+        let first = live.get(&core.id).and_then(Weak::upgrade);
+        if first.is_none() {
+            live.insert(core.id.clone(), Arc::downgrade(core));
+        }
+        first
+    }
+
+    pub(crate) fn live_sessions(&self) -> Vec<Arc<SessionCore>> {
+        self.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn forget(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    /// Forgets a session that was dropped, unless it was resumed in the meantime.
+    pub(crate) fn forget_dropped(&self, id: &str) {
+        let mut live = self.lock();
+        if live.get(id).is_some_and(|core| core.strong_count() == 0) {
+            live.remove(id);
+        }
+    }
+
+    /// Whether a session of this process was left for too long.
+    pub(crate) fn has_timed_out(&self, core: &SessionCore, now_ms: u64) -> bool {
+        let idle = now_ms.saturating_sub(core.seen_ms());
+        let gone = core.disconnected_since().map(|since| now_ms.saturating_sub(since));
+        idle > self.policy.idle_after.as_millis() as u64
+            || gone.is_some_and(|gone| gone > self.resume_timeout_ms(core.mode))
+    }
+
+    /// How long a session without a client is kept open.
+    pub(crate) fn resume_timeout_ms(&self, mode: Mode) -> u64 {
+        let timeout = match mode {
+            Mode::Voice => self.policy.resume_timeout,
+            Mode::Text => self.policy.idle_after,
+        };
+        timeout.as_millis() as u64
+    }
+}
