@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub(crate) const NAME: &str = "describe_tool";
 
 /// How often the same guide is given in a turn.
-const MOST_REPEATS: usize = 2;
+const MAX_REPEATS: usize = 2;
 
 /// How it is declared to a provider.
 pub(crate) fn declaration(provider: Provider) -> Value {
@@ -63,7 +63,7 @@ pub(crate) fn answer(
     let Some(id) = id else {
         return refuse(ToolError::new(ErrorType::Validation, "Say which tool, as `tool_id`."));
     };
-    if before.iter().filter(|given| *given == id).count() >= MOST_REPEATS {
+    if before.iter().filter(|given| *given == id).count() >= MAX_REPEATS {
         let error = ToolError::new(ErrorType::LoopDetected, format!("The guide of {id} was given already."));
         return refuse(error.with_suggestion("Use what it says, or answer without the tool."));
     }

@@ -32,7 +32,7 @@ pub enum Step {
     /// Run these calls, which belong to one message. Each is answered by its place.
     RunCalls(Vec<TurnCall>),
     /// Wait for a person's word. The turn is suspended until every question is decided.
-    AskPerson,
+    AwaitConfirmation,
     /// Nothing more.
     Finish(Ending),
 }
@@ -111,7 +111,7 @@ impl Turn {
             State::Calling(slots) => {
                 let open = slots.iter().any(|slot| slot.outcome == Outcome::Open);
                 if !open {
-                    return Step::AskPerson;
+                    return Step::AwaitConfirmation;
                 }
                 Step::RunCalls(slots.iter().map(|slot| slot.shown.clone()).collect())
             }
@@ -131,7 +131,7 @@ impl Turn {
 
     /// Whether it waits for a person.
     pub fn is_suspended(&self) -> bool {
-        self.next() == Step::AskPerson
+        self.next() == Step::AwaitConfirmation
     }
 
     /// How it ended, if it has.
@@ -143,7 +143,7 @@ impl Turn {
     }
 
     /// The ids of the calls that a person has not decided about.
-    pub fn undecided(&self) -> impl Iterator<Item = &str> {
+    pub fn unresolved(&self) -> impl Iterator<Item = &str> {
         let slots = match &self.state {
             State::Calling(slots) => slots.as_slice(),
             _ => &[],
@@ -154,8 +154,8 @@ impl Turn {
     /// What the calls of the last message have come to so far.
     pub fn last_answers(&self) -> Vec<(String, Arc<ToolResponse>)> {
         let mut answers = Vec::new();
-        for told in self.story() {
-            match told {
+        for event in self.events() {
+            match event {
                 TurnEvent::Round => answers.clear(),
                 TurnEvent::Answer(id, response) => answers.push((id, response.clone())),
                 _ => {}
@@ -177,14 +177,14 @@ impl Turn {
     }
 
     /// Puts a note in front of the next question to the model. Only where a model is asked next.
-    pub fn note(&mut self, text: String) {
+    pub fn add_note(&mut self, text: String) {
         if self.state == State::Asking {
             self.messages.push(ChatMessage::User { text });
         }
     }
 
     /// The model has answered.
-    pub fn replied(&mut self, reply: ModelReply) {
+    pub fn apply_reply(&mut self, reply: ModelReply) {
         let is_last = self.is_last_round();
         self.rounds += 1;
         self.usage += reply.usage;
@@ -199,7 +199,7 @@ impl Turn {
         }
         // Words that came before a call are an answer too.
         let has_text =
-            self.story().any(|told| matches!(told, TurnEvent::Text(text) if !text.trim().is_empty()));
+            self.events().any(|event| matches!(event, TurnEvent::Text(text) if !text.trim().is_empty()));
         self.state = match (slots.is_empty(), reply.finish) {
             (false, _) => State::Calling(slots),
             (true, Finish::Filtered) => State::Over(Ending::Filtered),
@@ -210,17 +210,17 @@ impl Turn {
     }
 
     /// The call at a place has its answer.
-    pub fn answered(&mut self, place: usize, response: Arc<ToolResponse>) {
+    pub fn record_answer(&mut self, place: usize, response: Arc<ToolResponse>) {
         if let State::Calling(slots) = &mut self.state
             && let Some(slot) = slots.get_mut(place)
         {
             slot.outcome = Outcome::Is(response);
         }
-        self.go_on();
+        self.advance();
     }
 
     /// A person is asked about the call at a place.
-    pub fn asked(&mut self, place: usize) {
+    pub fn await_confirmation(&mut self, place: usize) {
         if let State::Calling(slots) = &mut self.state
             && let Some(slot) = slots.get_mut(place)
             && slot.outcome == Outcome::Open
@@ -230,12 +230,12 @@ impl Turn {
     }
 
     /// A person has decided about a call, or it was answered without them. `false` when nobody waits for it.
-    pub fn decided(&mut self, id: &str, response: Arc<ToolResponse>) -> bool {
+    pub fn resolve(&mut self, id: &str, response: Arc<ToolResponse>) -> bool {
         let State::Calling(slots) = &mut self.state else { return false };
         let slot = slots.iter_mut().find(|slot| slot.shown.id == id && slot.outcome == Outcome::Asked);
         let Some(slot) = slot else { return false };
         slot.outcome = Outcome::Is(response);
-        self.go_on();
+        self.advance();
         true
     }
 
@@ -250,7 +250,7 @@ impl Turn {
             for slot in slots.iter_mut().filter(|slot| !matches!(slot.outcome, Outcome::Is(_))) {
                 slot.outcome = Outcome::Is(unanswered(&slot.shown.call.name));
             }
-            self.go_on();
+            self.advance();
         }
         if let Some(said) = said.filter(|said| !said.text().is_empty()) {
             self.messages.push(ChatMessage::Model(said));
@@ -259,7 +259,7 @@ impl Turn {
     }
 
     /// Forgets what was said, for a caller that only has to know what was done. An answer without its words is none any more.
-    pub fn forget_words(&mut self) {
+    pub fn drop_text(&mut self) {
         for message in &mut self.messages {
             match message {
                 ChatMessage::User { text } => *text = String::new(),
@@ -279,7 +279,7 @@ impl Turn {
     }
 
     /// Once every call is answered, the model is asked again.
-    fn go_on(&mut self) {
+    fn advance(&mut self) {
         let State::Calling(slots) = &self.state else { return };
         let results: Option<Vec<_>> = slots
             .iter()
@@ -299,14 +299,14 @@ impl Turn {
     }
 
     fn slots(&self, message: &ModelMessage) -> Vec<Slot> {
-        let mut taken: Vec<String> = self.story().filter_map(TurnEvent::into_id).collect();
-        let shown = shown_calls(&self.prefix, self.rounds, message, &mut taken);
+        let mut taken: Vec<String> = self.events().filter_map(TurnEvent::into_id).collect();
+        let shown = identify_calls(&self.prefix, self.rounds, message, &mut taken);
         shown.into_iter().map(|shown| Slot { shown, outcome: Outcome::Open }).collect()
     }
 
     /// What has happened, in order, for someone who was not there.
-    pub fn story(&self) -> impl Iterator<Item = TurnEvent<'_>> {
-        let mut told = Vec::new();
+    pub fn events(&self) -> impl Iterator<Item = TurnEvent<'_>> {
+        let mut events = Vec::new();
         let mut taken = Vec::new();
         let mut calls: Vec<TurnCall> = Vec::new();
         let mut round = 0;
@@ -315,26 +315,26 @@ impl Turn {
                 ChatMessage::User { .. } => {}
                 ChatMessage::Model(message) => {
                     round += 1;
-                    told.push(TurnEvent::Round);
-                    calls = shown_calls(&self.prefix, round, message, &mut taken);
+                    events.push(TurnEvent::Round);
+                    calls = identify_calls(&self.prefix, round, message, &mut taken);
                     let mut shown = calls.iter();
                     for part in &message.parts {
                         match &part.content {
-                            PartContent::Text(text) if !text.is_empty() => told.push(TurnEvent::Text(text)),
-                            PartContent::Call(_) => told.extend(shown.next().cloned().map(TurnEvent::Call)),
+                            PartContent::Text(text) if !text.is_empty() => events.push(TurnEvent::Text(text)),
+                            PartContent::Call(_) => events.extend(shown.next().cloned().map(TurnEvent::Call)),
                             _ => {}
                         }
                     }
                 }
                 ChatMessage::Tools { results } => {
                     let answers = calls.drain(..).zip(results);
-                    told.extend(answers.map(|(call, result)| TurnEvent::Answer(call.id, &result.response)));
+                    events.extend(answers.map(|(call, result)| TurnEvent::Answer(call.id, &result.response)));
                 }
             }
         }
         let open = self.outcomes().filter_map(|(call, response)| Some((call.id.clone(), response?)));
-        told.extend(open.map(|(id, response)| TurnEvent::Answer(id, response)));
-        told.into_iter()
+        events.extend(open.map(|(id, response)| TurnEvent::Answer(id, response)));
+        events.into_iter()
     }
 }
 
@@ -361,7 +361,12 @@ impl TurnEvent<'_> {
 }
 
 /// The calls of a message under ids that are not taken.
-fn shown_calls(prefix: &str, round: u32, message: &ModelMessage, taken: &mut Vec<String>) -> Vec<TurnCall> {
+fn identify_calls(
+    prefix: &str,
+    round: u32,
+    message: &ModelMessage,
+    taken: &mut Vec<String>,
+) -> Vec<TurnCall> {
     let shown = message.calls().enumerate().map(|(place, call)| {
         let given = call.id.clone().filter(|id| !id.is_empty() && !taken.contains(id));
         let id = given.unwrap_or_else(|| format!("{prefix}_{round}_{place}"));

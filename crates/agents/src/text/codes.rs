@@ -1,4 +1,4 @@
-//! Short codes for questions, where a protocol has no way to ask a person: they answer in words that code understands.
+//! Short codes for confirmations, where a protocol has no way to ask a person: they answer in words that code understands.
 //!
 //! A code is no token. It only picks a question that stands open in the very conversation in which the person says it, and
 //! it counts only as the whole of what the person says, so that nothing a model writes can use it.
@@ -10,8 +10,8 @@ use quarterdeck_contracts::{
     ChatMessage, ConfirmationRequest, ModelMessage, PartContent, sha256, shown_arguments,
 };
 
-use super::conversation::{Conversation, OpenQuestion};
-use super::{ConfirmationReply, Inner};
+use super::conversation::{Conversation, OpenConfirmation};
+use super::{ConfirmationReply, TextCore};
 
 /// The code of a question, from its token.
 pub fn confirmation_code(token: &str) -> String {
@@ -57,14 +57,14 @@ pub(super) enum CodeMatch {
     Unknown,
 }
 
-impl OpenQuestion {
+impl OpenConfirmation {
     pub(super) fn is_answered_by(&self, decision: &ConfirmationReply) -> bool {
         self.request.token.as_ref().is_some_and(|token| token.expose() == decision.token)
     }
 
     /// Whether the question stands in a conversation as its client tells it: an answer of ours holds it word for word. One
     /// that only has the code, or in which the person quotes it, is another conversation.
-    fn stands_in(&self, told: &[ChatMessage]) -> bool {
+    fn appears_in(&self, told: &[ChatMessage]) -> bool {
         // Programs that keep a conversation may trim its lines.
         let lines = |text: &str| text.trim().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
         let question = lines(&format_confirmation(&self.request));
@@ -78,16 +78,16 @@ impl OpenQuestion {
     }
 }
 
-impl Inner {
+impl TextCore {
     /// What a person's words decide in a conversation that its client tells. The client may begin to tell it differently
     /// the next time, so the question itself is what it is recognised by.
-    pub(super) fn decided_in(&self, client: &str, told: &[ChatMessage], text: &str) -> CodeMatch {
+    pub(super) fn match_code(&self, client: &str, told: &[ChatMessage], text: &str) -> CodeMatch {
         if word_and_code(text).is_none_or(|(_, code)| !is_code(code)) {
             return CodeMatch::NotACode;
         }
         let known = self.lock();
         let mut own = known.values().filter(|conversation| conversation.session.client() == client);
-        match own.find(|conversation| conversation.decision_in(told, text).is_some()) {
+        match own.find(|conversation| conversation.find_reply(told, text).is_some()) {
             Some(conversation) => CodeMatch::Question(conversation.clone()),
             None => CodeMatch::Unknown,
         }
@@ -96,14 +96,15 @@ impl Inner {
 
 impl Conversation {
     /// The decision that a person's words are, if they are one about a question that stands in what the client tells.
-    pub(super) fn decision_in(&self, told: &[ChatMessage], text: &str) -> Option<ConfirmationReply> {
+    pub(super) fn find_reply(&self, told: &[ChatMessage], text: &str) -> Option<ConfirmationReply> {
         let (is_approved, code) = word_and_code(text)?;
-        let talk = self.lock();
-        let has_code = |question: &&OpenQuestion| {
+        let state = self.lock();
+        let has_code = |question: &&OpenConfirmation| {
             let token = question.request.token.as_ref();
             token.is_some_and(|token| confirmation_code(token.expose()).eq_ignore_ascii_case(code))
         };
-        let question = talk.questions.iter().filter(has_code).find(|question| question.stands_in(told))?;
+        let question =
+            state.confirmations.iter().filter(has_code).find(|question| question.appears_in(told))?;
         let token = question.request.token.as_ref()?.expose().to_owned();
         Some(ConfirmationReply { token, is_approved })
     }

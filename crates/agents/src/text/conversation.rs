@@ -10,65 +10,65 @@ use quarterdeck_runtime::gates::Trace;
 use super::event::{Failure, StreamEvent};
 use super::held::{HeldBytes, written_bytes};
 use super::history::TurnRecord;
-use super::live::Live;
 use super::memory::{AnswerMemory, MAX_CONVERSATION_BYTES, MAX_IDLE_BYTES};
+use super::stream::EventStream;
 use crate::turn::{Ending, TurnEvent};
 
 /// A session with its history and the turn that runs in it.
 pub(super) struct Conversation {
     pub(super) session: Session,
-    talk: Mutex<Talk>,
+    state: Mutex<ConversationState>,
     /// When it was last used, in milliseconds since 1970.
     used_ms: AtomicU64,
 }
 
 /// What was said and what is going on.
 #[derive(Default)]
-pub(super) struct Talk {
+pub(super) struct ConversationState {
     pub(super) turns: Vec<TurnRecord>,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<RunningTurn>,
     /// Questions to the person that are open, with their tokens: to be shown again, never to be stored.
-    pub(super) questions: Vec<OpenQuestion>,
+    pub(super) confirmations: Vec<OpenConfirmation>,
     /// What a person has decided about calls of a turn that is still running.
-    pub(super) decided_early: Vec<Decided>,
+    pub(super) resolved_early: Vec<ResolvedConfirmation>,
     /// The last turn of a protocol in which the conversation is the client's, in case they ask for it again.
     pub(super) last_transcribed: Option<TurnRecord>,
     /// Notes for the model that nobody has told it yet.
     pub(super) notes: Vec<String>,
     /// How many of the oldest turns the client knows to be left out.
-    pub(super) told_left_out: usize,
+    pub(super) reported_trimmed: usize,
     /// What the turns take.
     held: HeldBytes,
 }
 
 /// The turn that runs.
 #[derive(Clone)]
-pub(super) struct Running {
-    pub(super) live: Arc<Live>,
+pub(super) struct RunningTurn {
+    pub(super) stream: Arc<EventStream>,
     /// What makes a second delivery of the same message known.
     pub(super) key: Option<Arc<str>>,
 }
 
 /// The place of the turn that runs in a conversation. Dropping it makes room for the next.
-pub(super) struct Seat {
+pub(super) struct TurnGuard {
     pub(super) conversation: Arc<Conversation>,
-    pub(super) live: Arc<Live>,
+    pub(super) stream: Arc<EventStream>,
 }
 
-impl Drop for Seat {
+impl Drop for TurnGuard {
     fn drop(&mut self) {
-        let mut talk = self.conversation.lock();
-        if talk.running.as_ref().is_some_and(|running| Arc::ptr_eq(&running.live, &self.live)) {
-            talk.running = None;
+        let mut state = self.conversation.lock();
+        if state.running.as_ref().is_some_and(|running| Arc::ptr_eq(&running.stream, &self.stream)) {
+            state.running = None;
         }
-        drop(talk);
-        self.live.close();
+        drop(state);
+        self.stream.close();
     }
 }
 
 /// What a person's word about a call has come to.
 #[derive(Clone)]
-pub(super) struct Decided {
+pub(super) struct ResolvedConfirmation {
     pub(super) call_id: Arc<str>,
     pub(super) response: Arc<ToolResponse>,
     pub(super) gates: Option<Arc<Trace>>,
@@ -76,7 +76,7 @@ pub(super) struct Decided {
 
 /// A question to the person.
 #[derive(Clone)]
-pub(super) struct OpenQuestion {
+pub(super) struct OpenConfirmation {
     pub(super) call_id: Arc<str>,
     pub(super) request: Arc<ConfirmationRequest>,
 }
@@ -88,13 +88,14 @@ impl Conversation {
         now_ms: u64,
         memory: &AnswerMemory,
     ) -> Arc<Self> {
-        let mut talk = Talk { turns, held: memory.of_conversation(), ..Talk::default() };
-        talk.weigh();
-        Arc::new(Self { session, talk: Mutex::new(talk), used_ms: AtomicU64::new(now_ms) })
+        let mut state =
+            ConversationState { turns, held: memory.conversation_counter(), ..ConversationState::default() };
+        state.recount_bytes();
+        Arc::new(Self { session, state: Mutex::new(state), used_ms: AtomicU64::new(now_ms) })
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Talk> {
-        self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, ConversationState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn touch(&self, now_ms: u64) {
@@ -106,18 +107,18 @@ impl Conversation {
     }
 
     /// Takes the place of the running turn, or gives the one that has it.
-    pub(super) fn sit_down(
+    pub(super) fn try_start_turn(
         self: &Arc<Self>,
         key: Option<&str>,
         memory: &AnswerMemory,
-    ) -> Result<Seat, Running> {
-        let mut talk = self.lock();
-        if let Some(running) = &talk.running {
+    ) -> Result<TurnGuard, RunningTurn> {
+        let mut state = self.lock();
+        if let Some(running) = &state.running {
             return Err(running.clone());
         }
-        let live = Live::counted(memory.of_answer());
-        talk.running = Some(Running { live: live.clone(), key: key.map(Arc::from) });
-        Ok(Seat { conversation: self.clone(), live })
+        let stream = EventStream::new(memory.answer_counter());
+        state.running = Some(RunningTurn { stream: stream.clone(), key: key.map(Arc::from) });
+        Ok(TurnGuard { conversation: self.clone(), stream })
     }
 
     /// The last turn, if it is not over.
@@ -130,9 +131,9 @@ impl Conversation {
     }
 
     /// Whether it takes so much that it is read from the store again rather than kept, and nothing is lost by that.
-    pub(super) fn is_better_stored(&self) -> bool {
-        let talk = self.lock();
-        talk.held.bytes() > MAX_IDLE_BYTES && talk.is_stored()
+    pub(super) fn is_large_and_stored(&self) -> bool {
+        let state = self.lock();
+        state.held.bytes() > MAX_IDLE_BYTES && state.is_stored()
     }
 
     /// Whether everything in it is in the store.
@@ -141,34 +142,34 @@ impl Conversation {
     }
 
     /// A person has decided about a call, whose turn waits, soon will, or is over. The record, when it was changed.
-    pub(super) fn decided(&self, decided: &Decided) -> Option<TurnRecord> {
-        let mut talk = self.lock();
-        talk.questions.retain(|question| question.call_id != decided.call_id);
-        if talk.running.is_some() {
+    pub(super) fn record_resolution(&self, resolved: &ResolvedConfirmation) -> Option<TurnRecord> {
+        let mut state = self.lock();
+        state.confirmations.retain(|question| question.call_id != resolved.call_id);
+        if state.running.is_some() {
             // The turn that runs has its own record, and looks here when it is done.
-            talk.decided_early.push(decided.clone());
+            state.resolved_early.push(resolved.clone());
         }
-        let record = talk.turns.last_mut()?;
-        if record.decided(decided.clone()) {
+        let record = state.turns.last_mut()?;
+        if record.record_resolution(resolved.clone()) {
             return Some(record.clone());
         }
-        let mut over = talk.turns.iter_mut().rev().filter(|record| record.turn.ending().is_some());
-        over.find_map(|record| record.decided_late(decided).then(|| record.clone()))
+        let mut over = state.turns.iter_mut().rev().filter(|record| record.turn.ending().is_some());
+        over.find_map(|record| record.record_late_resolution(resolved).then(|| record.clone()))
     }
 }
 
-impl Talk {
+impl ConversationState {
     /// The conversation before the present turn, without the oldest turns that do not fit.
-    pub(super) fn before(&self, number: u64, left_out: usize) -> Vec<ChatMessage> {
-        let turns = self.turns.iter().skip(left_out);
+    pub(super) fn before(&self, number: u64, trimmed_turns: usize) -> Vec<ChatMessage> {
+        let turns = self.turns.iter().skip(trimmed_turns);
         let counted = turns.filter(|record| record.number != number && !record.is_replaced);
         counted.flat_map(|record| record.turn.messages().iter().cloned()).collect()
     }
 
     /// Takes what was decided while a turn ran into its record.
-    pub(super) fn settle(&mut self, record: &mut TurnRecord) {
-        for decided in self.decided_early.drain(..) {
-            record.decided(decided);
+    pub(super) fn apply_early_resolutions(&mut self, record: &mut TurnRecord) {
+        for resolved in self.resolved_early.drain(..) {
+            record.record_resolution(resolved);
         }
     }
 
@@ -179,55 +180,55 @@ impl Talk {
             Some(known) => *known = record,
             None => self.turns.push(record),
         }
-        self.weigh();
+        self.recount_bytes();
     }
 
     /// Keeps the last turn of a conversation that is the client's: what was said in it only when that is little.
-    pub(super) fn keep_transcribed(&mut self, mut record: TurnRecord) {
+    pub(super) fn set_transcribed(&mut self, mut record: TurnRecord) {
         record.bytes = written_bytes(&record);
         if record.bytes > MAX_IDLE_BYTES {
-            record.forget_words();
+            record.drop_text();
             record.bytes = written_bytes(&record);
         }
         self.last_transcribed = Some(record);
-        self.weigh();
+        self.recount_bytes();
     }
 
     /// Counts what the turns take, and leaves the oldest to the store when it is too much.
-    pub(super) fn weigh(&mut self) {
+    pub(super) fn recount_bytes(&mut self) {
         let all = self.turns.iter().chain(&self.last_transcribed);
         let mut bytes: usize = all.map(|record| record.bytes).sum();
-        let mut surplus = 0;
+        let mut excess = 0;
         for record in self.turns.iter().take(self.turns.len().saturating_sub(1)) {
             if bytes <= MAX_CONVERSATION_BYTES || record.turn.ending().is_none() {
                 break;
             }
             bytes -= record.bytes;
-            surplus += 1;
+            excess += 1;
         }
-        self.turns.drain(..surplus);
+        self.turns.drain(..excess);
         self.held.set(bytes);
     }
 
     /// Turns of the session before this one are found under their new one only in memory.
     fn is_stored(&self) -> bool {
         self.running.is_none()
-            && self.questions.is_empty()
+            && self.confirmations.is_empty()
             && self.notes.is_empty()
-            && self.decided_early.is_empty()
+            && self.resolved_early.is_empty()
             && self.last_transcribed.is_none()
             && self.turns.iter().all(|record| record.number > 0)
     }
 
     /// A turn that a message has begun before, told again.
-    pub(super) fn retell(&self, key: &str, session_id: &Arc<str>) -> Option<Vec<StreamEvent>> {
+    pub(super) fn replay(&self, key: &str, session_id: &Arc<str>) -> Option<Vec<StreamEvent>> {
         let has_key = |record: &&TurnRecord| record.key.as_deref() == Some(key);
         let record = self.turns.iter().find(has_key).or(self.last_transcribed.as_ref().filter(has_key))?;
         let mut events = vec![StreamEvent::Started {
             message_id: record.message_id.clone(),
             session_id: session_id.clone(),
         }];
-        for told in record.turn.story() {
+        for told in record.turn.events() {
             events.push(match told {
                 TurnEvent::Round => StreamEvent::RoundStarted,
                 TurnEvent::Text(text) => StreamEvent::Text(text.into()),
@@ -238,9 +239,10 @@ impl Talk {
                 }
             });
         }
-        let undecided: Vec<&str> = record.turn.undecided().collect();
-        let questions = self.questions.iter().filter(|question| undecided.contains(&&*question.call_id));
-        events.extend(questions.map(|question| StreamEvent::ConfirmationRequest {
+        let unresolved: Vec<&str> = record.turn.unresolved().collect();
+        let confirmations =
+            self.confirmations.iter().filter(|question| unresolved.contains(&&*question.call_id));
+        events.extend(confirmations.map(|question| StreamEvent::ConfirmationRequest {
             id: question.call_id.clone(),
             request: question.request.clone(),
         }));

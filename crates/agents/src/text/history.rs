@@ -8,16 +8,16 @@ use quarterdeck_runtime::gates::Trace;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::conversation::Decided;
+use super::conversation::ResolvedConfirmation;
 use super::held::written_bytes;
 use super::memory::MAX_CONVERSATION_BYTES;
 use crate::prompt::tokens;
 use crate::turn::{Turn, TurnEvent};
 
 /// How many turns a conversation keeps at hand. Older ones stay in the store.
-const KEPT: usize = 500;
+const MAX_LOADED_TURNS: usize = 500;
 /// How many rows are read at once.
-const PAGE: usize = 50;
+const SCAN_PAGE_ROWS: usize = 50;
 
 /// One turn, as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,29 +51,29 @@ pub(super) struct TurnRecord {
 
 impl TurnRecord {
     /// Whether a message with this key has begun it.
-    pub(super) fn is_of(&self, key: &str) -> bool {
+    pub(super) fn has_key(&self, key: &str) -> bool {
         self.key.as_deref() == Some(key)
     }
 
     /// A person's word about a call has come to something. Whether the call waited for it.
-    pub(super) fn decided(&mut self, decided: Decided) -> bool {
-        let Decided { call_id, response, gates } = decided;
-        let waited = self.turn.decided(&call_id, response);
+    pub(super) fn record_resolution(&mut self, resolved: ResolvedConfirmation) -> bool {
+        let ResolvedConfirmation { call_id, response, gates } = resolved;
+        let waited = self.turn.resolve(&call_id, response);
         if waited {
-            self.went_through(&call_id, gates);
+            self.record_gates(&call_id, gates);
         }
         waited
     }
 
     /// A person's word about a call of a turn that has gone on without it. Whether the call is one of its own.
-    pub(super) fn decided_late(&mut self, decided: &Decided) -> bool {
+    pub(super) fn record_late_resolution(&mut self, resolved: &ResolvedConfirmation) -> bool {
         let is_ours = self
             .turn
-            .story()
-            .any(|told| matches!(told, TurnEvent::Call(call) if *call.id == *decided.call_id));
+            .events()
+            .any(|told| matches!(told, TurnEvent::Call(call) if *call.id == *resolved.call_id));
         if is_ours {
-            self.late.insert(decided.call_id.clone(), decided.response.clone());
-            self.went_through(&decided.call_id, decided.gates.clone());
+            self.late.insert(resolved.call_id.clone(), resolved.response.clone());
+            self.record_gates(&resolved.call_id, resolved.gates.clone());
         }
         is_ours
     }
@@ -84,16 +84,16 @@ impl TurnRecord {
     }
 
     /// A call has been answered, and these gates have said something about it.
-    pub(super) fn went_through(&mut self, id: &str, gates: Option<Arc<Trace>>) {
+    pub(super) fn record_gates(&mut self, id: &str, gates: Option<Arc<Trace>>) {
         if let Some(gates) = gates {
             self.gates.insert(id.into(), gates);
         }
     }
 
     /// Forgets what was said; what was done stays known.
-    pub(super) fn forget_words(&mut self) {
+    pub(super) fn drop_text(&mut self) {
         self.said = String::new();
-        self.turn.forget_words();
+        self.turn.drop_text();
     }
 
     /// Roughly what it takes in a model's window.
@@ -117,7 +117,7 @@ fn chat_key(client: &str, chat: &str) -> String {
 }
 
 /// The write that keeps a turn.
-pub(super) fn keep(session: &str, record: &TurnRecord, expires_ms: u64) -> Commit {
+pub(super) fn put_turn(session: &str, record: &TurnRecord, expires_ms: u64) -> Commit {
     Commit::default().put_until(Table::History, key(session, record.number), json!(record), Some(expires_ms))
 }
 
@@ -125,7 +125,7 @@ pub(super) fn keep(session: &str, record: &TurnRecord, expires_ms: u64) -> Commi
 pub(super) async fn load(store: &dyn Store, session: &str) -> Result<Vec<TurnRecord>, StoreError> {
     let mut records = VecDeque::new();
     let mut bytes = 0;
-    let mut scan = Scan::prefix(format!("s/{session}/"), PAGE);
+    let mut scan = Scan::prefix(format!("s/{session}/"), SCAN_PAGE_ROWS);
     loop {
         let page = store.scan(Table::History, scan.clone()).await?;
         let Some((last, _)) = page.last() else { break };
@@ -139,7 +139,7 @@ pub(super) async fn load(store: &dyn Store, session: &str) -> Result<Vec<TurnRec
                 }
                 Err(error) => tracing::error!(key, error = %error, "a stored turn cannot be read"),
             }
-            while records.len() > KEPT || (bytes > MAX_CONVERSATION_BYTES && records.len() > 1) {
+            while records.len() > MAX_LOADED_TURNS || (bytes > MAX_CONVERSATION_BYTES && records.len() > 1) {
                 bytes -= records.pop_front().map_or(0, |oldest| oldest.bytes);
             }
         }
@@ -158,7 +158,7 @@ pub(super) async fn session_of_chat(
 }
 
 /// The write that puts a chat into a session, if nobody else has done so since.
-pub(super) fn enter_chat(
+pub(super) fn link_chat(
     client: &str,
     chat: &str,
     session: &str,
@@ -176,7 +176,7 @@ pub(super) fn enter_chat(
 }
 
 /// How many of the oldest turns must be left out so that the rest fits.
-pub(super) fn surplus(turns: &[TurnRecord], room: usize) -> usize {
+pub(super) fn count_excess_turns(turns: &[TurnRecord], room: usize) -> usize {
     let mut used = 0;
     for (place, record) in turns.iter().enumerate().rev() {
         if !record.is_replaced {

@@ -34,11 +34,11 @@ impl AnswerMemory {
         Self { max_conversation_bytes, answers: Arc::default(), conversations: Arc::default() }
     }
 
-    pub(super) fn of_answer(&self) -> HeldBytes {
+    pub(super) fn answer_counter(&self) -> HeldBytes {
         HeldBytes::of(&self.answers)
     }
 
-    pub(super) fn of_conversation(&self) -> HeldBytes {
+    pub(super) fn conversation_counter(&self) -> HeldBytes {
         HeldBytes::of(&self.conversations)
     }
 

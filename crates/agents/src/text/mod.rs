@@ -3,18 +3,18 @@
 //! A request brings a person's message to a conversation and gets a reader that follows the answer. The turn runs in a
 //! task of its own; it is told when nobody follows it any more. One turn runs in a conversation at a time.
 
-mod begin;
 mod codes;
+mod confirmations;
+mod context;
 mod conversation;
-mod decide;
-mod drive;
+mod driver;
 mod event;
 mod held;
 mod history;
-mod live;
+mod lookup;
 mod memory;
-mod prepared;
-mod reach;
+mod start;
+mod stream;
 mod view;
 
 use std::collections::HashMap;
@@ -26,8 +26,8 @@ use quarterdeck_runtime::{Block, Client, Orchestrator, Registry, SessionError};
 
 pub use codes::{confirmation_code, format_confirmation};
 pub use event::{Failure, StreamEvent};
-pub use live::Reader;
 pub use memory::MemoryUse;
+pub use stream::Reader;
 pub use view::{Part, SessionView, TurnView};
 
 use crate::briefing::Briefing;
@@ -86,10 +86,10 @@ pub struct Parts {
 /// The agent that people write to. Cheap to clone.
 #[derive(Clone)]
 pub struct TextAgent {
-    inner: Arc<Inner>,
+    core: Arc<TextCore>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct TextCore {
     orchestrator: Orchestrator,
     registry: Arc<Registry>,
     model: Arc<dyn ChatModel>,
@@ -195,42 +195,42 @@ impl TextAgent {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
         let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
         let (conversations, memory) = (Mutex::default(), AnswerMemory::new(settings.conversation_bytes));
-        let inner = Inner { orchestrator, registry, model, briefing, settings, conversations, memory };
-        Self { inner: Arc::new(inner) }
+        let core = TextCore { orchestrator, registry, model, briefing, settings, conversations, memory };
+        Self { core: Arc::new(core) }
     }
 
     /// What answers and conversations take in memory at the moment.
     pub fn memory_use(&self) -> MemoryUse {
-        self.inner.memory.used()
+        self.core.memory.used()
     }
 
     /// The model that answers, `gemini/gemini-3.8-flash`.
     pub fn model(&self) -> &str {
-        self.inner.model.name()
+        self.core.model.name()
     }
 
     /// Lets go of conversations that nobody has used for a while. They wait in the store.
     pub fn evict_idle(&self) {
-        let now_ms = self.inner.orchestrator.now_ms();
-        let patience = self.inner.orchestrator.policy().confirmation_lifetime.as_millis() as u64;
-        self.inner.lock().retain(|_, conversation| {
-            conversation.is_running() || now_ms.saturating_sub(conversation.used_ms()) < patience
+        let now_ms = self.core.orchestrator.now_ms();
+        let timeout = self.core.orchestrator.policy().confirmation_lifetime.as_millis() as u64;
+        self.core.lock().retain(|_, conversation| {
+            conversation.is_running() || now_ms.saturating_sub(conversation.used_ms()) < timeout
         });
     }
 
     /// Whether an answer is being written for a client.
     pub fn is_answering(&self, client: &str) -> bool {
         let theirs = |conversation: &&Arc<Conversation>| conversation.session.client() == client;
-        self.inner.lock().values().filter(theirs).any(|conversation| conversation.is_running())
+        self.core.lock().values().filter(theirs).any(|conversation| conversation.is_running())
     }
 
     /// How many turns run at the moment.
     pub fn running_turns(&self) -> usize {
-        self.inner.lock().values().filter(|conversation| conversation.is_running()).count()
+        self.core.lock().values().filter(|conversation| conversation.is_running()).count()
     }
 }
 
-impl Inner {
+impl TextCore {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Conversation>>> {
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@ use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 use quarterdeck_runtime::PendingEnd;
 use quarterdeck_runtime::gates::Trace;
 
-use super::conversation::{Conversation, OpenQuestion};
+use super::conversation::{Conversation, OpenConfirmation};
 use super::{Address, Refusal, TextAgent, User};
 use crate::turn::{Ending, TurnCall, TurnEvent};
 
@@ -60,35 +60,35 @@ pub enum Part {
 
 impl TextAgent {
     /// A conversation of this client.
-    pub async fn view(&self, visitor: &User, of: Address<'_>) -> Result<Option<SessionView>, Refusal> {
-        let view = self.inner.find(visitor, of).await?.map(|conversation| conversation.view());
+    pub async fn view(&self, user: &User, of: Address<'_>) -> Result<Option<SessionView>, Refusal> {
+        let view = self.core.find(user, of).await?.map(|conversation| conversation.view());
         // It may have been brought back only to be looked at.
         if let Some(view) = &view {
-            self.inner.rest(&view.id);
+            self.core.evict_if_large(&view.id);
         }
         Ok(view)
     }
 
     /// Ends a conversation of this client; `false` when there is none.
-    pub async fn end(&self, visitor: &User, which: Address<'_>) -> Result<bool, Refusal> {
-        let Some(conversation) = self.inner.find(visitor, which).await? else { return Ok(false) };
+    pub async fn end(&self, user: &User, which: Address<'_>) -> Result<bool, Refusal> {
+        let Some(conversation) = self.core.find(user, which).await? else { return Ok(false) };
         conversation.session.end(PendingEnd::with_reason("user_requested")).await;
-        self.inner.lock().remove(conversation.session.id());
+        self.core.lock().remove(conversation.session.id());
         Ok(true)
     }
 }
 
 impl Conversation {
     fn view(&self) -> SessionView {
-        let talk = self.lock();
+        let state = self.lock();
         let find_confirmation_call = |id: &str| {
-            let is_open = |question: &&OpenQuestion| self.session.is_confirmation_open(&question.request);
-            let mut open = talk.questions.iter().filter(is_open);
+            let is_open = |question: &&OpenConfirmation| self.session.is_confirmation_open(&question.request);
+            let mut open = state.confirmations.iter().filter(is_open);
             open.find(|question| &*question.call_id == id).map(|question| question.request.clone())
         };
-        let turns = talk.turns.iter().filter(|record| !record.is_replaced).map(|record| {
+        let turns = state.turns.iter().filter(|record| !record.is_replaced).map(|record| {
             let mut parts: Vec<Part> = Vec::new();
-            for told in record.turn.story() {
+            for told in record.turn.events() {
                 match told {
                     TurnEvent::Round => {}
                     TurnEvent::Text(text) => parts.push(Part::Text(text.to_owned())),
@@ -126,7 +126,7 @@ impl Conversation {
         SessionView {
             id: self.session.id().to_owned(),
             registry_version: self.session.snapshot().version().to_owned(),
-            is_running: talk.running.is_some(),
+            is_running: state.running.is_some(),
             turns: turns.collect(),
         }
     }

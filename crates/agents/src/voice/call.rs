@@ -91,14 +91,14 @@ enum Wake {
 impl Call {
     pub(super) fn new(
         agent: Arc<Inner>,
-        visitor: &User,
+        user: &User,
         opened: Opened,
         line: Box<dyn ClientLink>,
         lines: mpsc::Receiver<Box<dyn ClientLink>>,
         seat: Seat,
     ) -> Self {
         let Opened { session, journal, is_resumed, pending_request } = opened;
-        let brief = agent.briefing.brief(&agent.orchestrator, &session, &visitor.situation);
+        let brief = agent.briefing.brief(&agent.orchestrator, &session, &user.situation);
         let (system_tokens, tool_tokens) = (brief.system_tokens, brief.tool_tokens);
         tracing::info!(session = session.id(), system_tokens, tool_tokens, "session started");
         let (system, tools) = (system_tokens as u64, tool_tokens as u64);

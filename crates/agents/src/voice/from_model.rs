@@ -282,7 +282,7 @@ impl Call {
             .snapshot()
             .find(&call.name)
             .is_some_and(|tool| tool.metadata().side_effects == SideEffects::Writes);
-        if let Some(done) = note::done(&call.name, &answer.response).filter(|_| writes) {
+        if let Some(done) = note::completed_write_note(&call.name, &answer.response).filter(|_| writes) {
             self.journal.done(done);
         }
         self.unsent.push(answer);

@@ -10,7 +10,7 @@ use quarterdeck_runtime::{Answer, PendingEnd};
 use super::call::Call;
 use super::ending::Over;
 use super::line::{ClientMessage, ServerMessage};
-use crate::note::as_note;
+use crate::note::format_notes;
 
 /// How many of a person's words are carried out at a time.
 const MOST_ERRANDS: usize = 16;
@@ -137,7 +137,7 @@ impl Call {
         let start = self.session.begin_turn(None);
         // These belong in front of what the person is about to say, and the model is silent now.
         if !start.notes.is_empty() {
-            let text = as_note(&start.notes);
+            let text = format_notes(&start.notes);
             self.journal.noted(&text);
             self.upstream.send(LiveInput::Note { text: &text, asks: false });
         }

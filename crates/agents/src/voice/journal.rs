@@ -139,7 +139,7 @@ impl Journal {
         self.push(Speaker::Model, said);
         // What the model has said to the end speaks of it.
         if !self.is_answered && !done.is_empty() {
-            self.push(Speaker::User, crate::note::as_note(&done));
+            self.push(Speaker::User, crate::note::format_notes(&done));
         }
         if let (true, Some(handle), Some(after)) = (self.is_covered, &mut self.handle, after) {
             handle.after = after;
@@ -214,7 +214,7 @@ impl Journal {
         }
         let asks = self.is_open() || !notes.is_empty();
         if !notes.is_empty() {
-            tell(Speaker::User, &crate::note::as_note(&notes));
+            tell(Speaker::User, &crate::note::format_notes(&notes));
         }
         Retold { handle: handle.map(|handle| handle.value.clone()), history, asks }
     }

@@ -169,24 +169,24 @@ impl VoiceAgent {
     }
 
     /// Puts a person through. The call runs on by itself; this returns as soon as it stands or is refused.
-    pub async fn start_call(&self, visitor: &User, opening: CallRequest, mut line: Box<dyn ClientLink>) {
+    pub async fn start_call(&self, user: &User, opening: CallRequest, mut line: Box<dyn ClientLink>) {
         let agent = &self.inner;
         if agent.leaving.borrow().is_some() {
             line.send(ServerMessage::Error(&unavailable("The server is about to stop. Please call again.")));
             return line.close(CloseReason::Stopping).await;
         }
-        let line = match agent.take_over(visitor, &opening, line).await {
+        let line = match agent.take_over(user, &opening, line).await {
             Some(line) => line,
             None => return,
         };
-        let (line, lines, seat) = match agent.reserve(visitor, line).await {
+        let (line, lines, seat) = match agent.reserve(user, line).await {
             Some(reserved) => reserved,
             None => return,
         };
-        match agent.open(visitor, &opening).await {
+        match agent.open(user, &opening).await {
             Ok(opened) => {
                 seat.settle(opened.session.id());
-                let call = Call::new(agent.clone(), visitor, opened, line, lines, seat);
+                let call = Call::new(agent.clone(), user, opened, line, lines, seat);
                 tokio::spawn(call.run());
             }
             Err(error) => {
@@ -214,13 +214,13 @@ impl Inner {
     /// Hands the line to the call that it resumes, if that is still on.
     async fn take_over(
         &self,
-        visitor: &User,
+        user: &User,
         opening: &CallRequest,
         line: Box<dyn ClientLink>,
     ) -> Option<Box<dyn ClientLink>> {
         let lines = {
             let calls = self.lock();
-            let known = calls.get(&visitor.client.id);
+            let known = calls.get(&user.client.id);
             let is_this = |known: &&Known| known.session.is_some() && known.session == opening.session_id;
             known.filter(|_| opening.may_resume).filter(is_this).map(|known| known.lines.clone())
         };
@@ -231,12 +231,12 @@ impl Inner {
     /// Makes sure that the client has no other call. One that nobody is on any more makes room.
     async fn reserve(
         self: &Arc<Self>,
-        visitor: &User,
+        user: &User,
         mut line: Box<dyn ClientLink>,
     ) -> Option<(Box<dyn ClientLink>, mpsc::Receiver<Box<dyn ClientLink>>, Seat)> {
         let since = Instant::now();
         let refusal = loop {
-            match self.room_for(&visitor.client.id) {
+            match self.room_for(&user.client.id) {
                 Room::Free(lines, seat) => return Some((line, lines, seat)),
                 Room::Full => {
                     break ("All lines are busy. Please call again in a moment.", CloseReason::AtCapacity);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use quarterdeck_contracts::{Outcome, ToolResponse};
 use quarterdeck_runtime::Answer;
 
-use crate::note::{as_note, late};
+use crate::note::{format_notes, late_answer_note};
 
 /// How many answers are kept in mind. Those of one turn matter.
 const MOST_ANSWERED: usize = 16;
@@ -31,7 +31,7 @@ impl Note {
     fn text(&self) -> String {
         match self {
             Self::Words(words) => words.clone(),
-            Self::Late(answer) => late(&answer.name, &answer.response),
+            Self::Late(answer) => late_answer_note(&answer.name, &answer.response),
         }
     }
 
@@ -98,7 +98,7 @@ impl Notes {
             self.waiting.extract_if(.., |(number, _)| *number <= last).map(|(_, note)| note).collect();
         let texts: Vec<String> = told.iter().map(Note::text).collect();
         told.into_iter().for_each(Note::told);
-        (!texts.is_empty()).then(|| as_note(&texts))
+        (!texts.is_empty()).then(|| format_notes(&texts))
     }
 
     /// Takes the words that were never told. Answers go back to the session by themselves.
@@ -111,6 +111,6 @@ impl Notes {
                 Note::Late(_) => None,
             })
             .collect();
-        (!words.is_empty()).then(|| as_note(&words))
+        (!words.is_empty()).then(|| format_notes(&words))
     }
 }

@@ -17,14 +17,14 @@ pub(super) struct Opened {
 }
 
 impl Inner {
-    pub(super) async fn open(&self, visitor: &User, opening: &CallRequest) -> Result<Opened, SessionError> {
+    pub(super) async fn open(&self, user: &User, opening: &CallRequest) -> Result<Opened, SessionError> {
         let id = opening.session_id.as_deref();
         if let Some(id) = id.filter(|_| opening.may_resume)
-            && let Some(opened) = self.resume(visitor, id).await?
+            && let Some(opened) = self.resume(user, id).await?
         {
             return Ok(opened);
         }
-        let client = visitor.client.clone();
+        let client = user.client.clone();
         let snapshot = self.registry.snapshot();
         let mut opened = None;
         if let Some(id) = id
@@ -49,8 +49,8 @@ impl Inner {
     }
 
     /// Goes on with a session; `None` when it is over, or was never one that is spoken.
-    async fn resume(&self, visitor: &User, id: &str) -> Result<Option<Opened>, SessionError> {
-        let resumed = self.orchestrator.resume(id, visitor.client.clone(), self.registry.snapshot()).await;
+    async fn resume(&self, user: &User, id: &str) -> Result<Option<Opened>, SessionError> {
+        let resumed = self.orchestrator.resume(id, user.client.clone(), self.registry.snapshot()).await;
         match resumed {
             Ok(session) if session.mode() == Mode::Voice => {
                 let journal = journal::load(&**self.orchestrator.store(), id).await?;

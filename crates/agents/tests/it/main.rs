@@ -3,10 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod both;
+mod confirmations;
 mod faults;
 mod history;
 mod memory;
-mod person;
 mod prompt;
 mod talk;
 mod turn;

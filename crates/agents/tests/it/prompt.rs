@@ -72,11 +72,11 @@ async fn tools_of_the_other_mode_are_told_about_unless_the_site_says_otherwise()
 #[tokio::test]
 async fn the_day_is_the_person_s_own_and_what_they_say_is_checked() {
     let world = World::new();
-    let mut visitor = ann();
+    let mut user = ann();
     let mut ask = async |time_zone: &str, locale: &str| {
-        visitor.situation = Situation { time_zone: Some(time_zone.into()), locale: Some(locale.into()) };
+        user.situation = Situation { time_zone: Some(time_zone.into()), locale: Some(locale.into()) };
         world.model.says("Hello.");
-        told(world.agent.send_message(&visitor, Address::New, message("Hi")).await.unwrap()).await;
+        told(world.agent.send_message(&user, Address::New, message("Hi")).await.unwrap()).await;
         let system = world.model.last_asked().system.to_string();
         let from = system.find("Today is").unwrap();
         let line = system[from..].lines().next().unwrap().to_owned();

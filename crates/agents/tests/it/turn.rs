@@ -62,13 +62,13 @@ fn ids(step: &Step) -> Vec<String> {
 fn a_turn_asks_runs_and_asks_again_until_there_are_words() {
     let mut turn = begin(8);
     assert_eq!(turn.next(), Step::AskModel(ToolUse::Allowed));
-    turn.replied(reply("Let me look.", &[Some("a"), Some("b")]));
+    turn.apply_reply(reply("Let me look.", &[Some("a"), Some("b")]));
     assert_eq!(ids(&turn.next()), ["a", "b"]);
-    turn.answered(1, response());
+    turn.record_answer(1, response());
     assert_eq!(ids(&turn.next()), ["a", "b"], "one is still open");
-    turn.answered(0, response());
+    turn.record_answer(0, response());
     assert_eq!(turn.next(), Step::AskModel(ToolUse::Allowed));
-    turn.replied(reply("There.", &[]));
+    turn.apply_reply(reply("There.", &[]));
     assert_eq!(turn.next(), Step::Finish(Ending::Answered));
     assert_eq!(turn.messages().len(), 4);
     assert_eq!(turn.usage(), Usage { input_tokens: 2, output_tokens: 2 });
@@ -77,10 +77,10 @@ fn a_turn_asks_runs_and_asks_again_until_there_are_words() {
 #[test]
 fn the_last_round_must_end_in_words() {
     let mut turn = begin(2);
-    turn.replied(reply("", &[Some("a")]));
-    turn.answered(0, response());
+    turn.apply_reply(reply("", &[Some("a")]));
+    turn.record_answer(0, response());
     assert_eq!(turn.next(), Step::AskModel(ToolUse::Off));
-    turn.replied(reply("Enough.", &[Some("b")]));
+    turn.apply_reply(reply("Enough.", &[Some("b")]));
     assert_eq!(turn.next(), Step::Finish(Ending::Answered));
     let Some(ChatMessage::Model(last)) = turn.messages().last() else { panic!() };
     assert_eq!(last.calls().count(), 0, "a call that nobody answers is not kept");
@@ -89,29 +89,29 @@ fn the_last_round_must_end_in_words() {
 #[test]
 fn a_turn_waits_for_everybody_who_is_asked() {
     let mut turn = begin(8);
-    turn.replied(reply("", &[Some("a"), Some("b"), Some("c")]));
-    turn.asked(0);
-    turn.answered(1, response());
-    turn.asked(2);
+    turn.apply_reply(reply("", &[Some("a"), Some("b"), Some("c")]));
+    turn.await_confirmation(0);
+    turn.record_answer(1, response());
+    turn.await_confirmation(2);
     assert!(turn.is_suspended());
-    assert_eq!(turn.undecided().collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(turn.unresolved().collect::<Vec<_>>(), ["a", "c"]);
     let stored = serde_json::to_string(&turn).unwrap();
     let mut turn: Turn = serde_json::from_str(&stored).unwrap();
-    assert!(!turn.decided("b", response()), "nobody was asked about it");
-    assert!(turn.decided("a", response()));
-    assert!(!turn.decided("a", response()), "decided once");
+    assert!(!turn.resolve("b", response()), "nobody was asked about it");
+    assert!(turn.resolve("a", response()));
+    assert!(!turn.resolve("a", response()), "decided once");
     assert!(turn.is_suspended());
-    assert!(turn.decided("c", response()));
+    assert!(turn.resolve("c", response()));
     assert_eq!(turn.next(), Step::AskModel(ToolUse::Allowed));
 }
 
 #[test]
 fn ids_that_are_missing_or_taken_are_replaced() {
     let mut turn = begin(8);
-    turn.replied(reply("", &[None, Some("x"), Some("x"), Some("")]));
+    turn.apply_reply(reply("", &[None, Some("x"), Some("x"), Some("")]));
     assert_eq!(ids(&turn.next()), ["call_p_1_0", "x", "call_p_1_2", "call_p_1_3"]);
-    (0..4).for_each(|place| turn.answered(place, response()));
-    turn.replied(reply("", &[Some("x"), None]));
+    (0..4).for_each(|place| turn.record_answer(place, response()));
+    turn.apply_reply(reply("", &[Some("x"), None]));
     assert_eq!(ids(&turn.next()), ["call_p_2_0", "call_p_2_1"], "an id of an earlier round is taken");
     let told: Vec<_> = turn.last_answers().into_iter().map(|(id, _)| id).collect();
     assert!(told.is_empty(), "the new calls have no answers yet");
@@ -121,7 +121,7 @@ fn ids_that_are_missing_or_taken_are_replaced() {
 fn silence_a_cut_and_a_filter_are_told_apart() {
     let ending = |text: &str, finish: Finish| {
         let mut turn = begin(8);
-        turn.replied(ModelReply { finish, ..reply(text, &[]) });
+        turn.apply_reply(ModelReply { finish, ..reply(text, &[]) });
         turn.ending().cloned()
     };
     assert_eq!(ending("", Finish::Stop), Some(Ending::Empty));
@@ -167,17 +167,17 @@ proptest! {
                     asked += 1;
                     let given: Vec<String> = given.iter().map(|id| id.map_or(String::new(), |id| id.to_string())).collect();
                     let given: Vec<Option<&str>> = given.iter().map(|id| (!id.is_empty()).then_some(id.as_str())).collect();
-                    turn.replied(reply(&text, &given));
+                    turn.apply_reply(reply(&text, &given));
                 }
-                (Happens::Answer(place), Step::RunCalls(_)) => turn.answered(place, response()),
-                (Happens::Ask(place), Step::RunCalls(_)) => turn.asked(place),
+                (Happens::Answer(place), Step::RunCalls(_)) => turn.record_answer(place, response()),
+                (Happens::Ask(place), Step::RunCalls(_)) => turn.await_confirmation(place),
                 (Happens::Decide(nth), _) => {
-                    let id = turn.undecided().nth(nth).map(str::to_owned);
+                    let id = turn.unresolved().nth(nth).map(str::to_owned);
                     if let Some(id) = id {
-                        prop_assert!(turn.decided(&id, response()));
+                        prop_assert!(turn.resolve(&id, response()));
                     }
                 }
-                (Happens::Note, _) => turn.note("[Note: so]".into()),
+                (Happens::Note, _) => turn.add_note("[Note: so]".into()),
                 (Happens::Stop, _) if turn.ending().is_none() => turn.stop(None, Ending::Aborted, |_| response()),
                 _ => {}
             }
@@ -197,7 +197,7 @@ proptest! {
                 _ => prop_assert_eq!(calls, 0),
             }
         }
-        let mut shown: Vec<_> = turn.story().filter_map(|told| match told {
+        let mut shown: Vec<_> = turn.events().filter_map(|event| match event {
             quarterdeck_agents::turn::TurnEvent::Call(call) => Some(call.id),
             _ => None,
         }).collect();

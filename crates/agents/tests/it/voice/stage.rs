@@ -433,8 +433,8 @@ impl Studio {
 
     pub(crate) async fn is_called_by(&self, client: &str, opening: CallRequest) -> Page {
         let (page, line) = Page::new();
-        let visitor = User { client: Client::anonymous(client), ..ann() };
-        self.agent.start_call(&visitor, opening, line).await;
+        let user = User { client: Client::anonymous(client), ..ann() };
+        self.agent.start_call(&user, opening, line).await;
         settle().await;
         page
     }

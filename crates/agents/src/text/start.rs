@@ -8,20 +8,20 @@ use quarterdeck_contracts::{ChatMessage, ErrorType, Outcome, SideEffects, ToolRe
 use quarterdeck_runtime::{ConfirmationMode, TurnStart, random_hex};
 
 use super::codes::CodeMatch;
-use super::conversation::{Conversation, Running, Seat};
-use super::drive::Drive;
+use super::context::TurnContext;
+use super::conversation::{Conversation, RunningTurn, TurnGuard};
+use super::driver::TurnDriver;
 use super::event::StreamEvent;
 use super::history::{self, TurnRecord};
-use super::live::{Live, Reader};
-use super::prepared::Prepared;
-use super::{Address, Inner, Message, Refusal, TextAgent, Transcript, User};
-use crate::note::as_note;
+use super::stream::{EventStream, Reader};
+use super::{Address, Message, Refusal, TextAgent, TextCore, Transcript, User};
+use crate::note::format_notes;
 use crate::turn::{Ending, Turn};
 
 /// How long a new message waits for a turn that somebody still seems to follow.
-const PATIENCE_WITH_READERS: Duration = Duration::from_millis(500);
+const FOLLOWED_TURN_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long it waits for one that nobody follows any more.
-const PATIENCE_WITHOUT: Duration = Duration::from_secs(2);
+const ABANDONED_TURN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the model is told of a code that answers no question here.
 const UNKNOWN_CODE: &str = "The user replied with an approval code that answers no open question of this conversation. \
@@ -31,101 +31,103 @@ impl TextAgent {
     /// A person says something. The reader follows the answer; dropping the last one aborts it.
     pub async fn send_message(
         &self,
-        visitor: &User,
+        user: &User,
         to: Address<'_>,
         message: Message,
     ) -> Result<Reader, Refusal> {
-        let agent = &self.inner;
-        let conversation = agent.reach(visitor, to).await?;
+        let agent = &self.core;
+        let conversation = agent.open_conversation(user, to).await?;
         let Message { id, idempotency_key, text } = message;
         let key = idempotency_key.as_deref().or(id.as_deref());
-        let seat = match agent.take_seat(&conversation, key).await {
-            Ok(seat) => seat,
+        let guard = match agent.wait_for_turn(&conversation, key).await {
+            Ok(guard) => guard,
             // A second delivery of the same message joins; another message has to wait.
             Err(running) if key.is_some() && running.key.as_deref() == key => {
-                return Ok(running.live.follow());
+                return Ok(running.stream.follow());
             }
             Err(_) => return Err(Refusal::Busy),
         };
         // The history knows every message, also those that another process has answered.
         let session_id = conversation.session.id().into();
-        if let Some(told) = key.and_then(|key| conversation.lock().retell(key, &session_id)) {
+        if let Some(told) = key.and_then(|key| conversation.lock().replay(key, &session_id)) {
             let id = conversation.session.id().to_owned();
-            drop((seat, conversation));
-            agent.rest(&id);
-            return Ok(Live::over(told, agent.memory.of_answer()).follow());
+            drop((guard, conversation));
+            agent.evict_if_large(&id);
+            return Ok(EventStream::of_finished(told, agent.memory.answer_counter()).follow());
         }
-        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
+        let context = TurnContext::new(agent, &conversation, &user.situation, None);
         let TurnStart { number, answers, notes, .. } = conversation.session.begin_turn(key);
-        agent.close_suspended(&conversation, answers).await;
-        let with_notes = with_notes(&conversation, notes, &text);
+        agent.end_suspended_turn(&conversation, answers).await;
+        let with_notes = prepend_notes(&conversation, notes, &text);
         let key = key.map(str::to_owned);
         let record = TurnRecord { key, ..agent.new_record(number, id, text, with_notes)? };
         // Before anything is done about it, so that a second delivery after a crash is known to be one.
         agent.keep(&conversation, &record).await;
-        Ok(agent.go(seat, record, prepared, ConfirmationMode::Suspend))
+        Ok(agent.go(guard, record, context, ConfirmationMode::Suspend))
     }
 
     /// Answers the last message anew. What was done stays done.
-    pub async fn regenerate(&self, visitor: &User, to: Address<'_>) -> Result<Reader, Refusal> {
-        let agent = &self.inner;
-        let conversation = agent.find(visitor, to).await?.ok_or(Refusal::NothingToRegenerate)?;
-        let seat = agent.take_seat(&conversation, None).await.map_err(|_| Refusal::Busy)?;
+    pub async fn regenerate(&self, user: &User, to: Address<'_>) -> Result<Reader, Refusal> {
+        let agent = &self.core;
+        let conversation = agent.find(user, to).await?.ok_or(Refusal::NothingToRegenerate)?;
+        let guard = agent.wait_for_turn(&conversation, None).await.map_err(|_| Refusal::Busy)?;
         if conversation.lock().turns.last().is_none_or(|record| record.said.is_empty()) {
             return Err(Refusal::NothingToRegenerate);
         }
         let TurnStart { number, answers, mut notes, .. } = conversation.session.begin_turn(None);
-        agent.close_suspended(&conversation, answers).await;
+        agent.end_suspended_turn(&conversation, answers).await;
         let replaced = {
-            let mut talk = conversation.lock();
-            let Some(last) = talk.turns.last_mut() else { return Err(Refusal::NothingToRegenerate) };
+            let mut state = conversation.lock();
+            let Some(last) = state.turns.last_mut() else { return Err(Refusal::NothingToRegenerate) };
             last.is_replaced = true;
             last.clone()
         };
         agent.keep(&conversation, &replaced).await;
-        notes.extend(already_done(&conversation, &replaced));
-        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
-        let text = with_notes(&conversation, notes, &replaced.said);
+        notes.extend(completed_write_notes(&conversation, &replaced));
+        let context = TurnContext::new(agent, &conversation, &user.situation, None);
+        let text = prepend_notes(&conversation, notes, &replaced.said);
         let record = agent.new_record(number, replaced.person_id, replaced.said, text)?;
-        Ok(agent.go(seat, record, prepared, ConfirmationMode::Suspend))
+        Ok(agent.go(guard, record, context, ConfirmationMode::Suspend))
     }
 
     /// A conversation in the client's own telling. Questions to the person are answered first and decided later.
     pub async fn complete(
         &self,
-        visitor: &User,
+        user: &User,
         to: Address<'_>,
         transcript: Transcript,
     ) -> Result<Reader, Refusal> {
-        let agent = &self.inner;
+        let agent = &self.core;
         let Transcript { before, text, fingerprint, is_retry } = transcript;
-        let decides = agent.decided_in(&visitor.client.id, &before, &text);
+        let decides = agent.match_code(&user.client.id, &before, &text);
         let is_decision = matches!(decides, CodeMatch::Question(_));
         let mut conversation = match &decides {
-            // Also whoever decides must be somebody who may still talk to us.
-            CodeMatch::Question(of) => agent.reach(visitor, Address::Session(of.session.id())).await?,
-            CodeMatch::NotACode | CodeMatch::Unknown => agent.reach(visitor, to).await?,
+            // Also whoever decides must be somebody who may still state to us.
+            CodeMatch::Question(of) => {
+                agent.open_conversation(user, Address::Session(of.session.id())).await?
+            }
+            CodeMatch::NotACode | CodeMatch::Unknown => agent.open_conversation(user, to).await?,
         };
-        let seat = match conversation.sit_down(Some(&fingerprint), &agent.memory) {
-            Ok(seat) => seat,
+        let guard = match conversation.try_start_turn(Some(&fingerprint), &agent.memory) {
+            Ok(guard) => guard,
             Err(running) if is_retry && running.key.as_deref() == Some(&fingerprint) => {
-                return Ok(running.live.follow());
+                return Ok(running.stream.follow());
             }
             // The question waits here, so its answer has to wait for its turn.
             Err(_) if is_decision => {
-                agent.take_seat(&conversation, Some(&fingerprint)).await.map_err(|_| Refusal::Busy)?
+                agent.wait_for_turn(&conversation, Some(&fingerprint)).await.map_err(|_| Refusal::Busy)?
             }
             // The client tells everything itself, so another conversation that began the same way is held apart.
             Err(_) => {
-                conversation = agent.reach(visitor, Address::New).await?;
-                conversation.sit_down(Some(&fingerprint), &agent.memory).map_err(|_| Refusal::Busy)?
+                conversation = agent.open_conversation(user, Address::New).await?;
+                conversation.try_start_turn(Some(&fingerprint), &agent.memory).map_err(|_| Refusal::Busy)?
             }
         };
-        if let Some(decision) = conversation.decision_in(&before, &text) {
+        if let Some(decision) = conversation.find_reply(&before, &text) {
             // The person's word counts, not the model's: it is carried out here, and the model is told.
-            let decided = agent.carry_out(&conversation.session, None, &decision).await;
-            conversation.lock().questions.retain(|question| !question.is_answered_by(&decision));
-            if let Some(note) = came_to_nothing(&decided.response) {
+            let resolved = agent.resolve(&conversation.session, None, &decision).await;
+            conversation.lock().confirmations.retain(|question| !question.is_answered_by(&decision));
+            if let Some(note) = failed_reply_note(&resolved.response) {
                 conversation.lock().notes.push(note);
             }
         } else if matches!(decides, CodeMatch::Unknown | CodeMatch::Question(_)) {
@@ -136,50 +138,51 @@ impl TextAgent {
             .lock()
             .last_transcribed
             .clone()
-            .filter(|record| is_retry && record.is_of(&fingerprint));
+            .filter(|record| is_retry && record.has_key(&fingerprint));
         if earlier.as_ref().is_some_and(|record| record.turn.ending() == Some(&Ending::Answered))
-            && let Some(told) = conversation.lock().retell(&fingerprint, &conversation.session.id().into())
+            && let Some(told) = conversation.lock().replay(&fingerprint, &conversation.session.id().into())
         {
-            return Ok(Live::over(told, agent.memory.of_answer()).follow());
+            return Ok(EventStream::of_finished(told, agent.memory.answer_counter()).follow());
         }
-        let prepared = Prepared::new(agent, &conversation, &visitor.situation, Some(before));
+        let context = TurnContext::new(agent, &conversation, &user.situation, Some(before));
         let TurnStart { number, mut notes, .. } = conversation.session.begin_turn(None);
-        notes.extend(earlier.iter().flat_map(|record| already_done(&conversation, record)));
-        let with_notes = with_notes(&conversation, notes, &text);
+        notes.extend(earlier.iter().flat_map(|record| completed_write_notes(&conversation, record)));
+        let with_notes = prepend_notes(&conversation, notes, &text);
         let key = Some(fingerprint);
         let record = TurnRecord { key, ..agent.new_record(number, None, text, with_notes)? };
-        Ok(agent.go(seat, record, prepared, ConfirmationMode::AnswerFirst))
+        Ok(agent.go(guard, record, context, ConfirmationMode::AnswerFirst))
     }
 
     /// The turn that runs in a conversation, from its start.
-    pub async fn follow(&self, visitor: &User, to: Address<'_>) -> Result<Option<Reader>, Refusal> {
-        let Some(conversation) = self.inner.find(visitor, to).await? else { return Ok(None) };
+    pub async fn follow(&self, user: &User, to: Address<'_>) -> Result<Option<Reader>, Refusal> {
+        let Some(conversation) = self.core.find(user, to).await? else { return Ok(None) };
         let running = conversation.lock().running.clone();
-        Ok(running.filter(|running| !running.live.is_over()).map(|running| running.live.follow()))
+        Ok(running.filter(|running| !running.stream.is_closed()).map(|running| running.stream.follow()))
     }
 }
 
-impl Inner {
+impl TextCore {
     /// Takes the place of the running turn. While another one has it, that one is given back instead.
-    pub(super) async fn take_seat(
+    pub(super) async fn wait_for_turn(
         &self,
         conversation: &Arc<Conversation>,
         key: Option<&str>,
-    ) -> Result<Seat, Running> {
-        let mut patience = PATIENCE_WITH_READERS;
+    ) -> Result<TurnGuard, RunningTurn> {
+        let mut timeout = FOLLOWED_TURN_TIMEOUT;
         loop {
-            let running = match conversation.sit_down(key, &self.memory) {
-                Ok(seat) => return Ok(seat),
+            let running = match conversation.try_start_turn(key, &self.memory) {
+                Ok(guard) => return Ok(guard),
                 Err(running) => running,
             };
             let is_same = key.is_some() && running.key.as_deref() == key;
-            if is_same || (patience.is_zero() && !running.live.is_deserted()) {
+            if is_same || (timeout.is_zero() && !running.stream.is_abandoned()) {
                 return Err(running);
             }
             // It takes a moment until a page that was closed is known to be gone, and another to end its turn.
-            let waited = if patience.is_zero() { PATIENCE_WITHOUT } else { patience };
-            patience = Duration::ZERO;
-            if tokio::time::timeout(waited, running.live.ended()).await.is_err() && waited == PATIENCE_WITHOUT
+            let waited = if timeout.is_zero() { ABANDONED_TURN_TIMEOUT } else { timeout };
+            timeout = Duration::ZERO;
+            if tokio::time::timeout(waited, running.stream.closed()).await.is_err()
+                && waited == ABANDONED_TURN_TIMEOUT
             {
                 return Err(running);
             }
@@ -212,31 +215,31 @@ impl Inner {
     /// Starts a turn that was just begun.
     fn go(
         self: &Arc<Self>,
-        seat: Seat,
+        guard: TurnGuard,
         record: TurnRecord,
-        prepared: Prepared,
+        context: TurnContext,
         asking: ConfirmationMode,
     ) -> Reader {
-        let reader = seat.live.follow();
-        let session = &seat.conversation.session;
+        let reader = guard.stream.follow();
+        let session = &guard.conversation.session;
         if record.number == 1 {
-            let (system_tokens, tool_tokens) = prepared.tokens();
+            let (system_tokens, tool_tokens) = context.tokens();
             tracing::info!(session = session.id(), system_tokens, tool_tokens, "session started");
         }
-        let _ = seat.live.push(started(&seat, &record.message_id));
+        let _ = guard.stream.push(started_event(&guard, &record.message_id));
         {
-            let mut talk = seat.conversation.lock();
-            if prepared.left_out > talk.told_left_out {
-                talk.told_left_out = prepared.left_out;
-                let value = serde_json::json!({ "turns": prepared.left_out });
-                let _ = seat.live.push(StreamEvent::Data { name: "history-trimmed".into(), value });
+            let mut state = guard.conversation.lock();
+            if context.trimmed_turns > state.reported_trimmed {
+                state.reported_trimmed = context.trimmed_turns;
+                let value = serde_json::json!({ "turns": context.trimmed_turns });
+                let _ = guard.stream.push(StreamEvent::Data { name: "history-trimmed".into(), value });
             }
-            if prepared.transcript.is_none() {
-                talk.keep(record.clone());
+            if context.transcript.is_none() {
+                state.keep(record.clone());
             }
         }
         let connection = session.connect_with(asking);
-        tokio::spawn(Drive::new(self.clone(), seat, connection, record, prepared).run());
+        tokio::spawn(TurnDriver::new(self.clone(), guard, connection, record, context).run());
         reader
     }
 
@@ -245,7 +248,7 @@ impl Inner {
         if record.number == 0 {
             return;
         }
-        let commit = history::keep(conversation.session.id(), record, self.expiry_ms());
+        let commit = history::put_turn(conversation.session.id(), record, self.expiry_ms());
         if let Err(error) = self.orchestrator.store().commit(commit).await {
             tracing::error!(session = conversation.session.id(), error = %error, "a turn was not stored");
         }
@@ -253,7 +256,7 @@ impl Inner {
 }
 
 /// What the model is told when a person's word came too late, or a second time. Every other outcome has a note already.
-fn came_to_nothing(response: &ToolResponse) -> Option<String> {
+fn failed_reply_note(response: &ToolResponse) -> Option<String> {
     match &response.outcome {
         Outcome::Failure(error)
             if matches!(error.kind, ErrorType::ConfirmationExpired | ErrorType::ConfirmationInvalid) =>
@@ -268,17 +271,17 @@ fn came_to_nothing(response: &ToolResponse) -> Option<String> {
 }
 
 /// What the person said, with what the model must know first.
-pub(super) fn with_notes(conversation: &Conversation, mut notes: Vec<String>, text: &str) -> String {
+pub(super) fn prepend_notes(conversation: &Conversation, mut notes: Vec<String>, text: &str) -> String {
     notes.append(&mut conversation.lock().notes);
     if notes.is_empty() {
         return text.to_owned();
     }
-    let notes = as_note(&notes);
+    let notes = format_notes(&notes);
     if text.is_empty() { notes } else { format!("{notes}\n\n{text}") }
 }
 
 /// What an answer that is made anew has done already.
-fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String> {
+fn completed_write_notes(conversation: &Conversation, record: &TurnRecord) -> Vec<String> {
     let writes = |tool: &str| {
         let tool = conversation.session.snapshot().find(tool);
         tool.is_some_and(|tool| tool.metadata().side_effects == SideEffects::Writes)
@@ -294,7 +297,7 @@ fn already_done(conversation: &Conversation, record: &TurnRecord) -> Vec<String>
 }
 
 /// The first thing that a reader is told.
-pub(super) fn started(seat: &Seat, message_id: &Arc<str>) -> StreamEvent {
-    let session_id = seat.conversation.session.id().into();
+pub(super) fn started_event(guard: &TurnGuard, message_id: &Arc<str>) -> StreamEvent {
+    let session_id = guard.conversation.session.id().into();
     StreamEvent::Started { message_id: message_id.clone(), session_id }
 }

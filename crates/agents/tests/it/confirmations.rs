@@ -277,10 +277,10 @@ impl Telling {
     }
 
     /// The person says something more.
-    async fn says(&self, world: &World, visitor: User, chat: &str, text: &str) -> Vec<StreamEvent> {
+    async fn says(&self, world: &World, user: User, chat: &str, text: &str) -> Vec<StreamEvent> {
         let (before, text, fingerprint) = (self.0.clone(), text.to_owned(), text.to_owned());
         let transcript = Transcript { before, text, fingerprint, is_retry: false };
-        events(world.agent.complete(&visitor, Address::Chat(chat), transcript).await.unwrap()).await
+        events(world.agent.complete(&user, Address::Chat(chat), transcript).await.unwrap()).await
     }
 }
 

@@ -28,16 +28,16 @@ const MAX_READ_BYTES: usize = 64 << 10;
 
 /// A turn that can be followed.
 #[derive(Debug, Default)]
-pub(super) struct Live {
-    told: Mutex<ToldSoFar>,
+pub(super) struct EventStream {
+    backlog: Mutex<Backlog>,
     /// Wakes the turn when nobody follows it any more.
-    deserted: Notify,
+    abandoned: Notify,
     /// Wakes the turn when its fastest reader has read something.
     read: Notify,
 }
 
 #[derive(Debug, Default)]
-struct ToldSoFar {
+struct Backlog {
     entries: VecDeque<Entry>,
     /// What the entries take.
     held: HeldBytes,
@@ -48,7 +48,7 @@ struct ToldSoFar {
     read: u64,
     /// The number of the next event.
     next: u64,
-    is_over: bool,
+    is_closed: bool,
     readers: usize,
     waiting: Vec<Waker>,
 }
@@ -68,7 +68,7 @@ struct Entry {
 /// Follows a turn from its beginning.
 #[derive(Debug)]
 pub struct Reader {
-    live: Arc<Live>,
+    stream: Arc<EventStream>,
     next: u64,
     /// How many bytes of what can be dropped it knows of.
     seen: u64,
@@ -76,33 +76,33 @@ pub struct Reader {
 
 /// There is no room for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Full;
+pub(super) struct AnswerTooLong;
 
-impl Live {
+impl EventStream {
     /// A turn whose events are counted among those that are held.
-    pub(super) fn counted(held: HeldBytes) -> Arc<Self> {
-        let told = ToldSoFar { held, ..ToldSoFar::default() };
-        Arc::new(Self { told: Mutex::new(told), ..Self::default() })
+    pub(super) fn new(held: HeldBytes) -> Arc<Self> {
+        let backlog = Backlog { held, ..Backlog::default() };
+        Arc::new(Self { backlog: Mutex::new(backlog), ..Self::default() })
     }
 
     /// Events that happened elsewhere, for someone who asks again.
-    pub(super) fn over(events: Vec<StreamEvent>, held: HeldBytes) -> Arc<Self> {
-        let live = Self::counted(held);
+    pub(super) fn of_finished(events: Vec<StreamEvent>, held: HeldBytes) -> Arc<Self> {
+        let stream = Self::new(held);
         for event in events {
             for piece in event.pieces() {
                 // What is told again was short enough the first time.
-                let _ = live.push(piece);
+                let _ = stream.push(piece);
             }
         }
-        live.close();
-        live
+        stream.close();
+        stream
     }
 
-    pub(super) fn push(&self, event: StreamEvent) -> Result<(), Full> {
+    pub(super) fn push(&self, event: StreamEvent) -> Result<(), AnswerTooLong> {
         let waiting = {
-            let mut told = self.lock();
-            told.push(event)?;
-            std::mem::take(&mut told.waiting)
+            let mut backlog = self.lock();
+            backlog.push(event)?;
+            std::mem::take(&mut backlog.waiting)
         };
         wake(waiting);
         Ok(())
@@ -111,18 +111,18 @@ impl Live {
     /// Nothing more will come.
     pub(super) fn close(&self) {
         let waiting = {
-            let mut told = self.lock();
-            told.is_over = true;
-            std::mem::take(&mut told.waiting)
+            let mut backlog = self.lock();
+            backlog.is_closed = true;
+            std::mem::take(&mut backlog.waiting)
         };
         wake(waiting);
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.lock().is_over
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_closed
     }
 
-    pub(super) fn is_deserted(&self) -> bool {
+    pub(super) fn is_abandoned(&self) -> bool {
         self.lock().readers == 0
     }
 
@@ -132,7 +132,7 @@ impl Live {
     }
 
     /// Waits until a reader reads, if even the fastest is far behind.
-    pub(super) async fn read_on(&self) {
+    pub(super) async fn wait_for_reader(&self) {
         let read = self.read.notified();
         if self.is_ahead() {
             read.await;
@@ -140,24 +140,24 @@ impl Live {
     }
 
     /// Waits until the last reader has left.
-    pub(super) async fn deserted(&self) {
+    pub(super) async fn abandoned(&self) {
         loop {
-            let deserted = self.deserted.notified();
+            let abandoned = self.abandoned.notified();
             if self.lock().readers == 0 {
                 return;
             }
-            deserted.await;
+            abandoned.await;
         }
     }
 
     /// Waits until nothing more will come.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn closed(&self) {
         std::future::poll_fn(|context| {
-            let mut told = self.lock();
-            if told.is_over {
+            let mut backlog = self.lock();
+            if backlog.is_closed {
                 return Poll::Ready(());
             }
-            told.wait(context);
+            backlog.wait(context);
             Poll::Pending
         })
         .await;
@@ -165,19 +165,19 @@ impl Live {
 
     pub(super) fn follow(self: &Arc<Self>) -> Reader {
         self.lock().readers += 1;
-        Reader { live: self.clone(), next: 0, seen: 0 }
+        Reader { stream: self.clone(), next: 0, seen: 0 }
     }
 
-    fn lock(&self) -> MutexGuard<'_, ToldSoFar> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Backlog> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ToldSoFar {
-    fn push(&mut self, event: StreamEvent) -> Result<(), Full> {
+impl Backlog {
+    fn push(&mut self, event: StreamEvent) -> Result<(), AnswerTooLong> {
         if let StreamEvent::Text(text) | StreamEvent::Thought(text) = &event {
             if self.words + text.len() > MAX_ANSWER_BYTES {
-                return Err(Full);
+                return Err(AnswerTooLong);
             }
             self.words += text.len();
         }
@@ -240,18 +240,18 @@ impl Reader {
     /// Hands over what has happened since the last time, without copying it; when that is much, a part of it.
     /// `Ready(false)` says that nothing more will come.
     pub fn poll_events(&mut self, context: &Context<'_>, mut each: impl FnMut(&StreamEvent)) -> Poll<bool> {
-        let mut told = self.live.lock();
-        let first = told.entries.partition_point(|entry| entry.number < self.next);
-        if first == told.entries.len() {
-            if told.is_over {
+        let mut backlog = self.stream.lock();
+        let first = backlog.entries.partition_point(|entry| entry.number < self.next);
+        if first == backlog.entries.len() {
+            if backlog.is_closed {
                 return Poll::Ready(false);
             }
-            told.wait(context);
+            backlog.wait(context);
             return Poll::Pending;
         }
         let mut bytes = 0;
         let mut read = 0;
-        for entry in told.entries.range(first..) {
+        for entry in backlog.entries.range(first..) {
             match &entry.event {
                 Some(event) => each(event),
                 None => each(&StreamEvent::Lagged { bytes: entry.droppable_until - self.seen }),
@@ -262,12 +262,12 @@ impl Reader {
                 break;
             }
         }
-        let was_ahead = told.is_ahead();
-        let is_fastest = read > told.read;
-        told.read = told.read.max(read);
-        drop(told);
+        let was_ahead = backlog.is_ahead();
+        let is_fastest = read > backlog.read;
+        backlog.read = backlog.read.max(read);
+        drop(backlog);
         if was_ahead && is_fastest {
-            self.live.read.notify_waiters();
+            self.stream.read.notify_waiters();
         }
         Poll::Ready(true)
     }
@@ -284,12 +284,12 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let mut told = self.live.lock();
-        told.readers -= 1;
-        let is_deserted = told.readers == 0;
-        drop(told);
-        if is_deserted {
-            self.live.deserted.notify_waiters();
+        let mut backlog = self.stream.lock();
+        backlog.readers -= 1;
+        let is_abandoned = backlog.readers == 0;
+        drop(backlog);
+        if is_abandoned {
+            self.stream.abandoned.notify_waiters();
         }
     }
 }

@@ -5,26 +5,26 @@ use std::sync::Arc;
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Outcome, ToolError, ToolResponse, Usage};
 use quarterdeck_runtime::{Answer, ConfirmationMode, Session, TurnStart, random_hex};
 
-use super::begin::{started, with_notes};
-use super::conversation::{Conversation, Decided, Seat};
-use super::drive::Drive;
+use super::context::TurnContext;
+use super::conversation::{Conversation, ResolvedConfirmation, TurnGuard};
+use super::driver::TurnDriver;
 use super::event::{Failure, StreamEvent};
 use super::history::TurnRecord;
-use super::live::Reader;
-use super::prepared::Prepared;
-use super::{Address, ConfirmationReply, Inner, Refusal, TextAgent, User};
+use super::start::{prepend_notes, started_event};
+use super::stream::Reader;
+use super::{Address, ConfirmationReply, Refusal, TextAgent, TextCore, User};
 use crate::turn::Ending;
 
 impl TextAgent {
     /// A person's word about calls that wait for it. The turn goes on where it was suspended.
     pub async fn resolve_confirmations(
         &self,
-        visitor: &User,
+        user: &User,
         to: Address<'_>,
         decisions: Vec<ConfirmationReply>,
     ) -> Result<Reader, Refusal> {
-        let agent = &self.inner;
-        let conversation = agent.find(visitor, to).await?.ok_or_else(not_valid)?;
+        let agent = &self.core;
+        let conversation = agent.find(user, to).await?.ok_or_else(invalid_confirmation)?;
         let mut valid = Vec::new();
         for decision in decisions {
             if conversation.session.find_confirmation_call(&decision.token).await?.is_some() {
@@ -34,69 +34,69 @@ impl TextAgent {
         // All of them may have been decided apart from the conversation, which then only waits to go on.
         let may_go_on = conversation.unfinished().is_some_and(|record| !record.turn.is_suspended());
         if valid.is_empty() && !may_go_on {
-            return Err(not_valid());
+            return Err(invalid_confirmation());
         }
-        let seat = agent.take_seat(&conversation, None).await.map_err(|_| Refusal::Busy)?;
-        let prepared = Prepared::new(agent, &conversation, &visitor.situation, None);
-        let reader = seat.live.follow();
-        tokio::spawn(self.inner.clone().go_on(seat, valid, prepared));
+        let guard = agent.wait_for_turn(&conversation, None).await.map_err(|_| Refusal::Busy)?;
+        let context = TurnContext::new(agent, &conversation, &user.situation, None);
+        let reader = guard.stream.follow();
+        tokio::spawn(self.core.clone().resume_turn(guard, valid, context));
         Ok(reader)
     }
 
     /// A person's word about one call, given apart from the conversation. The model learns of it in the next turn.
     pub async fn resolve_confirmation(
         &self,
-        visitor: &User,
+        user: &User,
         decision: &ConfirmationReply,
     ) -> Result<Arc<ToolResponse>, Refusal> {
-        let agent = &self.inner;
+        let agent = &self.core;
         let orchestrator = &agent.orchestrator;
-        let client = visitor.client.clone();
+        let client = user.client.clone();
         let id = orchestrator
             .find_confirmation_session(&decision.token, &client.id)
             .await?
-            .ok_or_else(not_valid)?;
+            .ok_or_else(invalid_confirmation)?;
         // The session may be spoken or written; the question is the same.
         let session = orchestrator.resume(&id, client, agent.registry.snapshot()).await?;
-        let conversation = agent.find(visitor, Address::Session(&id)).await?;
-        Ok(agent.carry_out(&session, conversation.as_deref(), decision).await.response)
+        let conversation = agent.find(user, Address::Session(&id)).await?;
+        Ok(agent.resolve(&session, conversation.as_deref(), decision).await.response)
     }
 }
 
-impl Inner {
+impl TextCore {
     /// Carries out one decision.
-    pub(super) async fn carry_out(
+    pub(super) async fn resolve(
         &self,
         session: &Session,
         conversation: Option<&Conversation>,
         decision: &ConfirmationReply,
-    ) -> Decided {
+    ) -> ResolvedConfirmation {
         let answer = session.resolve_confirmation(&decision.token, decision.answer()).await;
-        let decided = Decided::from(&answer);
-        let response = &decided.response;
+        let resolved = ResolvedConfirmation::from(&answer);
+        let response = &resolved.response;
         // A question that is still open, or that somebody else is answering, has no outcome yet. One that nobody answered
         // in time has: without it the turn would wait for ever.
         let is_open = session.find_confirmation_call(&decision.token).await.is_ok_and(|open| open.is_some());
         if let Some(conversation) = conversation
             && (!is_open || is_failure(response, ErrorType::ConfirmationExpired))
             && !is_invalid(response)
-            && let Some(record) = conversation.decided(&decided)
+            && let Some(record) = conversation.record_resolution(&resolved)
         {
             self.keep(conversation, &record).await;
         }
         answer.mark_delivered();
-        decided
+        resolved
     }
 
     /// Calls that waited for a person who has now said something else are answered, and their turn is over.
-    pub(super) async fn close_suspended(&self, conversation: &Conversation, answers: Vec<Answer>) {
+    pub(super) async fn end_suspended_turn(&self, conversation: &Conversation, answers: Vec<Answer>) {
         let closed = {
-            let mut talk = conversation.lock();
-            let Some(record) = talk.turns.last_mut().filter(|record| record.turn.ending().is_none()) else {
+            let mut state = conversation.lock();
+            let Some(record) = state.turns.last_mut().filter(|record| record.turn.ending().is_none()) else {
                 return;
             };
             for answer in answers {
-                record.decided(Decided::from(&answer));
+                record.record_resolution(ResolvedConfirmation::from(&answer));
                 answer.mark_delivered();
             }
             let snapshot = conversation.session.snapshot();
@@ -111,8 +111,13 @@ impl Inner {
     }
 
     /// Carries out a person's decisions and goes on with the turn that waited for them.
-    async fn go_on(self: Arc<Self>, seat: Seat, decisions: Vec<ConfirmationReply>, prepared: Prepared) {
-        let conversation = seat.conversation.clone();
+    async fn resume_turn(
+        self: Arc<Self>,
+        guard: TurnGuard,
+        decisions: Vec<ConfirmationReply>,
+        context: TurnContext,
+    ) {
+        let conversation = guard.conversation.clone();
         let session = &conversation.session;
         let connection = session.connect_with(ConfirmationMode::Suspend);
         let waiting = conversation.unfinished();
@@ -120,35 +125,35 @@ impl Inner {
             Some(record) => record.message_id.clone(),
             None => format!("msg_{}", random_hex(8).unwrap_or_default()).into(),
         };
-        let _ = seat.live.push(started(&seat, &message_id));
+        let _ = guard.stream.push(started_event(&guard, &message_id));
         // What was decided apart from the conversation is news to the page that follows it.
         if let Some(record) = &waiting {
             for (id, response) in record.turn.last_answers() {
                 let gates = record.gates_of(&id);
-                let _ = seat.live.push(StreamEvent::ToolResult { id: id.into(), response, gates });
+                let _ = guard.stream.push(StreamEvent::ToolResult { id: id.into(), response, gates });
             }
         }
         let mut is_news = waiting.is_some();
         for decision in decisions {
-            let Decided { call_id: id, response, gates } =
-                self.carry_out(session, Some(&conversation), &decision).await;
+            let ResolvedConfirmation { call_id: id, response, gates } =
+                self.resolve(session, Some(&conversation), &decision).await;
             // Too late for a turn that has gone on without it, a word is worth as little as one that was said before.
             let is_late = waiting.is_none() && is_failure(&response, ErrorType::ConfirmationExpired);
             if !is_invalid(&response) && !is_late {
                 is_news = true;
-                let _ = seat.live.push(StreamEvent::ToolResult { id, response, gates });
+                let _ = guard.stream.push(StreamEvent::ToolResult { id, response, gates });
             }
         }
         if !is_news {
             // Somebody else was faster, and the model has been told.
             let failure = Failure::invalid_confirmation();
-            let _ = seat.live.push(StreamEvent::Failed(failure));
+            let _ = guard.stream.push(StreamEvent::Failed(failure));
             let ending = Some(Ending::Failed);
-            let _ = seat.live.push(StreamEvent::Finished { ending, usage: Usage::default() });
+            let _ = guard.stream.push(StreamEvent::Finished { ending, usage: Usage::default() });
             return;
         }
         let unfinished = conversation.unfinished().map(|mut record| {
-            conversation.lock().settle(&mut record);
+            conversation.lock().apply_early_resolutions(&mut record);
             record
         });
         let record = match unfinished {
@@ -156,7 +161,7 @@ impl Inner {
             // Nobody waits any more: the person had gone on talking. The model is told, and may say something.
             None => {
                 let TurnStart { number, notes, .. } = session.begin_turn(None);
-                let text = with_notes(&conversation, notes, "");
+                let text = prepend_notes(&conversation, notes, "");
                 match self.new_record(number, None, String::new(), text) {
                     Ok(record) => TurnRecord { message_id, ..record },
                     Err(error) => return tracing::error!(error = %error, "a turn could not be begun"),
@@ -165,11 +170,11 @@ impl Inner {
         };
         // A handle to a conversation keeps it in memory.
         drop(conversation);
-        Drive::new(self, seat, connection, record, prepared).run().await;
+        TurnDriver::new(self, guard, connection, record, context).run().await;
     }
 }
 
-impl From<&Answer> for Decided {
+impl From<&Answer> for ResolvedConfirmation {
     fn from(answer: &Answer) -> Self {
         Self {
             call_id: answer.call_id.clone(),
@@ -185,7 +190,7 @@ impl ConfirmationReply {
     }
 }
 
-fn not_valid() -> Refusal {
+fn invalid_confirmation() -> Refusal {
     let Failure { kind, message, .. } = Failure::invalid_confirmation();
     Refusal::Confirmation(Box::new(ToolError::new(kind, message)))
 }

@@ -8,30 +8,30 @@ use quarterdeck_runtime::{Session, SessionError};
 
 use super::conversation::Conversation;
 use super::history::{self, TurnRecord};
-use super::{Address, Inner, Refusal, User};
+use super::{Address, Refusal, TextCore, User};
 use crate::turn::Ending;
 
 /// How many turns of a session that has ended go on in the next one.
-const CARRIED: usize = 50;
+const MAX_CARRIED_TURNS: usize = 50;
 
-impl Inner {
+impl TextCore {
     /// The conversation that a request means; one that does not exist yet is begun where that makes sense.
-    pub(super) async fn reach(
+    pub(super) async fn open_conversation(
         &self,
-        visitor: &User,
+        user: &User,
         address: Address<'_>,
     ) -> Result<Arc<Conversation>, Refusal> {
         match address {
-            Address::New => self.open(visitor).await,
-            Address::Session(id) => self.resume(visitor, id).await,
-            Address::Chat(chat) => self.reach_chat(visitor, chat).await,
+            Address::New => self.open(user).await,
+            Address::Session(id) => self.resume(user, id).await,
+            Address::Chat(chat) => self.open_chat(user, chat).await,
         }
     }
 
     /// The conversation that a request means, if there is one.
     pub(super) async fn find(
         &self,
-        visitor: &User,
+        user: &User,
         address: Address<'_>,
     ) -> Result<Option<Arc<Conversation>>, Refusal> {
         let id = match address {
@@ -39,14 +39,14 @@ impl Inner {
             Address::Session(id) => id.to_owned(),
             Address::Chat(chat) => {
                 let store = self.orchestrator.store();
-                match history::session_of_chat(&**store, &visitor.client.id, chat).await? {
+                match history::session_of_chat(&**store, &user.client.id, chat).await? {
                     Some((id, _)) => id,
                     // The name may be a session's own: pages use what they were told.
                     None => chat.to_owned(),
                 }
             }
         };
-        match self.resume(visitor, &id).await {
+        match self.resume(user, &id).await {
             Ok(conversation) => Ok(Some(conversation)),
             Err(Refusal::Session(SessionError::NotFound | SessionError::Ended | SessionError::InvalidId)) => {
                 Ok(None)
@@ -55,15 +55,15 @@ impl Inner {
         }
     }
 
-    async fn open(&self, visitor: &User) -> Result<Arc<Conversation>, Refusal> {
+    async fn open(&self, user: &User) -> Result<Arc<Conversation>, Refusal> {
         let snapshot = self.registry.snapshot();
-        let session = self.orchestrator.open(visitor.client.clone(), Mode::Text, snapshot).await?;
-        Ok(self.remember(session, Vec::new()))
+        let session = self.orchestrator.open(user.client.clone(), Mode::Text, snapshot).await?;
+        Ok(self.cache(session, Vec::new()))
     }
 
-    async fn resume(&self, visitor: &User, id: &str) -> Result<Arc<Conversation>, Refusal> {
+    async fn resume(&self, user: &User, id: &str) -> Result<Arc<Conversation>, Refusal> {
         let snapshot = self.registry.snapshot();
-        let session = self.orchestrator.resume(id, visitor.client.clone(), snapshot).await?;
+        let session = self.orchestrator.resume(id, user.client.clone(), snapshot).await?;
         if session.mode() != Mode::Text {
             return Err(SessionError::NotFound.into());
         }
@@ -71,30 +71,30 @@ impl Inner {
             return Ok(known.clone());
         }
         let turns = history::load(&**self.orchestrator.store(), id).await?;
-        let turns = self.mend(&session, turns);
+        let turns = self.end_interrupted(&session, turns);
         session.skip_to_turn(turns.last().map_or(0, |record| record.number));
-        Ok(self.remember(session, turns))
+        Ok(self.cache(session, turns))
     }
 
     /// A client's own name for a conversation. After a session has ended, the conversation goes on in a new one.
-    async fn reach_chat(&self, visitor: &User, chat: &str) -> Result<Arc<Conversation>, Refusal> {
+    async fn open_chat(&self, user: &User, chat: &str) -> Result<Arc<Conversation>, Refusal> {
         let store = self.orchestrator.store().clone();
-        let client = &visitor.client.id;
+        let client = &user.client.id;
         // Whoever loses a race against another first message finds the winner's session the second time.
         for _ in 0..3 {
             let known = history::session_of_chat(&*store, client, chat).await?;
             let ended = match &known {
-                Some((id, _)) => match self.resume(visitor, id).await {
+                Some((id, _)) => match self.resume(user, id).await {
                     Ok(conversation) => return Ok(conversation),
                     Err(Refusal::Session(SessionError::Ended | SessionError::NotFound)) => Some(id.clone()),
                     Err(refusal) => return Err(refusal),
                 },
                 None => None,
             };
-            let conversation = self.open(visitor).await?;
+            let conversation = self.open(user).await?;
             let id = conversation.session.id().to_owned();
             let seen = known.map(|(_, version)| version);
-            let entered = history::enter_chat(client, chat, &id, seen, self.expiry_ms());
+            let entered = history::link_chat(client, chat, &id, seen, self.expiry_ms());
             match store.commit(entered).await {
                 Ok(()) => {}
                 Err(CommitError::Conflict { .. }) => continue,
@@ -111,21 +111,21 @@ impl Inner {
     /// Takes what was said in a session that has ended into the one that follows it.
     async fn carry_over(&self, conversation: &Conversation, ended: &str) -> Result<(), Refusal> {
         let turns = history::load(&**self.orchestrator.store(), ended).await?;
-        let mut turns = self.mend(&conversation.session, turns);
-        turns.drain(..turns.len().saturating_sub(CARRIED));
+        let mut turns = self.end_interrupted(&conversation.session, turns);
+        turns.drain(..turns.len().saturating_sub(MAX_CARRIED_TURNS));
         // They come before the new session's first turn, whose number is one, and are found under their new session
         // only in memory: the store has them under the old one.
         for turn in &mut turns {
             turn.number = 0;
         }
-        let mut talk = conversation.lock();
-        talk.turns = turns;
-        talk.weigh();
+        let mut state = conversation.lock();
+        state.turns = turns;
+        state.recount_bytes();
         Ok(())
     }
 
     /// Ends what the end of a process has left open, so that the conversation can go on.
-    fn mend(&self, session: &Session, mut turns: Vec<TurnRecord>) -> Vec<TurnRecord> {
+    fn end_interrupted(&self, session: &Session, mut turns: Vec<TurnRecord>) -> Vec<TurnRecord> {
         let last = turns.len().saturating_sub(1);
         let now = self.orchestrator.now();
         for (place, record) in turns.iter_mut().enumerate() {
@@ -143,31 +143,33 @@ impl Inner {
     }
 
     /// Keeps a conversation at hand. Of two that were brought back at the same time, the first one counts.
-    fn remember(&self, session: Session, turns: Vec<TurnRecord>) -> Arc<Conversation> {
+    fn cache(&self, session: Session, turns: Vec<TurnRecord>) -> Arc<Conversation> {
         let now_ms = self.orchestrator.now_ms();
         let mut known = self.lock();
         if known.len() >= self.settings.conversations {
-            forget_oldest(&mut known);
+            evict_oldest(&mut known);
         }
-        while self.memory.is_full() && forget_oldest(&mut known) {}
+        while self.memory.is_full() && evict_oldest(&mut known) {}
         let id = session.id().to_owned();
         known.entry(id).or_insert_with(|| Conversation::new(session, turns, now_ms, &self.memory)).clone()
     }
 
     /// Lets go of what need not stay in memory now that a turn of this session is over.
-    pub(super) fn rest(&self, id: &str) {
+    pub(super) fn evict_if_large(&self, id: &str) {
         let mut known = self.lock();
-        if known.get(id).is_some_and(|conversation| is_idle(conversation) && conversation.is_better_stored())
+        if known
+            .get(id)
+            .is_some_and(|conversation| is_idle(conversation) && conversation.is_large_and_stored())
         {
             known.remove(id);
         }
-        while self.memory.is_full() && forget_oldest(&mut known) {}
+        while self.memory.is_full() && evict_oldest(&mut known) {}
     }
 }
 
 /// Forgets the conversation that was idle for the longest time, of those that lose nothing by it first. Whether there
 /// was one.
-fn forget_oldest(known: &mut HashMap<String, Arc<Conversation>>) -> bool {
+fn evict_oldest(known: &mut HashMap<String, Arc<Conversation>>) -> bool {
     let idle = known.iter().filter(|(_, conversation)| is_idle(conversation));
     let oldest = idle.min_by_key(|(_, conversation)| (!conversation.is_stored(), conversation.used_ms()));
     let oldest = oldest.map(|(id, _)| id.clone());

@@ -14,23 +14,23 @@ use quarterdeck_runtime::gates::Trace;
 use quarterdeck_runtime::{Call, ClientEvent, Connection, DeliveryReason, Reply, find_block};
 use serde_json::Value;
 
-use super::Inner;
-use super::conversation::{Conversation, OpenQuestion, Seat};
+use super::TextCore;
+use super::context::TurnContext;
+use super::conversation::{Conversation, OpenConfirmation, TurnGuard};
 use super::event::{Failure, StreamEvent};
 use super::history::{self, TurnRecord};
-use super::live::{Live, MAX_ANSWER_BYTES};
-use super::prepared::Prepared;
+use super::stream::{EventStream, MAX_ANSWER_BYTES};
 use crate::describe;
-use crate::note::{as_note, late};
+use crate::note::{format_notes, late_answer_note};
 use crate::turn::{Ending, Step, TurnCall, text_message};
 
 /// Everything that one turn needs while it runs.
-pub(super) struct Drive {
-    agent: Arc<Inner>,
-    seat: Seat,
+pub(super) struct TurnDriver {
+    agent: Arc<TextCore>,
+    guard: TurnGuard,
     connection: Connection,
     record: TurnRecord,
-    prepared: Prepared,
+    context: TurnContext,
     /// The guides that were given in this turn.
     described: Vec<String>,
     /// What happened to earlier calls, to be told to the model before it is asked next.
@@ -42,7 +42,7 @@ pub(super) struct Drive {
 /// Why a turn ends before its time.
 enum Stop {
     /// Nobody follows it any more. What was said so far.
-    Deserted(String),
+    Abandoned(String),
     /// The model failed. What was said so far.
     Failed(String, ChatError),
     /// The model says more than an answer may have. What was said so far.
@@ -51,16 +51,16 @@ enum Stop {
     Closed(String),
 }
 
-impl Drive {
+impl TurnDriver {
     pub(super) fn new(
-        agent: Arc<Inner>,
-        seat: Seat,
+        agent: Arc<TextCore>,
+        guard: TurnGuard,
         connection: Connection,
         record: TurnRecord,
-        prepared: Prepared,
+        context: TurnContext,
     ) -> Self {
         let (described, notes, pacing) = (Vec::new(), Vec::new(), agent.settings.round_deadline / 4);
-        Self { agent, seat, connection, record, prepared, described, notes, pacing }
+        Self { agent, guard, connection, record, context, described, notes, pacing }
     }
 
     /// Goes on until the turn is over or waits for a person.
@@ -69,13 +69,13 @@ impl Drive {
             let done = match self.record.turn.next() {
                 Step::AskModel(tool_use) => self.ask(tool_use).await,
                 Step::RunCalls(calls) => self.run_calls(calls).await,
-                Step::AskPerson | Step::Finish(_) => break,
+                Step::AwaitConfirmation | Step::Finish(_) => break,
             };
             if let Err(stop) = done {
                 self.stop(stop);
                 break;
             }
-            self.keep_soon();
+            self.queue_record();
         }
         self.finish().await;
     }
@@ -84,26 +84,26 @@ impl Drive {
     async fn ask(&mut self, tool_use: ToolUse) -> Result<(), Stop> {
         self.tell(StreamEvent::RoundStarted);
         if !self.notes.is_empty() {
-            self.record.turn.note(as_note(&std::mem::take(&mut self.notes)));
+            self.record.turn.add_note(format_notes(&std::mem::take(&mut self.notes)));
         }
         let mut said = String::new();
         let reply = {
             let mut stream = self.agent.model.ask(self.request(tool_use));
-            let mut deserted = pin!(self.seat.live.deserted());
+            let mut abandoned = pin!(self.guard.stream.abandoned());
             let mut deadline = pin!(tokio::time::sleep(self.agent.settings.round_deadline));
             let mut untold = VecDeque::new();
             loop {
-                if !tell_words(&self.seat.live, &mut untold, &mut said) {
+                if !emit_words(&self.guard.stream, &mut untold, &mut said) {
                     return Err(Stop::TooLong(said));
                 }
-                while self.seat.live.is_ahead() && !self.pacing.is_zero() {
+                while self.guard.stream.is_ahead() && !self.pacing.is_zero() {
                     let began = tokio::time::Instant::now();
                     let timeout = self.agent.settings.reader_timeout.min(self.pacing);
                     let is_read = tokio::select! {
-                        () = self.seat.live.read_on() => true,
+                        () = self.guard.stream.wait_for_reader() => true,
                         () = tokio::time::sleep(timeout) => false,
-                        () = &mut deserted => return Err(Stop::Deserted(said)),
-                        () = &mut deadline => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Silent))),
+                        () = &mut abandoned => return Err(Stop::Abandoned(said)),
+                        () = &mut deadline => return Err(Stop::Failed(said, self.stream_error(ChatErrorKind::Silent))),
                     };
                     let left = self.pacing.saturating_sub(began.elapsed());
                     self.pacing = if is_read { left } else { Duration::ZERO };
@@ -115,11 +115,11 @@ impl Drive {
                     biased;
                     item = stream.next() => item,
                     event = next_event(&self.connection) => {
-                        pass_on(&self.seat.live, &self.seat.conversation, &mut self.notes, event);
+                        forward_event(&self.guard.stream, &self.guard.conversation, &mut self.notes, event);
                         continue;
                     }
-                    () = &mut deserted => return Err(Stop::Deserted(said)),
-                    () = &mut deadline => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Silent))),
+                    () = &mut abandoned => return Err(Stop::Abandoned(said)),
+                    () = &mut deadline => return Err(Stop::Failed(said, self.stream_error(ChatErrorKind::Silent))),
                 };
                 match item {
                     Some(Ok(ChatEvent::Text(text))) => untold.extend(StreamEvent::Text(text.into()).pieces()),
@@ -128,13 +128,13 @@ impl Drive {
                     }
                     Some(Ok(ChatEvent::Done(reply))) => break reply,
                     Some(Err(error)) => return Err(Stop::Failed(said, error)),
-                    None => return Err(Stop::Failed(said, self.broke(ChatErrorKind::Cut))),
+                    None => return Err(Stop::Failed(said, self.stream_error(ChatErrorKind::Cut))),
                 }
             }
         };
         let used = reply.usage.input_tokens + reply.usage.output_tokens;
-        self.prepared.measure(&self.agent, used);
-        self.record.turn.replied(reply);
+        self.context.record_context_use(&self.agent, used);
+        self.record.turn.apply_reply(reply);
         Ok(())
     }
 
@@ -144,10 +144,10 @@ impl Drive {
         let mut submitted = Vec::new();
         for (place, shown) in calls.iter().enumerate() {
             self.tell(StreamEvent::ToolCall(Arc::new(shown.clone())));
-            if self.prepared.describes && shown.call.name == describe::NAME {
+            if self.context.describes && shown.call.name == describe::NAME {
                 let now = self.agent.orchestrator.now();
                 let response =
-                    describe::answer(&self.seat.conversation.session, &shown.call, &mut self.described, now);
+                    describe::answer(&self.guard.conversation.session, &shown.call, &mut self.described, now);
                 self.answered(place, &shown.id, response, None);
             } else {
                 places.push(place);
@@ -160,14 +160,14 @@ impl Drive {
             let reply = tokio::select! {
                 biased;
                 event = next_event(&self.connection) => {
-                    pass_on(&self.seat.live, &self.seat.conversation, &mut self.notes, event);
+                    forward_event(&self.guard.stream, &self.guard.conversation, &mut self.notes, event);
                     continue;
                 }
                 reply = batch.next() => reply,
-                () = self.seat.live.deserted() => {
+                () = self.guard.stream.abandoned() => {
                     // What has begun to write finishes; its outcome is told when the person comes back.
-                    self.seat.conversation.session.interrupt();
-                    return Err(Stop::Deserted(String::new()));
+                    self.guard.conversation.session.interrupt();
+                    return Err(Stop::Abandoned(String::new()));
                 }
             };
             let (Some(reply), Some(place)) = (reply, places.next()) else { break };
@@ -177,12 +177,12 @@ impl Drive {
                     self.answered(place, &calls[place].id, response, trace);
                     answer.mark_delivered();
                 }
-                Reply::AwaitingConfirmation { .. } => self.record.turn.asked(place),
+                Reply::AwaitingConfirmation { .. } => self.record.turn.await_confirmation(place),
             }
         }
         drop(batch);
-        self.pass_on_waiting();
-        self.closed_by(&calls).await.map_or(Ok(()), |farewell| Err(Stop::Closed(farewell)))
+        self.forward_waiting();
+        self.find_new_block(&calls).await.map_or(Ok(()), |farewell| Err(Stop::Closed(farewell)))
     }
 
     fn answered(&mut self, place: usize, id: &str, response: Arc<ToolResponse>, trace: Option<Trace>) {
@@ -192,13 +192,13 @@ impl Drive {
             response: response.clone(),
             gates: gates.clone(),
         });
-        self.record.turn.answered(place, response);
-        self.record.went_through(id, gates);
+        self.record.turn.record_answer(place, response);
+        self.record.record_gates(id, gates);
     }
 
     /// Whether a tool has blocked the client, and what they were told. A blocked client does not reach a model.
-    async fn closed_by(&self, calls: &[TurnCall]) -> Option<String> {
-        let session = &self.seat.conversation.session;
+    async fn find_new_block(&self, calls: &[TurnCall]) -> Option<String> {
+        let session = &self.guard.conversation.session;
         let can_block = |call: &TurnCall| {
             let tool = session.snapshot().find(&call.call.name);
             tool.is_some_and(|tool| {
@@ -215,15 +215,15 @@ impl Drive {
 
     /// The conversation as the model gets it.
     fn request(&self, tool_use: ToolUse) -> ChatRequest {
-        let mut messages = match &self.prepared.transcript {
+        let mut messages = match &self.context.transcript {
             Some(transcript) => transcript.clone(),
-            None => self.seat.conversation.lock().before(self.record.number, self.prepared.left_out),
+            None => self.guard.conversation.lock().before(self.record.number, self.context.trimmed_turns),
         };
         messages.extend(self.record.turn.messages().iter().cloned());
         ChatRequest {
-            system: self.prepared.system.clone(),
-            messages: begins_with_a_person(messages),
-            tools: self.prepared.tools.clone(),
+            system: self.context.system.clone(),
+            messages: drop_leading_answers(messages),
+            tools: self.context.tools.clone(),
             tool_use,
         }
     }
@@ -231,17 +231,17 @@ impl Drive {
     /// Ends the turn where it stands.
     fn stop(&mut self, stop: Stop) {
         let (said, ending, failure) = match stop {
-            Stop::Deserted(said) => (said, Ending::Aborted, None),
+            Stop::Abandoned(said) => (said, Ending::Aborted, None),
             Stop::Failed(said, error) => {
                 tracing::warn!(
-                    session = self.seat.conversation.session.id(), turn = self.record.number, kind = ?error.kind,
+                    session = self.guard.conversation.session.id(), turn = self.record.number, kind = ?error.kind,
                     error = %error, "the model failed"
                 );
                 (said, Ending::Failed, Some(Failure::of(error.kind)))
             }
             Stop::TooLong(said) => {
                 tracing::warn!(
-                    session = self.seat.conversation.session.id(),
+                    session = self.guard.conversation.session.id(),
                     turn = self.record.number,
                     max_bytes = MAX_ANSWER_BYTES,
                     "answer cut: the model says more than an answer may have"
@@ -254,7 +254,7 @@ impl Drive {
                 (farewell, Ending::Closed, None)
             }
         };
-        let session = &self.seat.conversation.session;
+        let session = &self.guard.conversation.session;
         let now = self.agent.orchestrator.now();
         let said = (!said.is_empty()).then(|| text_message(self.agent.model.name(), said));
         self.record.turn.stop(said, ending, |tool| {
@@ -268,9 +268,9 @@ impl Drive {
 
     /// Writes the turn down and says that it is over, or waits.
     async fn finish(mut self) {
-        self.pass_on_waiting();
-        self.seat.conversation.session.complete_turn();
-        self.seat.conversation.lock().settle(&mut self.record);
+        self.forward_waiting();
+        self.guard.conversation.session.complete_turn();
+        self.guard.conversation.lock().apply_early_resolutions(&mut self.record);
         let ending = self.record.turn.ending().cloned();
         if ending == Some(Ending::Empty) {
             self.tell(StreamEvent::Failed(Failure {
@@ -279,76 +279,77 @@ impl Drive {
                 retryable: true,
             }));
         }
-        if self.prepared.transcript.is_none() {
+        if self.context.transcript.is_none() {
             let commit =
-                history::keep(self.seat.conversation.session.id(), &self.record, self.agent.expiry_ms());
+                history::put_turn(self.guard.conversation.session.id(), &self.record, self.agent.expiry_ms());
             if let Err(error) = self.agent.orchestrator.store().commit(commit).await {
-                tracing::error!(session = self.seat.conversation.session.id(), error = %error, "a turn was not stored");
+                tracing::error!(session = self.guard.conversation.session.id(), error = %error, "a turn was not stored");
             }
         }
         let usage = self.record.turn.usage();
         {
-            let mut talk = self.seat.conversation.lock();
-            match self.prepared.transcript {
+            let mut state = self.guard.conversation.lock();
+            match self.context.transcript {
                 None => {
-                    talk.settle(&mut self.record);
-                    talk.keep(self.record.clone());
+                    state.apply_early_resolutions(&mut self.record);
+                    state.keep(self.record.clone());
                 }
-                Some(_) => talk.keep_transcribed(self.record.clone()),
+                Some(_) => state.set_transcribed(self.record.clone()),
             }
             // What came too late for this turn is told in the next one.
-            talk.notes.append(&mut self.notes);
+            state.notes.append(&mut self.notes);
         }
-        self.seat.conversation.touch(self.agent.orchestrator.now_ms());
+        self.guard.conversation.touch(self.agent.orchestrator.now_ms());
         self.tell(StreamEvent::Finished { ending, usage });
-        // The next turn may begin as soon as the seat is free, and must find the session without a connection.
-        let Self { agent, seat, connection, .. } = self;
-        let id = seat.conversation.session.id().to_owned();
+        // The next turn may begin as soon as the guard is free, and must find the session without a connection.
+        let Self { agent, guard, connection, .. } = self;
+        let id = guard.conversation.session.id().to_owned();
         drop(connection);
-        drop(seat);
-        agent.rest(&id);
+        drop(guard);
+        agent.evict_if_large(&id);
     }
 
     /// Leaves a trace of a turn that is not over, in case the process ends before it is.
-    fn keep_soon(&self) {
-        if self.prepared.transcript.is_some() {
+    fn queue_record(&self) {
+        if self.context.transcript.is_some() {
             return;
         }
-        let commit = history::keep(self.seat.conversation.session.id(), &self.record, self.agent.expiry_ms());
+        let commit =
+            history::put_turn(self.guard.conversation.session.id(), &self.record, self.agent.expiry_ms());
         if let Err(error) = self.agent.orchestrator.store().queue(commit) {
-            tracing::warn!(session = self.seat.conversation.session.id(), error = %error, "a turn waits to be stored");
+            tracing::warn!(session = self.guard.conversation.session.id(), error = %error, "a turn waits to be stored");
         }
     }
 
-    fn pass_on_waiting(&mut self) {
+    fn forward_waiting(&mut self) {
         while let Some(event) = self.connection.try_next_event() {
-            pass_on(&self.seat.live, &self.seat.conversation, &mut self.notes, event);
+            forward_event(&self.guard.stream, &self.guard.conversation, &mut self.notes, event);
         }
     }
 
     fn tell(&self, event: StreamEvent) {
         // Only words can be too much, and those are checked where they come in.
-        let _ = self.seat.live.push(event);
+        let _ = self.guard.stream.push(event);
     }
 
-    fn broke(&self, kind: ChatErrorKind) -> ChatError {
+    fn stream_error(&self, kind: ChatErrorKind) -> ChatError {
         let model = self.agent.model.name().to_owned();
         ChatError { kind, model, detail: "the stream ended without a reply".into(), retry_after: None }
     }
 }
 
 /// Tells words until readers are behind or all is told, and adds them to what was said. Whether the answer may have them.
-fn tell_words(live: &Live, untold: &mut VecDeque<StreamEvent>, said: &mut String) -> bool {
+fn emit_words(stream: &EventStream, untold: &mut VecDeque<StreamEvent>, said: &mut String) -> bool {
     while let Some(words) = untold.pop_front() {
         let before = said.len();
         if let StreamEvent::Text(text) = &words {
             said.push_str(text);
         }
-        if live.push(words).is_err() {
+        if stream.push(words).is_err() {
             said.truncate(before);
             return false;
         }
-        if live.is_ahead() {
+        if stream.is_ahead() {
             break;
         }
     }
@@ -364,7 +365,12 @@ async fn next_event(connection: &Connection) -> ClientEvent {
 }
 
 /// Tells a client's event to whoever follows, and what the model must know to the next question.
-fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, event: ClientEvent) {
+fn forward_event(
+    stream: &EventStream,
+    conversation: &Conversation,
+    notes: &mut Vec<String>,
+    event: ClientEvent,
+) {
     let told = match event {
         ClientEvent::Message(mut value) => {
             let name = value["type"].as_str().unwrap_or("message").replace('_', "-");
@@ -376,9 +382,9 @@ fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, ev
         ClientEvent::Progress { call_id, text } => StreamEvent::Progress { id: call_id, text: text.into() },
         ClientEvent::Confirmation { call_id, request } => {
             let request = Arc::new(request);
-            let mut talk = conversation.lock();
-            talk.questions.retain(|question| question.call_id != call_id);
-            talk.questions.push(OpenQuestion { call_id: call_id.clone(), request: request.clone() });
+            let mut state = conversation.lock();
+            state.confirmations.retain(|question| question.call_id != call_id);
+            state.confirmations.push(OpenConfirmation { call_id: call_id.clone(), request: request.clone() });
             StreamEvent::ConfirmationRequest { id: call_id, request }
         }
         ClientEvent::Answer { why, answer } => {
@@ -386,7 +392,7 @@ fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, ev
             let gates = answer.trace.clone().map(Arc::new);
             // The orchestrator has notes of its own for what was decided or abandoned.
             if why == DeliveryReason::Late {
-                notes.push(late(&name, &response));
+                notes.push(late_answer_note(&name, &response));
             }
             answer.mark_delivered();
             StreamEvent::LateToolResult { id, name, response, gates }
@@ -396,7 +402,7 @@ fn pass_on(live: &Live, conversation: &Conversation, notes: &mut Vec<String>, ev
             value: serde_json::json!({ "reason": end.reason, "message": end.closing_message }),
         },
     };
-    let _ = live.push(told);
+    let _ = stream.push(told);
 }
 
 fn as_call(shown: &TurnCall) -> Call {
@@ -410,7 +416,7 @@ fn as_call(shown: &TurnCall) -> Call {
 }
 
 /// A conversation begins with a person. When its beginning was left out, what comes first may be an answer to nobody.
-fn begins_with_a_person(mut messages: Vec<ChatMessage>) -> Vec<ChatMessage> {
+fn drop_leading_answers(mut messages: Vec<ChatMessage>) -> Vec<ChatMessage> {
     let first = messages.iter().position(|message| matches!(message, ChatMessage::User { .. }));
     messages.drain(..first.unwrap_or(0));
     messages

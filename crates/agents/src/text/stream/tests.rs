@@ -19,23 +19,23 @@ fn read(reader: &mut Reader) -> Vec<StreamEvent> {
 #[test]
 fn a_reader_that_is_behind_is_told_what_was_left_out() {
     let all = Arc::new(AtomicUsize::new(0));
-    let live = Live::counted(HeldBytes::of(&all));
-    let (mut fast, mut slow) = (live.follow(), live.follow());
-    live.push(words("begun")).unwrap();
+    let stream = EventStream::new(HeldBytes::of(&all));
+    let (mut fast, mut slow) = (stream.follow(), stream.follow());
+    stream.push(words("begun")).unwrap();
     assert_eq!(read(&mut slow), [words("begun")]);
     let piece = "x".repeat(1_000);
     let mut received = 5;
     assert_eq!(read(&mut fast), [words("begun")]);
     for _ in 0..3_000 {
-        live.push(words(&piece)).unwrap();
+        stream.push(words(&piece)).unwrap();
         assert!(all.load(Ordering::Relaxed) <= MAX_BACKLOG_BYTES);
         assert_eq!(read(&mut fast), [words(&piece)], "a reader that reads misses nothing");
         received += piece.len();
     }
-    live.push(StreamEvent::RoundStarted).unwrap();
-    live.close();
+    stream.push(StreamEvent::RoundStarted).unwrap();
+    stream.close();
     assert_eq!(received, 3_000_005);
-    let late = read(&mut live.follow());
+    let late = read(&mut stream.follow());
     let behind = read(&mut slow);
     let [StreamEvent::Lagged { bytes }, .., StreamEvent::RoundStarted] = &behind[..] else {
         panic!("{behind:?}")
@@ -47,18 +47,18 @@ fn a_reader_that_is_behind_is_told_what_was_left_out() {
     assert_eq!(bytes + told, 3_000_000);
     assert_eq!(late[0], StreamEvent::Lagged { bytes: bytes + 5 });
     assert_eq!(late[1..], behind[1..]);
-    drop((fast, slow, live));
+    drop((fast, slow, stream));
     assert_eq!(all.load(Ordering::Relaxed), 0);
 }
 
 #[test]
 fn what_gives_words_their_sense_is_never_left_out() {
-    let live = Live::counted(HeldBytes::default());
-    let mut slow = live.follow();
+    let stream = EventStream::new(HeldBytes::default());
+    let mut slow = stream.follow();
     for _ in 0..6 {
-        live.push(StreamEvent::RoundStarted).unwrap();
+        stream.push(StreamEvent::RoundStarted).unwrap();
         for _ in 0..600 {
-            live.push(words(&"x".repeat(1_000))).unwrap();
+            stream.push(words(&"x".repeat(1_000))).unwrap();
         }
     }
     let told = read(&mut slow);
@@ -69,12 +69,12 @@ fn what_gives_words_their_sense_is_never_left_out() {
 
 #[test]
 fn an_answer_has_only_so_many_words() {
-    let live = Live::counted(HeldBytes::default());
+    let stream = EventStream::new(HeldBytes::default());
     let piece = "x".repeat(64 << 10);
-    let taken = (0..1_000).take_while(|_| live.push(words(&piece)).is_ok()).count();
+    let taken = (0..1_000).take_while(|_| stream.push(words(&piece)).is_ok()).count();
     assert_eq!(taken * piece.len(), MAX_ANSWER_BYTES);
-    assert_eq!(live.push(StreamEvent::Thought("x".into())), Err(Full));
-    assert_eq!(live.push(StreamEvent::RoundStarted), Ok(()), "it can still be ended");
+    assert_eq!(stream.push(StreamEvent::Thought("x".into())), Err(AnswerTooLong));
+    assert_eq!(stream.push(StreamEvent::RoundStarted), Ok(()), "it can still be ended");
 }
 
 proptest! {
@@ -86,8 +86,8 @@ proptest! {
         steps in proptest::collection::vec((0_usize..3, 1_usize..40_000), 1..120),
     ) {
         let all = Arc::new(AtomicUsize::new(0));
-        let live = Live::counted(HeldBytes::of(&all));
-        let mut readers = [live.follow(), live.follow()];
+        let stream = EventStream::new(HeldBytes::of(&all));
+        let mut readers = [stream.follow(), stream.follow()];
         let mut told = [0_u64; 2];
         let mut pushed = 0_u64;
         let take = |reader: &mut Reader, told: &mut u64| {
@@ -103,9 +103,9 @@ proptest! {
             if who < 2 {
                 take(&mut readers[who], &mut told[who]);
                 prop_assert_eq!(told[who], pushed);
-            } else if live.push(words(&"y".repeat(size))).is_ok() {
+            } else if stream.push(words(&"y".repeat(size))).is_ok() {
                 pushed += size as u64;
-                live.push(StreamEvent::RoundStarted).unwrap();
+                stream.push(StreamEvent::RoundStarted).unwrap();
             }
             prop_assert!(all.load(Ordering::Relaxed) <= MAX_BACKLOG_BYTES + (64 << 10));
         }

@@ -5,29 +5,29 @@ use std::sync::Arc;
 use quarterdeck_contracts::ChatMessage;
 use serde_json::Value;
 
-use super::Inner;
+use super::TextCore;
 use super::conversation::Conversation;
-use super::history::{message_tokens, surplus};
+use super::history::{count_excess_turns, message_tokens};
 use crate::briefing::Brief;
 use crate::prompt::Situation;
 
 /// The instruction, the tools, and how much of the history fits beside them.
-pub(super) struct Prepared {
+pub(super) struct TurnContext {
     pub(super) system: Arc<str>,
     pub(super) tools: Arc<[Value]>,
     /// Whether `describe_tool` is among them.
     pub(super) describes: bool,
     /// How many of the oldest turns are left out.
-    pub(super) left_out: usize,
+    pub(super) trimmed_turns: usize,
     /// The conversation as the client tells it, in protocols where it is the client's.
     pub(super) transcript: Option<Vec<ChatMessage>>,
     system_tokens: usize,
     tool_tokens: usize,
 }
 
-impl Prepared {
+impl TurnContext {
     pub(super) fn new(
-        agent: &Inner,
+        agent: &TextCore,
         conversation: &Conversation,
         situation: &Situation,
         transcript: Option<Vec<ChatMessage>>,
@@ -35,18 +35,18 @@ impl Prepared {
         let brief = agent.briefing.brief(&agent.orchestrator, &conversation.session, situation);
         let Brief { system, tools, describes, system_tokens, tool_tokens } = brief;
         let room = (agent.model.window() * 9 / 10).saturating_sub(system_tokens + tool_tokens);
-        let mut prepared =
-            Self { system, tools, describes, left_out: 0, transcript, system_tokens, tool_tokens };
-        prepared.make_room(conversation, room);
-        prepared.measure(agent, 0);
-        prepared
+        let mut context =
+            Self { system, tools, describes, trimmed_turns: 0, transcript, system_tokens, tool_tokens };
+        context.trim_history(conversation, room);
+        context.record_context_use(agent, 0);
+        context
     }
 
     /// Leaves out the oldest turns that do not fit. Some room stays for what this turn brings.
-    fn make_room(&mut self, conversation: &Conversation, room: usize) {
+    fn trim_history(&mut self, conversation: &Conversation, room: usize) {
         let room = room - room / 4;
         match &mut self.transcript {
-            None => self.left_out = surplus(&conversation.lock().turns, room),
+            None => self.trimmed_turns = count_excess_turns(&conversation.lock().turns, room),
             Some(transcript) => {
                 let mut used = 0;
                 let fits = transcript.iter().rev().take_while(|message| {
@@ -60,7 +60,7 @@ impl Prepared {
     }
 
     /// Says how full the window is.
-    pub(super) fn measure(&self, agent: &Inner, used: u64) {
+    pub(super) fn record_context_use(&self, agent: &TextCore, used: u64) {
         let (system, tools) = (self.system_tokens as u64, self.tool_tokens as u64);
         agent.orchestrator.metrics().context(
             system,
