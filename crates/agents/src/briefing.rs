@@ -1,4 +1,4 @@
-//! What a model is told before anybody says anything: the instruction and the tools.
+//! What a model gets before a conversation: the instruction and the tools.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,11 +15,11 @@ pub(crate) struct Briefing {
     pub(crate) declare: Declare,
     pub(crate) guide_tokens: usize,
     pub(crate) form: Provider,
-    /// The declarations that were asked for last. Nearly always the next session wants the same ones.
-    last: Mutex<Option<Arc<Declared>>>,
+    /// The last declarations. The next session nearly always wants the same ones.
+    last: Mutex<Option<Arc<ToolDeclarations>>>,
 }
 
-/// What a model is told.
+/// Instruction and tools of a session.
 pub(crate) struct Brief {
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<[Value]>,
@@ -29,7 +29,7 @@ pub(crate) struct Brief {
     pub(crate) tool_tokens: usize,
 }
 
-struct Declared {
+struct ToolDeclarations {
     version: String,
     names: Vec<String>,
     describes: bool,
@@ -42,19 +42,19 @@ impl Briefing {
         Self { prompts, declare, guide_tokens, form, last: Mutex::default() }
     }
 
-    /// What the model of a session is told at this moment.
+    /// Builds the instruction and tools of a session as of now.
     pub(crate) fn brief(
         &self,
         orchestrator: &Orchestrator,
         session: &Session,
         situation: &Situation,
     ) -> Brief {
-        let told: Vec<&LoadedTool> = self.declare.tools(session).collect();
+        let tools: Vec<&LoadedTool> = self.declare.tools(session).collect();
         let budgets = orchestrator.policy().budgets(session.mode());
         let now = orchestrator.now();
-        let system = self.prompts.system(session, &told, situation, budgets, self.guide_tokens, now);
+        let system = self.prompts.system(session, &tools, situation, budgets, self.guide_tokens, now);
         let describes = system.guides == Guides::Summaries;
-        let declared = self.declared(session.snapshot().version(), &told, describes);
+        let declared = self.declarations(session.snapshot().version(), &tools, describes);
         Brief {
             system_tokens: tokens(system.text.chars().count()),
             system: system.text.into(),
@@ -64,30 +64,34 @@ impl Briefing {
         }
     }
 
-    fn declared(&self, version: &str, told: &[&LoadedTool], describes: bool) -> Arc<Declared> {
+    fn declarations(&self, version: &str, tools: &[&LoadedTool], describes: bool) -> Arc<ToolDeclarations> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let name = |tool: &&LoadedTool| tool.metadata().tool_id.to_string();
-        let is_same = |last: &&Arc<Declared>| {
+        let is_same = |last: &&Arc<ToolDeclarations>| {
             last.version == version
                 && last.describes == describes
-                && last.names.len() == told.len()
-                && last.names.iter().zip(told).all(|(known, tool)| *known == tool.metadata().tool_id.as_str())
+                && last.names.len() == tools.len()
+                && last
+                    .names
+                    .iter()
+                    .zip(tools)
+                    .all(|(known, tool)| *known == tool.metadata().tool_id.as_str())
         };
         if let Some(same) = last.as_ref().filter(is_same) {
             return same.clone();
         }
         let schemas =
-            told.iter().filter_map(|tool| tool.compiled().provider_schemas.get(&self.form).cloned());
-        let mut tools: Vec<Value> = schemas.collect();
+            tools.iter().filter_map(|tool| tool.compiled().provider_schemas.get(&self.form).cloned());
+        let mut schemas: Vec<Value> = schemas.collect();
         if describes {
-            tools.push(describe::declaration(self.form));
+            schemas.push(describe::declaration(self.form));
         }
-        let tokens = tools.iter().map(|tool| tokens(tool.to_string().len())).sum();
-        let declared = Arc::new(Declared {
+        let tokens = schemas.iter().map(|schema| tokens(schema.to_string().len())).sum();
+        let declared = Arc::new(ToolDeclarations {
             version: version.to_owned(),
-            names: told.iter().map(name).collect(),
+            names: tools.iter().map(name).collect(),
             describes,
-            tools: tools.into(),
+            tools: schemas.into(),
             tokens,
         });
         *last = Some(declared.clone());

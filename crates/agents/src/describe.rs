@@ -7,7 +7,6 @@ use quarterdeck_contracts::{CallArguments, ErrorType, ModelCall, Provider, ToolE
 use quarterdeck_runtime::Session;
 use serde_json::{Value, json};
 
-/// Its name.
 pub(crate) const NAME: &str = "describe_tool";
 
 /// How often the same guide is given in a turn.

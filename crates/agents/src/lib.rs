@@ -1,7 +1,7 @@
 //! The turn, and the agents on top of it.
 //!
-//! An agent brings a model, the tools and a person together: it builds the prompt, keeps the conversation, drives turns
-//! and tells whoever follows. What the model may do is decided by the runtime's gates; nothing here decides it, speaks
+//! An agent connects a model, tools and a user: it builds the prompt, keeps the conversation, drives turns
+//! and streams events to readers. What the model may do is decided by the runtime's gates; nothing here decides it, speaks
 //! HTTP, or knows one provider from another.
 
 mod briefing;

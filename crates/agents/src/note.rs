@@ -1,8 +1,8 @@
-//! What a model is told behind the person's back.
+//! Notes for the model about what it did not see happen.
 
 use quarterdeck_contracts::{Outcome, ToolResponse};
 
-/// How much of what a call has done is told.
+/// How much of a call's result a note carries.
 const MAX_DATA_BYTES: usize = 500;
 
 /// Notes, in the form that the prompt explains.
@@ -11,13 +11,13 @@ pub(crate) fn format_notes(notes: &[String]) -> String {
     lines.join("\n")
 }
 
-/// What a call came to that could not be answered where it was made.
+/// The outcome of a call that could not be answered on the connection that made it.
 pub(crate) fn late_answer_note(name: &str, response: &ToolResponse) -> String {
     let outcome = serde_json::to_string(&response.for_model()).unwrap_or_default();
     format!("An earlier call of {name} has come to this: {outcome}")
 }
 
-/// What a call has done, for whoever may not know any more that it was made.
+/// What a successful call did, for a model that may have forgotten the call.
 pub(crate) fn completed_write_note(name: &str, response: &ToolResponse) -> Option<String> {
     let Outcome::Success(data) = &response.outcome else { return None };
     let data = data.to_string();

@@ -10,7 +10,7 @@ use jiff::{Timestamp, Zoned};
 use quarterdeck_contracts::Mode;
 use quarterdeck_runtime::{Budgets, LoadedTool, Session};
 
-/// The texts that a site may change.
+/// The texts that an operator may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompts {
     /// Who the agent is, its tone, its policy: `prompts/core.md`.
@@ -28,19 +28,19 @@ impl Default for Prompts {
     }
 }
 
-/// Where and when the person is.
+/// The user's time zone and language.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Situation {
-    /// IANA name of their time zone, if they said; one that does not exist counts as not said.
+    /// IANA name of the time zone. An unknown one is ignored.
     pub time_zone: Option<String>,
-    /// Their language, as a BCP 47 tag, if they said.
+    /// Language, as a BCP 47 tag.
     pub locale: Option<String>,
 }
 
-/// Which tools a model is told about.
+/// Which tools are declared to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Declare {
-    /// All of them, those of the other mode included, so that it can be told why one is refused.
+    /// All of them, those of the other mode included, so that the model learns why one is refused.
     #[default]
     All,
     /// Those of its mode.
@@ -48,7 +48,7 @@ pub enum Declare {
 }
 
 impl Declare {
-    /// The tools that a session's model is told about.
+    /// The tools that are declared to a session's model.
     pub(crate) fn tools(self, session: &Session) -> impl Iterator<Item = &LoadedTool> {
         let mode = session.mode();
         let is_told =
@@ -62,7 +62,7 @@ impl Declare {
 pub(crate) enum Guides {
     /// All of them.
     Whole,
-    /// A line for each; the rest is asked for with `describe_tool`.
+    /// A line for each; the model gets the rest with `describe_tool`.
     Summaries,
 }
 
@@ -115,7 +115,7 @@ impl Situation {
     fn today(&self, now: &Zoned, mode: Mode) -> String {
         let zone = now.time_zone().iana_name().unwrap_or("UTC").to_owned();
         let mut text = format!(
-            "Today is {} ({}). The person's time zone is {zone}",
+            "Today is {} ({}). The user's time zone is {zone}",
             now.strftime("%A, %-d %B %Y"),
             now.strftime("%Y-%m-%d")
         );
@@ -125,7 +125,7 @@ impl Situation {
             }
             None => text.push('.'),
         }
-        // Tools of both modes may be declared, so the model is told which one this is.
+        // Tools of both modes may be declared, so the prompt says which one this is.
         text.push_str(match mode {
             Mode::Text => " The conversation is written.",
             Mode::Voice => " The conversation is spoken.",
@@ -165,13 +165,13 @@ fn way_of_working(mode: Mode, budgets: &Budgets, tools: &[&LoadedTool]) -> Strin
     let has = |name: &str| tools.iter().any(|tool| tool.metadata().tool_id.as_str() == name);
     let mut rules = Vec::new();
     if has("kb_search") {
-        let most = budgets.retrieval;
+        let max = budgets.retrieval;
         rules.push(match mode {
             Mode::Text => format!(
-                "When you lack context, search before you answer: at most {most} searches for one message."
+                "When you lack context, search before you answer: at most {max} searches for one message."
             ),
             Mode::Voice => format!(
-                "When you lack context, search before you answer: at most {most} searches for one thing the person \
+                "When you lack context, search before you answer: at most {max} searches for one thing the user \
                  says, with `top_k` {}, and not one after another.",
                 budgets.top_k.unwrap_or(3)
             ),
@@ -182,7 +182,7 @@ fn way_of_working(mode: Mode, budgets: &Budgets, tools: &[&LoadedTool]) -> Strin
     }
     rules.push("Answer from what you found, and cite the ids of the records.".into());
     rules.push("Look before you act: check what is there, then act, and only once.".into());
-    rules.push("Act only when it is confirmed; what needs a person's word is asked by the page.".into());
+    rules.push("Act only when it is confirmed; the page asks the user for every confirmation.".into());
     rules.push("If two attempts found nothing, say that you do not know.".into());
     let numbered = rules.iter().enumerate().map(|(number, rule)| format!("{}. {rule}", number + 1));
     numbered.collect::<Vec<_>>().join("\n")

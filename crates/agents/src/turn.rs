@@ -1,7 +1,7 @@
-//! One turn of a written conversation: what has been said in it, and what it needs done next.
+//! One turn of a written conversation: its messages, and what it needs done next.
 //!
-//! A turn performs no I/O and never waits. It names the next step, a driver does it and says what came of it. So a turn
-//! is tested without a runtime, and one that waits for a person can be stored and gone on with elsewhere, days later.
+//! A turn performs no I/O and never waits. It names the next step, a driver does it and reports the outcome. So a turn
+//! is tested without a runtime, and one that waits for a confirmation can be stored and resumed elsewhere, days later.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use quarterdeck_contracts::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
@@ -31,7 +30,7 @@ pub enum Step {
     AskModel(ToolUse),
     /// Run these calls, which belong to one message. Each is answered by its place.
     RunCalls(Vec<TurnCall>),
-    /// Wait for a person's word. The turn is suspended until every question is decided.
+    /// Wait for confirmations. The turn is suspended until every one is resolved.
     AwaitConfirmation,
     /// Nothing more.
     Finish(Ending),
@@ -58,7 +57,7 @@ pub enum Ending {
     Filtered,
     /// The model had nothing to say.
     Empty,
-    /// The person left.
+    /// The user left.
     Aborted,
     /// The model failed, or the conversation was ended by a tool.
     Failed,
@@ -90,7 +89,7 @@ enum Outcome {
 }
 
 impl Turn {
-    /// Begins with what the person said. `prefix` makes our ids unlike those of every other turn.
+    /// Begins with the user's message. `prefix` makes our ids unlike those of every other turn.
     pub fn begin(text: String, prefix: String, most_rounds: u32) -> Self {
         Self {
             prefix,
@@ -105,7 +104,7 @@ impl Turn {
     /// What is to be done next.
     pub fn next(&self) -> Step {
         match &self.state {
-            // The last round must end in words, so that the person always gets an answer.
+            // The last round must end in text, so that the user always gets an answer.
             State::Asking if self.is_last_round() => Step::AskModel(ToolUse::Off),
             State::Asking => Step::AskModel(ToolUse::Allowed),
             State::Calling(slots) => {
@@ -129,7 +128,7 @@ impl Turn {
         self.usage
     }
 
-    /// Whether it waits for a person.
+    /// Whether it waits for a confirmation.
     pub fn is_suspended(&self) -> bool {
         self.next() == Step::AwaitConfirmation
     }
@@ -142,7 +141,7 @@ impl Turn {
         }
     }
 
-    /// The ids of the calls that a person has not decided about.
+    /// The ids of the calls that wait for a confirmation.
     pub fn unresolved(&self) -> impl Iterator<Item = &str> {
         let slots = match &self.state {
             State::Calling(slots) => slots.as_slice(),
@@ -176,7 +175,7 @@ impl Turn {
         })
     }
 
-    /// Puts a note in front of the next question to the model. Only where a model is asked next.
+    /// Adds a note for the model. Has no effect unless the model is asked next.
     pub fn add_note(&mut self, text: String) {
         if self.state == State::Asking {
             self.messages.push(ChatMessage::User { text });
@@ -190,14 +189,14 @@ impl Turn {
         self.usage += reply.usage;
         let mut message = reply.message;
         if is_last {
-            // Nobody will answer them, and a call without an answer spoils the conversation.
+            // They would get no answer, and providers reject a conversation with an unanswered call.
             message.parts.retain(|part| !matches!(part.content, PartContent::Call(_)));
         }
         let slots = self.slots(&message);
         if !message.parts.is_empty() {
             self.messages.push(ChatMessage::Model(message));
         }
-        // Words that came before a call are an answer too.
+        // Text that came before a call is an answer too.
         let has_text =
             self.events().any(|event| matches!(event, TurnEvent::Text(text) if !text.trim().is_empty()));
         self.state = match (slots.is_empty(), reply.finish) {
@@ -209,7 +208,7 @@ impl Turn {
         };
     }
 
-    /// The call at a place has its answer.
+    /// The call at this index has its answer.
     pub fn record_answer(&mut self, place: usize, response: Arc<ToolResponse>) {
         if let State::Calling(slots) = &mut self.state
             && let Some(slot) = slots.get_mut(place)
@@ -219,7 +218,7 @@ impl Turn {
         self.advance();
     }
 
-    /// A person is asked about the call at a place.
+    /// The call at this index waits for a confirmation.
     pub fn await_confirmation(&mut self, place: usize) {
         if let State::Calling(slots) = &mut self.state
             && let Some(slot) = slots.get_mut(place)
@@ -229,7 +228,7 @@ impl Turn {
         }
     }
 
-    /// A person has decided about a call, or it was answered without them. `false` when nobody waits for it.
+    /// A confirmation is resolved, or was answered in another way. `false` when the call does not wait for it.
     pub fn resolve(&mut self, id: &str, response: Arc<ToolResponse>) -> bool {
         let State::Calling(slots) = &mut self.state else { return false };
         let slot = slots.iter_mut().find(|slot| slot.shown.id == id && slot.outcome == Outcome::Asked);
@@ -239,7 +238,7 @@ impl Turn {
         true
     }
 
-    /// Ends it before its time. What was said stays, and what has no answer gets one, so that the conversation can go on.
+    /// Ends the turn early. Its messages stay, and calls without an answer get one, so that the conversation can continue.
     pub fn stop(
         &mut self,
         said: Option<ModelMessage>,
@@ -258,7 +257,7 @@ impl Turn {
         self.state = State::Over(ending);
     }
 
-    /// Forgets what was said, for a caller that only has to know what was done. An answer without its words is none any more.
+    /// Drops the text, for a caller that only has to know what was done. An answer without its text counts as cut.
     pub fn drop_text(&mut self) {
         for message in &mut self.messages {
             match message {
@@ -304,7 +303,7 @@ impl Turn {
         shown.into_iter().map(|shown| Slot { shown, outcome: Outcome::Open }).collect()
     }
 
-    /// What has happened, in order, for someone who was not there.
+    /// Everything that has happened, in order.
     pub fn events(&self) -> impl Iterator<Item = TurnEvent<'_>> {
         let mut events = Vec::new();
         let mut taken = Vec::new();
@@ -341,9 +340,9 @@ impl Turn {
 /// Something that happened in a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEvent<'a> {
-    /// The model was asked.
+    /// A request to the model.
     Round,
-    /// It said something.
+    /// Text of the model.
     Text(&'a str),
     /// It called a tool.
     Call(TurnCall),
@@ -376,7 +375,7 @@ fn identify_calls(
     shown.collect()
 }
 
-/// A message that holds nothing but words.
+/// A model message with nothing but text.
 pub fn text_message(by: &str, text: impl Into<String>) -> ModelMessage {
     ModelMessage { by: by.to_owned(), parts: vec![ModelPart::new(PartContent::Text(text.into()))] }
 }

@@ -1,7 +1,7 @@
-//! Short codes for confirmations, where a protocol has no way to ask a person: they answer in words that code understands.
+//! Short codes for confirmations, where a protocol has no way to ask the user: the reply is a message with the code.
 //!
-//! A code is no token. It only picks a question that stands open in the very conversation in which the person says it, and
-//! it counts only as the whole of what the person says, so that nothing a model writes can use it.
+//! A code is no token. It only picks a confirmation that is open in the very conversation in which the user sends it, and
+//! it counts only as the whole message, so that nothing a model writes can use it.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub fn confirmation_code(token: &str) -> String {
     sha256(format!("code:{token}").as_bytes())[..6].to_uppercase()
 }
 
-/// A question in words, with everything that would be done and the code that answers it; nothing when there is no token.
+/// A confirmation request as text, with everything that would be done and the code that answers it; empty without a token.
 ///
 /// The values stand in a block that no value can close: they are JSON, so that none begins a line, and the fence is longer
 /// than any in them. What the reader is to reply stands outside of it, where no value reaches.
@@ -52,7 +52,7 @@ pub(super) enum CodeMatch {
     /// It is no code.
     NotACode,
     /// A question of this conversation.
-    Question(Arc<Conversation>),
+    Confirmation(Arc<Conversation>),
     /// It has the form of a code, and no question that stands in this conversation has it.
     Unknown,
 }
@@ -62,56 +62,59 @@ impl OpenConfirmation {
         self.request.token.as_ref().is_some_and(|token| token.expose() == decision.token)
     }
 
-    /// Whether the question stands in a conversation as its client tells it: an answer of ours holds it word for word. One
-    /// that only has the code, or in which the person quotes it, is another conversation.
-    fn appears_in(&self, told: &[ChatMessage]) -> bool {
+    /// Whether the request appears in a transcript that a client sends: an answer of ours holds it word for word. A transcript
+    /// that only has the code, or in which the user quotes it, is another conversation.
+    fn appears_in(&self, transcript: &[ChatMessage]) -> bool {
         // Programs that keep a conversation may trim its lines.
         let lines = |text: &str| text.trim().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
-        let question = lines(&format_confirmation(&self.request));
+        let confirmation = lines(&format_confirmation(&self.request));
         let holds = |message: &ModelMessage| {
             message.parts.iter().any(|part| match &part.content {
-                PartContent::Text(text) => lines(text).contains(&question),
+                PartContent::Text(text) => lines(text).contains(&confirmation),
                 _ => false,
             })
         };
-        told.iter().any(|message| matches!(message, ChatMessage::Model(message) if holds(message)))
+        transcript.iter().any(|message| matches!(message, ChatMessage::Model(message) if holds(message)))
     }
 }
 
 impl TextCore {
-    /// What a person's words decide in a conversation that its client tells. The client may begin to tell it differently
-    /// the next time, so the question itself is what it is recognised by.
-    pub(super) fn match_code(&self, client: &str, told: &[ChatMessage], text: &str) -> CodeMatch {
-        if word_and_code(text).is_none_or(|(_, code)| !is_code(code)) {
+    /// Finds the conversation whose confirmation a message answers. The client may shorten its transcript
+    /// the next time, so it is recognised by the confirmation request itself.
+    pub(super) fn match_code(&self, client: &str, transcript: &[ChatMessage], text: &str) -> CodeMatch {
+        if parse_reply(text).is_none_or(|(_, code)| !is_code(code)) {
             return CodeMatch::NotACode;
         }
         let known = self.lock();
         let mut own = known.values().filter(|conversation| conversation.session.client() == client);
-        match own.find(|conversation| conversation.find_reply(told, text).is_some()) {
-            Some(conversation) => CodeMatch::Question(conversation.clone()),
+        match own.find(|conversation| conversation.find_reply(transcript, text).is_some()) {
+            Some(conversation) => CodeMatch::Confirmation(conversation.clone()),
             None => CodeMatch::Unknown,
         }
     }
 }
 
 impl Conversation {
-    /// The decision that a person's words are, if they are one about a question that stands in what the client tells.
-    pub(super) fn find_reply(&self, told: &[ChatMessage], text: &str) -> Option<ConfirmationReply> {
-        let (is_approved, code) = word_and_code(text)?;
+    /// The reply that a message is, if it is one to a confirmation request that appears in the transcript.
+    pub(super) fn find_reply(&self, transcript: &[ChatMessage], text: &str) -> Option<ConfirmationReply> {
+        let (is_approved, code) = parse_reply(text)?;
         let state = self.lock();
-        let has_code = |question: &&OpenConfirmation| {
-            let token = question.request.token.as_ref();
+        let has_code = |confirmation: &&OpenConfirmation| {
+            let token = confirmation.request.token.as_ref();
             token.is_some_and(|token| confirmation_code(token.expose()).eq_ignore_ascii_case(code))
         };
-        let question =
-            state.confirmations.iter().filter(has_code).find(|question| question.appears_in(told))?;
-        let token = question.request.token.as_ref()?.expose().to_owned();
+        let confirmation = state
+            .confirmations
+            .iter()
+            .filter(has_code)
+            .find(|confirmation| confirmation.appears_in(transcript))?;
+        let token = confirmation.request.token.as_ref()?.expose().to_owned();
         Some(ConfirmationReply { token, is_approved })
     }
 }
 
 /// `approve` or `deny`, and what follows.
-fn word_and_code(text: &str) -> Option<(bool, &str)> {
+fn parse_reply(text: &str) -> Option<(bool, &str)> {
     let (word, code) = text.trim().split_once(char::is_whitespace)?;
     match word.to_ascii_lowercase().as_str() {
         "approve" => Some((true, code.trim())),

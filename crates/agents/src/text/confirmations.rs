@@ -1,4 +1,4 @@
-//! A person's word about calls that wait for it.
+//! Resolves confirmations and resumes the turns that waited for them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{Address, ConfirmationReply, Refusal, TextAgent, TextCore, User};
 use crate::turn::Ending;
 
 impl TextAgent {
-    /// A person's word about calls that wait for it. The turn goes on where it was suspended.
+    /// Resolves confirmations and resumes the turn that waits for them.
     pub async fn resolve_confirmations(
         &self,
         user: &User,
@@ -31,9 +31,9 @@ impl TextAgent {
                 valid.push(decision);
             }
         }
-        // All of them may have been decided apart from the conversation, which then only waits to go on.
-        let may_go_on = conversation.unfinished().is_some_and(|record| !record.turn.is_suspended());
-        if valid.is_empty() && !may_go_on {
+        // All of them may have been resolved outside the conversation, which then only waits to be resumed.
+        let can_resume = conversation.unfinished().is_some_and(|record| !record.turn.is_suspended());
+        if valid.is_empty() && !can_resume {
             return Err(invalid_confirmation());
         }
         let guard = agent.wait_for_turn(&conversation, None).await.map_err(|_| Refusal::Busy)?;
@@ -43,7 +43,7 @@ impl TextAgent {
         Ok(reader)
     }
 
-    /// A person's word about one call, given apart from the conversation. The model learns of it in the next turn.
+    /// Resolves one confirmation outside the conversation. The model learns of it in the next turn.
     pub async fn resolve_confirmation(
         &self,
         user: &User,
@@ -56,7 +56,7 @@ impl TextAgent {
             .find_confirmation_session(&decision.token, &client.id)
             .await?
             .ok_or_else(invalid_confirmation)?;
-        // The session may be spoken or written; the question is the same.
+        // A session of either mode may have asked.
         let session = orchestrator.resume(&id, client, agent.registry.snapshot()).await?;
         let conversation = agent.find(user, Address::Session(&id)).await?;
         Ok(agent.resolve(&session, conversation.as_deref(), decision).await.response)
@@ -64,7 +64,6 @@ impl TextAgent {
 }
 
 impl TextCore {
-    /// Carries out one decision.
     pub(super) async fn resolve(
         &self,
         session: &Session,
@@ -74,21 +73,21 @@ impl TextCore {
         let answer = session.resolve_confirmation(&decision.token, decision.answer()).await;
         let resolved = ResolvedConfirmation::from(&answer);
         let response = &resolved.response;
-        // A question that is still open, or that somebody else is answering, has no outcome yet. One that nobody answered
-        // in time has: without it the turn would wait for ever.
+        // A confirmation that is still open, or being resolved by another request, has no outcome yet. One that has expired
+        // does: without it the turn would wait for ever.
         let is_open = session.find_confirmation_call(&decision.token).await.is_ok_and(|open| open.is_some());
         if let Some(conversation) = conversation
             && (!is_open || is_failure(response, ErrorType::ConfirmationExpired))
             && !is_invalid(response)
             && let Some(record) = conversation.record_resolution(&resolved)
         {
-            self.keep(conversation, &record).await;
+            self.store_turn(conversation, &record).await;
         }
         answer.mark_delivered();
         resolved
     }
 
-    /// Calls that waited for a person who has now said something else are answered, and their turn is over.
+    /// Answers the calls of a suspended turn whose user has sent something else, and ends the turn.
     pub(super) async fn end_suspended_turn(&self, conversation: &Conversation, answers: Vec<Answer>) {
         let closed = {
             let mut state = conversation.lock();
@@ -107,10 +106,10 @@ impl TextCore {
             });
             record.clone()
         };
-        self.keep(conversation, &closed).await;
+        self.store_turn(conversation, &closed).await;
     }
 
-    /// Carries out a person's decisions and goes on with the turn that waited for them.
+    /// Resolves confirmations and resumes the turn that waited for them.
     async fn resume_turn(
         self: Arc<Self>,
         guard: TurnGuard,
@@ -126,7 +125,7 @@ impl TextCore {
             None => format!("msg_{}", random_hex(8).unwrap_or_default()).into(),
         };
         let _ = guard.stream.push(started_event(&guard, &message_id));
-        // What was decided apart from the conversation is news to the page that follows it.
+        // What was resolved outside the conversation is news to its reader.
         if let Some(record) = &waiting {
             for (id, response) in record.turn.last_answers() {
                 let gates = record.gates_of(&id);
@@ -137,7 +136,7 @@ impl TextCore {
         for decision in decisions {
             let ResolvedConfirmation { call_id: id, response, gates } =
                 self.resolve(session, Some(&conversation), &decision).await;
-            // Too late for a turn that has gone on without it, a word is worth as little as one that was said before.
+            // A reply that is too late for a turn that has ended counts as little as a second one.
             let is_late = waiting.is_none() && is_failure(&response, ErrorType::ConfirmationExpired);
             if !is_invalid(&response) && !is_late {
                 is_news = true;
@@ -145,32 +144,36 @@ impl TextCore {
             }
         }
         if !is_news {
-            // Somebody else was faster, and the model has been told.
+            // Another request was faster, and the model has been told.
             let failure = Failure::invalid_confirmation();
             let _ = guard.stream.push(StreamEvent::Failed(failure));
             let ending = Some(Ending::Failed);
             let _ = guard.stream.push(StreamEvent::Finished { ending, usage: Usage::default() });
             return;
         }
-        let unfinished = conversation.unfinished().map(|mut record| {
-            conversation.lock().apply_early_resolutions(&mut record);
-            record
-        });
-        let record = match unfinished {
-            Some(record) => record,
-            // Nobody waits any more: the person had gone on talking. The model is told, and may say something.
-            None => {
-                let TurnStart { number, notes, .. } = session.begin_turn(None);
-                let text = prepend_notes(&conversation, notes, "");
-                match self.new_record(number, None, String::new(), text) {
-                    Ok(record) => TurnRecord { message_id, ..record },
-                    Err(error) => return tracing::error!(error = %error, "a turn could not be begun"),
-                }
-            }
+        let record = match self.resumed_record(&conversation, message_id) {
+            Ok(record) => record,
+            Err(error) => return tracing::error!(error = %error, "turn not started"),
         };
         // A handle to a conversation keeps it in memory.
         drop(conversation);
         TurnDriver::new(self, guard, connection, record, context).run().await;
+    }
+
+    /// The record of the turn that waited. When none waits any more because the user has sent other messages, a new turn
+    /// tells the model what was resolved.
+    fn resumed_record(
+        &self,
+        conversation: &Conversation,
+        message_id: Arc<str>,
+    ) -> Result<TurnRecord, Refusal> {
+        if let Some(mut record) = conversation.unfinished() {
+            conversation.lock().apply_early_resolutions(&mut record);
+            return Ok(record);
+        }
+        let TurnStart { number, notes, .. } = conversation.session.begin_turn(None);
+        let text = prepend_notes(conversation, notes, "");
+        Ok(TurnRecord { message_id, ..self.new_record(number, None, String::new(), text)? })
     }
 }
 
@@ -195,7 +198,7 @@ fn invalid_confirmation() -> Refusal {
     Refusal::Confirmation(Box::new(ToolError::new(kind, message)))
 }
 
-/// Unknown, used, or being answered by somebody else: no outcome of the call.
+/// Unknown, used, or being resolved by another request: no outcome of the call.
 fn is_invalid(response: &ToolResponse) -> bool {
     is_failure(response, ErrorType::ConfirmationInvalid)
 }

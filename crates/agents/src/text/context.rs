@@ -19,7 +19,7 @@ pub(super) struct TurnContext {
     pub(super) describes: bool,
     /// How many of the oldest turns are left out.
     pub(super) trimmed_turns: usize,
-    /// The conversation as the client tells it, in protocols where it is the client's.
+    /// The client's own transcript, in protocols where the client keeps the conversation.
     pub(super) transcript: Option<Vec<ChatMessage>>,
     system_tokens: usize,
     tool_tokens: usize,

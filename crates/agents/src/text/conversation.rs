@@ -1,4 +1,4 @@
-//! A session and what was said in it.
+//! A session with its history and the turn that runs in it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,26 +22,26 @@ pub(super) struct Conversation {
     used_ms: AtomicU64,
 }
 
-/// What was said and what is going on.
+/// History and current turn of a conversation.
 #[derive(Default)]
 pub(super) struct ConversationState {
     pub(super) turns: Vec<TurnRecord>,
     pub(super) running: Option<RunningTurn>,
-    /// Questions to the person that are open, with their tokens: to be shown again, never to be stored.
+    /// Open confirmation requests with their tokens: to be shown again, never to be stored.
     pub(super) confirmations: Vec<OpenConfirmation>,
-    /// What a person has decided about calls of a turn that is still running.
+    /// Confirmations resolved while their turn is still running.
     pub(super) resolved_early: Vec<ResolvedConfirmation>,
-    /// The last turn of a protocol in which the conversation is the client's, in case they ask for it again.
+    /// The last turn of a protocol in which the client keeps the conversation, in case of a retry.
     pub(super) last_transcribed: Option<TurnRecord>,
-    /// Notes for the model that nobody has told it yet.
+    /// Notes that the model has not been given yet.
     pub(super) notes: Vec<String>,
-    /// How many of the oldest turns the client knows to be left out.
+    /// How many trimmed turns the client has been told of.
     pub(super) reported_trimmed: usize,
     /// What the turns take.
     held: HeldBytes,
 }
 
-/// The turn that runs.
+/// The turn that runs in a conversation.
 #[derive(Clone)]
 pub(super) struct RunningTurn {
     pub(super) stream: Arc<EventStream>,
@@ -49,7 +49,7 @@ pub(super) struct RunningTurn {
     pub(super) key: Option<Arc<str>>,
 }
 
-/// The place of the turn that runs in a conversation. Dropping it makes room for the next.
+/// The right to run a turn in a conversation. Dropping it lets the next one start.
 pub(super) struct TurnGuard {
     pub(super) conversation: Arc<Conversation>,
     pub(super) stream: Arc<EventStream>,
@@ -66,7 +66,7 @@ impl Drop for TurnGuard {
     }
 }
 
-/// What a person's word about a call has come to.
+/// The outcome of a confirmation.
 #[derive(Clone)]
 pub(super) struct ResolvedConfirmation {
     pub(super) call_id: Arc<str>,
@@ -74,7 +74,7 @@ pub(super) struct ResolvedConfirmation {
     pub(super) gates: Option<Arc<Trace>>,
 }
 
-/// A question to the person.
+/// A confirmation request that waits for a reply.
 #[derive(Clone)]
 pub(super) struct OpenConfirmation {
     pub(super) call_id: Arc<str>,
@@ -106,7 +106,7 @@ impl Conversation {
         self.used_ms.load(Ordering::Relaxed)
     }
 
-    /// Takes the place of the running turn, or gives the one that has it.
+    /// Starts a turn, or returns the one that is running.
     pub(super) fn try_start_turn(
         self: &Arc<Self>,
         key: Option<&str>,
@@ -141,10 +141,10 @@ impl Conversation {
         self.lock().is_stored()
     }
 
-    /// A person has decided about a call, whose turn waits, soon will, or is over. The record, when it was changed.
+    /// Records the outcome of a confirmation whose turn waits, soon will, or is over. Returns the record if it was changed.
     pub(super) fn record_resolution(&self, resolved: &ResolvedConfirmation) -> Option<TurnRecord> {
         let mut state = self.lock();
-        state.confirmations.retain(|question| question.call_id != resolved.call_id);
+        state.confirmations.retain(|confirmation| confirmation.call_id != resolved.call_id);
         if state.running.is_some() {
             // The turn that runs has its own record, and looks here when it is done.
             state.resolved_early.push(resolved.clone());
@@ -166,7 +166,7 @@ impl ConversationState {
         counted.flat_map(|record| record.turn.messages().iter().cloned()).collect()
     }
 
-    /// Takes what was decided while a turn ran into its record.
+    /// Applies confirmations that were resolved while the turn ran.
     pub(super) fn apply_early_resolutions(&mut self, record: &mut TurnRecord) {
         for resolved in self.resolved_early.drain(..) {
             record.record_resolution(resolved);
@@ -183,7 +183,7 @@ impl ConversationState {
         self.recount_bytes();
     }
 
-    /// Keeps the last turn of a conversation that is the client's: what was said in it only when that is little.
+    /// Keeps the last turn of a conversation that the client keeps; its text only when that is little.
     pub(super) fn set_transcribed(&mut self, mut record: TurnRecord) {
         record.bytes = written_bytes(&record);
         if record.bytes > MAX_IDLE_BYTES {
@@ -220,7 +220,7 @@ impl ConversationState {
             && self.turns.iter().all(|record| record.number > 0)
     }
 
-    /// A turn that a message has begun before, told again.
+    /// The events of a turn that this message has started before.
     pub(super) fn replay(&self, key: &str, session_id: &Arc<str>) -> Option<Vec<StreamEvent>> {
         let has_key = |record: &&TurnRecord| record.key.as_deref() == Some(key);
         let record = self.turns.iter().find(has_key).or(self.last_transcribed.as_ref().filter(has_key))?;
@@ -228,8 +228,8 @@ impl ConversationState {
             message_id: record.message_id.clone(),
             session_id: session_id.clone(),
         }];
-        for told in record.turn.events() {
-            events.push(match told {
+        for event in record.turn.events() {
+            events.push(match event {
                 TurnEvent::Round => StreamEvent::RoundStarted,
                 TurnEvent::Text(text) => StreamEvent::Text(text.into()),
                 TurnEvent::Call(call) => StreamEvent::ToolCall(Arc::new(call)),
@@ -241,10 +241,10 @@ impl ConversationState {
         }
         let unresolved: Vec<&str> = record.turn.unresolved().collect();
         let confirmations =
-            self.confirmations.iter().filter(|question| unresolved.contains(&&*question.call_id));
-        events.extend(confirmations.map(|question| StreamEvent::ConfirmationRequest {
-            id: question.call_id.clone(),
-            request: question.request.clone(),
+            self.confirmations.iter().filter(|confirmation| unresolved.contains(&&*confirmation.call_id));
+        events.extend(confirmations.map(|confirmation| StreamEvent::ConfirmationRequest {
+            id: confirmation.call_id.clone(),
+            request: confirmation.request.clone(),
         }));
         let ending = record.turn.ending().cloned();
         if ending == Some(Ending::Failed) {

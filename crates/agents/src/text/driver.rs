@@ -1,4 +1,4 @@
-//! Drives one turn: does what it asks for and tells everybody who follows.
+//! Drives one turn: does each step and streams events to the readers.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -33,7 +33,7 @@ pub(super) struct TurnDriver {
     context: TurnContext,
     /// The guides that were given in this turn.
     described: Vec<String>,
-    /// What happened to earlier calls, to be told to the model before it is asked next.
+    /// Notes about earlier calls, for the next request to the model.
     notes: Vec<String>,
     /// How long it still waits for readers that are behind, all in all: never so long that the model would seem silent.
     pacing: Duration,
@@ -41,13 +41,13 @@ pub(super) struct TurnDriver {
 
 /// Why a turn ends before its time.
 enum Stop {
-    /// Nobody follows it any more. What was said so far.
+    /// The last reader has left. The answer so far.
     Abandoned(String),
-    /// The model failed. What was said so far.
+    /// The model failed. The answer so far.
     Failed(String, ChatError),
-    /// The model says more than an answer may have. What was said so far.
+    /// The answer is too long. Its beginning.
     TooLong(String),
-    /// A tool has ended the conversation, with these words.
+    /// A tool has ended the conversation, with this farewell.
     Closed(String),
 }
 
@@ -63,7 +63,7 @@ impl TurnDriver {
         Self { agent, guard, connection, record, context, described, notes, pacing }
     }
 
-    /// Goes on until the turn is over or waits for a person.
+    /// Runs until the turn is over or waits for a confirmation.
     pub(super) async fn run(mut self) {
         loop {
             let done = match self.record.turn.next() {
@@ -82,7 +82,7 @@ impl TurnDriver {
 
     /// Asks the model and passes on what it says.
     async fn ask(&mut self, tool_use: ToolUse) -> Result<(), Stop> {
-        self.tell(StreamEvent::RoundStarted);
+        self.emit(StreamEvent::RoundStarted);
         if !self.notes.is_empty() {
             self.record.turn.add_note(format_notes(&std::mem::take(&mut self.notes)));
         }
@@ -91,9 +91,9 @@ impl TurnDriver {
             let mut stream = self.agent.model.ask(self.request(tool_use));
             let mut abandoned = pin!(self.guard.stream.abandoned());
             let mut deadline = pin!(tokio::time::sleep(self.agent.settings.round_deadline));
-            let mut untold = VecDeque::new();
+            let mut queued = VecDeque::new();
             loop {
-                if !emit_words(&self.guard.stream, &mut untold, &mut said) {
+                if !emit_words(&self.guard.stream, &mut queued, &mut said) {
                     return Err(Stop::TooLong(said));
                 }
                 while self.guard.stream.is_ahead() && !self.pacing.is_zero() {
@@ -108,7 +108,7 @@ impl TurnDriver {
                     let left = self.pacing.saturating_sub(began.elapsed());
                     self.pacing = if is_read { left } else { Duration::ZERO };
                 }
-                if !untold.is_empty() {
+                if !queued.is_empty() {
                     continue;
                 }
                 let item = tokio::select! {
@@ -122,9 +122,9 @@ impl TurnDriver {
                     () = &mut deadline => return Err(Stop::Failed(said, self.stream_error(ChatErrorKind::Silent))),
                 };
                 match item {
-                    Some(Ok(ChatEvent::Text(text))) => untold.extend(StreamEvent::Text(text.into()).pieces()),
+                    Some(Ok(ChatEvent::Text(text))) => queued.extend(StreamEvent::Text(text.into()).pieces()),
                     Some(Ok(ChatEvent::Thought(text))) => {
-                        untold.extend(StreamEvent::Thought(text.into()).pieces())
+                        queued.extend(StreamEvent::Thought(text.into()).pieces())
                     }
                     Some(Ok(ChatEvent::Done(reply))) => break reply,
                     Some(Err(error)) => return Err(Stop::Failed(said, error)),
@@ -143,7 +143,7 @@ impl TurnDriver {
         let mut places = Vec::new();
         let mut submitted = Vec::new();
         for (place, shown) in calls.iter().enumerate() {
-            self.tell(StreamEvent::ToolCall(Arc::new(shown.clone())));
+            self.emit(StreamEvent::ToolCall(Arc::new(shown.clone())));
             if self.context.describes && shown.call.name == describe::NAME {
                 let now = self.agent.orchestrator.now();
                 let response =
@@ -165,7 +165,7 @@ impl TurnDriver {
                 }
                 reply = batch.next() => reply,
                 () = self.guard.stream.abandoned() => {
-                    // What has begun to write finishes; its outcome is told when the person comes back.
+                    // A write that has begun finishes; its outcome is reported when the user comes back.
                     self.guard.conversation.session.interrupt();
                     return Err(Stop::Abandoned(String::new()));
                 }
@@ -187,7 +187,7 @@ impl TurnDriver {
 
     fn answered(&mut self, place: usize, id: &str, response: Arc<ToolResponse>, trace: Option<Trace>) {
         let gates = trace.map(Arc::new);
-        self.tell(StreamEvent::ToolResult {
+        self.emit(StreamEvent::ToolResult {
             id: id.into(),
             response: response.clone(),
             gates: gates.clone(),
@@ -196,7 +196,7 @@ impl TurnDriver {
         self.record.record_gates(id, gates);
     }
 
-    /// Whether a tool has blocked the client, and what they were told. A blocked client does not reach a model.
+    /// The farewell, if a tool has blocked the client. A blocked client does not reach a model.
     async fn find_new_block(&self, calls: &[TurnCall]) -> Option<String> {
         let session = &self.guard.conversation.session;
         let can_block = |call: &TurnCall| {
@@ -235,7 +235,7 @@ impl TurnDriver {
             Stop::Failed(said, error) => {
                 tracing::warn!(
                     session = self.guard.conversation.session.id(), turn = self.record.number, kind = ?error.kind,
-                    error = %error, "the model failed"
+                    error = %error, "model request failed"
                 );
                 (said, Ending::Failed, Some(Failure::of(error.kind)))
             }
@@ -244,13 +244,13 @@ impl TurnDriver {
                     session = self.guard.conversation.session.id(),
                     turn = self.record.number,
                     max_bytes = MAX_ANSWER_BYTES,
-                    "answer cut: the model says more than an answer may have"
+                    "answer too long, cut"
                 );
                 (said, Ending::Cut, None)
             }
             Stop::Closed(farewell) => {
-                self.tell(StreamEvent::RoundStarted);
-                self.tell(StreamEvent::Text(farewell.as_str().into()));
+                self.emit(StreamEvent::RoundStarted);
+                self.emit(StreamEvent::Text(farewell.as_str().into()));
                 (farewell, Ending::Closed, None)
             }
         };
@@ -258,11 +258,12 @@ impl TurnDriver {
         let now = self.agent.orchestrator.now();
         let said = (!said.is_empty()).then(|| text_message(self.agent.model.name(), said));
         self.record.turn.stop(said, ending, |tool| {
-            let message = "The person left before this was answered. If it did something, that will be told.";
+            let message =
+                "The user left before this was answered. If it did something, that will be reported.";
             Arc::new(session.snapshot().refuse(tool, ToolError::new(ErrorType::Cancelled, message), now))
         });
         if let Some(failure) = failure {
-            self.tell(StreamEvent::Failed(failure));
+            self.emit(StreamEvent::Failed(failure));
         }
     }
 
@@ -273,7 +274,7 @@ impl TurnDriver {
         self.guard.conversation.lock().apply_early_resolutions(&mut self.record);
         let ending = self.record.turn.ending().cloned();
         if ending == Some(Ending::Empty) {
-            self.tell(StreamEvent::Failed(Failure {
+            self.emit(StreamEvent::Failed(Failure {
                 kind: ErrorType::Transient,
                 message: "The model gave no answer. Please ask again.".into(),
                 retryable: true,
@@ -283,7 +284,7 @@ impl TurnDriver {
             let commit =
                 history::put_turn(self.guard.conversation.session.id(), &self.record, self.agent.expiry_ms());
             if let Err(error) = self.agent.orchestrator.store().commit(commit).await {
-                tracing::error!(session = self.guard.conversation.session.id(), error = %error, "a turn was not stored");
+                tracing::error!(session = self.guard.conversation.session.id(), error = %error, "turn write failed");
             }
         }
         let usage = self.record.turn.usage();
@@ -296,11 +297,11 @@ impl TurnDriver {
                 }
                 Some(_) => state.set_transcribed(self.record.clone()),
             }
-            // What came too late for this turn is told in the next one.
+            // What came too late for this turn is for the next one.
             state.notes.append(&mut self.notes);
         }
         self.guard.conversation.touch(self.agent.orchestrator.now_ms());
-        self.tell(StreamEvent::Finished { ending, usage });
+        self.emit(StreamEvent::Finished { ending, usage });
         // The next turn may begin as soon as the guard is free, and must find the session without a connection.
         let Self { agent, guard, connection, .. } = self;
         let id = guard.conversation.session.id().to_owned();
@@ -317,7 +318,7 @@ impl TurnDriver {
         let commit =
             history::put_turn(self.guard.conversation.session.id(), &self.record, self.agent.expiry_ms());
         if let Err(error) = self.agent.orchestrator.store().queue(commit) {
-            tracing::warn!(session = self.guard.conversation.session.id(), error = %error, "a turn waits to be stored");
+            tracing::warn!(session = self.guard.conversation.session.id(), error = %error, "turn write deferred");
         }
     }
 
@@ -327,8 +328,8 @@ impl TurnDriver {
         }
     }
 
-    fn tell(&self, event: StreamEvent) {
-        // Only words can be too much, and those are checked where they come in.
+    fn emit(&self, event: StreamEvent) {
+        // Only text can be too much, and that is checked where it comes in.
         let _ = self.guard.stream.push(event);
     }
 
@@ -338,9 +339,9 @@ impl TurnDriver {
     }
 }
 
-/// Tells words until readers are behind or all is told, and adds them to what was said. Whether the answer may have them.
-fn emit_words(stream: &EventStream, untold: &mut VecDeque<StreamEvent>, said: &mut String) -> bool {
-    while let Some(words) = untold.pop_front() {
+/// Streams queued text until readers are behind, and adds it to the answer. `false` when the answer is too long.
+fn emit_words(stream: &EventStream, queued: &mut VecDeque<StreamEvent>, said: &mut String) -> bool {
+    while let Some(words) = queued.pop_front() {
         let before = said.len();
         if let StreamEvent::Text(text) = &words {
             said.push_str(text);
@@ -356,7 +357,7 @@ fn emit_words(stream: &EventStream, untold: &mut VecDeque<StreamEvent>, said: &m
     true
 }
 
-/// The next event of a connection. Once another one has taken over there is none, and nobody waits for it here.
+/// The next event of a connection; waits for ever once another connection has taken over.
 async fn next_event(connection: &Connection) -> ClientEvent {
     match connection.next_event().await {
         Some(event) => event,
@@ -364,14 +365,14 @@ async fn next_event(connection: &Connection) -> ClientEvent {
     }
 }
 
-/// Tells a client's event to whoever follows, and what the model must know to the next question.
+/// Streams a session event to the readers, and notes what the model must know.
 fn forward_event(
     stream: &EventStream,
     conversation: &Conversation,
     notes: &mut Vec<String>,
     event: ClientEvent,
 ) {
-    let told = match event {
+    let event = match event {
         ClientEvent::Message(mut value) => {
             let name = value["type"].as_str().unwrap_or("message").replace('_', "-");
             if let Value::Object(fields) = &mut value {
@@ -383,7 +384,7 @@ fn forward_event(
         ClientEvent::Confirmation { call_id, request } => {
             let request = Arc::new(request);
             let mut state = conversation.lock();
-            state.confirmations.retain(|question| question.call_id != call_id);
+            state.confirmations.retain(|confirmation| confirmation.call_id != call_id);
             state.confirmations.push(OpenConfirmation { call_id: call_id.clone(), request: request.clone() });
             StreamEvent::ConfirmationRequest { id: call_id, request }
         }
@@ -402,7 +403,7 @@ fn forward_event(
             value: serde_json::json!({ "reason": end.reason, "message": end.closing_message }),
         },
     };
-    let _ = stream.push(told);
+    let _ = stream.push(event);
 }
 
 fn as_call(shown: &TurnCall) -> Call {
@@ -415,7 +416,7 @@ fn as_call(shown: &TurnCall) -> Call {
     Call::new(name.clone(), arguments).with_id(shown.id.clone())
 }
 
-/// A conversation begins with a person. When its beginning was left out, what comes first may be an answer to nobody.
+/// A conversation begins with a user message. When older turns were trimmed, an answer may come first; it is dropped.
 fn drop_leading_answers(mut messages: Vec<ChatMessage>) -> Vec<ChatMessage> {
     let first = messages.iter().position(|message| matches!(message, ChatMessage::User { .. }));
     messages.drain(..first.unwrap_or(0));

@@ -1,4 +1,4 @@
-//! What a turn tells whoever follows it. Servers put it into their own words.
+//! The events that a turn streams to its readers.
 
 use std::sync::Arc;
 
@@ -12,53 +12,46 @@ use crate::turn::{Ending, TurnCall};
 /// Something that happens in a turn, as it happens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamEvent {
-    /// The turn has begun, or goes on after a person's word.
+    /// The turn has started, or is resumed after a confirmation.
     Started {
         /// The id of the message that answers.
         message_id: Arc<str>,
-        /// The session.
         session_id: Arc<str>,
     },
     /// The model is asked.
     RoundStarted,
-    /// More words for the person.
+    /// More of the answer.
     Text(Box<str>),
     /// More of what the model thinks.
     Thought(Box<str>),
     /// The model calls a tool.
     ToolCall(Arc<TurnCall>),
-    /// A person is asked about a call.
+    /// A call needs confirmation.
     ConfirmationRequest {
-        /// Which call.
         id: Arc<str>,
         /// What is asked, with the token that answers it.
         request: Arc<ConfirmationRequest>,
     },
     /// A call is answered.
     ToolResult {
-        /// Which call.
         id: Arc<str>,
-        /// The envelope.
         response: Arc<ToolResponse>,
         /// What the gates said, if they were asked just now.
         gates: Option<Arc<Trace>>,
     },
     /// A note while a slow tool runs.
     Progress {
-        /// Which call.
         id: Arc<str>,
         /// What it says.
         text: Box<str>,
     },
     /// The outcome of a call of an earlier turn.
     LateToolResult {
-        /// Which call.
         id: Arc<str>,
         /// The tool.
         name: Arc<str>,
-        /// The envelope.
         response: Arc<ToolResponse>,
-        /// What the gates said, if somebody remembers.
+        /// What the gates said, if it is still known.
         gates: Option<Arc<Trace>>,
     },
     /// Something for the page: a tool's message, or a note of ours.
@@ -68,14 +61,14 @@ pub enum StreamEvent {
         /// What it says.
         value: Value,
     },
-    /// Words that this reader did not read in time, and that are not kept for it any longer.
+    /// The reader was too slow, and has lost this much text.
     Lagged {
         /// How many bytes they were.
         bytes: u64,
     },
     /// It went wrong. The session goes on.
     Failed(Failure),
-    /// The turn is over, or waits for a person.
+    /// The turn is over, or waits for a confirmation.
     Finished {
         /// How it ended; `None` while it waits.
         ending: Option<Ending>,
@@ -84,18 +77,18 @@ pub enum StreamEvent {
     },
 }
 
-/// What a person is told when the model fails.
+/// What the user is told when a turn fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The type that clients know.
     pub kind: ErrorType,
-    /// One sentence for a person.
+    /// One sentence for the user.
     pub message: String,
     /// Whether it may work later.
     pub retryable: bool,
 }
 
-/// The largest piece that words are told in.
+/// Longer text is split into events of this size.
 const MAX_PIECE_BYTES: usize = 16 << 10;
 
 impl StreamEvent {
@@ -133,26 +126,24 @@ fn pieces(mut text: &str) -> impl Iterator<Item = Box<str>> {
 }
 
 impl Failure {
-    /// A word about a question that is not open, or was never asked.
+    /// A reply to a confirmation that is not open.
     pub(super) fn invalid_confirmation() -> Self {
         let message = "This question has been answered already, or does not exist.".into();
         Self { kind: ErrorType::ConfirmationInvalid, message, retryable: false }
     }
 
-    /// The words for a model's failure. What exactly went wrong is for the log.
+    /// The message for a model's failure. Details are for the log.
     pub fn of(kind: ChatErrorKind) -> Self {
         let (kind, message, retryable) = match kind {
             ChatErrorKind::Unreachable => {
                 (ErrorType::Transient, "The model cannot be reached. Please try again in a moment.", true)
             }
-            ChatErrorKind::Unauthorised => (
-                ErrorType::Auth,
-                "The model refuses our key. Whoever runs this site has to set a valid one.",
-                false,
-            ),
+            ChatErrorKind::Unauthorised => {
+                (ErrorType::Auth, "The model refuses our key. The operator has to set a valid one.", false)
+            }
             ChatErrorKind::RateLimited => (
                 ErrorType::RateLimit,
-                "The model is asked too often at the moment. Please try again later.",
+                "The model is rate-limited at the moment. Please try again later.",
                 true,
             ),
             ChatErrorKind::Overloaded => {
@@ -160,11 +151,11 @@ impl Failure {
             }
             ChatErrorKind::Rejected => (
                 ErrorType::Permanent,
-                "The model does not accept our request. Whoever runs this site finds the reason in the log.",
+                "The model does not accept our request. The operator finds the reason in the log.",
                 false,
             ),
             ChatErrorKind::TooLong => {
-                (ErrorType::Permanent, "This is too long for the model. Please say it in fewer words.", false)
+                (ErrorType::Permanent, "This is too long for the model. Please shorten it.", false)
             }
             ChatErrorKind::Refused => (ErrorType::Permanent, "The model will not answer this.", false),
             ChatErrorKind::Cut => {

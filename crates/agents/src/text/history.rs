@@ -1,4 +1,4 @@
-//! What was said, turn by turn, in the store.
+//! Turns in the store.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -27,21 +27,21 @@ pub(super) struct TurnRecord {
     /// What makes a second delivery of the message known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
-    /// What the person's page calls the message.
+    /// The client's id for the message.
     pub(super) person_id: Option<String>,
     /// What the answer is called.
     pub(super) message_id: Arc<str>,
-    /// What the person wrote, without our notes.
+    /// What the user wrote, without our notes.
     pub(super) said: String,
     pub(super) at_ms: u64,
     pub(super) turn: Turn,
-    /// What the gates said about its calls, for whoever looks at it later.
+    /// What the gates said about its calls, for later views.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) gates: BTreeMap<Arc<str>, Arc<Trace>>,
-    /// What became of calls after the turn was over, for whoever looks at it later. The model was told in another turn.
+    /// Results of calls that came after the turn was over, for later views. The model got them in another turn.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) late: BTreeMap<Arc<str>, Arc<ToolResponse>>,
-    /// The person had the answer made anew. What it did stays done, but it is not part of the conversation any more.
+    /// The answer was regenerated. What it did stays done, but it is not part of the conversation any more.
     #[serde(default)]
     pub(super) is_replaced: bool,
     /// Roughly what it takes in memory.
@@ -55,7 +55,7 @@ impl TurnRecord {
         self.key.as_deref() == Some(key)
     }
 
-    /// A person's word about a call has come to something. Whether the call waited for it.
+    /// Records the outcome of a confirmation. Returns whether a call of this turn waited for it.
     pub(super) fn record_resolution(&mut self, resolved: ResolvedConfirmation) -> bool {
         let ResolvedConfirmation { call_id, response, gates } = resolved;
         let waited = self.turn.resolve(&call_id, response);
@@ -65,12 +65,12 @@ impl TurnRecord {
         waited
     }
 
-    /// A person's word about a call of a turn that has gone on without it. Whether the call is one of its own.
+    /// Records the outcome of a confirmation after the turn is over. Returns whether the call is one of its own.
     pub(super) fn record_late_resolution(&mut self, resolved: &ResolvedConfirmation) -> bool {
         let is_ours = self
             .turn
             .events()
-            .any(|told| matches!(told, TurnEvent::Call(call) if *call.id == *resolved.call_id));
+            .any(|event| matches!(event, TurnEvent::Call(call) if *call.id == *resolved.call_id));
         if is_ours {
             self.late.insert(resolved.call_id.clone(), resolved.response.clone());
             self.record_gates(&resolved.call_id, resolved.gates.clone());
@@ -78,19 +78,17 @@ impl TurnRecord {
         is_ours
     }
 
-    /// What the gates said about a call.
     pub(super) fn gates_of(&self, id: &str) -> Option<Arc<Trace>> {
         self.gates.get(id).cloned()
     }
 
-    /// A call has been answered, and these gates have said something about it.
     pub(super) fn record_gates(&mut self, id: &str, gates: Option<Arc<Trace>>) {
         if let Some(gates) = gates {
             self.gates.insert(id.into(), gates);
         }
     }
 
-    /// Forgets what was said; what was done stays known.
+    /// Drops the text; what was done stays known.
     pub(super) fn drop_text(&mut self) {
         self.said = String::new();
         self.turn.drop_text();
@@ -137,7 +135,7 @@ pub(super) async fn load(store: &dyn Store, session: &str) -> Result<Vec<TurnRec
                     bytes += written;
                     records.push_back(TurnRecord { bytes: written, ..record });
                 }
-                Err(error) => tracing::error!(key, error = %error, "a stored turn cannot be read"),
+                Err(error) => tracing::error!(key, error = %error, "stored turn is unreadable"),
             }
             while records.len() > MAX_LOADED_TURNS || (bytes > MAX_CONVERSATION_BYTES && records.len() > 1) {
                 bytes -= records.pop_front().map_or(0, |oldest| oldest.bytes);
@@ -157,7 +155,7 @@ pub(super) async fn session_of_chat(
     Ok(row.and_then(|row| Some((row.value["sessionId"].as_str()?.to_owned(), row.version))))
 }
 
-/// The write that puts a chat into a session, if nobody else has done so since.
+/// Links a chat to a session, unless it was linked to another since `seen`.
 pub(super) fn link_chat(
     client: &str,
     chat: &str,

@@ -11,7 +11,7 @@ use super::history::{self, TurnRecord};
 use super::{Address, Refusal, TextCore, User};
 use crate::turn::Ending;
 
-/// How many turns of a session that has ended go on in the next one.
+/// How many turns of an ended session are carried over into the next.
 const MAX_CARRIED_TURNS: usize = 50;
 
 impl TextCore {
@@ -41,7 +41,7 @@ impl TextCore {
                 let store = self.orchestrator.store();
                 match history::session_of_chat(&**store, &user.client.id, chat).await? {
                     Some((id, _)) => id,
-                    // The name may be a session's own: pages use what they were told.
+                    // The name may be a session id: pages use what they were given.
                     None => chat.to_owned(),
                 }
             }
@@ -76,11 +76,11 @@ impl TextCore {
         Ok(self.cache(session, turns))
     }
 
-    /// A client's own name for a conversation. After a session has ended, the conversation goes on in a new one.
+    /// Opens a conversation by the client's own name for it. After its session has ended, it continues in a new one.
     async fn open_chat(&self, user: &User, chat: &str) -> Result<Arc<Conversation>, Refusal> {
         let store = self.orchestrator.store().clone();
         let client = &user.client.id;
-        // Whoever loses a race against another first message finds the winner's session the second time.
+        // A request that loses the race against another first message finds the winner's session the second time.
         for _ in 0..3 {
             let known = history::session_of_chat(&*store, client, chat).await?;
             let ended = match &known {
@@ -108,7 +108,7 @@ impl TextCore {
         Err(Refusal::Busy)
     }
 
-    /// Takes what was said in a session that has ended into the one that follows it.
+    /// Carries the history of an ended session over into the one that follows it.
     async fn carry_over(&self, conversation: &Conversation, ended: &str) -> Result<(), Refusal> {
         let turns = history::load(&**self.orchestrator.store(), ended).await?;
         let mut turns = self.end_interrupted(&conversation.session, turns);
@@ -124,7 +124,7 @@ impl TextCore {
         Ok(())
     }
 
-    /// Ends what the end of a process has left open, so that the conversation can go on.
+    /// Ends turns that a crash has left open, so that the conversation can continue.
     fn end_interrupted(&self, session: &Session, mut turns: Vec<TurnRecord>) -> Vec<TurnRecord> {
         let last = turns.len().saturating_sub(1);
         let now = self.orchestrator.now();
@@ -135,7 +135,7 @@ impl TextCore {
             }
             record.turn.stop(None, Ending::Failed, |tool| {
                 let message =
-                    "This was not answered before the server stopped. Nobody knows whether it was done.";
+                    "This was not answered before the server stopped. It is unknown whether it was done.";
                 Arc::new(session.snapshot().refuse(tool, ToolError::new(ErrorType::Internal, message), now))
             });
         }

@@ -1,7 +1,7 @@
-//! The agent that people write to.
+//! The agent for written conversations.
 //!
-//! A request brings a person's message to a conversation and gets a reader that follows the answer. The turn runs in a
-//! task of its own; it is told when nobody follows it any more. One turn runs in a conversation at a time.
+//! A request brings a user's message to a conversation and gets a reader that follows the answer. The turn runs in a
+//! task of its own and stops when the last reader leaves. One turn runs in a conversation at a time.
 
 mod codes;
 mod confirmations;
@@ -35,14 +35,13 @@ use crate::prompt::{Declare, Prompts, Situation};
 use conversation::Conversation;
 use memory::AnswerMemory;
 
-/// The numbers of the text agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How often the model is asked in a turn at the most. The last time it must answer in words.
+    /// How many requests a turn may make to the model. The last one must be answered in text.
     pub rounds: u32,
     /// How many tokens of guides the prompt carries before it is cut to summaries.
     pub guide_tokens: usize,
-    /// Which tools the model is told about.
+    /// Which tools are declared to the model.
     pub declare: Declare,
     /// How long one answer of the model may take.
     pub round_deadline: Duration,
@@ -71,19 +70,18 @@ impl Default for Settings {
 
 /// What a text agent is made of.
 pub struct Parts {
-    /// CodeMatch what the model may do.
+    /// Decides what the model may do.
     pub orchestrator: Orchestrator,
     /// The tools.
     pub registry: Arc<Registry>,
     /// The model.
     pub model: Arc<dyn ChatModel>,
-    /// The texts that a site may change.
+    /// The texts that an operator may change.
     pub prompts: Prompts,
-    /// The numbers.
     pub settings: Settings,
 }
 
-/// The agent that people write to. Cheap to clone.
+/// The agent for written conversations. Cheap to clone.
 #[derive(Clone)]
 pub struct TextAgent {
     core: Arc<TextCore>,
@@ -119,18 +117,17 @@ pub enum Address<'a> {
     Session(&'a str),
 }
 
-/// What a person says.
+/// A message from the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// What their page calls the message; a second delivery under the same id is the same message.
     pub id: Option<String>,
     /// Their key for this request, which counts before the id.
     pub idempotency_key: Option<String>,
-    /// The words.
     pub text: String,
 }
 
-/// A person's word about a call.
+/// A reply to a confirmation request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfirmationReply {
     /// The token that they were shown.
@@ -139,12 +136,12 @@ pub struct ConfirmationReply {
     pub is_approved: bool,
 }
 
-/// A conversation that the client tells us, in protocols where it is the client's.
+/// A conversation as the client sends it, in protocols where the client keeps it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transcript {
     /// Everything before the last message.
     pub before: Vec<ChatMessage>,
-    /// What the person says now.
+    /// The new message.
     pub text: String,
     /// What makes two requests the same one.
     pub fingerprint: String,
@@ -190,7 +187,6 @@ impl Refusal {
 }
 
 impl TextAgent {
-    /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
         let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
@@ -209,7 +205,7 @@ impl TextAgent {
         self.core.model.name()
     }
 
-    /// Lets go of conversations that nobody has used for a while. They wait in the store.
+    /// Drops conversations from memory that were not used for a while. They stay in the store.
     pub fn evict_idle(&self) {
         let now_ms = self.core.orchestrator.now_ms();
         let timeout = self.core.orchestrator.policy().confirmation_lifetime.as_millis() as u64;

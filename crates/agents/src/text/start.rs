@@ -1,4 +1,4 @@
-//! How a turn begins, goes on, or turns out to be running already.
+//! Starts turns, and joins those that are running.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use super::{Address, Message, Refusal, TextAgent, TextCore, Transcript, User};
 use crate::note::format_notes;
 use crate::turn::{Ending, Turn};
 
-/// How long a new message waits for a turn that somebody still seems to follow.
+/// How long a new message waits for a running turn that still has readers.
 const FOLLOWED_TURN_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long it waits for one that nobody follows any more.
+/// How long it waits for one without readers to stop.
 const ABANDONED_TURN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the model is told of a code that answers no question here.
+/// The note about a code that matches no open confirmation.
 const UNKNOWN_CODE: &str = "The user replied with an approval code that answers no open question of this conversation. \
                             Nothing was approved or denied by it.";
 
 impl TextAgent {
-    /// A person says something. The reader follows the answer; dropping the last one aborts it.
+    /// Sends a message. The reader follows the answer; dropping the last reader aborts it.
     pub async fn send_message(
         &self,
         user: &User,
@@ -49,11 +49,11 @@ impl TextAgent {
         };
         // The history knows every message, also those that another process has answered.
         let session_id = conversation.session.id().into();
-        if let Some(told) = key.and_then(|key| conversation.lock().replay(key, &session_id)) {
+        if let Some(events) = key.and_then(|key| conversation.lock().replay(key, &session_id)) {
             let id = conversation.session.id().to_owned();
             drop((guard, conversation));
             agent.evict_if_large(&id);
-            return Ok(EventStream::of_finished(told, agent.memory.answer_counter()).follow());
+            return Ok(EventStream::of_finished(events, agent.memory.answer_counter()).follow());
         }
         let context = TurnContext::new(agent, &conversation, &user.situation, None);
         let TurnStart { number, answers, notes, .. } = conversation.session.begin_turn(key);
@@ -62,11 +62,11 @@ impl TextAgent {
         let key = key.map(str::to_owned);
         let record = TurnRecord { key, ..agent.new_record(number, id, text, with_notes)? };
         // Before anything is done about it, so that a second delivery after a crash is known to be one.
-        agent.keep(&conversation, &record).await;
-        Ok(agent.go(guard, record, context, ConfirmationMode::Suspend))
+        agent.store_turn(&conversation, &record).await;
+        Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend))
     }
 
-    /// Answers the last message anew. What was done stays done.
+    /// Regenerates the last answer. What was done stays done.
     pub async fn regenerate(&self, user: &User, to: Address<'_>) -> Result<Reader, Refusal> {
         let agent = &self.core;
         let conversation = agent.find(user, to).await?.ok_or(Refusal::NothingToRegenerate)?;
@@ -82,15 +82,15 @@ impl TextAgent {
             last.is_replaced = true;
             last.clone()
         };
-        agent.keep(&conversation, &replaced).await;
+        agent.store_turn(&conversation, &replaced).await;
         notes.extend(completed_write_notes(&conversation, &replaced));
         let context = TurnContext::new(agent, &conversation, &user.situation, None);
         let text = prepend_notes(&conversation, notes, &replaced.said);
         let record = agent.new_record(number, replaced.person_id, replaced.said, text)?;
-        Ok(agent.go(guard, record, context, ConfirmationMode::Suspend))
+        Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend))
     }
 
-    /// A conversation in the client's own telling. Questions to the person are answered first and decided later.
+    /// Answers a conversation that the client sends. Calls that need confirmation are answered first and confirmed later.
     pub async fn complete(
         &self,
         user: &User,
@@ -99,11 +99,11 @@ impl TextAgent {
     ) -> Result<Reader, Refusal> {
         let agent = &self.core;
         let Transcript { before, text, fingerprint, is_retry } = transcript;
-        let decides = agent.match_code(&user.client.id, &before, &text);
-        let is_decision = matches!(decides, CodeMatch::Question(_));
-        let mut conversation = match &decides {
-            // Also whoever decides must be somebody who may still state to us.
-            CodeMatch::Question(of) => {
+        let matched = agent.match_code(&user.client.id, &before, &text);
+        let is_reply = matches!(matched, CodeMatch::Confirmation(_));
+        let mut conversation = match &matched {
+            // A blocked client cannot confirm either.
+            CodeMatch::Confirmation(of) => {
                 agent.open_conversation(user, Address::Session(of.session.id())).await?
             }
             CodeMatch::NotACode | CodeMatch::Unknown => agent.open_conversation(user, to).await?,
@@ -113,25 +113,18 @@ impl TextAgent {
             Err(running) if is_retry && running.key.as_deref() == Some(&fingerprint) => {
                 return Ok(running.stream.follow());
             }
-            // The question waits here, so its answer has to wait for its turn.
-            Err(_) if is_decision => {
+            // The confirmation belongs to this conversation, so the reply waits for the running turn.
+            Err(_) if is_reply => {
                 agent.wait_for_turn(&conversation, Some(&fingerprint)).await.map_err(|_| Refusal::Busy)?
             }
-            // The client tells everything itself, so another conversation that began the same way is held apart.
+            // The client keeps the conversation, so another one that began the same way gets its own session.
             Err(_) => {
                 conversation = agent.open_conversation(user, Address::New).await?;
                 conversation.try_start_turn(Some(&fingerprint), &agent.memory).map_err(|_| Refusal::Busy)?
             }
         };
-        if let Some(decision) = conversation.find_reply(&before, &text) {
-            // The person's word counts, not the model's: it is carried out here, and the model is told.
-            let resolved = agent.resolve(&conversation.session, None, &decision).await;
-            conversation.lock().confirmations.retain(|question| !question.is_answered_by(&decision));
-            if let Some(note) = failed_reply_note(&resolved.response) {
-                conversation.lock().notes.push(note);
-            }
-        } else if matches!(decides, CodeMatch::Unknown | CodeMatch::Question(_)) {
-            conversation.lock().notes.push(UNKNOWN_CODE.into());
+        if !matches!(matched, CodeMatch::NotACode) {
+            agent.resolve_code(&conversation, &before, &text).await;
         }
         // Clients send a request again when its answer was lost on the way, and by then tools may have run.
         let earlier = conversation
@@ -140,9 +133,9 @@ impl TextAgent {
             .clone()
             .filter(|record| is_retry && record.has_key(&fingerprint));
         if earlier.as_ref().is_some_and(|record| record.turn.ending() == Some(&Ending::Answered))
-            && let Some(told) = conversation.lock().replay(&fingerprint, &conversation.session.id().into())
+            && let Some(events) = conversation.lock().replay(&fingerprint, &conversation.session.id().into())
         {
-            return Ok(EventStream::of_finished(told, agent.memory.answer_counter()).follow());
+            return Ok(EventStream::of_finished(events, agent.memory.answer_counter()).follow());
         }
         let context = TurnContext::new(agent, &conversation, &user.situation, Some(before));
         let TurnStart { number, mut notes, .. } = conversation.session.begin_turn(None);
@@ -150,7 +143,7 @@ impl TextAgent {
         let with_notes = prepend_notes(&conversation, notes, &text);
         let key = Some(fingerprint);
         let record = TurnRecord { key, ..agent.new_record(number, None, text, with_notes)? };
-        Ok(agent.go(guard, record, context, ConfirmationMode::AnswerFirst))
+        Ok(agent.start_turn(guard, record, context, ConfirmationMode::AnswerFirst))
     }
 
     /// The turn that runs in a conversation, from its start.
@@ -162,7 +155,7 @@ impl TextAgent {
 }
 
 impl TextCore {
-    /// Takes the place of the running turn. While another one has it, that one is given back instead.
+    /// Starts a turn. If another one is still running after a while, returns that one instead.
     pub(super) async fn wait_for_turn(
         &self,
         conversation: &Arc<Conversation>,
@@ -189,6 +182,20 @@ impl TextCore {
         }
     }
 
+    /// Resolves the confirmation that a code answers, and notes for the model what it cannot know. The user's reply
+    /// counts, not the model's.
+    async fn resolve_code(&self, conversation: &Conversation, before: &[ChatMessage], text: &str) {
+        let note = match conversation.find_reply(before, text) {
+            Some(reply) => {
+                let resolved = self.resolve(&conversation.session, None, &reply).await;
+                conversation.lock().confirmations.retain(|confirmation| !confirmation.is_answered_by(&reply));
+                failed_reply_note(&resolved.response)
+            }
+            None => Some(UNKNOWN_CODE.into()),
+        };
+        conversation.lock().notes.extend(note);
+    }
+
     pub(super) fn new_record(
         &self,
         number: u64,
@@ -212,8 +219,7 @@ impl TextCore {
         })
     }
 
-    /// Starts a turn that was just begun.
-    fn go(
+    fn start_turn(
         self: &Arc<Self>,
         guard: TurnGuard,
         record: TurnRecord,
@@ -243,19 +249,18 @@ impl TextCore {
         reader
     }
 
-    /// Writes a turn down.
-    pub(super) async fn keep(&self, conversation: &Conversation, record: &TurnRecord) {
+    pub(super) async fn store_turn(&self, conversation: &Conversation, record: &TurnRecord) {
         if record.number == 0 {
             return;
         }
         let commit = history::put_turn(conversation.session.id(), record, self.expiry_ms());
         if let Err(error) = self.orchestrator.store().commit(commit).await {
-            tracing::error!(session = conversation.session.id(), error = %error, "a turn was not stored");
+            tracing::error!(session = conversation.session.id(), error = %error, "turn write failed");
         }
     }
 }
 
-/// What the model is told when a person's word came too late, or a second time. Every other outcome has a note already.
+/// The note about a reply that came too late, or a second time. The session has notes for every other outcome.
 fn failed_reply_note(response: &ToolResponse) -> Option<String> {
     match &response.outcome {
         Outcome::Failure(error)
@@ -270,7 +275,7 @@ fn failed_reply_note(response: &ToolResponse) -> Option<String> {
     }
 }
 
-/// What the person said, with what the model must know first.
+/// Puts notes in front of the user's text.
 pub(super) fn prepend_notes(conversation: &Conversation, mut notes: Vec<String>, text: &str) -> String {
     notes.append(&mut conversation.lock().notes);
     if notes.is_empty() {
@@ -280,7 +285,7 @@ pub(super) fn prepend_notes(conversation: &Conversation, mut notes: Vec<String>,
     if text.is_empty() { notes } else { format!("{notes}\n\n{text}") }
 }
 
-/// What an answer that is made anew has done already.
+/// Notes about writes that an earlier attempt at this answer has done.
 fn completed_write_notes(conversation: &Conversation, record: &TurnRecord) -> Vec<String> {
     let writes = |tool: &str| {
         let tool = conversation.session.snapshot().find(tool);
@@ -296,7 +301,6 @@ fn completed_write_notes(conversation: &Conversation, record: &TurnRecord) -> Ve
         .collect()
 }
 
-/// The first thing that a reader is told.
 pub(super) fn started_event(guard: &TurnGuard, message_id: &Arc<str>) -> StreamEvent {
     let session_id = guard.conversation.session.id().into();
     StreamEvent::Started { message_id: message_id.clone(), session_id }

@@ -1,8 +1,8 @@
-//! A turn while it runs: what has happened so far, for everybody who follows it.
+//! The event stream of a running turn.
 //!
-//! The turn writes, any number of readers follow, and one that comes late is told everything from the start, as far as
-//! it is still there. What waits for readers is bounded: beyond it the oldest words are dropped, and a reader who had
-//! not read them is told how much it has missed. When the last reader leaves, the turn is told, because no reader waits for
+//! The turn writes, any number of readers follow, and one that comes late gets everything from the start, as far as
+//! it is still there. The backlog is bounded: beyond it the oldest text is dropped, and a reader that had
+//! not read it learns how much it has lost. When the last reader leaves, the turn is told, because no reader waits for
 //! it any more.
 
 use std::collections::VecDeque;
@@ -14,12 +14,12 @@ use tokio::sync::Notify;
 use super::event::StreamEvent;
 use super::held::HeldBytes;
 
-/// How many bytes of words one turn may have. A model that writes more is cut. It is what a million tokens come to, which
+/// How many bytes of text one turn may have. A model that writes more is cut. It is what a million tokens come to, which
 /// is the most that an answer can be configured to have.
 pub(super) const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// How many bytes of events wait for readers that are behind, or come late.
 pub(super) const MAX_BACKLOG_BYTES: usize = 1 << 20;
-/// What is left of them when some were dropped, so that it is not done for every word.
+/// What is left of them when some were dropped, so that it is not done for every event.
 const BACKLOG_GOAL_BYTES: usize = MAX_BACKLOG_BYTES / 4 * 3;
 /// How far a turn may be ahead of its fastest reader before it waits for it.
 const MAX_AHEAD_BYTES: u64 = MAX_BACKLOG_BYTES as u64 / 2;
@@ -30,7 +30,7 @@ const MAX_READ_BYTES: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
     backlog: Mutex<Backlog>,
-    /// Wakes the turn when nobody follows it any more.
+    /// Wakes the turn when the last reader leaves.
     abandoned: Notify,
     /// Wakes the turn when its fastest reader has read something.
     read: Notify,
@@ -41,7 +41,7 @@ struct Backlog {
     entries: VecDeque<Entry>,
     /// What the entries take.
     held: HeldBytes,
-    /// How many bytes of words there were in all.
+    /// How many bytes of text there were in all.
     words: usize,
     /// How many bytes of events there were in all, and how many of them the fastest reader has read.
     pushed: u64,
@@ -74,7 +74,6 @@ pub struct Reader {
     seen: u64,
 }
 
-/// There is no room for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AnswerTooLong;
 
@@ -85,12 +84,12 @@ impl EventStream {
         Arc::new(Self { backlog: Mutex::new(backlog), ..Self::default() })
     }
 
-    /// Events that happened elsewhere, for someone who asks again.
+    /// The events of a turn that is over, for a repeated request.
     pub(super) fn of_finished(events: Vec<StreamEvent>, held: HeldBytes) -> Arc<Self> {
         let stream = Self::new(held);
         for event in events {
             for piece in event.pieces() {
-                // What is told again was short enough the first time.
+                // It was short enough the first time.
                 let _ = stream.push(piece);
             }
         }
@@ -200,7 +199,7 @@ impl Backlog {
         Ok(())
     }
 
-    /// Drops the oldest words. Everything else stays: without it the rest would make no sense, and it is small, or held
+    /// Drops the oldest text. Everything else stays: without it the rest would make no sense, and it is small, or held
     /// by the turn itself.
     fn drop_oldest(&mut self) {
         let mut kept: VecDeque<Entry> = VecDeque::new();

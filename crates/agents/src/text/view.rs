@@ -1,4 +1,4 @@
-//! A conversation for whoever had it: what a page shows after it was loaded again.
+//! Conversations as a client shows them after a reload.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub struct SessionView {
 /// One turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnView {
-    /// What the person's page calls their message.
+    /// The client's id for the user's message.
     pub user_message_id: Option<String>,
-    /// What they said.
+    /// What the user wrote.
     pub user_text: String,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
@@ -47,13 +47,12 @@ pub enum Part {
     Text(String),
     /// A call.
     Call {
-        /// The call.
         call: TurnCall,
         /// What it came to.
         answer: Option<Arc<ToolResponse>>,
         /// What the gates said about it.
         gates: Option<Arc<Trace>>,
-        /// What the person is asked about it, while they can still say something.
+        /// The confirmation request, while it is open.
         question: Option<Arc<ConfirmationRequest>>,
     },
 }
@@ -82,14 +81,16 @@ impl Conversation {
     fn view(&self) -> SessionView {
         let state = self.lock();
         let find_confirmation_call = |id: &str| {
-            let is_open = |question: &&OpenConfirmation| self.session.is_confirmation_open(&question.request);
+            let is_open =
+                |confirmation: &&OpenConfirmation| self.session.is_confirmation_open(&confirmation.request);
             let mut open = state.confirmations.iter().filter(is_open);
-            open.find(|question| &*question.call_id == id).map(|question| question.request.clone())
+            open.find(|confirmation| &*confirmation.call_id == id)
+                .map(|confirmation| confirmation.request.clone())
         };
         let turns = state.turns.iter().filter(|record| !record.is_replaced).map(|record| {
             let mut parts: Vec<Part> = Vec::new();
-            for told in record.turn.events() {
-                match told {
+            for event in record.turn.events() {
+                match event {
                     TurnEvent::Round => {}
                     TurnEvent::Text(text) => parts.push(Part::Text(text.to_owned())),
                     TurnEvent::Call(call) => {

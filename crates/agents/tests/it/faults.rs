@@ -13,7 +13,7 @@ async fn every_failure_is_told_plainly_and_the_session_goes_on() {
     for (kind, words) in [
         (ChatErrorKind::Unreachable, "TRANSIENT \"The model cannot be reached."),
         (ChatErrorKind::Unauthorised, "AUTH \"The model refuses our key."),
-        (ChatErrorKind::RateLimited, "RATE_LIMIT \"The model is asked too often"),
+        (ChatErrorKind::RateLimited, "RATE_LIMIT \"The model is rate-limited"),
         (ChatErrorKind::Overloaded, "TRANSIENT \"The model has trouble"),
         (ChatErrorKind::Rejected, "PERMANENT \"The model does not accept our request."),
         (ChatErrorKind::TooLong, "PERMANENT \"This is too long for the model."),

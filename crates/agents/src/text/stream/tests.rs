@@ -40,11 +40,11 @@ fn a_reader_that_is_behind_is_told_what_was_left_out() {
     let [StreamEvent::Lagged { bytes }, .., StreamEvent::RoundStarted] = &behind[..] else {
         panic!("{behind:?}")
     };
-    let told: u64 = behind
+    let received: u64 = behind
         .iter()
         .map(|event| if let StreamEvent::Text(text) = event { text.len() as u64 } else { 0 })
         .sum();
-    assert_eq!(bytes + told, 3_000_000);
+    assert_eq!(bytes + received, 3_000_000);
     assert_eq!(late[0], StreamEvent::Lagged { bytes: bytes + 5 });
     assert_eq!(late[1..], behind[1..]);
     drop((fast, slow, stream));
@@ -61,9 +61,9 @@ fn what_gives_words_their_sense_is_never_left_out() {
             stream.push(words(&"x".repeat(1_000))).unwrap();
         }
     }
-    let told = read(&mut slow);
-    assert_eq!(told.iter().filter(|event| **event == StreamEvent::RoundStarted).count(), 6);
-    let places = told.iter().filter(|event| matches!(event, StreamEvent::Lagged { .. })).count();
+    let received = read(&mut slow);
+    assert_eq!(received.iter().filter(|event| **event == StreamEvent::RoundStarted).count(), 6);
+    let places = received.iter().filter(|event| matches!(event, StreamEvent::Lagged { .. })).count();
     assert!((1..=6).contains(&places), "{places}");
 }
 
@@ -80,7 +80,7 @@ fn an_answer_has_only_so_many_words() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However readers and the turn alternate, each reader is told every byte, or that it was left out.
+    /// However readers and the turn alternate, each reader gets every byte, or learns that it was dropped.
     #[test]
     fn every_byte_is_told_or_left_out(
         steps in proptest::collection::vec((0_usize..3, 1_usize..40_000), 1..120),
@@ -88,30 +88,30 @@ proptest! {
         let all = Arc::new(AtomicUsize::new(0));
         let stream = EventStream::new(HeldBytes::of(&all));
         let mut readers = [stream.follow(), stream.follow()];
-        let mut told = [0_u64; 2];
+        let mut received = [0_u64; 2];
         let mut pushed = 0_u64;
-        let take = |reader: &mut Reader, told: &mut u64| {
+        let take = |reader: &mut Reader, received: &mut u64| {
             for event in read(reader) {
                 match event {
-                    StreamEvent::Text(text) => *told += text.len() as u64,
-                    StreamEvent::Lagged { bytes } => *told += bytes,
+                    StreamEvent::Text(text) => *received += text.len() as u64,
+                    StreamEvent::Lagged { bytes } => *received += bytes,
                     _ => {}
                 }
             }
         };
         for (who, size) in steps {
             if who < 2 {
-                take(&mut readers[who], &mut told[who]);
-                prop_assert_eq!(told[who], pushed);
+                take(&mut readers[who], &mut received[who]);
+                prop_assert_eq!(received[who], pushed);
             } else if stream.push(words(&"y".repeat(size))).is_ok() {
                 pushed += size as u64;
                 stream.push(StreamEvent::RoundStarted).unwrap();
             }
             prop_assert!(all.load(Ordering::Relaxed) <= MAX_BACKLOG_BYTES + (64 << 10));
         }
-        for (reader, told) in readers.iter_mut().zip(&mut told) {
-            take(reader, told);
-            prop_assert_eq!(*told, pushed);
+        for (reader, received) in readers.iter_mut().zip(&mut received) {
+            take(reader, received);
+            prop_assert_eq!(*received, pushed);
         }
     }
 }
