@@ -125,7 +125,7 @@ async fn converse(seed: u64) {
     }
     assert_eq!(agent.active_calls(), 1, "the call goes on: {}", known());
     page.says(Says::Stop).await;
-    assert!(page.told().ends_with("hung up: Over\n"));
+    assert!(page.told().ends_with("hung up: Ended\n"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,7 +22,7 @@ async fn a_call_ends_after_the_turn_and_once_it_was_heard() {
     assert_eq!(page.told(), "turn complete\n", "a second of audio is still to be heard");
     studio.model.got();
     page.says(Says::Drained).await;
-    assert_eq!(page.told(), "end done closing=Bye. text=We talked.\nhung up: Over\n");
+    assert_eq!(page.told(), "end done closing=Bye. text=We talked.\nhung up: Ended\n");
     assert_eq!(studio.model.got(), "1 closed\n");
     assert_eq!(studio.agent.active_calls(), 0);
 }
@@ -44,7 +44,7 @@ async fn a_page_that_never_says_that_it_was_heard_does_not_keep_the_call() {
     assert_eq!(studio.agent.active_calls(), 1, "two seconds of audio, and five of patience");
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(studio.agent.active_calls(), 0);
-    assert!(page.told().ends_with("end done closing=Bye. text=We talked.\nhung up: Over\n"));
+    assert!(page.told().ends_with("end done closing=Bye. text=We talked.\nhung up: Ended\n"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,7 +82,7 @@ async fn a_farewell_is_heard_before_the_audio_is_cut() {
     studio.model.sends([said("Farewell."), audio(960), over()]).await;
     assert_eq!(page.told(), "model: Farewell.\naudio 960\nturn complete\n");
     page.says(Says::Drained).await;
-    assert_eq!(page.told(), "end user_requested closing=- text=-\nhung up: Over\n");
+    assert_eq!(page.told(), "end user_requested closing=- text=-\nhung up: Ended\n");
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +111,7 @@ async fn nobody_talks_for_more_than_two_hours() {
     tokio::time::sleep(Duration::from_secs(40)).await;
     assert_eq!(studio.agent.active_calls(), 0);
     let end = "error UNAVAILABLE: This call has become too long. Please call again.\n\
-               end too_long closing=- text=-\nhung up: Over\n";
+               end too_long closing=- text=-\nhung up: Ended\n";
     assert_eq!(page.told().trim_start_matches("ping\n"), end);
     assert_eq!(studio.model.got().lines().last(), Some("1 closed"));
 }
@@ -121,7 +121,7 @@ async fn a_person_hangs_up() {
     let studio = Studio::new();
     let page = studio.on_the_line().await;
     page.says(Says::Stop).await;
-    assert_eq!(page.told(), "end user_hung_up closing=- text=-\nhung up: Over\n");
+    assert_eq!(page.told(), "end user_hung_up closing=- text=-\nhung up: Ended\n");
     assert_eq!(studio.agent.active_calls(), 0);
     let again = studio.on_the_line().await;
     drop(again);

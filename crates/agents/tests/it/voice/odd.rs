@@ -162,7 +162,7 @@ async fn whoever_hangs_up_before_the_model_is_there_has_hung_up() {
     page.says(Says::Audio(vec![0; 640])).await;
     page.writes("Hello?").await;
     page.says(Says::Stop).await;
-    assert_eq!(page.told(), "person: Hello?\nend user_hung_up closing=- text=-\nhung up: Over\n");
+    assert_eq!(page.told(), "person: Hello?\nend user_hung_up closing=- text=-\nhung up: Ended\n");
     assert_eq!(studio.agent.active_calls(), 0);
 }
 
@@ -230,7 +230,7 @@ async fn an_end_waits_for_what_is_being_done() {
     settle().await;
     let (report, told) = (simulator.report(), page.told());
     assert_eq!(report.faults, [""; 0], "{told}\n{report:#?}");
-    assert!(told.ends_with("hung up: Over\n"), "{told}");
+    assert!(told.ends_with("hung up: Ended\n"), "{told}");
     assert!(told.contains(r#"{"did":"room"}"#), "the person sees what was done: {told}");
     assert_eq!(studio.runs("slow_book"), 1);
 }

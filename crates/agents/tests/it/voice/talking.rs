@@ -143,7 +143,7 @@ async fn when_all_lines_are_busy_a_caller_is_told() {
     let studio = Studio::with_room_for(1);
     let mut page = studio.on_the_line().await;
     let second = studio.is_called_by("ben", CallRequest::default()).await;
-    let busy = "error UNAVAILABLE: All lines are busy. Please call again in a moment.\nhung up: Full\n";
+    let busy = "error UNAVAILABLE: All lines are busy. Please call again in a moment.\nhung up: AtCapacity\n";
     assert_eq!(second.told(), busy);
     // A call that waits for its line takes room too, but not from its own person.
     page.vanishes().await;
