@@ -1,42 +1,111 @@
-//! The one place that a client has for a call.
+//! The active calls: one for each client, and so many in all.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Inner;
+use tokio::sync::mpsc;
 
-/// A client's place, for as long as their call is on. Whatever ends the call gives it back.
-pub(super) struct Seat {
-    agent: Arc<Inner>,
-    client: String,
-    number: u64,
-    has_line: Arc<AtomicBool>,
+use super::link::ClientLink;
+
+pub(super) struct ActiveCalls {
+    max: usize,
+    by_client: Mutex<HashMap<String, Entry>>,
+    last_number: AtomicU64,
 }
 
-impl Seat {
-    pub(super) fn new(agent: Arc<Inner>, client: String, number: u64, has_line: Arc<AtomicBool>) -> Self {
-        Self { agent, client, number, has_line }
+struct Entry {
+    number: u64,
+    session: Option<Arc<str>>,
+    /// Hands the call another link of its client. Dropping it ends the call.
+    links: mpsc::Sender<Box<dyn ClientLink>>,
+    is_connected: Arc<AtomicBool>,
+}
+
+/// A client's one active call. Dropping it makes room for another.
+pub(super) struct ActiveCall {
+    calls: Arc<ActiveCalls>,
+    client: String,
+    number: u64,
+    is_connected: Arc<AtomicBool>,
+}
+
+/// Whether a client can have a call.
+pub(super) enum Reservation {
+    /// It can, and the receiver gets its further links.
+    Granted(mpsc::Receiver<Box<dyn ClientLink>>, ActiveCall),
+    /// It is in a call already.
+    InCall,
+    AtCapacity,
+}
+
+impl ActiveCalls {
+    pub(super) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self { max, by_client: Mutex::default(), last_number: AtomicU64::new(0) })
     }
 
-    /// Whether somebody is on the line.
-    pub(super) fn has_line(&self, has_line: bool) {
-        self.has_line.store(has_line, Ordering::Release);
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
     }
 
-    /// Says which session the call is.
-    pub(super) fn settle(&self, session: &str) {
-        let mut calls = self.agent.lock();
-        if let Some(known) = calls.get_mut(&self.client).filter(|known| known.number == self.number) {
-            known.session = Some(session.into());
+    /// Whether a client is connected to its call.
+    pub(super) fn is_connected(&self, client: &str) -> bool {
+        self.lock().get(client).is_some_and(Entry::is_connected)
+    }
+
+    /// Where the client's call takes another link, if it is a call of this session.
+    pub(super) fn links_of(&self, client: &str, session: &str) -> Option<mpsc::Sender<Box<dyn ClientLink>>> {
+        let calls = self.lock();
+        let call = calls.get(client).filter(|call| call.session.as_deref() == Some(session));
+        call.map(|call| call.links.clone())
+    }
+
+    /// Reserves a call. One whose client is away makes room for the client's next.
+    pub(super) fn reserve(self: &Arc<Self>, client: &str) -> Reservation {
+        let mut calls = self.lock();
+        match calls.get(client) {
+            Some(call) if call.is_connected() => return Reservation::InCall,
+            None if calls.len() >= self.max => return Reservation::AtCapacity,
+            _ => {}
+        }
+        let (links, incoming) = mpsc::channel(1);
+        let is_connected = Arc::new(AtomicBool::new(true));
+        let number = self.last_number.fetch_add(1, Ordering::Relaxed);
+        let entry = Entry { number, session: None, links, is_connected: is_connected.clone() };
+        calls.insert(client.to_owned(), entry);
+        let call = ActiveCall { calls: self.clone(), client: client.to_owned(), number, is_connected };
+        Reservation::Granted(incoming, call)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+        self.by_client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn is_connected(&self) -> bool {
+        self.is_connected.load(Ordering::Acquire)
+    }
+}
+
+impl ActiveCall {
+    pub(super) fn set_connected(&self, is_connected: bool) {
+        self.is_connected.store(is_connected, Ordering::Release);
+    }
+
+    pub(super) fn set_session(&self, session: &str) {
+        let mut calls = self.calls.lock();
+        if let Some(call) = calls.get_mut(&self.client).filter(|call| call.number == self.number) {
+            call.session = Some(session.into());
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for ActiveCall {
     fn drop(&mut self) {
-        let mut calls = self.agent.lock();
+        let mut calls = self.calls.lock();
         // Another call of the same client may have begun since.
-        if calls.get(&self.client).is_some_and(|known| known.number == self.number) {
+        if calls.get(&self.client).is_some_and(|call| call.number == self.number) {
             calls.remove(&self.client);
         }
     }

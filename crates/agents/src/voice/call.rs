@@ -1,4 +1,4 @@
-//! One call: a task with two ends that waits for whatever happens first.
+//! One call: the task that drives its state machine between the client's link and the provider's.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -7,247 +7,424 @@ use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use quarterdeck_contracts::ConfirmationRequest;
-use quarterdeck_runtime::{Answer, ClientEvent, Connection, DeliveryReceipt, Session};
+use quarterdeck_contracts::{ConfirmationAnswer, LiveEvent, LiveInput};
+use quarterdeck_runtime::{ClientEvent, Connection, Reply, Session};
 use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
-use super::Inner;
-use super::clock::Clock;
-use super::echo::Echo;
-use super::ending::{Farewell, Over};
-use super::flights::{Flights, Landed};
-use super::from_person::Decided;
+use super::VoiceCore;
+use super::active_calls::ActiveCall;
+use super::answers::Answers;
+use super::backpressure::Backpressure;
 use super::journal::{self, Journal};
-use super::line::{ClientLink, Disconnect, ServerMessage};
-use super::missed::Missed;
-use super::missed::Shown;
-use super::model_end::Retelling;
-use super::notes::Notes;
-use super::open::Opened;
-use super::seat::Seat;
-use super::speech::Speech;
-use super::upstream::{News, Upstream};
-use crate::briefing::Brief;
+use super::link::{ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
+use super::open::OpenedSession;
+use super::provider_link::{ProviderEvent, ProviderLink};
+use super::session::RuntimeSession;
+use super::state::{
+    CallIdentity, CallStart, CallState, ClientInput, CompletedCall, Input, Output, SessionEvent, Submission,
+};
+use super::tasks::{
+    BatchReply, ConfirmationTask, ResolvedConfirmation, RunningBatches, resolve_confirmation,
+};
 use crate::text::User;
 
-/// How many writes are kept in mind that a model may forget. No turn has so many.
-const MOST_FORGETTABLE: usize = 64;
-
-/// Waits for a person's word to be carried out.
-type Errand = Pin<Box<dyn Future<Output = Decided> + Send>>;
-
-/// One call.
 pub(super) struct Call {
-    pub(super) agent: Arc<Inner>,
+    pub(super) core: Arc<VoiceCore>,
     pub(super) session: Session,
-    pub(super) connection: Connection,
-    pub(super) line: Option<Box<dyn ClientLink>>,
-    pub(super) lines: mpsc::Receiver<Box<dyn ClientLink>>,
-    pub(super) seat: Seat,
-    pub(super) upstream: Upstream,
-    pub(super) brief: Brief,
-    pub(super) journal: Journal,
-    pub(super) echo: Echo,
-    pub(super) flights: Flights,
-    /// Answers that were put in line and may not have been sent.
-    pub(super) unsent: Vec<Answer>,
-    /// Writes that the model was told of and would forget if it were resumed from its last handle.
-    pub(super) forgettable: Vec<DeliveryReceipt>,
-    pub(super) errands: FuturesUnordered<Errand>,
-    pub(super) speech: Speech,
-    /// What the model must be told as soon as it can listen.
-    pub(super) notes: Notes,
-    pub(super) retelling: Retelling,
-    pub(super) questions: Vec<(Arc<str>, ConfirmationRequest)>,
-    /// Calls whose results the page has.
-    pub(super) shown: Shown,
-    /// Counts calls that came without an id.
-    pub(super) nameless: u64,
-    /// Guides that were given in this turn.
-    pub(super) described: Vec<String>,
-    pub(super) missed: Missed,
-    pub(super) is_resumed: bool,
-    pub(super) is_ready: bool,
-    pub(super) leaving: watch::Receiver<Option<Instant>>,
-    pub(super) clock: Clock,
-    /// When an end comes that was asked for.
-    pub(super) farewell: Option<Farewell>,
-    pub(super) over: Option<Over>,
+    events: Connection,
+    pub(super) client: Option<Box<dyn ClientLink>>,
+    /// Links of the same client that take over.
+    pub(super) incoming: mpsc::Receiver<Box<dyn ClientLink>>,
+    pub(super) active: ActiveCall,
+    pub(super) provider: ProviderLink,
+    /// Whether the provider was polled first the last time; the two links take turns.
+    polled_provider_first: bool,
+    batches: RunningBatches,
+    confirmations: FuturesUnordered<ConfirmationTask>,
+    answers: Answers,
+    stopping: watch::Receiver<Option<Instant>>,
+    timer: Pin<Box<Sleep>>,
+    backpressure: Backpressure,
+    pub(super) state: CallState<RuntimeSession>,
 }
 
 /// What a call was woken by.
 enum Wake {
-    ClientLink(Result<(), Disconnect>),
-    Model(News),
-    Event(Option<ClientEvent>),
-    Landed(Landed),
-    Errand(Decided),
-    NewLine(Option<Box<dyn ClientLink>>),
-    Leaving,
-    Alarm,
+    Client(Result<(), Disconnect>),
+    NewClient(Option<Box<dyn ClientLink>>),
+    Provider(ProviderEvent),
+    Session(Option<ClientEvent>),
+    Reply(BatchReply),
+    Confirmation(ResolvedConfirmation),
+    Stopping,
+    Timer,
 }
 
 impl Call {
     pub(super) fn new(
-        agent: Arc<Inner>,
+        core: Arc<VoiceCore>,
         user: &User,
-        opened: Opened,
-        line: Box<dyn ClientLink>,
-        lines: mpsc::Receiver<Box<dyn ClientLink>>,
-        seat: Seat,
+        opened: OpenedSession,
+        client: Box<dyn ClientLink>,
+        (incoming, active): (mpsc::Receiver<Box<dyn ClientLink>>, ActiveCall),
     ) -> Self {
-        let Opened { session, journal, is_resumed, pending_request } = opened;
-        let brief = agent.briefing.brief(&agent.orchestrator, &session, &user.situation);
+        let OpenedSession { session, journal, is_resumed, pending_request } = opened;
+        let brief = core.briefing.brief(&core.orchestrator, &session, &user.situation);
         let (system_tokens, tool_tokens) = (brief.system_tokens, brief.tool_tokens);
         tracing::info!(session = session.id(), system_tokens, tool_tokens, "session started");
         let (system, tools) = (system_tokens as u64, tool_tokens as u64);
-        agent.orchestrator.metrics().context(system, tools, system + tools, 0);
-        let mut call = Self {
-            brief,
-            connection: session.connect(),
-            upstream: Upstream::new(agent.model.clone()),
-            leaving: agent.leaving.subscribe(),
-            agent,
-            session,
-            line: Some(line),
-            lines,
-            seat,
+        core.orchestrator.metrics().context(system, tools, system + tools, 0);
+        let stopping = core.stopping.subscribe();
+        let start = CallStart {
+            settings: core.settings.clone(),
+            model: core.model.name().into(),
             journal,
-            echo: Echo::default(),
-            flights: Flights::default(),
-            unsent: Vec::new(),
-            forgettable: Vec::new(),
-            errands: FuturesUnordered::new(),
-            speech: Speech::default(),
-            notes: Notes::default(),
-            retelling: Retelling::default(),
-            questions: Vec::new(),
-            shown: Shown::default(),
-            nameless: 0,
-            described: Vec::new(),
-            missed: Missed::default(),
             is_resumed,
-            is_ready: false,
-            clock: Clock::new(),
-            farewell: None,
-            over: None,
+            pending_request,
+            stop_deadline: *stopping.borrow(),
         };
-        call.speech.follow(&call.session.state());
-        if let Some(request) = pending_request {
-            call.sign_of_input();
-            call.journal.written(&request);
+        let machine_session = RuntimeSession::new(core.clone(), session.clone(), brief.describes);
+        let state = CallState::new(start, machine_session, Instant::now());
+        Self {
+            events: session.connect(),
+            provider: ProviderLink::new(core.model.clone(), brief),
+            timer: Box::pin(tokio::time::sleep_until(state.next_tick())),
+            core,
+            session,
+            client: Some(client),
+            incoming,
+            active,
+            polled_provider_first: false,
+            batches: RunningBatches::default(),
+            confirmations: FuturesUnordered::new(),
+            answers: Answers::default(),
+            stopping,
+            backpressure: Backpressure::default(),
+            state,
         }
-        call
     }
 
     /// Goes on until the call is over.
     pub(super) async fn run(mut self) {
-        self.connect_model();
-        while self.over.is_none() {
+        self.perform_outputs();
+        while !self.state.is_ended() {
             let wake = self.wait().await;
-            self.wake(wake);
-            self.send_notes();
+            self.handle(wake);
+            self.feed(Input::BatchDone);
             self.flush_now().await;
+            self.set_timer();
         }
         self.finish().await;
     }
 
     async fn wait(&mut self) -> Wake {
-        let may_read = self.may_read_model();
-        let Self { line, lines, upstream, connection, flights, errands, leaving, clock, .. } = self;
-        let Clock { alarm, model_first, .. } = clock;
+        let may_read = self.backpressure.may_read(self.client.as_mut(), self.session.id());
+        let Self { client, incoming, provider, polled_provider_first, events, batches, .. } = self;
+        let (confirmations, stopping, timer) = (&mut self.confirmations, &mut self.stopping, &mut self.timer);
         tokio::select! {
-            wake = poll_fn(|context| poll_ends(line, upstream, may_read, model_first, context)) => wake,
-            event = connection.next_event() => Wake::Event(event),
-            landed = poll_fn(|context| flights.poll_landed(context)), if !flights.is_empty() => Wake::Landed(landed),
-            Some(decided) = errands.next(), if !errands.is_empty() => Wake::Errand(decided),
-            line = lines.recv() => Wake::NewLine(line),
-            Ok(()) = leaving.changed() => Wake::Leaving,
-            () = alarm => Wake::Alarm,
+            wake = poll_fn(|context| poll_links(client, provider, may_read, polled_provider_first, context)) => wake,
+            event = events.next_event() => Wake::Session(event),
+            reply = poll_fn(|context| batches.poll_reply(context)), if !batches.is_empty() => Wake::Reply(reply),
+            Some(resolved) = confirmations.next(), if !confirmations.is_empty() => Wake::Confirmation(resolved),
+            link = incoming.recv() => Wake::NewClient(link),
+            Ok(()) = stopping.changed() => Wake::Stopping,
+            () = timer => Wake::Timer,
         }
     }
 
-    fn wake(&mut self, wake: Wake) {
+    fn handle(&mut self, wake: Wake) {
         match wake {
-            Wake::ClientLink(Ok(())) => self.hear_person(),
-            Wake::ClientLink(Err(gone)) => self.park(&gone),
-            Wake::Model(News::Arrived) => self.hear_model(),
-            Wake::Model(News::Opened) => self.model_opened(),
-            Wake::Model(News::Lost(error)) => self.model_lost(error),
-            Wake::Model(News::NotOpened(error)) => self.model_not_opened(error),
-            Wake::Event(Some(event)) => self.session_says(event),
-            // Another connection has taken the session over, which only a second call of it can do.
-            Wake::Event(None) | Wake::NewLine(None) => self.over = Some(Over::Replaced),
-            Wake::Landed(landed) => self.landed(landed),
-            Wake::Errand(decided) => self.decided(decided),
-            Wake::NewLine(Some(line)) => self.attach(line),
-            Wake::Leaving => self.tell_leaving(),
-            Wake::Alarm => self.look_at_the_clock(),
-        }
-    }
-
-    /// Tells the page something, now or when it is back.
-    pub(super) fn tell(&mut self, told: ServerMessage<'_>) {
-        match &mut self.line {
-            Some(line) => line.send(told),
-            None => self.missed.keep(&told),
-        }
-    }
-
-    /// Keeps what was said, so that a restart loses nothing of it.
-    pub(super) fn keep_journal(&self) {
-        let commit = journal::keep(self.session.id(), &self.journal, self.agent.expiry_ms());
-        if let Err(error) = self.agent.orchestrator.store().queue(commit) {
-            tracing::warn!(session = self.session.id(), error = %error, "what was said waits to be stored");
-        }
-    }
-
-    /// Sends what can be sent at once, on both ends.
-    async fn flush_now(&mut self) {
-        let Self { line, upstream, .. } = self;
-        poll_fn(|context| {
-            if let Some(line) = line {
-                // An error comes up again where the line is waited for.
-                let _ = line.poll_flush(context);
+            Wake::Client(Ok(())) => self.receive_from_client(),
+            Wake::Client(Err(disconnect)) => {
+                self.drop_client(&disconnect);
+                self.feed(Input::ClientLost);
             }
-            upstream.flush_now(context);
+            Wake::NewClient(Some(link)) => self.attach_client(link),
+            Wake::Session(None) | Wake::NewClient(None) => self.feed(Input::SessionReplaced),
+            Wake::Provider(event) => self.on_provider(event),
+            Wake::Session(Some(event)) => {
+                let event = self.hold_answer(event);
+                self.feed(Input::Session(event));
+            }
+            Wake::Reply(reply) => self.on_reply(reply),
+            Wake::Confirmation(ResolvedConfirmation { token, answer }) => {
+                let answer = answer.map(|answer| self.answers.hold(answer));
+                self.feed(Input::ConfirmationResolved { token, answer });
+            }
+            Wake::Stopping => {
+                let deadline = *self.stopping.borrow_and_update();
+                if let Some(deadline) = deadline {
+                    self.feed(Input::ServerStopping { deadline });
+                }
+            }
+            Wake::Timer if Instant::now() >= self.state.next_tick() => self.feed(Input::Tick),
+            Wake::Timer => {}
+        }
+    }
+
+    /// Gives the machine an input and does what it wants done.
+    fn feed(&mut self, input: Input) {
+        self.state.on(input, Instant::now());
+        self.perform_outputs();
+    }
+
+    fn perform_outputs(&mut self) {
+        while let Some(output) = self.state.pop_output() {
+            self.perform(output);
+        }
+    }
+
+    fn perform(&mut self, output: Output) {
+        match output {
+            Output::Client(message) => {
+                let Some(client) = &mut self.client else { return };
+                client.send(message.as_message(CallIdentity {
+                    session_id: self.session.id(),
+                    tools_version: self.session.snapshot().version(),
+                    provider: self.provider.name(),
+                }));
+            }
+            Output::DropClientAudio => {
+                self.client.as_mut().map(|client| client.drop_audio(0));
+            }
+            Output::PingClient => self.client.iter_mut().for_each(|client| client.ping()),
+            Output::DetachClient => self.drop_client(&Disconnect::Lost),
+            Output::Provider(message) => self.provider.send(message.as_input()),
+            Output::ReplayInputAudio => {
+                let provider = &mut self.provider;
+                self.state.drain_input_audio(|audio| provider.send(LiveInput::Audio(audio)));
+            }
+            Output::Connect(replay) => self.provider.connect(replay),
+            Output::AcceptConnection => self.provider.accept(),
+            Output::RejectConnection => self.provider.reject(),
+            Output::Submit(Submission { calls, requested, generation }) => {
+                self.batches.add(self.events.submit(calls), requested, generation);
+            }
+            Output::ResolveConfirmation { token, answer } => {
+                self.confirmations.push(resolve_confirmation(self.session.clone(), token, answer));
+            }
+            Output::DeliverAnswer(id) => self.answers.deliver(id),
+            Output::ReturnAnswer(id) => self.answers.give_back(id),
+            Output::SettleReceipts => self.answers.settle_receipts(),
+            Output::ForgetReceipts => self.answers.forget_receipts(),
+            Output::StoreJournal => store_journal(&self.core, self.session.id(), self.state.journal()),
+        }
+    }
+
+    /// Handles everything that has arrived from the client. Audio goes straight to the provider.
+    fn receive_from_client(&mut self) {
+        while !self.state.is_ended() {
+            let Some(client) = &mut self.client else { return };
+            let input = match client.next() {
+                None => return,
+                Some(ClientMessage::Audio(audio)) => {
+                    self.state.on_client_audio(&audio);
+                    self.provider.send(LiveInput::Audio(audio));
+                    continue;
+                }
+                Some(message) => owned(message),
+            };
+            self.feed(Input::Client(input));
+        }
+    }
+
+    /// Handles everything that has arrived from the provider. Audio goes straight to the client.
+    fn receive_from_provider(&mut self) {
+        let now = Instant::now();
+        while !self.state.is_ended() {
+            let Some(live) = self.provider.live() else { return };
+            let event = match live.next() {
+                None => return,
+                Some(LiveEvent::Audio(audio)) => {
+                    if self.state.admit_model_audio(audio.samples_len(), now)
+                        && let Some(client) = &mut self.client
+                    {
+                        client.send(ServerMessage::Audio(audio));
+                    }
+                    continue;
+                }
+                Some(event) => event.into_owned(),
+            };
+            self.report(&event);
+            self.feed(Input::Provider(event));
+        }
+    }
+
+    /// What of a provider's event is for the operator.
+    fn report(&self, event: &LiveEvent<'_>) {
+        let (session, model) = (self.session.id(), self.provider.name());
+        match event {
+            LiveEvent::GoingAway { left } => {
+                let left_ms = left.map(|left| left.as_millis() as u64);
+                tracing::info!(session, model, left_ms, "provider closes the connection soon");
+            }
+            LiveEvent::Warning(what) => tracing::warn!(session, model, what, "provider warning"),
+            LiveEvent::Usage(usage) => {
+                let (system, tools, window) = self.provider.token_budget();
+                let used = usage.input_tokens + usage.output_tokens;
+                self.core.orchestrator.metrics().context(system, tools, used, window);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_provider(&mut self, event: ProviderEvent) {
+        let session = self.session.id();
+        match event {
+            ProviderEvent::Received => self.receive_from_provider(),
+            ProviderEvent::Opened => {
+                let generation = self.state.generation();
+                self.feed(Input::ProviderOpened);
+                if self.state.generation() == generation {
+                    return;
+                }
+                if generation > 0 {
+                    let model = self.provider.name();
+                    tracing::info!(session = self.session.id(), model, "provider connection restored");
+                }
+                self.receive_from_provider();
+                self.feed(Input::ProviderCaughtUp);
+            }
+            ProviderEvent::Lost(error) => {
+                tracing::warn!(
+                    session, model = error.model, code = error.code, error = %error,
+                    "provider connection lost, reconnecting"
+                );
+                self.feed(Input::ProviderLost(error));
+            }
+            ProviderEvent::Unreachable(error) => {
+                tracing::warn!(
+                    session, model = error.model, code = error.code, error = %error, "provider connection failed"
+                );
+                self.feed(Input::ProviderUnreachable(error));
+            }
+        }
+    }
+
+    fn on_reply(&mut self, reply: BatchReply) {
+        let BatchReply { call, reply, generation, is_last } = reply;
+        let answer = match reply {
+            Reply::Answer(answer) => Some(self.answers.hold(answer)),
+            // In voice a call is answered first and confirmed later.
+            Reply::AwaitingConfirmation { .. } => {
+                tracing::error!(
+                    session = self.session.id(),
+                    tool = call.name,
+                    "voice call waits for a confirmation"
+                );
+                None
+            }
+        };
+        self.feed(Input::CallCompleted(CompletedCall { call, answer, generation, is_last }));
+    }
+
+    fn hold_answer(&mut self, event: ClientEvent) -> SessionEvent {
+        match event {
+            ClientEvent::Message(value) => SessionEvent::Message(value),
+            ClientEvent::Progress { call_id, text } => SessionEvent::Progress { call_id, text },
+            ClientEvent::Confirmation { call_id, request } => SessionEvent::Confirmation { call_id, request },
+            ClientEvent::Answer { why, answer } => {
+                SessionEvent::Answer { reason: why, answer: self.answers.hold(answer) }
+            }
+            ClientEvent::End(end) => SessionEvent::End(end),
+        }
+    }
+
+    fn attach_client(&mut self, link: Box<dyn ClientLink>) {
+        if let Some(older) = self.client.replace(link) {
+            tokio::spawn(older.close(CloseReason::TakenOver));
+        }
+        self.active.set_connected(true);
+        self.backpressure.reset();
+        self.session.warn_if_tools_changed(&self.core.registry.snapshot());
+        self.feed(Input::ClientAttached);
+    }
+
+    fn drop_client(&mut self, disconnect: &Disconnect) {
+        tracing::info!(session = self.session.id(), reason = ?disconnect, "client link lost");
+        if let Some(client) = self.client.take()
+            && let Disconnect::Rejected(_) = disconnect
+        {
+            tokio::spawn(client.close(CloseReason::Refused));
+        }
+        self.active.set_connected(false);
+        self.backpressure.reset();
+    }
+
+    /// Sends what can be sent at once, on both links.
+    async fn flush_now(&mut self) {
+        let Self { client, provider, .. } = self;
+        poll_fn(|context| {
+            if let Some(client) = client {
+                // An error comes up again where the link is waited for.
+                let _ = client.poll_flush(context);
+            }
+            provider.flush_now(context);
             Poll::Ready(())
         })
         .await;
-        if self.upstream.is_flushed() {
-            let sent = self.unsent.drain(..).map(Answer::into_receipt);
-            self.forgettable.extend(sent.filter(DeliveryReceipt::is_write));
-            let surplus = self.forgettable.len().saturating_sub(MOST_FORGETTABLE);
-            self.forgettable.drain(..surplus);
+        if self.provider.is_flushed() {
+            self.answers.deliver_to_model(self.state.take_sent_answers());
+        }
+    }
+
+    fn set_timer(&mut self) {
+        let next_tick = self.state.next_tick();
+        let at = self.backpressure.stalls_at().map_or(next_tick, |at| at.min(next_tick));
+        if self.timer.deadline() != at {
+            self.timer.as_mut().reset(at);
         }
     }
 }
 
-/// Waits for both ends, each in its turn first.
-fn poll_ends(
-    line: &mut Option<Box<dyn ClientLink>>,
-    upstream: &mut Upstream,
+/// Queues the journal for the store, so that a restart loses nothing of it.
+pub(super) fn store_journal(core: &VoiceCore, session: &str, journal: &Journal) {
+    let commit = journal::put(session, journal, core.expiry_ms());
+    if let Err(error) = core.orchestrator.store().queue(commit) {
+        tracing::warn!(session, error = %error, "journal write deferred");
+    }
+}
+
+fn owned(message: ClientMessage<'_>) -> ClientInput {
+    match message {
+        ClientMessage::Text(text) => ClientInput::Text(text.to_owned()),
+        ClientMessage::Confirm { token, is_approved } => {
+            let answer = if is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny };
+            ClientInput::Confirm { token: token.to_owned(), answer }
+        }
+        ClientMessage::Drained => ClientInput::Drained,
+        ClientMessage::Interrupt => ClientInput::Interrupt,
+        ClientMessage::Stop => ClientInput::Stop,
+        // Audio does not come here: it goes from link to link.
+        ClientMessage::KeepAlive | ClientMessage::Audio(_) => ClientInput::KeepAlive,
+    }
+}
+
+/// Waits for both links, each in its turn first.
+fn poll_links(
+    client: &mut Option<Box<dyn ClientLink>>,
+    provider: &mut ProviderLink,
     may_read: bool,
-    model_first: &mut bool,
+    provider_first: &mut bool,
     context: &mut Context<'_>,
 ) -> Poll<Wake> {
-    *model_first = !*model_first;
-    let mut poll_model = |context: &mut Context<'_>| upstream.poll(context, may_read).map(Wake::Model);
-    if *model_first && let Poll::Ready(wake) = poll_model(context) {
+    *provider_first = !*provider_first;
+    let mut poll_provider = |context: &mut Context<'_>| provider.poll(context, may_read).map(Wake::Provider);
+    if *provider_first && let Poll::Ready(wake) = poll_provider(context) {
         return Poll::Ready(wake);
     }
-    if let Some(line) = line {
-        if line.queued_bytes() > 0
-            && let Poll::Ready(Err(gone)) = line.poll_flush(context)
+    if let Some(client) = client {
+        if client.queued_bytes() > 0
+            && let Poll::Ready(Err(disconnect)) = client.poll_flush(context)
         {
-            return Poll::Ready(Wake::ClientLink(Err(gone)));
+            return Poll::Ready(Wake::Client(Err(disconnect)));
         }
-        if let Poll::Ready(filled) = line.poll_fill(context) {
-            return Poll::Ready(Wake::ClientLink(filled));
+        if let Poll::Ready(filled) = client.poll_fill(context) {
+            return Poll::Ready(Wake::Client(filled));
         }
     }
-    if !*model_first && let Poll::Ready(wake) = poll_model(context) {
+    if !*provider_first && let Poll::Ready(wake) = poll_provider(context) {
         return Poll::Ready(wake);
     }
     Poll::Pending

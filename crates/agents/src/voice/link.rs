@@ -1,4 +1,4 @@
-//! The person's end of a call, in whatever protocol their page speaks.
+//! The client's end of a call, in whatever protocol the client speaks.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,176 +10,177 @@ use quarterdeck_runtime::gates::Trace;
 use quarterdeck_runtime::{Block, PendingEnd};
 use serde_json::Value;
 
-/// A line to a person.
+/// A link to a client.
 ///
-/// [`ClientLink::poll_fill`] waits for bytes and [`ClientLink::next`] gives what is in them, without waiting, until it gives `None`.
-/// [`ClientLink::send`] puts something in line, without waiting, and [`ClientLink::poll_flush`] sends it. The line knows its
-/// protocol and its limits: what it does not understand it answers itself, and who floods it is gone.
+/// [`ClientLink::poll_fill`] waits for bytes and [`ClientLink::next`] returns the messages in them, without waiting, until
+/// it returns `None`. [`ClientLink::send`] queues a message, without waiting, and [`ClientLink::poll_flush`] sends what is
+/// queued. The link knows its protocol and its limits: it answers what it does not understand itself, and rejects a client
+/// that floods it.
 pub trait ClientLink: Send {
     /// Waits until more has arrived. An error is final.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnect>>;
 
-    /// The next thing that has arrived.
+    /// The next message that has arrived.
     fn next(&mut self) -> Option<ClientMessage<'_>>;
 
-    /// Puts something in line.
-    fn send(&mut self, told: ServerMessage<'_>);
+    /// Queues a message.
+    fn send(&mut self, message: ServerMessage<'_>);
 
-    /// Sends what is in line, for as long as the person's end takes it.
+    /// Sends what is queued, for as long as the client takes it.
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnect>>;
 
-    /// How many bytes wait to be sent.
+    /// How many bytes are queued.
     fn queued_bytes(&self) -> usize;
 
-    /// Throws away audio that waits, the oldest first, until at most `keep` bytes of it are left. How many went.
+    /// Drops queued audio, the oldest first, until at most `keep` bytes of it are left. Returns how many went.
     fn drop_audio(&mut self, keep: usize) -> usize;
 
-    /// Asks whether the other end is still there. An answer counts as something that has arrived.
+    /// Asks whether the client is still there. An answer counts as something that has arrived.
     fn ping(&mut self);
 
-    /// Sends what waits and hangs up, within a time limit of its own.
-    fn close(self: Box<Self>, why: CloseReason) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+    /// Sends what is queued and closes the link, within a time limit of its own.
+    fn close(self: Box<Self>, reason: CloseReason) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-/// Nobody is there any more.
+/// Why a client is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disconnect {
-    /// The connection was lost. The person may come back.
+    /// The connection was lost. The client may come back.
     Lost,
-    /// The page has closed it.
+    /// The client has closed it.
     Closed,
-    /// It sent what it must not, and was told so.
+    /// The client broke the protocol or a limit, and was told so.
     Rejected(&'static str),
 }
 
-/// Why a line is hung up.
+/// Why a link is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
     /// The call is over.
     Ended,
     /// The server is about to stop.
     Stopping,
-    /// The person goes on elsewhere.
+    /// Another link of the client has taken over.
     TakenOver,
-    /// The person may not call, or not like this.
+    /// The client may not call, or not like this.
     Refused,
-    /// There is no room for another call.
+    /// There are as many calls as there may be.
     AtCapacity,
-    /// Nobody has said anything for too long.
+    /// The client was away for too long.
     Idle,
-    /// The model cannot be reached.
+    /// The provider cannot be reached.
     Failed,
 }
 
-/// What comes from the person's page.
+/// What a client sends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientMessage<'a> {
-    /// The person is heard: 16 kHz.
+    /// Audio of the user: 16 kHz.
     Audio(Audio<'a>),
-    /// They write something.
+    /// A message that the user writes.
     Text(&'a str),
-    /// They approve a call, or not.
+    /// A reply to a confirmation request.
     Confirm {
-        /// The token that they were shown.
+        /// The token of the request.
         token: &'a str,
-        /// Whether it may run.
+        /// Whether the call may run.
         is_approved: bool,
     },
-    /// Everything that was sent has been heard.
+    /// All audio that was sent has been played.
     Drained,
-    /// They want silence.
+    /// The user wants silence.
     Interrupt,
-    /// They hang up.
+    /// The user hangs up.
     Stop,
-    /// Nothing, but somebody is there.
+    /// Nothing but a sign of life.
     KeepAlive,
 }
 
-/// What goes to the person's page.
+/// What a client gets.
 #[derive(Debug, Clone)]
 pub enum ServerMessage<'a> {
-    /// The call stands.
+    /// The call has been set up.
     Ready {
-        /// Its session.
+        /// The session, by which the call can be resumed.
         session_id: &'a str,
         /// Whether an earlier session goes on.
         is_resumed: bool,
-        /// The registry that it is pinned to.
+        /// The registry that the session is pinned to.
         tools_version: &'a str,
-        /// Who speaks.
+        /// The model's name.
         provider: &'a str,
     },
-    /// The model is heard: 24 kHz.
+    /// Audio of the model: 24 kHz.
     Audio(Audio<'a>),
-    /// Something was said.
+    /// A piece of the transcript.
     Transcript {
-        /// By whom.
+        /// Who said it.
         by: Speaker,
         /// The words.
         text: &'a str,
-        /// Whether it stands; a guess is replaced by what follows.
+        /// An interim piece is replaced by what follows.
         is_final: bool,
-        /// Whether it belongs to a turn that is over: it asks for nothing any more.
+        /// Whether it belongs to a turn that is over.
         is_late: bool,
     },
     /// The model calls a tool.
     ToolCall {
-        /// The call.
+        /// The call's id.
         id: &'a str,
         /// The tool.
         name: &'a str,
         /// The arguments.
         args: &'a Value,
     },
-    /// A call has come to something.
+    /// A tool call has been answered.
     ToolResult {
-        /// The call.
+        /// The call's id.
         id: &'a str,
-        /// To what.
+        /// The envelope.
         response: &'a ToolResponse,
         /// What the gates said, if they were asked.
         gates: Option<&'a Trace>,
     },
-    /// The person is asked.
+    /// A tool call needs the user's confirmation.
     ConfirmationRequest {
-        /// The call.
+        /// The call's id.
         id: &'a str,
-        /// What they are asked, with the token that answers it.
+        /// What is asked, with the token that answers it.
         request: &'a ConfirmationRequest,
     },
-    /// A call takes its time.
+    /// A tool call is still running.
     Progress {
-        /// The call.
+        /// The call's id.
         id: &'a str,
-        /// What is said about it.
+        /// A text for the user.
         text: &'a str,
     },
-    /// What was sent and not heard yet is not to be heard.
+    /// The user has interrupted: audio that was not played yet is not to be played.
     Interrupted,
     /// The model's turn is over.
     TurnComplete,
-    /// The person is blocked.
+    /// The client is blocked.
     Blocked(&'a Block),
     /// The call is over.
     End(&'a PendingEnd),
-    /// Something is wrong.
+    /// Something went wrong.
     Error(&'a ToolError),
     /// The server is about to stop.
     GoingAway {
         /// In how many milliseconds.
         in_ms: u64,
     },
-    /// What a tool says to the page.
+    /// A tool's message to the client.
     Message(&'a Value),
 }
 
-/// What a person's page begins a call with, as far as the server believes it.
+/// What a client begins a call with, as far as the server has verified it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CallRequest {
-    /// A session that was issued for the call, or that goes on.
+    /// A session that was issued for the call, or one to resume.
     pub session_id: Option<Arc<str>>,
-    /// Whether the page has proved that the session is its own to resume.
+    /// Whether the client has proved that the session is its own to resume.
     pub may_resume: bool,
-    /// What the person wants, for a session that the server does not know.
+    /// What the user wants, for a session that the server does not know.
     pub pending_request: Option<String>,
 }

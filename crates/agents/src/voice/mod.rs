@@ -1,33 +1,24 @@
-//! The agent that people speak to.
+//! The agent for voice calls.
 //!
-//! A call is one task with two ends: the person's line and the model's connection. Audio goes through it from end to
-//! end without a stop; everything else is looked at on the way and decided by the same orchestrator that the text agent
-//! asks. Either end may be lost and come back: a line finds its call by the session, and a call finds its model by the
-//! provider's handle and by what was said since.
+//! A call is one task between two links: the client's and the provider's. Audio goes from link to link without a stop.
+//! Everything else goes through a state machine (`state`), which decides and performs no I/O; the task (`call`) carries out
+//! what it decides. Either link may be lost and come back: a client finds its call by the session, and a call finds its
+//! model by the provider's handle and by what was said since.
 
+mod active_calls;
+mod answers;
+mod backpressure;
 mod call;
-mod clock;
-mod cuts;
-mod echo;
-mod ending;
-mod flights;
-mod from_model;
-mod from_person;
-mod from_session;
+mod closing;
 mod journal;
-mod line;
-mod line_end;
-mod missed;
-mod model_end;
-mod notes;
+mod link;
 mod open;
-mod seat;
-mod speech;
-mod upstream;
+mod provider_link;
+mod session;
+mod state;
+mod tasks;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{ErrorType, LiveModel, ToolError};
@@ -35,35 +26,33 @@ use quarterdeck_runtime::{Orchestrator, Registry, SessionError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-pub use line::{CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
+pub use link::{CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
 
 use crate::briefing::Briefing;
 use crate::prompt::{Declare, Prompts};
 use crate::text::User;
+use active_calls::{ActiveCall, ActiveCalls, Reservation};
 use call::Call;
-use seat::Seat;
 
-/// How long a new call waits for an older one of the same person whose page was just closed.
-const PATIENCE_WITH_OLDER: Duration = Duration::from_secs(1);
-/// How often that is looked at.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How long a new call waits for an older one of the same client whose page was just closed.
+const OLDER_CALL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often calls are counted while they are waited for.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The numbers of the voice agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// How many tokens of guides the prompt carries before it is cut to summaries.
     pub guide_tokens: usize,
-    /// Which tools the model is told about.
+    /// Which tools are declared to the model.
     pub declare: Declare,
-    /// How long a call without a line keeps its model. The session can be resumed for longer than that.
-    pub parked_for: Duration,
-    /// How long a page has to say that a farewell was heard, beyond the time that it takes to hear it.
-    pub farewell: Duration,
-    /// The longest call.
-    pub longest: Duration,
-    /// How long a line may be silent, pings included.
-    pub line_silence: Duration,
-    /// How many calls are on at the most, those included that wait for their line to come back.
+    /// How long a call without a client keeps its provider. The session can be resumed for longer than that.
+    pub reconnect_timeout: Duration,
+    /// How long a client has to report that a farewell was played, beyond the time that it takes to play it.
+    pub farewell_timeout: Duration,
+    pub max_duration: Duration,
+    /// How long a client may be silent, pings included.
+    pub idle_timeout: Duration,
+    /// How many calls there may be, those included whose client is away.
     pub calls: usize,
 }
 
@@ -72,10 +61,10 @@ impl Default for Settings {
         Self {
             guide_tokens: 4_000,
             declare: Declare::All,
-            parked_for: Duration::from_secs(20),
-            farewell: Duration::from_secs(5),
-            longest: Duration::from_secs(2 * 3_600),
-            line_silence: Duration::from_secs(45),
+            reconnect_timeout: Duration::from_secs(20),
+            farewell_timeout: Duration::from_secs(5),
+            max_duration: Duration::from_secs(2 * 3_600),
+            idle_timeout: Duration::from_secs(45),
             calls: 500,
         }
     }
@@ -89,182 +78,122 @@ pub struct Parts {
     pub registry: Arc<Registry>,
     /// The model.
     pub model: Arc<dyn LiveModel>,
-    /// The texts that a site may change.
+    /// The texts that an operator may change.
     pub prompts: Prompts,
-    /// The numbers.
     pub settings: Settings,
 }
 
-/// The agent that people speak to. Cheap to clone.
+/// The agent for voice calls. Cheap to clone.
 #[derive(Clone)]
 pub struct VoiceAgent {
-    inner: Arc<Inner>,
+    core: Arc<VoiceCore>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct VoiceCore {
     orchestrator: Orchestrator,
     registry: Arc<Registry>,
     model: Arc<dyn LiveModel>,
     briefing: Briefing,
     settings: Settings,
-    /// The one call of each client.
-    calls: Mutex<HashMap<String, Known>>,
-    counted: AtomicU64,
+    calls: Arc<ActiveCalls>,
     /// When every call must have ended, once the server is about to stop.
-    leaving: watch::Sender<Option<Instant>>,
-}
-
-/// Whether a client can have a call.
-enum Room {
-    Free(mpsc::Receiver<Box<dyn ClientLink>>, Seat),
-    /// They have one.
-    Taken,
-    /// Too many others have.
-    Full,
-}
-
-/// A call that is on.
-struct Known {
-    number: u64,
-    session: Option<Arc<str>>,
-    /// A new line takes over. Dropping it ends the call.
-    lines: mpsc::Sender<Box<dyn ClientLink>>,
-    has_line: Arc<AtomicBool>,
+    stopping: watch::Sender<Option<Instant>>,
 }
 
 impl VoiceAgent {
-    /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
         let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
-        let (leaving, _) = watch::channel(None);
-        let calls = Mutex::default();
-        Self {
-            inner: Arc::new(Inner {
-                orchestrator,
-                registry,
-                model,
-                briefing,
-                settings,
-                calls,
-                counted: AtomicU64::new(0),
-                leaving,
-            }),
-        }
+        let (stopping, _) = watch::channel(None);
+        let calls = ActiveCalls::new(settings.calls);
+        let core = VoiceCore { orchestrator, registry, model, briefing, settings, calls, stopping };
+        Self { core: Arc::new(core) }
     }
 
-    /// The model that speaks, `gemini/gemini-3.8-live`.
+    /// The model's name, `gemini/gemini-3.8-live`.
     pub fn model(&self) -> &str {
-        self.inner.model.name()
+        self.core.model.name()
     }
 
-    /// Whether a client is on the line. A call that waits for its line to come back does not count.
+    /// Whether a client is connected to a call. A call whose client is away does not count.
     pub fn is_in_call(&self, client: &str) -> bool {
-        self.inner.lock().get(client).is_some_and(|known| known.has_line.load(Ordering::Acquire))
+        self.core.calls.is_connected(client)
     }
 
-    /// How many calls are on.
+    /// How many calls there are.
     pub fn active_calls(&self) -> usize {
-        self.inner.lock().len()
+        self.core.calls.len()
     }
 
-    /// Puts a person through. The call runs on by itself; this returns as soon as it stands or is refused.
-    pub async fn start_call(&self, user: &User, opening: CallRequest, mut line: Box<dyn ClientLink>) {
-        let agent = &self.inner;
-        if agent.leaving.borrow().is_some() {
-            line.send(ServerMessage::Error(&unavailable("The server is about to stop. Please call again.")));
-            return line.close(CloseReason::Stopping).await;
+    /// Starts or resumes a call. It runs in a task of its own; this returns as soon as it is set up or refused.
+    pub async fn start_call(&self, user: &User, request: CallRequest, mut link: Box<dyn ClientLink>) {
+        let core = &self.core;
+        if core.stopping.borrow().is_some() {
+            let error = unavailable("The server is about to stop. Please call again.");
+            link.send(ServerMessage::Error(&error));
+            return link.close(CloseReason::Stopping).await;
         }
-        let line = match agent.take_over(user, &opening, line).await {
-            Some(line) => line,
-            None => return,
-        };
-        let (line, lines, seat) = match agent.reserve(user, line).await {
-            Some(reserved) => reserved,
-            None => return,
-        };
-        match agent.open(user, &opening).await {
+        let Some(link) = core.resume_active(user, &request, link).await else { return };
+        let Some((link, incoming, active)) = core.reserve(user, link).await else { return };
+        match core.open(user, &request).await {
             Ok(opened) => {
-                seat.settle(opened.session.id());
-                let call = Call::new(agent.clone(), user, opened, line, lines, seat);
+                active.set_session(opened.session.id());
+                let call = Call::new(core.clone(), user, opened, link, (incoming, active));
                 tokio::spawn(call.run());
             }
             Err(error) => {
-                drop(seat);
-                refuse(line, &error, agent.orchestrator.now_ms()).await;
+                drop(active);
+                refuse(link, &error, core.orchestrator.now_ms()).await;
             }
         }
     }
 
-    /// Tells everybody that the server is about to stop, and waits until every call has ended. Their sessions stay.
+    /// Tells every client that the server is about to stop, and waits until every call has ended. Their sessions stay.
     pub async fn drain(&self, within: Duration) {
         let deadline = Instant::now() + within;
-        let _ = self.inner.leaving.send_replace(Some(deadline));
+        let _ = self.core.stopping.send_replace(Some(deadline));
         while self.active_calls() > 0 && Instant::now() < deadline {
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
 
-impl Inner {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Hands the line to the call that it resumes, if that is still on.
-    async fn take_over(
+impl VoiceCore {
+    /// Hands the link to the active call that it resumes. Returns it if there is none.
+    async fn resume_active(
         &self,
         user: &User,
-        opening: &CallRequest,
-        line: Box<dyn ClientLink>,
+        request: &CallRequest,
+        link: Box<dyn ClientLink>,
     ) -> Option<Box<dyn ClientLink>> {
-        let lines = {
-            let calls = self.lock();
-            let known = calls.get(&user.client.id);
-            let is_this = |known: &&Known| known.session.is_some() && known.session == opening.session_id;
-            known.filter(|_| opening.may_resume).filter(is_this).map(|known| known.lines.clone())
-        };
-        let Some(lines) = lines else { return Some(line) };
-        lines.send(line).await.err().map(|refused| refused.0)
+        let session = request.session_id.as_deref().filter(|_| request.may_resume);
+        let links = session.and_then(|session| self.calls.links_of(&user.client.id, session));
+        let Some(links) = links else { return Some(link) };
+        links.send(link).await.err().map(|refused| refused.0)
     }
 
-    /// Makes sure that the client has no other call. One that nobody is on any more makes room.
+    /// Reserves a call for the client, or closes the link.
     async fn reserve(
-        self: &Arc<Self>,
+        &self,
         user: &User,
-        mut line: Box<dyn ClientLink>,
-    ) -> Option<(Box<dyn ClientLink>, mpsc::Receiver<Box<dyn ClientLink>>, Seat)> {
+        mut link: Box<dyn ClientLink>,
+    ) -> Option<(Box<dyn ClientLink>, mpsc::Receiver<Box<dyn ClientLink>>, ActiveCall)> {
         let since = Instant::now();
-        let refusal = loop {
-            match self.room_for(&user.client.id) {
-                Room::Free(lines, seat) => return Some((line, lines, seat)),
-                Room::Full => {
+        let (message, reason) = loop {
+            match self.calls.reserve(&user.client.id) {
+                Reservation::Granted(incoming, active) => return Some((link, incoming, active)),
+                Reservation::AtCapacity => {
                     break ("All lines are busy. Please call again in a moment.", CloseReason::AtCapacity);
                 }
-                Room::Taken if since.elapsed() > PATIENCE_WITH_OLDER => {
+                Reservation::InCall if since.elapsed() > OLDER_CALL_TIMEOUT => {
                     break ("You are in a call already. End it first.", CloseReason::Refused);
                 }
-                Room::Taken => tokio::time::sleep(GLANCE).await,
+                Reservation::InCall => tokio::time::sleep(POLL_INTERVAL).await,
             }
         };
-        line.send(ServerMessage::Error(&unavailable(refusal.0)));
-        line.close(refusal.1).await;
+        link.send(ServerMessage::Error(&unavailable(message)));
+        link.close(reason).await;
         None
-    }
-
-    fn room_for(self: &Arc<Self>, client: &str) -> Room {
-        let mut calls = self.lock();
-        match calls.get(client) {
-            Some(known) if known.has_line.load(Ordering::Acquire) => return Room::Taken,
-            None if calls.len() >= self.settings.calls => return Room::Full,
-            _ => {}
-        }
-        let (sender, lines) = mpsc::channel(1);
-        let has_line = Arc::new(AtomicBool::new(true));
-        let number = self.counted.fetch_add(1, Ordering::Relaxed);
-        let known = Known { number, session: None, lines: sender, has_line: has_line.clone() };
-        calls.insert(client.to_owned(), known);
-        Room::Free(lines, Seat::new(self.clone(), client.to_owned(), number, has_line))
     }
 
     /// Until when what is written now is kept.
@@ -273,25 +202,22 @@ impl Inner {
     }
 }
 
-async fn refuse(mut line: Box<dyn ClientLink>, error: &SessionError, now_ms: u64) {
-    let why = match error {
+async fn refuse(mut link: Box<dyn ClientLink>, error: &SessionError, now_ms: u64) {
+    let message = match error {
         SessionError::Blocked(block) => {
-            tracing::info!(
-                client = block.client_id,
-                left_ms = block.until_ms.saturating_sub(now_ms),
-                "a blocked client called"
-            );
-            line.send(ServerMessage::Blocked(block));
-            return line.close(CloseReason::Refused).await;
+            let left_ms = block.until_ms.saturating_sub(now_ms);
+            tracing::info!(client = block.client_id, left_ms, "call refused, client is blocked");
+            link.send(ServerMessage::Blocked(block));
+            return link.close(CloseReason::Refused).await;
         }
         SessionError::Store(error) => {
-            tracing::error!(error = %error, "a call could not be opened");
+            tracing::error!(error = %error, "call setup failed");
             "The call could not be opened. Please try again."
         }
         _ => "There is no such session. Call again without one.",
     };
-    line.send(ServerMessage::Error(&unavailable(why)));
-    line.close(CloseReason::Failed).await;
+    link.send(ServerMessage::Error(&unavailable(message)));
+    link.close(CloseReason::Failed).await;
 }
 
 fn unavailable(message: &str) -> ToolError {

@@ -4,22 +4,26 @@ use quarterdeck_contracts::Mode;
 use quarterdeck_runtime::{Session, SessionError};
 
 use super::journal::{self, Journal};
-use super::{CallRequest, Inner};
+use super::{CallRequest, VoiceCore};
 use crate::text::User;
 
 /// A session with what was said in it.
-pub(super) struct Opened {
+pub(super) struct OpenedSession {
     pub(super) session: Session,
     pub(super) journal: Journal,
     pub(super) is_resumed: bool,
-    /// What the person wants before they have said anything.
+    /// What the user wants before they have said anything.
     pub(super) pending_request: Option<String>,
 }
 
-impl Inner {
-    pub(super) async fn open(&self, user: &User, opening: &CallRequest) -> Result<Opened, SessionError> {
-        let id = opening.session_id.as_deref();
-        if let Some(id) = id.filter(|_| opening.may_resume)
+impl VoiceCore {
+    pub(super) async fn open(
+        &self,
+        user: &User,
+        request: &CallRequest,
+    ) -> Result<OpenedSession, SessionError> {
+        let id = request.session_id.as_deref();
+        if let Some(id) = id.filter(|_| request.may_resume)
             && let Some(opened) = self.resume(user, id).await?
         {
             return Ok(opened);
@@ -42,19 +46,19 @@ impl Inner {
             Some(opened) => opened,
             None => {
                 let session = self.orchestrator.open(client, Mode::Voice, snapshot).await?;
-                (session, opening.pending_request.clone())
+                (session, request.pending_request.clone())
             }
         };
-        Ok(Opened { session, journal: Journal::default(), is_resumed: false, pending_request })
+        Ok(OpenedSession { session, journal: Journal::default(), is_resumed: false, pending_request })
     }
 
     /// Goes on with a session; `None` when it is over, or was never one that is spoken.
-    async fn resume(&self, user: &User, id: &str) -> Result<Option<Opened>, SessionError> {
+    async fn resume(&self, user: &User, id: &str) -> Result<Option<OpenedSession>, SessionError> {
         let resumed = self.orchestrator.resume(id, user.client.clone(), self.registry.snapshot()).await;
         match resumed {
             Ok(session) if session.mode() == Mode::Voice => {
                 let journal = journal::load(&**self.orchestrator.store(), id).await?;
-                Ok(Some(Opened { session, journal, is_resumed: true, pending_request: None }))
+                Ok(Some(OpenedSession { session, journal, is_resumed: true, pending_request: None }))
             }
             Ok(_) | Err(SessionError::NotFound | SessionError::Ended | SessionError::InvalidId) => Ok(None),
             Err(error) => Err(error),

@@ -1,92 +1,125 @@
-//! What a page should know that was not there when it happened.
+//! What the machine knows of the client: whether it is there, what it has been shown, and what it missed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use quarterdeck_contracts::{Speaker, ToolResponse};
-use quarterdeck_runtime::gates::Trace;
-use serde_json::Value;
+use quarterdeck_contracts::ConfirmationRequest;
+use tokio::time::Instant;
 
-use super::line::{ClientLink, ServerMessage};
+use super::output::ClientOutput;
 
-/// How many things are kept; the oldest go first.
-const MOST: usize = 50;
-/// How many bytes of words are kept that somebody has said without a pause.
-const LONGEST: usize = 16_000;
-
-/// Calls whose results the page has, the latest last, so that none is told twice.
-#[derive(Debug, Default)]
-pub(super) struct Shown {
-    ids: VecDeque<Arc<str>>,
-}
-
-impl Shown {
-    pub(super) fn add(&mut self, id: &Arc<str>) {
-        if self.ids.len() == MOST {
-            self.ids.pop_front();
-        }
-        self.ids.push_back(id.clone());
-    }
-
-    pub(super) fn has(&self, id: &str) -> bool {
-        self.ids.iter().any(|known| &**known == id)
-    }
-}
-
-/// What happened while nobody was on the line.
-#[derive(Debug, Default)]
-pub(super) struct Missed {
-    kept: VecDeque<Kept>,
-}
+/// How many messages are kept for a client that is away; the oldest go first.
+const MAX_BUFFERED_MESSAGES: usize = 50;
+/// How many bytes of one speaker's words are kept in one message.
+const MAX_TRANSCRIPT_BYTES: usize = 16_000;
+/// How many results are remembered as shown.
+const MAX_SHOWN_RESULTS: usize = 50;
 
 #[derive(Debug)]
-enum Kept {
-    Transcript(Speaker, String),
-    Result(String, Arc<ToolResponse>, Option<Trace>),
-    Message(Value),
+pub(super) struct ClientState {
+    pub(super) is_connected: bool,
+    /// Whether an earlier session, or this one on an earlier link, goes on.
+    pub(super) is_resumed: bool,
+    /// Whether the call stands, so that a link can be greeted.
+    pub(super) is_ready: bool,
+    pub(super) away_since: Option<Instant>,
+    pub(super) last_seen: Instant,
+    pub(super) last_ping: Instant,
+    confirmations: Vec<(Arc<str>, Arc<ConfirmationRequest>)>,
+    /// Calls whose results the client has, the latest last, so that none is shown twice.
+    shown: VecDeque<Arc<str>>,
+    pub(super) missed: ReplayBuffer,
 }
 
-impl Missed {
-    /// Keeps what is worth it.
-    pub(super) fn keep(&mut self, told: &ServerMessage<'_>) {
-        let kept = match told {
-            ServerMessage::Transcript { by, text, is_final: true, .. } => match self.kept.back_mut() {
-                // A sentence comes in many pieces, which are one thing.
-                Some(Kept::Transcript(of, words)) if of == by => return append(words, text),
-                _ => Kept::Transcript(*by, clipped(text, LONGEST).to_owned()),
-            },
-            ServerMessage::ToolResult { id, response, gates } => {
-                Kept::Result((*id).to_owned(), Arc::new((*response).clone()), gates.cloned())
+impl ClientState {
+    pub(super) fn new(is_resumed: bool, now: Instant) -> Self {
+        Self {
+            is_connected: true,
+            is_resumed,
+            is_ready: false,
+            away_since: None,
+            last_seen: now,
+            last_ping: now,
+            confirmations: Vec::new(),
+            shown: VecDeque::new(),
+            missed: ReplayBuffer::default(),
+        }
+    }
+
+    pub(super) fn attach(&mut self, now: Instant) {
+        self.is_connected = true;
+        self.away_since = None;
+        (self.last_seen, self.last_ping) = (now, now);
+    }
+
+    pub(super) fn detach(&mut self, now: Instant) {
+        self.is_connected = false;
+        self.away_since = Some(now);
+    }
+
+    pub(super) fn add_confirmation(&mut self, call_id: Arc<str>, request: Arc<ConfirmationRequest>) {
+        self.remove_confirmation(&call_id);
+        self.confirmations.push((call_id, request));
+    }
+
+    pub(super) fn remove_confirmation(&mut self, call_id: &str) {
+        self.confirmations.retain(|(id, _)| &**id != call_id);
+    }
+
+    pub(super) fn remove_confirmation_by_token(&mut self, token: &str) {
+        let has_token =
+            |request: &ConfirmationRequest| request.token.as_ref().is_some_and(|own| own.expose() == token);
+        self.confirmations.retain(|(_, request)| !has_token(request));
+    }
+
+    /// Open confirmations, to be shown again to a client that comes back.
+    pub(super) fn confirmations(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<ConfirmationRequest>)> {
+        self.confirmations.iter().map(|(id, request)| (id, request))
+    }
+
+    pub(super) fn mark_shown(&mut self, call_id: &Arc<str>) {
+        if self.shown.len() == MAX_SHOWN_RESULTS {
+            self.shown.pop_front();
+        }
+        self.shown.push_back(call_id.clone());
+    }
+
+    pub(super) fn was_shown(&self, call_id: &str) -> bool {
+        self.shown.iter().any(|shown| &**shown == call_id)
+    }
+}
+
+/// Messages for a client that is away.
+#[derive(Debug, Default)]
+pub(super) struct ReplayBuffer {
+    messages: VecDeque<ClientOutput>,
+}
+
+impl ReplayBuffer {
+    /// Keeps a message if it still matters later: final words, results, and what tools say.
+    pub(super) fn push(&mut self, mut message: ClientOutput) {
+        match &mut message {
+            ClientOutput::Transcript { by, text, is_final: true, is_late } => {
+                // A sentence comes in many pieces.
+                if let Some(ClientOutput::Transcript { by: last, text: words, .. }) = self.messages.back_mut()
+                    && last == by
+                {
+                    let room = MAX_TRANSCRIPT_BYTES.saturating_sub(words.len());
+                    return words.push_str(&text[..text.floor_char_boundary(room)]);
+                }
+                text.truncate(text.floor_char_boundary(MAX_TRANSCRIPT_BYTES));
+                *is_late = false;
             }
-            ServerMessage::Message(value) => Kept::Message((*value).clone()),
+            ClientOutput::ToolResult { .. } | ClientOutput::Message(_) => {}
             _ => return,
-        };
-        if self.kept.len() == MOST {
-            self.kept.pop_front();
         }
-        self.kept.push_back(kept);
+        if self.messages.len() == MAX_BUFFERED_MESSAGES {
+            self.messages.pop_front();
+        }
+        self.messages.push_back(message);
     }
 
-    /// Tells it.
-    pub(super) fn tell(&mut self, line: &mut dyn ClientLink) {
-        for kept in self.kept.drain(..) {
-            match &kept {
-                Kept::Transcript(by, text) => {
-                    line.send(ServerMessage::Transcript { by: *by, text, is_final: true, is_late: false });
-                }
-                Kept::Result(id, response, gates) => {
-                    line.send(ServerMessage::ToolResult { id, response, gates: gates.as_ref() });
-                }
-                Kept::Message(value) => line.send(ServerMessage::Message(value)),
-            }
-        }
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = ClientOutput> {
+        self.messages.drain(..)
     }
-}
-
-fn append(words: &mut String, text: &str) {
-    words.push_str(clipped(text, LONGEST.saturating_sub(words.len())));
-}
-
-fn clipped(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
 }

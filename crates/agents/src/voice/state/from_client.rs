@@ -1,196 +1,195 @@
-//! What the person's page sends, and what comes of it.
+//! The client's side of the machine: its messages, and its coming and going.
 
 use std::time::Duration;
 
-use quarterdeck_contracts::{
-    ConfirmationAnswer, ConfirmationRequest, ErrorType, LiveInput, Outcome, Speaker, ToolError,
-};
-use quarterdeck_runtime::{Answer, PendingEnd};
+use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Speaker, ToolError};
+use quarterdeck_runtime::PendingEnd;
 
-use super::call::Call;
-use super::ending::Over;
-use super::line::{ClientMessage, ServerMessage};
+use super::{CallEnd, CallState, ClientInput, ClientOutput, IDLE_TICK, Output, ProviderOutput};
 use crate::note::format_notes;
+use crate::voice::session::CallSession;
 
-/// How many of a person's words are carried out at a time.
-const MOST_ERRANDS: usize = 16;
-/// How soon a call ends whose farewell was cut off.
-const AFTER_CUT: Duration = Duration::from_secs(1);
+/// How soon a call ends whose farewell was interrupted.
+const INTERRUPTED_FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
+/// After how long of silence a client is pinged.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
 
-/// What the page wants that is not audio.
-enum Wish {
-    Say(String),
-    Confirm(String, ConfirmationAnswer),
-    Drained,
-    Hush,
-    Stop,
-    Nothing,
-}
-
-impl Call {
-    /// Looks at everything that has arrived from the page.
-    pub(super) fn hear_person(&mut self) {
-        loop {
-            let Some(line) = &mut self.line else { return };
-            let wish = match line.next() {
-                None => return,
-                Some(ClientMessage::Audio(audio)) => {
-                    self.echo.push(&audio);
-                    self.upstream.send(LiveInput::Audio(audio));
-                    (self.speech.mic_moved, self.speech.mic_is_on) = (true, true);
-                    continue;
-                }
-                Some(ClientMessage::Text(text)) => Wish::Say(text.to_owned()),
-                Some(ClientMessage::Confirm { token, is_approved }) => {
-                    let answer =
-                        if is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny };
-                    Wish::Confirm(token.to_owned(), answer)
-                }
-                Some(ClientMessage::Drained) => Wish::Drained,
-                Some(ClientMessage::Interrupt) => Wish::Hush,
-                Some(ClientMessage::Stop) => Wish::Stop,
-                Some(ClientMessage::KeepAlive) => Wish::Nothing,
-            };
-            self.line_is_alive();
-            self.grant(wish);
-        }
-    }
-
-    fn grant(&mut self, wish: Wish) {
-        match wish {
-            Wish::Say(text) => self.say(&text),
-            Wish::Confirm(token, answer) => self.confirm(token, answer),
-            Wish::Drained => {
-                self.speech.drained();
-                self.end_if_heard();
+impl<S: CallSession> CallState<S> {
+    pub(super) fn on_client_message(&mut self, message: ClientInput) {
+        self.client.last_seen = self.timing.now;
+        match message {
+            ClientInput::Text(text) => self.on_client_text(text),
+            ClientInput::Confirm { token, answer } => self.confirm(token, answer),
+            ClientInput::Drained => {
+                self.speech.clear_unplayed();
+                self.end_if_played();
             }
-            Wish::Hush => self.hush(),
-            Wish::Stop => self.over = Some(Over::Ended(PendingEnd::with_reason("user_hung_up"))),
-            Wish::Nothing => {}
+            ClientInput::Interrupt => self.on_client_interrupt(),
+            ClientInput::Stop => self.end = Some(CallEnd::Ended(PendingEnd::with_reason("user_hung_up"))),
+            ClientInput::KeepAlive => {}
         }
     }
 
-    /// The person writes instead of speaking.
-    fn say(&mut self, text: &str) {
+    fn on_client_text(&mut self, text: String) {
         let (was_speaking, was_awaited) = (self.speech.is_speaking(), self.speech.owes_words());
         if self.speech.is_answering {
-            self.upstream.send(LiveInput::Interrupt { heard: None });
-            self.cut_off();
-        } else if !self.speech.unheard().is_zero() {
-            // It has said everything, and faster than it is heard.
-            self.upstream.send(LiveInput::Interrupt { heard: None });
+            self.send_provider(ProviderOutput::Interrupt);
+            self.interrupt();
+        } else if !self.speech.unplayed().is_zero() {
+            // The model has said everything, and faster than it is played.
+            self.send_provider(ProviderOutput::Interrupt);
             self.silence();
         }
-        self.speech.cuts.written(was_speaking, was_awaited);
-        self.sign_of_input();
-        self.journal.written(text);
-        self.tell(ServerMessage::Transcript { by: Speaker::User, text, is_final: true, is_late: false });
+        self.speech.interruption.on_user_text(was_speaking, was_awaited, self.timing.now);
+        self.begin_turn();
+        self.journal.add_user_text(&text);
+        let shown = text.clone();
+        self.send_client(ClientOutput::Transcript {
+            by: Speaker::User,
+            text: shown,
+            is_final: true,
+            is_late: false,
+        });
         // Without a connection it is in the journal, which the next one is told.
-        let is_sent = self.upstream.send(LiveInput::Text(text));
-        self.speech.asked(is_sent);
-        self.keep_journal();
+        let is_sent = self.send_provider(ProviderOutput::Text(text));
+        self.speech.on_asked(is_sent);
+        self.store_journal();
     }
 
-    /// The person wants silence: what is on its way is thrown away, and the rest of the answer is not heard.
-    fn hush(&mut self) {
+    /// The user wants silence: what is queued is dropped, and the rest of the response is suppressed.
+    fn on_client_interrupt(&mut self) {
         let was_speaking = self.speech.is_speaking();
-        let was_about_to = self.speech.owes_words() || (self.speech.is_turn_open && self.journal.is_open());
-        self.upstream.send(LiveInput::Interrupt { heard: None });
-        self.cut_off();
-        if (was_speaking || was_about_to) && self.upstream.is_connected() {
-            self.speech.cuts.hush(was_speaking);
+        let was_about_to =
+            self.speech.owes_words() || (self.speech.is_turn_open && self.journal.awaits_answer());
+        self.send_provider(ProviderOutput::Interrupt);
+        self.interrupt();
+        if (was_speaking || was_about_to) && self.connection.is_connected {
+            self.speech.interruption.suppress(was_speaking, self.timing.now);
         }
     }
 
-    /// An answer is cut off.
-    pub(super) fn cut_off(&mut self) {
+    /// A response is interrupted, and the turn with it.
+    pub(super) fn interrupt(&mut self) {
         self.silence();
         self.session.interrupt();
-        self.journal.turn_over();
-        self.speech.turn_over();
-        let state = self.session.state();
-        self.speech.follow(&state);
-        self.keep_journal();
-        // An end that was asked for is void now; one that nobody may undo comes all the same.
-        match state.pending_end_voice_session {
-            Some(_) => self.end_within(AFTER_CUT),
-            None => self.farewell = None,
+        self.journal.end_turn();
+        self.speech.end_turn();
+        let flags = self.session.flags();
+        self.speech.follow(flags);
+        self.store_journal();
+        // An end that was asked for is void now; one that cannot be undone comes all the same.
+        if flags.is_end_pending {
+            self.end_within(INTERRUPTED_FAREWELL_TIMEOUT);
+        } else {
+            self.farewell = None;
         }
     }
 
-    /// What is on its way to the person, or waits to be heard, is not heard any more.
+    /// What the client has not played yet is not heard any more.
     pub(super) fn silence(&mut self) {
-        if let Some(line) = &mut self.line {
-            line.drop_audio(0);
+        if self.client.is_connected {
+            self.push(Output::DropClientAudio);
         }
-        self.tell(ServerMessage::Interrupted);
-        self.speech.drained();
+        self.send_client(ClientOutput::Interrupted);
+        self.speech.clear_unplayed();
     }
 
-    /// The first sign that the person says something begins a turn.
-    pub(super) fn sign_of_input(&mut self) {
+    /// The first sign of input from the user begins a turn.
+    pub(super) fn begin_turn(&mut self) {
         if self.speech.is_turn_open {
             return;
         }
         self.speech.is_turn_open = true;
-        self.described.clear();
-        let start = self.session.begin_turn(None);
-        // These belong in front of what the person is about to say, and the model is silent now.
-        if !start.notes.is_empty() {
-            let text = format_notes(&start.notes);
-            self.journal.noted(&text);
-            self.upstream.send(LiveInput::Note { text: &text, asks: false });
+        let notes = self.session.begin_turn();
+        // They belong in front of what the user is about to say, and the model is silent now.
+        if !notes.is_empty() {
+            let text = format_notes(&notes);
+            self.journal.add_note(&text);
+            self.send_provider(ProviderOutput::Note { text, asks: false });
         }
     }
 
-    /// The person's word about a call, which only the page can bring.
+    /// A decision about a call, which only the client can bring.
     fn confirm(&mut self, token: String, answer: ConfirmationAnswer) {
-        if self.errands.len() >= MOST_ERRANDS {
-            let error = ToolError::new(ErrorType::RateLimit, "One at a time, please. Try again in a moment.");
-            return self.tell(ServerMessage::Error(&error));
+        if self.pending.begin_confirmation() {
+            return self.push(Output::ResolveConfirmation { token, answer });
         }
-        let session = self.session.clone();
-        let asked = token.clone();
-        // In a task of its own: the word was given, whatever becomes of the call.
-        let hearing = tokio::spawn(async move { session.resolve_confirmation(&asked, answer).await });
-        self.errands.push(Box::pin(async move { Decided { token, answer: hearing.await.ok() } }));
+        let message = "Too many confirmations at a time. Try again in a moment.";
+        self.send_client(ClientOutput::Error(ToolError::new(ErrorType::RateLimit, message)));
     }
 
-    /// The person's word was carried out, or was worth nothing.
-    pub(super) fn decided(&mut self, decided: Decided) {
-        let Some(answer) = decided.answer else { return };
-        let failure = match &answer.response.outcome {
-            Outcome::Failure(error) => Some(error.clone()),
-            Outcome::Success(_) => None,
-        };
-        let is_open = failure.as_ref().is_some_and(|error| stays_open(error.kind));
-        if !is_open {
-            let is_this = |request: &ConfirmationRequest| {
-                request.token.as_ref().is_some_and(|token| token.expose() == decided.token)
-            };
-            self.questions.retain(|(_, request)| !is_this(request));
+    /// A link of the client has taken over.
+    pub(super) fn attach_client(&mut self) {
+        self.client.attach(self.timing.now);
+        // What the older page had not played yet, this one has not got.
+        self.speech.clear_unplayed();
+        if self.client.is_ready {
+            self.client.is_resumed = true;
+            self.greet();
         }
-        // What came of a question is told by the session, to this page and any other. It says nothing of a word that was
-        // worth nothing, or that could not be heard.
-        if let Some(error) = failure.filter(|error| is_open || is_worthless(error.kind)) {
-            self.tell(ServerMessage::Error(&error));
-        }
-        answer.mark_delivered();
-        self.follow_state();
     }
-}
 
-/// What came of a person's word.
-pub(super) struct Decided {
-    token: String,
-    answer: Option<Answer>,
-}
+    /// The client is gone. The call waits for it to come back.
+    pub(super) fn detach_client(&mut self) {
+        self.client.detach(self.timing.now);
+        self.turn_off_mic();
+        self.store_journal();
+        self.tick_soon();
+    }
 
-fn is_worthless(kind: ErrorType) -> bool {
-    matches!(kind, ErrorType::ConfirmationExpired | ErrorType::ConfirmationInvalid)
-}
+    pub(super) fn greet_first(&mut self) {
+        if !std::mem::replace(&mut self.client.is_ready, true) {
+            self.greet();
+        }
+    }
 
-/// Whether the person may say it again.
-fn stays_open(kind: ErrorType) -> bool {
-    matches!(kind, ErrorType::RateLimit | ErrorType::Unavailable | ErrorType::Transient)
+    /// The first messages of a link.
+    fn greet(&mut self) {
+        if !self.client.is_connected {
+            return;
+        }
+        self.push(Output::Client(ClientOutput::Ready { is_resumed: self.client.is_resumed }));
+        for (id, request) in self.client.confirmations() {
+            let (id, request) = (id.clone(), request.clone());
+            self.outputs.push_back(Output::Client(ClientOutput::ConfirmationRequest { id, request }));
+        }
+        self.outputs.extend(self.client.missed.drain().map(Output::Client));
+        // A client that comes back is in the same session.
+        self.client.is_resumed = true;
+    }
+
+    pub(super) fn check_client(&mut self) {
+        let now = self.timing.now;
+        if let Some(since) = self.client.away_since
+            && now.saturating_duration_since(since) >= self.settings.reconnect_timeout
+        {
+            self.end = Some(CallEnd::ClientGone);
+        }
+        let has_moved = std::mem::take(&mut self.speech.mic_moved);
+        if !has_moved && self.client.last_seen + IDLE_TICK < now {
+            self.turn_off_mic();
+        }
+        if has_moved {
+            self.client.last_seen = now;
+        }
+        if !self.client.is_connected {
+            return;
+        }
+        if now.saturating_duration_since(self.client.last_seen) >= self.settings.idle_timeout {
+            self.push(Output::DetachClient);
+            return self.detach_client();
+        }
+        let last_contact = self.client.last_seen.max(self.client.last_ping);
+        if now.saturating_duration_since(last_contact) >= PING_INTERVAL {
+            self.push(Output::PingClient);
+            self.client.last_ping = now;
+        }
+    }
+
+    fn turn_off_mic(&mut self) {
+        if self.speech.mic_is_on {
+            // A provider that is away is told when it is back.
+            self.speech.mic_is_on = !self.send_provider(ProviderOutput::AudioEnded);
+        }
+    }
 }

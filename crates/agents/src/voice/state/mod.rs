@@ -1,136 +1,256 @@
-//! What a call looks at every now and then.
+//! A voice call as a state machine. It performs no I/O and reads no clock.
+//!
+//! The driver feeds it inputs, each with the time at which it came, and carries out the outputs in order before the next
+//! input. The session that it asks is in memory and never waits. Audio goes from link to link past all this; the machine
+//! is only asked whether a frame may pass ([`CallState::admit_model_audio`]) and keeps the last of what the user said
+//! ([`CallState::on_client_audio`]).
 
-use std::pin::Pin;
+mod calls;
+mod client;
+mod connection;
+mod ending;
+mod from_client;
+mod from_provider;
+mod input_audio;
+mod interruption;
+mod notes;
+mod output;
+mod pending;
+mod speech;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::LiveInput;
+use quarterdeck_contracts::{Audio, LiveError};
 use quarterdeck_runtime::PendingEnd;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 
-use super::call::Call;
-use super::ending::Over;
-use super::line::{Disconnect, ServerMessage};
-use super::unavailable;
+pub(super) use output::{
+    CallIdentity, ClientInput, ClientOutput, CompletedCall, Input, Output, ProviderOutput, SessionEvent,
+    Submission,
+};
+pub(super) use pending::RequestedCall;
 
-/// How often a call looks at the clock while something is under way, and while nothing is.
-const SOON: Duration = Duration::from_millis(250);
-const LATER: Duration = Duration::from_secs(1);
-/// After how long of silence a line is asked whether it is still there.
-const PING_EVERY: Duration = Duration::from_secs(15);
+use super::Settings;
+use super::answers::AnswerId;
+use super::journal::Journal;
+use super::session::CallSession;
+use client::ClientState;
+use connection::ConnectionState;
+use ending::Farewell;
+use input_audio::InputAudioBuffer;
+use notes::ModelNotes;
+use pending::PendingCalls;
+use speech::Speech;
 
-/// When things happened that something is to be done about.
-pub(super) struct Clock {
-    pub(super) alarm: Pin<Box<Sleep>>,
-    pub(super) began: Instant,
-    pub(super) parked: Option<Instant>,
-    pub(super) line_seen: Instant,
-    pub(super) pinged: Instant,
-    pub(super) stalled: Option<(usize, Instant)>,
-    pub(super) model_first: bool,
+/// How often the machine wants to look at the time while something is under way, and while nothing is.
+const BUSY_TICK: Duration = Duration::from_millis(250);
+const IDLE_TICK: Duration = Duration::from_secs(1);
+
+pub(super) struct CallState<S> {
+    settings: Settings,
+    session: S,
+    journal: Journal,
+    speech: Speech,
+    input_audio: InputAudioBuffer,
+    pending: PendingCalls,
+    /// Answers that were queued for the provider and may not have been sent.
+    unsent: Vec<AnswerId>,
+    notes: ModelNotes,
+    connection: ConnectionState,
+    client: ClientState,
+    farewell: Option<Farewell>,
+    end: Option<CallEnd>,
+    timing: Timing,
+    outputs: VecDeque<Output>,
 }
 
-impl Clock {
-    pub(super) fn new() -> Self {
-        let now = Instant::now();
-        Self {
-            alarm: Box::pin(tokio::time::sleep(SOON)),
-            began: now,
-            parked: None,
-            line_seen: now,
-            pinged: now,
-            stalled: None,
-            model_first: false,
-        }
-    }
+#[derive(Debug)]
+struct Timing {
+    /// When the present input came.
+    now: Instant,
+    started_at: Instant,
+    next_tick: Instant,
+    /// When every call must have ended, once the server is about to stop.
+    stop_deadline: Option<Instant>,
 }
 
-impl Call {
-    /// Something is under way that the clock must be looked at for.
-    pub(super) fn hurry(&mut self) {
-        let soon = Instant::now() + SOON;
-        if self.clock.alarm.deadline() > soon {
-            self.clock.alarm.as_mut().reset(soon);
+/// Why a call is over.
+#[derive(Debug)]
+pub(super) enum CallEnd {
+    /// The user, a tool or a limit has ended it, and its session.
+    Ended(PendingEnd),
+    /// The client has not come back. Its session can be resumed.
+    ClientGone,
+    /// The client has begun another call.
+    Replaced,
+    ProviderUnreachable(LiveError),
+    ServerStopping,
+}
+
+/// What a call starts with.
+pub(super) struct CallStart {
+    pub(super) settings: Settings,
+    /// The model's name.
+    pub(super) model: Arc<str>,
+    pub(super) journal: Journal,
+    pub(super) is_resumed: bool,
+    /// What the user wants before they have said anything.
+    pub(super) pending_request: Option<String>,
+    /// When every call must have ended, if the server is about to stop already.
+    pub(super) stop_deadline: Option<Instant>,
+}
+
+impl<S: CallSession> CallState<S> {
+    /// Begins a call whose client is there and whose provider is being connected.
+    pub(super) fn new(start: CallStart, session: S, now: Instant) -> Self {
+        let CallStart { settings, model, journal, is_resumed, pending_request, stop_deadline } = start;
+        let timing = Timing { now, started_at: now, next_tick: now + BUSY_TICK, stop_deadline };
+        let mut state = Self {
+            settings,
+            session,
+            journal,
+            speech: Speech::default(),
+            input_audio: InputAudioBuffer::default(),
+            pending: PendingCalls::default(),
+            unsent: Vec::new(),
+            notes: ModelNotes::default(),
+            connection: ConnectionState::new(model),
+            client: ClientState::new(is_resumed, now),
+            farewell: None,
+            end: None,
+            timing,
+            outputs: VecDeque::new(),
+        };
+        state.speech.follow(state.session.flags());
+        if let Some(request) = pending_request {
+            state.begin_turn();
+            state.journal.add_user_text(&request);
+        }
+        state.connect_provider();
+        state
+    }
+
+    /// Takes an input that came at `now`. After the end nothing is taken any more.
+    pub(super) fn on(&mut self, input: Input, now: Instant) {
+        if self.end.is_some() {
+            return;
+        }
+        self.timing.now = now;
+        match input {
+            Input::Client(message) => self.on_client_message(message),
+            Input::ClientAttached => self.attach_client(),
+            Input::ClientLost => self.detach_client(),
+            Input::Provider(event) => self.on_provider_event(event),
+            Input::ProviderOpened => self.on_provider_opened(),
+            Input::ProviderCaughtUp => self.greet_first(),
+            Input::ProviderLost(error) => self.on_provider_lost(error),
+            Input::ProviderUnreachable(error) => self.on_provider_unreachable(error),
+            Input::Session(event) => self.on_session_event(event),
+            Input::CallCompleted(completed) => self.on_call_completed(completed),
+            Input::ConfirmationResolved { token, answer } => self.on_confirmation_resolved(&token, answer),
+            Input::SessionReplaced => self.end = Some(CallEnd::Replaced),
+            Input::ServerStopping { deadline } => self.on_server_stopping(deadline),
+            Input::BatchDone => self.send_notes(),
+            Input::Tick => self.on_tick(),
         }
     }
 
-    pub(super) fn tell_leaving(&mut self) {
-        let deadline = *self.leaving.borrow_and_update();
-        if let Some(deadline) = deadline {
-            let in_ms = deadline.saturating_duration_since(Instant::now()).as_millis() as u64;
-            self.tell(ServerMessage::GoingAway { in_ms });
-            self.hurry();
+    pub(super) fn pop_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When the machine wants an [`Input::Tick`].
+    pub(super) fn next_tick(&self) -> Instant {
+        self.timing.next_tick
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    pub(super) fn take_end(&mut self) -> Option<CallEnd> {
+        self.end.take()
+    }
+
+    /// Counts provider connections that were accepted.
+    pub(super) fn generation(&self) -> u64 {
+        self.connection.generation
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// The journal as it is stored at the end, with the notes that the model was never told.
+    pub(super) fn final_journal(&mut self) -> &Journal {
+        if let Some(untold) = self.notes.take_untold() {
+            self.journal.add_note(&untold);
+        }
+        &self.journal
+    }
+
+    /// Everything that was queued for the provider has been sent: these answers with it.
+    pub(super) fn take_sent_answers(&mut self) -> impl Iterator<Item = AnswerId> {
+        self.unsent.drain(..)
+    }
+
+    /// Audio from the client, which the driver hands on to the provider.
+    pub(super) fn on_client_audio(&mut self, audio: &Audio<'_>) {
+        self.input_audio.push(audio);
+        (self.speech.mic_moved, self.speech.mic_is_on) = (true, true);
+    }
+
+    /// Audio from the model. Returns whether the driver hands it on to the client.
+    pub(super) fn admit_model_audio(&mut self, bytes: usize, now: Instant) -> bool {
+        let is_admitted = self.end.is_none() && self.speech.admit_audio(now) && self.client.is_connected;
+        if is_admitted {
+            self.speech.add_unplayed(bytes);
+        }
+        is_admitted
+    }
+
+    /// Gives away the audio that no provider has understood, the oldest first.
+    pub(super) fn drain_input_audio(&mut self, to: impl FnMut(Audio<'_>)) {
+        self.input_audio.drain(to);
+    }
+
+    fn push(&mut self, output: Output) {
+        self.outputs.push_back(output);
+    }
+
+    /// Sends the client a message, now or when it is back.
+    fn send_client(&mut self, message: ClientOutput) {
+        match self.client.is_connected {
+            true => self.push(Output::Client(message)),
+            false => self.client.missed.push(message),
         }
     }
 
-    pub(super) fn look_at_the_clock(&mut self) {
-        let now = Instant::now();
-        for call in self.flights.slow(now) {
-            let text = format!("{} is taking a moment.", call.name);
-            self.tell(ServerMessage::Progress { id: &call.shown, text: &text });
+    /// Sends the provider something; `false` when it is not connected.
+    fn send_provider(&mut self, message: ProviderOutput) -> bool {
+        if self.connection.is_connected {
+            self.push(Output::Provider(message));
         }
-        self.speech.cuts.look_at(now);
-        self.look_at_the_line(now);
-        self.look_at_the_model(now);
-        self.look_for_the_end(now);
-        let is_busy = !self.flights.is_empty()
-            || self.clock.stalled.is_some()
-            || self.clock.parked.is_some()
-            || !self.upstream.is_connected()
-            || self.upstream.leaves_at().is_some()
-            || self.leaving.borrow().is_some()
-            || self.awaits_farewell();
-        self.clock.alarm.as_mut().reset(now + if is_busy { SOON } else { LATER });
+        self.connection.is_connected
     }
 
-    fn look_at_the_line(&mut self, now: Instant) {
-        if let Some(since) = self.clock.parked
-            && now - since >= self.agent.settings.parked_for
-        {
-            self.over = Some(Over::Left);
-        }
-        let moved = std::mem::take(&mut self.speech.mic_moved);
-        if self.speech.mic_is_on && !moved && self.clock.line_seen + LATER < now {
-            // A provider that is away is told when it is back.
-            self.speech.mic_is_on = !self.upstream.send(LiveInput::AudioEnded);
-        }
-        if moved {
-            self.clock.line_seen = now;
-        }
-        let Some(line) = &mut self.line else { return };
-        if now - self.clock.line_seen >= self.agent.settings.line_silence {
-            return self.park(&Disconnect::Lost);
-        }
-        if now - self.clock.line_seen.max(self.clock.pinged) >= PING_EVERY {
-            line.ping();
-            self.clock.pinged = now;
-        }
+    fn store_journal(&mut self) {
+        self.push(Output::StoreJournal);
     }
 
-    fn look_at_the_model(&mut self, now: Instant) {
-        self.upstream.look_at(now);
-        if self.upstream.is_due(now, self.is_idle()) {
-            self.connect_model();
-        }
+    fn deliver(&mut self, answers: impl IntoIterator<Item = AnswerId>) {
+        self.outputs.extend(answers.into_iter().map(Output::DeliverAnswer));
     }
 
-    /// Nobody says anything, and no call is under way.
-    pub(super) fn is_idle(&self) -> bool {
-        self.speech.is_quiet() && self.flights.is_empty()
+    /// Something is under way that must be looked at soon.
+    fn tick_soon(&mut self) {
+        self.timing.next_tick = self.timing.next_tick.min(self.timing.now + BUSY_TICK);
     }
 
-    fn look_for_the_end(&mut self, now: Instant) {
-        let leaving = *self.leaving.borrow();
-        if let Some(deadline) = leaving
-            && ((self.is_idle() && self.errands.is_empty()) || deadline <= now + LATER)
-        {
-            self.over = Some(Over::Stopping);
-        }
-        if now - self.clock.began >= self.agent.settings.longest {
-            self.tell(ServerMessage::Error(&unavailable(
-                "This call has become too long. Please call again.",
-            )));
-            self.over = Some(Over::Ended(PendingEnd::with_reason("too_long")));
-        }
-        self.end_if_overdue(now);
+    /// Neither side is talking or about to, and no call is running.
+    fn is_idle(&self) -> bool {
+        self.speech.is_quiet() && self.pending.is_empty()
     }
 }

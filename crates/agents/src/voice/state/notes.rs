@@ -1,18 +1,19 @@
-//! What a model must be told that it did not see happen.
+//! What the model must be told that it did not see happen.
 
 use std::collections::VecDeque;
 
 use quarterdeck_contracts::{Outcome, ToolResponse};
-use quarterdeck_runtime::Answer;
 
+use super::AnswerId;
 use crate::note::{format_notes, late_answer_note};
+use crate::voice::answers::ReceivedAnswer;
 
-/// How many answers are kept in mind. Those of one turn matter.
-const MOST_ANSWERED: usize = 16;
+/// How many answers of the present connection are remembered. Those of one turn matter.
+const MAX_REMEMBERED_ANSWERS: usize = 16;
 
-/// Notes that wait for a pause.
+/// Notes that wait for a pause in the conversation.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(super) struct ModelNotes {
     waiting: Vec<(u64, Note)>,
     last: u64,
     /// What the present connection was answered, the latest last.
@@ -22,9 +23,8 @@ pub(super) struct Notes {
 #[derive(Debug)]
 enum Note {
     Words(String),
-    /// What a call came to whose connection was gone. It is delivered once the model has been told, and goes back to the
-    /// session if it never is.
-    Late(Answer),
+    /// The answer of a call whose connection is gone. It is delivered once the model has been told.
+    Late(ReceivedAnswer),
 }
 
 impl Note {
@@ -35,32 +35,34 @@ impl Note {
         }
     }
 
-    fn told(self) {
-        if let Self::Late(answer) = self {
-            answer.mark_delivered();
+    fn answer_id(&self) -> Option<AnswerId> {
+        match self {
+            Self::Words(_) => None,
+            Self::Late(answer) => Some(answer.id),
         }
     }
 }
 
-impl Notes {
+impl ModelNotes {
     pub(super) fn add(&mut self, words: impl IntoIterator<Item = String>) {
         words.into_iter().for_each(|words| self.push(Note::Words(words)));
     }
 
-    /// What a call came to whose connection was gone. If the model has made it again and has its answer, it need not be
-    /// told: of two that wait for the same call, either may land first.
-    pub(super) fn add_late(&mut self, answer: Answer) {
+    /// Adds the answer of a call whose connection is gone. Returns it as delivered if the model has made the call again
+    /// and has its answer: of two that wait for the same call, either may complete first.
+    pub(super) fn add_late(&mut self, answer: ReceivedAnswer) -> Option<AnswerId> {
         let is_same = |(name, outcome): &(String, Outcome)| {
             *name == *answer.name && *outcome == answer.response.outcome
         };
-        match self.answered.iter().any(is_same) {
-            true => answer.mark_delivered(),
-            false => self.push(Note::Late(answer)),
+        if self.answered.iter().any(is_same) {
+            return Some(answer.id);
         }
+        self.push(Note::Late(answer));
+        None
     }
 
     /// A new connection has been answered nothing.
-    pub(super) fn connected(&mut self) {
+    pub(super) fn on_connected(&mut self) {
         self.answered.clear();
     }
 
@@ -69,40 +71,41 @@ impl Notes {
         self.waiting.push((self.last, note));
     }
 
-    /// The model has made a call again and has its answer, so it need not be told of it.
-    pub(super) fn answered(&mut self, name: &str, response: &ToolResponse) {
+    /// The model gets the answer of a call. Returns the late answers that it need not be told of any more.
+    pub(super) fn on_answered(&mut self, name: &str, response: &ToolResponse) -> Vec<AnswerId> {
         let is_known = |note: &Note| match note {
             Note::Late(answer) => &*answer.name == name && answer.response.outcome == response.outcome,
             Note::Words(_) => false,
         };
         let known = self.waiting.extract_if(.., |(_, note)| is_known(note));
-        known.for_each(|(_, note)| note.told());
-        if self.answered.len() == MOST_ANSWERED {
+        let known = known.filter_map(|(_, note)| note.answer_id()).collect();
+        if self.answered.len() == MAX_REMEMBERED_ANSWERS {
             self.answered.pop_front();
         }
         self.answered.push_back((name.to_owned(), response.outcome.clone()));
+        known
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Each in words, and the number of the last.
+    /// The text of each note, and the number of the last.
     pub(super) fn texts(&self) -> (Vec<String>, u64) {
         (self.waiting.iter().map(|(_, note)| note.text()).collect(), self.last)
     }
 
-    /// Takes those up to a number, which the model has been told. What it was told.
-    pub(super) fn told(&mut self, last: u64) -> Option<String> {
+    /// Takes the notes up to a number, which the model has been told: their text, and the answers it has thereby got.
+    pub(super) fn take_told(&mut self, last: u64) -> Option<(String, Vec<AnswerId>)> {
         let told: Vec<Note> =
             self.waiting.extract_if(.., |(number, _)| *number <= last).map(|(_, note)| note).collect();
         let texts: Vec<String> = told.iter().map(Note::text).collect();
-        told.into_iter().for_each(Note::told);
-        (!texts.is_empty()).then(|| format_notes(&texts))
+        let answers = told.iter().filter_map(Note::answer_id).collect();
+        (!texts.is_empty()).then(|| (format_notes(&texts), answers))
     }
 
-    /// Takes the words that were never told. Answers go back to the session by themselves.
-    pub(super) fn untold(&mut self) -> Option<String> {
+    /// Takes the words that the model was never told. Late answers go back to the session.
+    pub(super) fn take_untold(&mut self) -> Option<String> {
         let words: Vec<String> = self
             .waiting
             .drain(..)

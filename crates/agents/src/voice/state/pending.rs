@@ -1,122 +1,112 @@
-//! Calls that are under way, and what becomes of them.
+//! Tool calls in progress, and confirmations being resolved.
 
-use std::collections::{HashSet, VecDeque};
-use std::future::Future;
-use std::pin::Pin;
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use quarterdeck_runtime::{Batch, Reply};
 use tokio::time::Instant;
 
-/// After how long a page is told that a call takes its time.
-const SLOW: Duration = Duration::from_millis(1_500);
+/// After how long a client is told that a call is still running.
+const PROGRESS_DELAY: Duration = Duration::from_millis(1_500);
+/// How many confirmations of one call are resolved at the same time.
+const MAX_CONFIRMATION_TASKS: usize = 16;
 
-/// Calls that are under way.
-#[derive(Default)]
-pub(super) struct Flights {
-    waiting: FuturesUnordered<NextReply>,
-    /// Calls without an answer.
-    open: Vec<Open>,
-    /// Those that the provider has taken back, of the present connection.
+#[derive(Debug, Default)]
+pub(super) struct PendingCalls {
+    open: Vec<OpenCall>,
+    /// Ids that the provider has cancelled on the present connection.
     cancelled: HashSet<String>,
+    /// Counts calls that came without an id.
+    unnamed: u64,
+    confirmation_tasks: usize,
 }
 
-type NextReply = Pin<Box<dyn Future<Output = (Flight, Option<Reply>)> + Send>>;
-
-/// The calls of one message.
-struct Flight {
-    batch: Batch,
-    generation: u64,
-    calls: VecDeque<Arc<AskedCall>>,
+/// A tool call as the model made it.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::voice) struct RequestedCall {
+    /// The provider's id, if it gave one.
+    pub(in crate::voice) id: Option<String>,
+    pub(in crate::voice) name: String,
+    /// The id that the client knows it by.
+    pub(in crate::voice) shown_id: Arc<str>,
 }
 
-/// A call as the model made it.
 #[derive(Debug)]
-pub(super) struct AskedCall {
-    /// The id that the provider gave it, if it did.
-    pub(super) id: Option<String>,
-    pub(super) name: String,
-    /// What the page knows it by.
-    pub(super) shown: String,
-}
-
-struct Open {
-    call: Arc<AskedCall>,
+struct OpenCall {
+    call: Arc<RequestedCall>,
     since: Instant,
-    is_told: bool,
+    is_reported: bool,
 }
 
-/// A call that has its answer.
-pub(super) struct Landed {
-    pub(super) call: Arc<AskedCall>,
-    pub(super) reply: Reply,
-    /// The connection that asked.
-    pub(super) generation: u64,
-    /// Whether every other call of the message has its answer.
-    pub(super) is_last: bool,
-}
-
-impl Flights {
-    /// Follows the calls of a message.
-    pub(super) fn add(&mut self, batch: Batch, calls: Vec<Arc<AskedCall>>, generation: u64) {
-        let since = Instant::now();
-        self.open.extend(calls.iter().map(|call| Open { call: call.clone(), since, is_told: false }));
-        self.follow(Flight { batch, generation, calls: calls.into() });
+impl PendingCalls {
+    /// Names a call. One without an id gets its tool's name and a number, by which the client can tell calls apart.
+    pub(super) fn identify(&mut self, id: Option<&str>, name: &str) -> RequestedCall {
+        let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
+        let shown_id = match &id {
+            Some(id) => id.as_str().into(),
+            None => {
+                self.unnamed += 1;
+                format!("{name}-{}", self.unnamed).into()
+            }
+        };
+        RequestedCall { id, name: name.to_owned(), shown_id }
     }
 
-    fn follow(&mut self, mut flight: Flight) {
-        self.waiting.push(Box::pin(async move {
-            let reply = flight.batch.next().await;
-            (flight, reply)
-        }));
+    pub(super) fn add(&mut self, calls: &[Arc<RequestedCall>], since: Instant) {
+        let open = calls.iter().map(|call| OpenCall { call: call.clone(), since, is_reported: false });
+        self.open.extend(open);
+    }
+
+    pub(super) fn complete(&mut self, call: &Arc<RequestedCall>) {
+        self.open.retain(|open| !Arc::ptr_eq(&open.call, call));
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// The next call that has its answer.
-    pub(super) fn poll_landed(&mut self, context: &mut Context<'_>) -> Poll<Landed> {
-        while let Poll::Ready(Some((mut flight, reply))) = self.waiting.poll_next_unpin(context) {
-            let (Some(reply), Some(call)) = (reply, flight.calls.pop_front()) else { continue };
-            self.open.retain(|open| !Arc::ptr_eq(&open.call, &call));
-            let (generation, is_last) = (flight.generation, flight.calls.is_empty());
-            if !is_last {
-                self.follow(flight);
-            }
-            return Poll::Ready(Landed { call, reply, generation, is_last });
-        }
-        Poll::Pending
-    }
-
-    /// The provider takes calls back: it wants no answer.
+    /// The provider cancels calls: it wants no answer to them.
     pub(super) fn cancel(&mut self, ids: &[String]) {
-        let open = |id: &&String| self.open.iter().any(|open| open.call.id.as_ref() == Some(id));
-        let cancelled: Vec<_> = ids.iter().filter(open).cloned().collect();
+        let is_open = |id: &&String| self.open.iter().any(|open| open.call.id.as_ref() == Some(id));
+        let cancelled: Vec<_> = ids.iter().filter(is_open).cloned().collect();
         self.cancelled.extend(cancelled);
     }
 
-    /// Whether the provider has taken a call back. It is asked once.
-    pub(super) fn was_cancelled(&mut self, call: &AskedCall) -> bool {
+    /// Whether the provider has cancelled a call. It is asked once.
+    pub(super) fn take_cancelled(&mut self, call: &RequestedCall) -> bool {
         call.id.as_ref().is_some_and(|id| self.cancelled.remove(id))
     }
 
-    /// Nobody is there any more who could have taken calls back.
+    /// The connection whose calls were cancelled is gone.
     pub(super) fn forget_cancelled(&mut self) {
         self.cancelled.clear();
     }
 
     /// Calls that have become slow, each once.
-    pub(super) fn slow(&mut self, now: Instant) -> Vec<Arc<AskedCall>> {
-        let slow = self.open.iter_mut().filter(|open| !open.is_told && now - open.since >= SLOW);
+    pub(super) fn take_slow(&mut self, now: Instant) -> Vec<Arc<RequestedCall>> {
+        let is_slow = |open: &&mut OpenCall| {
+            !open.is_reported && now.saturating_duration_since(open.since) >= PROGRESS_DELAY
+        };
+        let slow = self.open.iter_mut().filter(is_slow);
         slow.map(|open| {
-            open.is_told = true;
+            open.is_reported = true;
             open.call.clone()
         })
         .collect()
+    }
+
+    /// Takes a slot for a confirmation; `false` when there is none.
+    pub(super) fn begin_confirmation(&mut self) -> bool {
+        let has_slot = self.confirmation_tasks < MAX_CONFIRMATION_TASKS;
+        self.confirmation_tasks += usize::from(has_slot);
+        has_slot
+    }
+
+    pub(super) fn end_confirmation(&mut self) {
+        self.confirmation_tasks = self.confirmation_tasks.saturating_sub(1);
+    }
+
+    pub(super) fn has_confirmations(&self) -> bool {
+        self.confirmation_tasks > 0
     }
 }

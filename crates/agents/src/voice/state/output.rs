@@ -1,0 +1,205 @@
+//! What goes into the machine and what comes out of it.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{
+    ConfirmationAnswer, ConfirmationRequest, LiveError, LiveEvent, LiveInput, LiveResult, Speaker, ToolError,
+    ToolResponse,
+};
+use quarterdeck_runtime::gates::Trace;
+use quarterdeck_runtime::{Call as ToolCall, DeliveryReason, PendingEnd};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::pending::RequestedCall;
+use crate::voice::answers::{AnswerId, ReceivedAnswer};
+use crate::voice::journal::ContextReplay;
+use crate::voice::link::ServerMessage;
+
+/// Something that has happened. Audio has a path of its own and is none.
+#[derive(Debug)]
+pub(in crate::voice) enum Input {
+    Client(ClientInput),
+    /// A link of the client has taken over.
+    ClientAttached,
+    ClientLost,
+    Provider(LiveEvent<'static>),
+    /// A connection has been opened, which the machine accepts or rejects.
+    ProviderOpened,
+    /// What an accepted connection had sent by then has been handled.
+    ProviderCaughtUp,
+    ProviderLost(LiveError),
+    /// A connection could not be opened.
+    ProviderUnreachable(LiveError),
+    Session(SessionEvent),
+    CallCompleted(CompletedCall),
+    /// `None` when the task that resolved it was lost.
+    ConfirmationResolved {
+        token: String,
+        answer: Option<ReceivedAnswer>,
+    },
+    /// Another connection has taken the session over, which only a second call of it can do.
+    SessionReplaced,
+    ServerStopping {
+        deadline: Instant,
+    },
+    /// Everything that had arrived has been handled.
+    BatchDone,
+    /// The time that [`CallState::next_tick`](super::CallState::next_tick) named has come.
+    Tick,
+}
+
+/// What the client sends, apart from audio.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::voice) enum ClientInput {
+    Text(String),
+    Confirm { token: String, answer: ConfirmationAnswer },
+    Drained,
+    Interrupt,
+    Stop,
+    KeepAlive,
+}
+
+/// What the session reports beside the answers of calls.
+#[derive(Debug)]
+pub(in crate::voice) enum SessionEvent {
+    Message(Value),
+    Progress { call_id: Arc<str>, text: String },
+    Confirmation { call_id: Arc<str>, request: ConfirmationRequest },
+    Answer { reason: DeliveryReason, answer: ReceivedAnswer },
+    End(PendingEnd),
+}
+
+#[derive(Debug)]
+pub(in crate::voice) struct CompletedCall {
+    pub(in crate::voice) call: Arc<RequestedCall>,
+    /// `None` for a call that waits for a confirmation, which no call of a voice session does.
+    pub(in crate::voice) answer: Option<ReceivedAnswer>,
+    /// The connection that asked.
+    pub(in crate::voice) generation: u64,
+    /// Whether every other call of the message has its answer.
+    pub(in crate::voice) is_last: bool,
+}
+
+/// What the driver does, in this order.
+#[derive(Debug)]
+pub(in crate::voice) enum Output {
+    Client(ClientOutput),
+    /// Audio that is queued for the client is not to be heard.
+    DropClientAudio,
+    PingClient,
+    /// The client has been silent for too long and counts as lost.
+    DetachClient,
+    Provider(ProviderOutput),
+    /// Sends the audio of [`CallState::drain_input_audio`](super::CallState::drain_input_audio) to the provider.
+    ReplayInputAudio,
+    /// Opens a connection with this context, in place of any that is being opened.
+    Connect(ContextReplay),
+    /// Takes the connection that was opened in place of the older one.
+    AcceptConnection,
+    RejectConnection,
+    Submit(Submission),
+    ResolveConfirmation {
+        token: String,
+        answer: ConfirmationAnswer,
+    },
+    /// The answer has reached the model or the client.
+    DeliverAnswer(AnswerId),
+    /// The answer goes back to the session, which offers it again.
+    ReturnAnswer(AnswerId),
+    /// The model will not forget the answers it was given so far.
+    SettleReceipts,
+    /// The model goes on from before the answers it was given last, and may ask for them again.
+    ForgetReceipts,
+    StoreJournal,
+}
+
+/// The tool calls of one message.
+#[derive(Debug)]
+pub(in crate::voice) struct Submission {
+    pub(in crate::voice) calls: Vec<ToolCall>,
+    /// The same calls in the same order.
+    pub(in crate::voice) requested: Vec<Arc<RequestedCall>>,
+    pub(in crate::voice) generation: u64,
+}
+
+/// A [`ServerMessage`] that owns what it says.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::voice) enum ClientOutput {
+    Ready { is_resumed: bool },
+    Transcript { by: Speaker, text: String, is_final: bool, is_late: bool },
+    ToolCall { call: Arc<RequestedCall>, args: Value },
+    ToolResult { id: Arc<str>, response: Arc<ToolResponse>, gates: Option<Trace> },
+    ConfirmationRequest { id: Arc<str>, request: Arc<ConfirmationRequest> },
+    Progress { id: Arc<str>, text: String },
+    Interrupted,
+    TurnComplete,
+    Error(ToolError),
+    GoingAway { in_ms: u64 },
+    Message(Value),
+}
+
+/// What a [`ServerMessage::Ready`] says of the call.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::voice) struct CallIdentity<'a> {
+    pub(in crate::voice) session_id: &'a str,
+    pub(in crate::voice) tools_version: &'a str,
+    pub(in crate::voice) provider: &'a str,
+}
+
+impl ClientOutput {
+    pub(in crate::voice) fn as_message<'a>(&'a self, of: CallIdentity<'a>) -> ServerMessage<'a> {
+        match self {
+            Self::Ready { is_resumed } => ServerMessage::Ready {
+                session_id: of.session_id,
+                is_resumed: *is_resumed,
+                tools_version: of.tools_version,
+                provider: of.provider,
+            },
+            Self::Transcript { by, text, is_final, is_late } => {
+                ServerMessage::Transcript { by: *by, text, is_final: *is_final, is_late: *is_late }
+            }
+            Self::ToolCall { call, args } => {
+                ServerMessage::ToolCall { id: &call.shown_id, name: &call.name, args }
+            }
+            Self::ToolResult { id, response, gates } => {
+                ServerMessage::ToolResult { id, response, gates: gates.as_ref() }
+            }
+            Self::ConfirmationRequest { id, request } => ServerMessage::ConfirmationRequest { id, request },
+            Self::Progress { id, text } => ServerMessage::Progress { id, text },
+            Self::Interrupted => ServerMessage::Interrupted,
+            Self::TurnComplete => ServerMessage::TurnComplete,
+            Self::Error(error) => ServerMessage::Error(error),
+            Self::GoingAway { in_ms } => ServerMessage::GoingAway { in_ms: *in_ms },
+            Self::Message(value) => ServerMessage::Message(value),
+        }
+    }
+}
+
+/// A [`LiveInput`] that owns what it says.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::voice) enum ProviderOutput {
+    AudioEnded,
+    Text(String),
+    Note { text: String, asks: bool },
+    Result { id: Option<String>, name: String, response: Arc<ToolResponse>, is_silent: bool, is_last: bool },
+    Interrupt,
+}
+
+impl ProviderOutput {
+    pub(in crate::voice) fn as_input(&self) -> LiveInput<'_> {
+        match self {
+            Self::AudioEnded => LiveInput::AudioEnded,
+            Self::Text(text) => LiveInput::Text(text),
+            Self::Note { text, asks } => LiveInput::Note { text, asks: *asks },
+            Self::Result { id, name, response, is_silent, is_last } => LiveInput::Result(LiveResult {
+                id: id.as_deref(),
+                name,
+                response,
+                is_silent: *is_silent,
+                is_last: *is_last,
+            }),
+            Self::Interrupt => LiveInput::Interrupt { heard: None },
+        }
+    }
+}
