@@ -70,9 +70,13 @@ impl Journal {
 
     /// Adds words of a turn that is over, which were transcribed only now.
     pub(super) fn add_late_transcript(&mut self, text: &str) {
-        let is_model = |turn: &LiveTurn| turn.by == Speaker::Model;
-        let answer = self.turns.pop_back_if(|turn| is_model(turn));
+        let answer = self.turns.pop_back_if(|turn| turn.by == Speaker::Model);
+        let after = self.handle.as_ref().map(|handle| handle.after);
         self.push(Speaker::User, text.to_owned());
+        // A handle that covers the answer covers the words before it.
+        if let (Some(handle), Some(0), true) = (&mut self.handle, after, answer.is_some()) {
+            handle.after = 0;
+        }
         self.turns.extend(answer);
         self.revision += 1;
     }
@@ -315,6 +319,16 @@ mod tests {
         journal.add_late_transcript("When was she built?");
         let replay = journal.replay("sim", &[], false);
         assert_eq!(turns_of(&replay), [(Speaker::User, "When was she built?"), (Speaker::Model, "In 1892.")]);
+    }
+
+    #[test]
+    fn a_late_transcript_of_a_turn_that_the_handle_covers_is_not_replayed() {
+        let mut journal = Journal::default();
+        turn(&mut journal, "", "In 1892.");
+        journal.set_handle("sim", "h1".into());
+        journal.add_late_transcript("When was she built?");
+        assert_eq!(journal.replay("sim", &[], false).history, []);
+        assert_eq!(journal.replay("other", &[], false).history.len(), 2);
     }
 
     #[test]
