@@ -14,7 +14,7 @@ const PROVIDER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Call {
     pub(super) async fn finish(mut self) {
-        let Some(end) = self.state.take_end() else { return };
+        let Some(end) = self.state.end() else { return };
         // From here on the client may call again, and no link comes here any more.
         self.active.set_connected(false);
         self.incoming.close();

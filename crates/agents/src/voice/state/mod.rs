@@ -77,7 +77,7 @@ struct Timing {
 }
 
 /// Why a call is over.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum CallEnd {
     /// The user, a tool or a limit has ended it, and its session.
     Ended(PendingEnd),
@@ -170,8 +170,8 @@ impl<S: CallSession> CallState<S> {
         self.end.is_some()
     }
 
-    pub(super) fn take_end(&mut self) -> Option<CallEnd> {
-        self.end.take()
+    pub(super) fn end(&self) -> Option<CallEnd> {
+        self.end.clone()
     }
 
     /// Counts provider connections that were accepted.
@@ -254,3 +254,5 @@ impl<S: CallSession> CallState<S> {
         self.speech.is_quiet() && self.pending.is_empty()
     }
 }
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,441 @@
+//! A driver for the machine that writes down what goes in and out.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_contracts::{
+    Audio, CallArguments, HandlerAnswer, LiveError, LiveErrorKind, LiveEvent, Meta, ModelCall, Outcome,
+    Speaker, ToolError, ToolResponse, TranscriptPiece, TranscriptStage,
+};
+use quarterdeck_runtime::{DeliveryReason, PendingEnd};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::voice::Settings;
+use crate::voice::answers::{AnswerId, ReceivedAnswer};
+use crate::voice::journal::{ContextReplay, Journal};
+use crate::voice::session::{CallSession, SessionFlags};
+use crate::voice::state::{
+    CallStart, CallState, ClientInput, ClientOutput, CompletedCall, Input, Output, ProviderOutput,
+    RequestedCall, SessionEvent,
+};
+
+/// A session that does what a test wants.
+#[derive(Default)]
+pub(super) struct FakeSession {
+    pub(super) end: Option<PendingEnd>,
+    turns: u32,
+}
+
+impl CallSession for FakeSession {
+    fn begin_turn(&mut self) -> Vec<String> {
+        self.turns += 1;
+        Vec::new()
+    }
+
+    fn interrupt(&mut self) {
+        self.end = None;
+    }
+
+    fn complete_turn(&mut self) {}
+
+    fn take_end(&mut self) -> Option<PendingEnd> {
+        self.end.take()
+    }
+
+    fn flags(&self) -> SessionFlags {
+        SessionFlags { is_end_pending: self.end.is_some(), ..SessionFlags::default() }
+    }
+
+    fn take_notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn cancel(&mut self, _: &[String]) {}
+
+    fn is_write(&self, tool: &str) -> bool {
+        tool == "book"
+    }
+
+    fn refuse(&self, _: &str, error: ToolError) -> Arc<ToolResponse> {
+        Arc::new(HandlerAnswer::failure(error).stamp(meta()))
+    }
+
+    fn describe_tool(&mut self, _: &ModelCall) -> Option<Arc<ToolResponse>> {
+        None
+    }
+}
+
+/// Something that happens to a call. A step that cannot happen, as an event without a connection, is skipped.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Client(ClientInput),
+    ClientAudio,
+    DetachClient,
+    AttachClient,
+    Provider(LiveEvent<'static>),
+    ModelAudio,
+    /// The connection that is being opened is opened.
+    Open,
+    FailToOpen(LiveErrorKind),
+    Lose(LiveErrorKind),
+    /// The running call at this index, modulo their number, is answered.
+    Complete(usize),
+    /// The session reports the answer of a call of an earlier connection.
+    LateAnswer,
+    /// A tool asks for the end of the session.
+    AskToEnd,
+    /// Time passes, with ticks.
+    Wait(Duration),
+    /// What is queued for the provider is sent.
+    Flush,
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Held,
+    Delivered,
+    Returned,
+}
+
+pub(super) struct RunningCall {
+    pub(super) call: Arc<RequestedCall>,
+    generation: u64,
+    batch: usize,
+}
+
+pub(super) struct TestCall {
+    pub(super) state: CallState<FakeSession>,
+    pub(super) now: Instant,
+    log: String,
+    pub(super) is_connected: bool,
+    pub(super) opening: Option<ContextReplay>,
+    /// The context of the present connection.
+    pub(super) context: Option<ContextReplay>,
+    /// What was sent on the present connection.
+    pub(super) sent: Vec<ProviderOutput>,
+    pub(super) to_client: Vec<ClientOutput>,
+    pub(super) running: VecDeque<RunningCall>,
+    pub(super) fates: BTreeMap<AnswerId, Fate>,
+    batches: usize,
+    pub(super) replayed_frames: usize,
+}
+
+impl TestCall {
+    /// A call whose provider is being connected.
+    pub(super) fn new() -> Self {
+        let start = CallStart {
+            settings: Settings::default(),
+            model: "test/1".into(),
+            journal: Journal::default(),
+            is_resumed: false,
+            pending_request: None,
+            stop_deadline: None,
+        };
+        let now = Instant::now();
+        let mut call = Self {
+            state: CallState::new(start, FakeSession::default(), now),
+            now,
+            log: String::new(),
+            is_connected: false,
+            opening: None,
+            context: None,
+            sent: Vec::new(),
+            to_client: Vec::new(),
+            running: VecDeque::new(),
+            fates: BTreeMap::new(),
+            batches: 0,
+            replayed_frames: 0,
+        };
+        call.perform();
+        call
+    }
+
+    /// A call that is set up.
+    pub(super) fn ready() -> Self {
+        let mut call = Self::new();
+        call.play(Step::Open);
+        call.log.clear();
+        call
+    }
+
+    pub(super) fn log(&self) -> String {
+        self.log.clone()
+    }
+
+    pub(super) fn is_connecting(&self) -> bool {
+        self.opening.is_some()
+    }
+
+    pub(super) fn play(&mut self, step: Step) {
+        match step {
+            Step::Client(message) => {
+                self.line(format_args!("> client {message:?}"));
+                self.feed(Input::Client(message));
+            }
+            Step::ClientAudio => self.state.on_client_audio(&Audio::Pcm(vec![0; 640].into())),
+            Step::DetachClient => {
+                self.line(format_args!("> client lost"));
+                self.feed(Input::ClientLost);
+            }
+            Step::AttachClient => {
+                self.line(format_args!("> client attached"));
+                self.feed(Input::ClientAttached);
+            }
+            Step::Provider(event) if self.is_connected => {
+                self.line(format_args!("> provider {}", describe_event(&event)));
+                self.feed(Input::Provider(event));
+            }
+            Step::ModelAudio if self.is_connected => {
+                let verdict = if self.hear_model_audio() { "played" } else { "dropped" };
+                self.line(format_args!("> provider audio: {verdict}"));
+            }
+            Step::Open => self.open(),
+            Step::FailToOpen(kind) if self.opening.take().is_some() => {
+                self.line(format_args!("> provider unreachable"));
+                self.feed(Input::ProviderUnreachable(error(kind)));
+            }
+            Step::Lose(kind) if self.is_connected => {
+                self.line(format_args!("> provider lost"));
+                self.is_connected = false;
+                self.feed(Input::ProviderLost(error(kind)));
+            }
+            Step::Complete(index) => self.complete(index),
+            Step::LateAnswer => {
+                let answer = self.hold("earlier-call", "book");
+                self.line(format_args!("> late answer"));
+                self.feed(Input::Session(SessionEvent::Answer { reason: DeliveryReason::Late, answer }));
+            }
+            Step::AskToEnd => self.state.session.end = Some(PendingEnd::with_reason("done")),
+            Step::Wait(time) => self.wait(time),
+            Step::Flush => self.flush(),
+            Step::Provider(_) | Step::ModelAudio | Step::FailToOpen(_) | Step::Lose(_) => {}
+        }
+        self.feed(Input::BatchDone);
+    }
+
+    /// Whether the client gets a frame of the model's.
+    pub(super) fn hear_model_audio(&mut self) -> bool {
+        self.state.admit_model_audio(960, self.now)
+    }
+
+    fn feed(&mut self, input: Input) {
+        let was_ended = self.state.is_ended();
+        self.state.on(input, self.now);
+        let outputs = self.perform();
+        assert!(!was_ended || outputs == 0, "{outputs} outputs after the end");
+        if !was_ended && self.state.is_ended() {
+            let end = format!("{:?}", self.state.end());
+            self.line(format_args!("= {}", end.split(['(', ')', ' ']).nth(1).unwrap_or_default()));
+        }
+    }
+
+    fn open(&mut self) {
+        if self.opening.is_none() {
+            return;
+        }
+        self.line(format_args!("> provider opened"));
+        let generation = self.state.generation();
+        self.feed(Input::ProviderOpened);
+        if self.state.generation() > generation {
+            self.feed(Input::ProviderCaughtUp);
+        }
+    }
+
+    fn complete(&mut self, index: usize) {
+        if self.running.is_empty() {
+            return;
+        }
+        // The answers of a batch come in order.
+        let batch = self.running[index % self.running.len()].batch;
+        let first = self.running.iter().position(|running| running.batch == batch).expect("it is there");
+        let Some(RunningCall { call, generation, .. }) = self.running.remove(first) else { return };
+        let is_last = !self.running.iter().any(|running| running.batch == batch);
+        self.line(format_args!("> completed {}", call.shown_id));
+        let answer = Some(self.hold(&call.shown_id.clone(), &call.name.clone()));
+        self.feed(Input::CallCompleted(CompletedCall { call, answer, generation, is_last }));
+    }
+
+    fn hold(&mut self, call_id: &str, name: &str) -> ReceivedAnswer {
+        let id = AnswerId(self.fates.len() as u64);
+        self.fates.insert(id, Fate::Held);
+        let response = Arc::new(HandlerAnswer::success(json!({ "of": call_id })).stamp(meta()));
+        let (call_id, name) = (call_id.into(), name.into());
+        ReceivedAnswer { id, call_id, name, response, trace: None, is_wanted: true }
+    }
+
+    fn wait(&mut self, time: Duration) {
+        let until = self.now + time;
+        while !self.state.is_ended() && self.state.next_tick() <= until {
+            self.now = self.state.next_tick();
+            self.feed(Input::Tick);
+            assert!(self.state.is_ended() || self.state.next_tick() > self.now, "time goes on");
+            self.feed(Input::BatchDone);
+        }
+        self.now = until;
+    }
+
+    pub(super) fn flush(&mut self) {
+        let sent: Vec<AnswerId> = self.state.take_sent_answers().collect();
+        sent.into_iter().for_each(|id| self.settle(id, Fate::Delivered));
+    }
+
+    fn settle(&mut self, id: AnswerId, fate: Fate) {
+        let before = self.fates.insert(id, fate);
+        assert_eq!(before, Some(Fate::Held), "{id:?} has one fate");
+    }
+
+    fn perform(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(output) = self.state.pop_output() {
+            count += 1;
+            self.perform_one(output);
+        }
+        count
+    }
+
+    fn perform_one(&mut self, output: Output) {
+        match output {
+            Output::Client(message) => {
+                self.line(format_args!("client: {}", describe_message(&message)));
+                self.to_client.push(message);
+            }
+            Output::Provider(message) => {
+                assert!(self.is_connected, "{message:?} goes to a connection");
+                self.line(format_args!("provider: {}", describe_input(&message)));
+                self.sent.push(message);
+            }
+            Output::Connect(replay) => {
+                let turns: Vec<_> = replay.history.iter().map(|turn| turn.text.as_str()).collect();
+                self.line(format_args!("connect {turns:?} asks={}", replay.asks));
+                self.opening = Some(replay);
+            }
+            Output::AcceptConnection => {
+                self.line(format_args!("accept"));
+                self.context = self.opening.take();
+                assert!(self.context.is_some(), "a connection was opened");
+                self.sent.clear();
+                self.is_connected = true;
+            }
+            Output::RejectConnection => {
+                self.line(format_args!("reject"));
+                assert!(self.opening.take().is_some() && self.is_connected, "an older connection stands");
+            }
+            Output::Submit(submission) => {
+                self.batches += 1;
+                let (generation, batch) = (submission.generation, self.batches);
+                let running = submission.requested.into_iter();
+                self.running.extend(running.map(|call| RunningCall { call, generation, batch }));
+            }
+            Output::DeliverAnswer(id) => self.settle(id, Fate::Delivered),
+            Output::ReturnAnswer(id) => {
+                self.line(format_args!("return answer"));
+                self.settle(id, Fate::Returned);
+            }
+            Output::ReplayInputAudio => {
+                let mut frames = 0;
+                self.state.drain_input_audio(|_| frames += 1);
+                self.replayed_frames += frames;
+                self.line(format_args!("provider: {frames} frames of input audio"));
+            }
+            Output::DropClientAudio | Output::PingClient | Output::DetachClient => {}
+            Output::ResolveConfirmation { token, .. } => {
+                self.line(format_args!("resolve {token}"));
+                let answer = Some(self.hold("confirmed-call", "pay"));
+                self.feed(Input::ConfirmationResolved { token, answer });
+            }
+            Output::SettleReceipts | Output::ForgetReceipts | Output::StoreJournal => {}
+        }
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        let _ = writeln!(self.log, "{line}");
+    }
+}
+
+fn describe_message(message: &ClientOutput) -> String {
+    match message {
+        ClientOutput::Ready { is_resumed } => format!("ready resumed={is_resumed}"),
+        ClientOutput::Transcript { by, text, .. } => {
+            format!("{} {text:?}", if *by == Speaker::User { "user" } else { "model" })
+        }
+        ClientOutput::ToolCall { call, .. } => format!("tool call {}", call.shown_id),
+        ClientOutput::ToolResult { id, .. } => format!("tool result {id}"),
+        ClientOutput::Interrupted => "interrupted".into(),
+        ClientOutput::TurnComplete => "turn complete".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn describe_input(message: &ProviderOutput) -> String {
+    match message {
+        ProviderOutput::Result { id, response, is_silent, is_last, .. } => {
+            let outcome = match &response.outcome {
+                Outcome::Success(_) => "ok".to_owned(),
+                Outcome::Failure(error) => error.kind.to_string(),
+            };
+            format!("result {} {outcome} silent={is_silent} last={is_last}", id.as_deref().unwrap_or("-"))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn describe_event(event: &LiveEvent<'_>) -> String {
+    match event {
+        LiveEvent::InputTranscript(piece) => format!("user said {:?}", piece.text),
+        LiveEvent::OutputTranscript(piece) => format!("model said {:?}", piece.text),
+        LiveEvent::Calls(calls) => {
+            let ids: Vec<_> = calls.iter().map(|call| call.id.as_deref().unwrap_or("-")).collect();
+            format!("calls {}", ids.join(" "))
+        }
+        LiveEvent::TurnComplete { more_follows: false } => "turn complete".into(),
+        LiveEvent::Interrupted { .. } => "interrupted".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+pub(super) fn heard(text: &str) -> LiveEvent<'static> {
+    LiveEvent::InputTranscript(TranscriptPiece {
+        text: text.to_owned().into(),
+        stage: TranscriptStage::Final,
+    })
+}
+
+pub(super) fn said(text: &str) -> LiveEvent<'static> {
+    LiveEvent::OutputTranscript(TranscriptPiece {
+        text: text.to_owned().into(),
+        stage: TranscriptStage::Segment,
+    })
+}
+
+pub(super) fn calls(ids: &[&str]) -> LiveEvent<'static> {
+    let call = |id: &&str| ModelCall {
+        id: Some((*id).to_owned()),
+        name: "book".into(),
+        arguments: CallArguments::Json(json!({})),
+    };
+    LiveEvent::Calls(ids.iter().map(call).collect())
+}
+
+pub(super) fn error(kind: LiveErrorKind) -> LiveError {
+    LiveError { kind, model: "test/1".into(), code: None, detail: "as the test wants".into() }
+}
+
+fn meta() -> Meta {
+    Meta {
+        tool_id: "book".into(),
+        tool_version: "1.0.0".into(),
+        registry_version: "1".into(),
+        response_schema_version: "1.1.0".into(),
+        duration: 0,
+        timestamp: "2026-01-13T09:00:00.000Z".into(),
+        retry_count: None,
+        parent_call_id: None,
+        background_task_id: None,
+        idempotent_cache_hit: None,
+        original_turn: None,
+    }
+}
