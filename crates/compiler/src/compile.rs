@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use quarterdeck_contracts::{Artifact, Definition, HandlerRef, Loss, Provider};
+use quarterdeck_contracts::{
+    Artifact, BUILT_IN_CAPABILITIES, CapabilitySpec, Definition, HandlerRef, Loss, Provider,
+};
 use serde_json::Value;
 
-use crate::checks::{self, Subject};
+use crate::checks::{self, Fields, Subject};
 use crate::documentation::{self, Documentation};
 use crate::inspectors::Inspectors;
 use crate::link::link;
@@ -17,10 +19,19 @@ use crate::{Diagnostic, Place, Severity};
 pub struct Options {
     /// The kinds of handlers, with what looks at them.
     pub inspectors: Inspectors,
+    /// The capabilities that a tool can declare.
+    pub capabilities: Vec<CapabilitySpec>,
     /// Whether a loss that was not acknowledged is an error.
     pub deny_lossy: bool,
     /// What the artifact says about when and whence it was built.
     pub stamp: Stamp,
+}
+
+impl Options {
+    /// A build with the built-in capabilities, in which losses are allowed.
+    pub fn new(inspectors: Inspectors, stamp: Stamp) -> Self {
+        Self { inspectors, capabilities: BUILT_IN_CAPABILITIES.to_vec(), deny_lossy: false, stamp }
+    }
 }
 
 /// When and from what an artifact was built. Not part of its content hash.
@@ -67,10 +78,11 @@ pub(crate) struct CheckedTool {
 
 /// Checks every tool of `tree` and links them into an artifact when none has an error.
 pub fn compile(tree: &Tree, options: &Options) -> Compilation {
+    let fields = Fields::with(&options.capabilities);
     let mut diagnostics = tree.problems.clone();
     let mut sound = Vec::new();
     for folder in &tree.folders {
-        let (tool, problems) = check_folder(folder, options);
+        let (tool, problems) = check_folder(folder, &fields, options);
         diagnostics.extend(problems.into_iter().map(|problem| problem.of(&folder.name)));
         sound.extend(tool);
     }
@@ -84,14 +96,18 @@ pub fn compile(tree: &Tree, options: &Options) -> Compilation {
 }
 
 /// Runs every check that a folder's state allows, so that one mistake does not hide the next.
-fn check_folder(folder: &Folder, options: &Options) -> (Option<CheckedTool>, Vec<Diagnostic>) {
+fn check_folder(
+    folder: &Folder,
+    fields: &Fields,
+    options: &Options,
+) -> (Option<CheckedTool>, Vec<Diagnostic>) {
     let mut problems = folder.problems.clone();
     let handler = checks::handler::check(folder, &options.inspectors, &mut problems);
     let documentation = documentation::read(folder, &mut problems);
     let Some(json) = checks::json::read(folder, &mut problems) else {
         return (None, problems);
     };
-    let subject = Subject { folder, json: &json, documentation: documentation.as_ref() };
+    let subject = Subject { folder, json: &json, documentation: documentation.as_ref(), fields };
     for check in checks::TOOL_CHECKS {
         check(&subject, &mut problems);
     }

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ToolId;
+use crate::{Capability, ToolId};
 
 /// The contract of one tool: the whole of its `schema.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,9 +102,9 @@ impl Metadata {
             return declared.clone();
         }
         match self.tool_id.as_str() {
-            id if id.starts_with("kb_") => vec![Capability::Kb],
-            id if id.starts_with("calendar_") => vec![Capability::Calendar],
-            "ignore_user" => vec![Capability::Moderation],
+            id if id.starts_with("kb_") => vec![Capability::KB],
+            id if id.starts_with("calendar_") => vec![Capability::CALENDAR],
+            "ignore_user" => vec![Capability::MODERATION],
             _ => Vec::new(),
         }
     }
@@ -167,71 +167,6 @@ pub enum Confirmation {
     Always,
     /// The tool's policy decides for each call.
     Policy,
-}
-
-/// What a handler may use when its definition names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
-#[serde(rename_all = "snake_case")]
-pub enum Capability {
-    /// The knowledge base.
-    Kb,
-    /// The calendar.
-    Calendar,
-    /// Small durable values of this tool for this client.
-    Store,
-    /// Calling other tools.
-    Tools,
-    /// Blocking the client.
-    Moderation,
-    /// Always there; need not be declared.
-    Session,
-    /// Always there; need not be declared.
-    Messaging,
-    /// Always there; need not be declared.
-    Voice,
-    /// Always there; need not be declared.
-    Audit,
-    /// Always there; need not be declared.
-    Progress,
-    /// Always there; need not be declared.
-    Clock,
-    /// Always there; need not be declared.
-    Log,
-}
-
-impl Capability {
-    /// The name in `schema.json`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Kb => "kb",
-            Self::Calendar => "calendar",
-            Self::Store => "store",
-            Self::Tools => "tools",
-            Self::Moderation => "moderation",
-            Self::Session => "session",
-            Self::Messaging => "messaging",
-            Self::Voice => "voice",
-            Self::Audit => "audit",
-            Self::Progress => "progress",
-            Self::Clock => "clock",
-            Self::Log => "log",
-        }
-    }
-
-    /// Whether every handler has it without declaring it.
-    pub fn is_always_granted(self) -> bool {
-        matches!(
-            self,
-            Self::Session
-                | Self::Messaging
-                | Self::Voice
-                | Self::Audit
-                | Self::Progress
-                | Self::Clock
-                | Self::Log
-        )
-    }
 }
 
 /// How often a tool may run within a sliding window.

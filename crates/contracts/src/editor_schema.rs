@@ -3,10 +3,15 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::Definition;
+use crate::{BUILT_IN_CAPABILITIES, CapabilitySpec, Definition};
 
-/// The schema that editors complete and check a `schema.json` with, and that the compiler checks it with.
+/// The schema that editors complete and check a `schema.json` with.
 pub fn definition_schema() -> Value {
+    definition_schema_with(BUILT_IN_CAPABILITIES)
+}
+
+/// The same for a build that knows these capabilities, with which the compiler checks a `schema.json`.
+pub fn definition_schema_with(capabilities: &[CapabilitySpec]) -> Value {
     let generated = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Definition>();
     let mut generated = generated.to_value();
     simplify(&mut generated);
@@ -20,6 +25,9 @@ pub fn definition_schema() -> Value {
         schema[part] = generated[part].take();
     }
     schema["properties"]["toolId"]["pattern"] = json!("^[a-zA-Z_][a-zA-Z0-9_]{0,63}$");
+    let capability = &mut schema["properties"]["capabilities"]["items"];
+    capability["enum"] = capabilities.iter().map(|spec| spec.name).collect();
+    capability["enumDescriptions"] = capabilities.iter().map(|spec| spec.description).collect();
     let description = schema["properties"]["parameters"]["description"].take();
     schema["properties"]["parameters"] = parameters(description);
     schema

@@ -9,6 +9,7 @@ mod answer;
 mod artifact;
 mod calendar;
 mod canonical;
+mod capability;
 mod case;
 mod chat;
 mod confirmation;
@@ -39,6 +40,7 @@ pub use calendar::{
     CALENDAR_METHODS, Calendar, CalendarViewer, Event, EventQuery, NewEvent, answer_calendar,
 };
 pub use canonical::{canonical_json, write_canonical_json};
+pub use capability::{BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Methods};
 pub use case::{Case, CaseCall, CaseFile, CaseFixtures, ConfirmationAnswer, Expectation};
 pub use chat::{
     CallArguments, CallResult, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatModel, ChatRequest,
@@ -47,8 +49,7 @@ pub use chat::{
 };
 pub use confirmation::{ConfirmationRequest, ConfirmationToken, MAX_SHOWN_CHARS, shown_arguments};
 pub use definition::{
-    Availability, Capability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope,
-    SideEffects,
+    Availability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope, SideEffects,
 };
 pub use disk::DiskError;
 pub use error::{ErrorType, ToolError};
@@ -71,4 +72,4 @@ pub use strict_json::{JsonError, parse_json, parse_json_noting_duplicates};
 pub use visible::{visible, visible_line, visible_value};
 
 #[cfg(feature = "json-schema")]
-pub use editor_schema::definition_schema;
+pub use editor_schema::{definition_schema, definition_schema_with};

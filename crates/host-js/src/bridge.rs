@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use quarterdeck_contracts::Capability;
 use quarterdeck_contracts::handler::{CapabilityCall, Context, LogLevel};
+use quarterdeck_contracts::{CapabilitySpec, Methods};
 use rquickjs::{Ctx, Exception, Function, Object, Result, TypedArray};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::answer::Ending;
@@ -182,16 +182,11 @@ impl Bridge {
 
     fn request(&self, ctx: &Ctx<'_>, capability: &str, method: String, args: &str) -> Result<u32> {
         let args = self.parse_args(ctx, args)?;
-        let capability = match capability {
-            "messaging" => Capability::Messaging,
-            "kb" => Capability::Kb,
-            "calendar" => Capability::Calendar,
-            "store" => Capability::Store,
-            "moderation" => Capability::Moderation,
-            "tools" => Capability::Tools,
-            other => return Err(Exception::throw_message(ctx, &format!("there is no capability {other}"))),
+        let Some(spec) = self.config.capabilities.iter().find(|spec| spec.name == capability) else {
+            return Err(Exception::throw_message(ctx, &format!("there is no capability {capability}")));
         };
-        self.begin(ctx, |id| Event::Request { id, call: CapabilityCall { capability, method, args } })
+        let call = CapabilityCall { capability: spec.capability(), method, args };
+        self.begin(ctx, |id| Event::Request { id, call })
     }
 
     fn parse_args<T: for<'de> Deserialize<'de>>(&self, ctx: &Ctx<'_>, text: &str) -> Result<T> {
@@ -236,6 +231,7 @@ impl Bridge {
     pub(crate) fn object<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, for_web: bool) -> Result<Object<'js>> {
         let host = Object::new(ctx.clone())?;
         host.set("answerLimit", self.config.max_answer_bytes)?;
+        host.set("capabilities", members(&self.config.capabilities).to_string())?;
         self.add_reports(ctx, &host)?;
         self.add_random_and_clock(ctx, &host)?;
         self.add_requests(ctx, &host)?;
@@ -320,6 +316,17 @@ impl Bridge {
         let bytes = for_any_engine(move |ctx, id| TypedArray::new_copy(ctx.clone(), bridge.body(&ctx, id)?));
         host.set("bodyBytes", Function::new(ctx.clone(), bytes)?)
     }
+}
+
+/// What the prelude puts into a handler's context: for each member its name, the capability behind it and its methods,
+/// of which a function has one.
+fn members(capabilities: &[CapabilitySpec]) -> Value {
+    let members = capabilities.iter().filter_map(|spec| match spec.methods {
+        Methods::None => None,
+        Methods::Object(member, methods) => Some(json!([member, spec.name, methods])),
+        Methods::Function(member, method) => Some(json!([member, spec.name, method])),
+    });
+    members.collect()
 }
 
 /// Tells the compiler that a closure's result lives as long as the engine that it is given.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use quarterdeck_contracts::handler::{BoxFuture, CallFacts, Context, HostError, Limits, LogLevel};
-use quarterdeck_contracts::{Capability, HandlerAnswer};
+use quarterdeck_contracts::{CapabilitySpec, HandlerAnswer};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -58,8 +58,8 @@ impl Call {
         let (events, incoming) = unbounded_channel();
         let link = Link { context: self.context.clone(), events };
         let job = self.job(&control.0);
-        self.start(call_json(&args, self.context.facts()), link, control.0.clone(), job.clone())
-            .map_err(|QueueFull| BUSY)?;
+        let text = call_json(&args, self.context.facts(), &self.shared.config.capabilities);
+        self.start(text, link, control.0.clone(), job.clone()).map_err(|QueueFull| BUSY)?;
 
         let deadline = deadline.into();
         let mut driver = Driver {
@@ -248,7 +248,7 @@ fn result_of(answer: Result<Value, quarterdeck_contracts::handler::CapabilityErr
 }
 
 /// What `start` of the prelude reads.
-fn call_json(args: &Value, facts: &CallFacts) -> String {
+fn call_json(args: &Value, facts: &CallFacts, capabilities: &[CapabilitySpec]) -> String {
     #[derive(Serialize)]
     struct Text<'a> {
         args: &'a Value,
@@ -260,14 +260,9 @@ fn call_json(args: &Value, facts: &CallFacts) -> String {
         facts: &'a CallFacts,
         declared: BTreeMap<&'static str, bool>,
     }
-    let has = |capability| facts.capabilities.contains(&capability);
-    let declared = BTreeMap::from([
-        ("kb", has(Capability::Kb)),
-        ("calendar", has(Capability::Calendar)),
-        ("store", has(Capability::Store)),
-        ("tools", has(Capability::Tools)),
-        ("moderation", has(Capability::Moderation)),
-    ]);
+    let declarable = capabilities.iter().filter(|spec| !spec.is_always_granted);
+    let declared =
+        declarable.map(|spec| (spec.name, facts.capabilities.contains(&spec.capability()))).collect();
     text(&Text { args, facts: Facts { facts, declared } })
 }
 

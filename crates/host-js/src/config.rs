@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
+
 /// How much a [`crate::JsHost`] may use, in all and for one call.
 #[derive(Debug, Clone)]
 pub struct HostConfig {
@@ -45,6 +47,8 @@ pub struct HostConfig {
     pub load_timeout: Duration,
     /// What `fetch` may reach, and how much it may read.
     pub fetch: FetchConfig,
+    /// The capabilities that handlers find in their context. Whether one may be used is the context's decision.
+    pub capabilities: Vec<CapabilitySpec>,
 }
 
 impl Default for HostConfig {
@@ -69,6 +73,7 @@ impl Default for HostConfig {
             max_open_requests: 256,
             load_timeout: Duration::from_millis(500),
             fetch: FetchConfig::default(),
+            capabilities: BUILT_IN_CAPABILITIES.to_vec(),
         }
     }
 }

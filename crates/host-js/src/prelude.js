@@ -4,7 +4,7 @@
 // has run, and what holds functions of ours has no prototype, where a getter could wait for it.
 
 const { parse, stringify } = JSON;
-const { defineProperty, freeze, isFrozen, keys } = Object;
+const { defineProperty, freeze, fromEntries, isFrozen, keys } = Object;
 const { apply, construct, deleteProperty } = Reflect;
 const { max, min, round } = Math;
 const { isFinite } = Number;
@@ -77,21 +77,13 @@ export function prepare(host) {
     }
   }
 
-  // The objects of the capabilities are the same for every call, so they are made before there is one. Whether a tool
-  // may use one is decided by the runtime, which answers the request.
-  const capability = (name, methods) => {
-    const made = {};
-    for (const method of methods) {
-      made[method] = { [method]: (...args) => request(name, method, args) }[method];
-    }
-    return freeze(made);
-  };
-  const messaging = capability('messaging', ['send']);
-  const kb = capability('kb', ['search', 'query', 'get']);
-  const calendar = capability('calendar', ['getFreeBusy', 'getEvents', 'createEvent']);
-  const store = capability('store', ['get', 'put', 'delete']);
-  const client = capability('moderation', ['block']);
-  const callTool = freeze((toolId, args) => request('tools', 'call', [toolId, args]));
+  // The members of the context that stand for capabilities are the same for every call, so they are made before there
+  // is one. Whether a tool may use one is decided by the runtime, which answers the request.
+  const members = { __proto__: null };
+  for (const [member, capability, methods] of parse(host.capabilities)) {
+    const bind = (method) => [method, { [method]: (...args) => request(capability, method, args) }[method]];
+    members[member] = freeze(typeof methods === 'string' ? bind(methods)[1] : fromEntries(methods.map(bind)));
+  }
   const progress = freeze((text) => host.progress(wellFormed(SafeString(text))));
   const audit = freeze({
     log: (event, data) => host.audit(wellFormed(SafeString(event)), stringify(data) ?? 'null'),
@@ -107,7 +99,7 @@ export function prepare(host) {
       call: freeze({ id: callId, clamped: deepFreeze(facts.clamped ?? {}) }),
       session: deepFreeze(session),
       capabilities: freeze({ messaging: true, voice: mode === 'voice', audit: true, progress: true, ...declared }),
-      messaging, kb, calendar, store, client, audit, progress, callTool,
+      ...members, audit, progress,
       voice: freeze({ isActive: () => speaking }),
     });
   }

@@ -1,36 +1,32 @@
-//! A world for one call, fixtures still.
+//! A context for one call, with a clock that stands still.
+
+mod fakes;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
 use quarterdeck_contracts::handler::{
     BoxFuture, CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel,
     SessionFacts, ToolFacts,
 };
-use quarterdeck_contracts::{Capability, Event, EventQuery, KnowledgeRecord, Mode, NewEvent, SearchResults};
-use serde::de::DeserializeOwned;
+use quarterdeck_contracts::{
+    BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Event, KnowledgeRecord, Mode, NewEvent, SearchResults,
+};
 use serde_json::{Value, json};
+
+use fakes::State;
 
 /// A context whose clock stands still, whose store is a map, and which remembers what a handler did.
 pub struct FakeContext {
     facts: CallFacts,
     now: SystemTime,
-    fixtures: Mutex<Fixtures>,
-    effects: Mutex<RecordedEffects>,
+    providers: Mutex<BTreeMap<Capability, Provider>>,
+    state: Arc<State>,
 }
 
-/// What capabilities answer with.
-#[derive(Default)]
-struct Fixtures {
-    events: Vec<Event>,
-    calendar_failure: Option<CapabilityError>,
-    client_is_gone: bool,
-    results: SearchResults,
-    records: Vec<KnowledgeRecord>,
-    knowledge_failure: Option<CapabilityErrorCode>,
-}
+/// Answers the requests of one capability: method and arguments in, value out.
+type Provider = Arc<dyn Fn(&str, &[Value]) -> Result<Value, CapabilityError> + Send + Sync>;
 
 /// What a handler did.
 #[derive(Debug, Default, Clone)]
@@ -79,7 +75,8 @@ impl FakeContext {
     }
 
     fn with(now: SystemTime, mode: Mode, is_active: bool) -> Arc<Self> {
-        use Capability::{Calendar, Kb, Moderation, Store, Tools};
+        let state = Arc::new(State::default());
+        let declarable = BUILT_IN_CAPABILITIES.iter().filter(|spec| !spec.is_always_granted);
         let facts = CallFacts {
             client_id: "client_1".into(),
             mode,
@@ -93,153 +90,67 @@ impl FakeContext {
                 state: json!({ "isActive": is_active, "mode": mode }),
             }),
             clamped: BTreeMap::new(),
-            capabilities: [Kb, Calendar, Store, Tools, Moderation].into(),
+            capabilities: declarable.map(CapabilitySpec::capability).collect(),
         };
-        Arc::new(Self { facts, now, fixtures: Mutex::default(), effects: Mutex::default() })
+        Arc::new(Self { facts, now, providers: Mutex::new(fakes::providers(&state)), state })
+    }
+
+    /// Answers a capability's requests with this function, in the place of what answered them before.
+    pub fn provide(
+        &self,
+        capability: Capability,
+        provider: impl Fn(&str, &[Value]) -> Result<Value, CapabilityError> + Send + Sync + 'static,
+    ) {
+        self.providers.lock().unwrap_or_else(PoisonError::into_inner).insert(capability, Arc::new(provider));
     }
 
     /// Puts events into the calendar. Those of every calendar are found whenever no calendar is named.
     pub fn set_events(&self, events: Vec<Event>) {
-        self.fixtures().events = events;
+        self.state.fixtures().events = events;
     }
 
     /// Makes every use of the calendar fail.
     pub fn fail_calendar(&self, failure: CapabilityError) {
-        self.fixtures().calendar_failure = Some(failure);
+        self.state.fixtures().calendar_failure = Some(failure);
     }
 
     /// What every search finds.
     pub fn set_search_results(&self, results: SearchResults) {
-        self.fixtures().results = results;
+        self.state.fixtures().results = results;
     }
 
     /// The records that can be got by their ids.
     pub fn set_records(&self, records: Vec<KnowledgeRecord>) {
-        self.fixtures().records = records;
+        self.state.fixtures().records = records;
     }
 
     /// Makes every use of the knowledge base fail.
     pub fn fail_knowledge(&self, code: CapabilityErrorCode) {
-        self.fixtures().knowledge_failure = Some(code);
+        self.state.fixtures().knowledge_failure = Some(code);
     }
 
     /// Closes the client's connection.
     pub fn disconnect(&self) {
-        self.fixtures().client_is_gone = true;
+        self.state.fixtures().client_is_gone = true;
     }
 
     /// What the handler did so far.
     pub fn recorded(&self) -> RecordedEffects {
-        self.effects().clone()
+        self.state.effects().clone()
     }
 
-    fn knowledge(&self, call: &CapabilityCall) -> Result<Value, CapabilityError> {
-        let fixtures = self.fixtures();
-        if let Some(code) = fixtures.knowledge_failure {
-            return Err(CapabilityError::new(code, "the base says no"));
-        }
-        let asked = call.args.first().cloned().unwrap_or_default();
-        if call.method == "find" {
-            self.effects().questions.push(asked);
-            return Ok(json!(fixtures.results));
-        }
-        let get = |id: &Value| fixtures.records.iter().find(|record| *id == json!(record.id));
-        Ok(json!(asked.as_array().into_iter().flatten().map(get).collect::<Vec<_>>()))
-    }
-
-    fn fixtures(&self) -> MutexGuard<'_, Fixtures> {
-        self.fixtures.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn effects(&self) -> MutexGuard<'_, RecordedEffects> {
-        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn answer(&self, call: CapabilityCall) -> Result<Value, CapabilityError> {
-        let argument = |index: usize| call.args.get(index).cloned().unwrap_or(Value::Null);
-        let key = argument(0).as_str().unwrap_or_default().to_owned();
-        if call.capability == Capability::Calendar {
-            return self.answer_calendar(&call.method, argument(0));
-        }
-        if call.capability == Capability::Kb {
-            return self.knowledge(&call);
-        }
-        let mut effects = self.effects();
-        match (call.capability, call.method.as_str()) {
-            (Capability::Messaging, "send") if self.fixtures().client_is_gone => {
-                return Err(CapabilityError::new(
-                    CapabilityErrorCode::NotAvailable,
-                    "the client is not connected",
-                ));
-            }
-            (Capability::Messaging, "send") => effects.messages.push(argument(0)),
-            (Capability::Moderation, "block") => {
-                effects.blocks.push((argument(0), argument(1)));
-                let seconds = argument(0).as_u64().unwrap_or(0);
-                return Ok(serde_json::json!({ "until": seconds * 1_000, "seconds": seconds }));
-            }
-            (Capability::Store, "get") => return Ok(effects.store.get(&key).cloned().unwrap_or(Value::Null)),
-            (Capability::Store, "put") => drop(effects.store.insert(key, argument(1))),
-            (Capability::Store, "delete") => drop(effects.store.remove(&key)),
-            (capability, method) => {
-                let message = format!("{capability:?}.{method} is not part of the fake context");
-                return Err(CapabilityError::new(CapabilityErrorCode::NotAvailable, message));
-            }
-        }
-        Ok(Value::Null)
-    }
-
-    fn answer_calendar(&self, method: &str, argument: Value) -> Result<Value, CapabilityError> {
-        let mut fixtures = self.fixtures();
-        if let Some(failure) = &fixtures.calendar_failure {
-            return Err(failure.clone());
-        }
-        match method {
-            "getEvents" => {
-                let query: EventQuery = read(argument)?;
-                let (from, to) = (instant(&query.time_min)?, instant(&query.time_max)?);
-                let mut found = Vec::new();
-                for event in &fixtures.events {
-                    let named = query.calendars.is_empty() || query.calendars.contains(&event.calendar);
-                    if named && instant(&event.start)? < to && instant(&event.end)? > from {
-                        found.push(event.clone());
-                    }
-                }
-                found.sort_by_key(|event| instant(&event.start).ok());
-                Ok(json!(found))
-            }
-            "createEvent" => {
-                let new: NewEvent = read(argument)?;
-                let event = Event {
-                    id: format!("event_{}", fixtures.events.len() + 1),
-                    start: instant(&new.start)?.to_string(),
-                    end: instant(&new.end)?.to_string(),
-                    summary: new.summary.clone(),
-                    attendees: new.attendees.clone(),
-                    calendar: new.calendar.clone(),
-                    conference: new.conference.then(|| "https://meet.example/1".to_owned()),
-                    private: false,
-                    booked_by: None,
-                };
-                fixtures.events.push(event.clone());
-                self.effects().created.push(new);
-                Ok(json!(event))
-            }
-            other => Err(invalid(format!("calendar.{other} is not part of the fake context"))),
+    fn answer(&self, call: &CapabilityCall) -> Result<Value, CapabilityError> {
+        let providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
+        match providers.get(&call.capability) {
+            Some(provider) => provider(&call.method, &call.args),
+            None => Err(not_faked(&call.capability, &call.method)),
         }
     }
 }
 
-fn read<T: DeserializeOwned>(argument: Value) -> Result<T, CapabilityError> {
-    serde_json::from_value(argument).map_err(|error| invalid(error.to_string()))
-}
-
-fn instant(text: &str) -> Result<Timestamp, CapabilityError> {
-    text.parse().map_err(|_| invalid(format!("{text:?} is not a time")))
-}
-
-fn invalid(message: String) -> CapabilityError {
-    CapabilityError::new(CapabilityErrorCode::InvalidArgument, message)
+fn not_faked(capability: &Capability, method: &str) -> CapabilityError {
+    let message = format!("{capability}.{method} is not part of the fake context");
+    CapabilityError::new(CapabilityErrorCode::NotAvailable, message)
 }
 
 impl Context for FakeContext {
@@ -252,18 +163,18 @@ impl Context for FakeContext {
     }
 
     fn log(&self, level: LogLevel, text: &str) {
-        self.effects().logs.push((level, text.to_owned()));
+        self.state.effects().logs.push((level, text.to_owned()));
     }
 
     fn audit(&self, event: &str, data: Value) {
-        self.effects().audits.push((event.to_owned(), data));
+        self.state.effects().audits.push((event.to_owned(), data));
     }
 
     fn progress(&self, text: &str) {
-        self.effects().progress.push(text.to_owned());
+        self.state.effects().progress.push(text.to_owned());
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {
-        Box::pin(std::future::ready(self.answer(call)))
+        Box::pin(std::future::ready(self.answer(&call)))
     }
 }

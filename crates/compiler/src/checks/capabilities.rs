@@ -1,19 +1,17 @@
 //! What a handler may use: named, known and narrow.
 
-use quarterdeck_contracts::Capability;
-use serde_json::Value;
+use quarterdeck_contracts::BUILT_IN_CAPABILITIES;
 
 use super::Subject;
 use crate::{Diagnostic, rules};
 
 pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
     for (index, name) in subject.strings("capabilities") {
-        let capability = serde_json::from_value::<Capability>(Value::from(name));
-        if capability.is_ok_and(Capability::is_always_granted) {
+        if BUILT_IN_CAPABILITIES.iter().any(|spec| spec.is_always_granted && spec.name == name) {
             problems.push(
                 Diagnostic::new(
                     &rules::ALWAYS_THERE,
-                    format!("every handler has \"{name}\" without asking"),
+                    format!("every handler has \"{name}\" without declaring it"),
                     "remove the entry",
                 )
                 .at(subject.json.place(&format!("/capabilities/{index}"))),

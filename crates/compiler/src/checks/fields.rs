@@ -4,9 +4,9 @@
 //! the same one that editors use.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use quarterdeck_contracts::definition_schema;
+use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec, definition_schema_with};
 use quarterdeck_schema::{Schema, Violation};
 use serde_json::Value;
 
@@ -16,28 +16,47 @@ use crate::source::child;
 use crate::{Diagnostic, nearest};
 
 /// The schema of `schema.json` with `parameters` left open: they have checks of their own, with better words.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
-    let mut source = definition_schema();
-    let required = source["required"].as_array().cloned().unwrap_or_default();
-    let required = required.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    if let Some(properties) = source["properties"].as_object_mut() {
-        properties.insert("parameters".into(), Value::Bool(true));
-    }
-    let known =
-        source["properties"].as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default();
-    let schema = Schema::compile(&source).expect("the schema that is generated from our own types compiles");
-    Fields { known, required, schema }
-});
-
-struct Fields {
+pub(crate) struct Fields {
     known: Vec<String>,
     required: Vec<String>,
     schema: Schema,
+    /// The capabilities that a tool can declare, for a message.
+    capabilities: String,
+}
+
+static BUILT_IN: LazyLock<Arc<Fields>> = LazyLock::new(|| Arc::new(Fields::new(BUILT_IN_CAPABILITIES)));
+
+impl Fields {
+    /// The fields for a build that knows these capabilities.
+    pub(crate) fn with(capabilities: &[CapabilitySpec]) -> Arc<Self> {
+        match capabilities == BUILT_IN_CAPABILITIES {
+            true => BUILT_IN.clone(),
+            false => Arc::new(Self::new(capabilities)),
+        }
+    }
+
+    fn new(capabilities: &[CapabilitySpec]) -> Self {
+        let mut source = definition_schema_with(capabilities);
+        let required = source["required"].as_array().cloned().unwrap_or_default();
+        let required = required.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        if let Some(properties) = source["properties"].as_object_mut() {
+            properties.insert("parameters".into(), Value::Bool(true));
+        }
+        let known = source["properties"]
+            .as_object()
+            .map(|fields| fields.keys().cloned().collect())
+            .unwrap_or_default();
+        let schema =
+            Schema::compile(&source).expect("the schema that is generated from our own types compiles");
+        let declared = capabilities.iter().filter(|spec| !spec.is_always_granted);
+        let capabilities: Vec<_> = declared.map(|spec| format!("\"{}\"", spec.name)).collect();
+        Self { known, required, schema, capabilities: capabilities.join(", ") }
+    }
 }
 
 pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
     let Some(present) = subject.json.value.as_object() else { return };
-    for name in FIELDS.required.iter().filter(|name| !present.contains_key(*name)) {
+    for name in subject.fields.required.iter().filter(|name| !present.contains_key(*name)) {
         problems.push(
             Diagnostic::new(
                 &rules::MISSING_FIELD,
@@ -47,8 +66,8 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
             .at(subject.json.place("")),
         );
     }
-    for name in present.keys().filter(|name| !FIELDS.known.contains(name)) {
-        let help = match nearest(name, FIELDS.known.iter().map(String::as_str)) {
+    for name in present.keys().filter(|name| !subject.fields.known.contains(name)) {
+        let help = match nearest(name, subject.fields.known.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "remove it; `tools/README.md` lists the fields that exist".into(),
         };
@@ -57,15 +76,19 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
                 .at(subject.json.place_of_key(&child("", name))),
         );
     }
-    let mut told = BTreeSet::new();
-    for violation in FIELDS.schema.violations(&subject.json.value) {
-        // Missing and unknown fields were told above in better words, and a value that is wrong in two ways is wrong.
-        if violation.path.is_empty() || !told.insert(violation.path.clone()) {
+    let mut reported = BTreeSet::new();
+    for violation in subject.fields.schema.violations(&subject.json.value) {
+        // Missing and unknown fields were reported above in better words, and a value that is wrong in two ways is wrong.
+        if violation.path.is_empty() || !reported.insert(violation.path.clone()) {
             continue;
         }
         problems.push(
-            Diagnostic::new(rule(&violation), violation.message.clone(), help(&violation.path))
-                .at(subject.json.place(&violation.path)),
+            Diagnostic::new(
+                rule(&violation),
+                violation.message.clone(),
+                help(&violation.path, subject.fields),
+            )
+            .at(subject.json.place(&violation.path)),
         );
     }
 }
@@ -84,12 +107,12 @@ fn field(path: &str) -> &str {
     path.split('/').nth(1).unwrap_or("")
 }
 
-fn help(path: &str) -> String {
+fn help(path: &str, fields: &Fields) -> String {
     match field(path) {
         "toolId" => "use the folder's name with dashes as underscores".into(),
         "allowedModes" => "write `[\"text\"]`, `[\"voice\"]` or `[\"text\", \"voice\"]`".into(),
         "latencyBudgetMs" | "timeoutMs" => "write whole milliseconds, such as 800".into(),
-        "capabilities" => "name any of \"kb\", \"calendar\", \"store\", \"tools\", \"moderation\"".into(),
+        "capabilities" => format!("name any of {}", fields.capabilities),
         "requiresConfirmation" => "write true, false or \"policy\"".into(),
         name => format!("see `{name}` in `tools/README.md`"),
     }

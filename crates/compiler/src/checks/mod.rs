@@ -14,6 +14,8 @@ mod preview;
 mod sensitive;
 mod similarity;
 
+pub(crate) use self::fields::Fields;
+
 use serde_json::Value;
 
 use crate::Diagnostic;
@@ -27,6 +29,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) json: &'a JsonSource,
     pub(crate) documentation: Option<&'a Documentation>,
+    pub(crate) fields: &'a Fields,
 }
 
 pub(crate) type Check = fn(&Subject<'_>, &mut Vec<Diagnostic>);

@@ -1,7 +1,9 @@
 use expect_test::expect;
+use quarterdeck_compiler::{Tree, compile};
+use quarterdeck_contracts::CapabilitySpec;
 use serde_json::json;
 
-use crate::world::{check, patched, sound};
+use crate::world::{check, expect_diagnostics, inspectors, options, patched, sound};
 
 #[test]
 fn a_sound_tool_has_nothing_to_complain_about() {
@@ -220,7 +222,7 @@ fn capabilities_and_hosts_are_known() {
               capabilities[1] must be one of "kb", "calendar", "store", "tools", "moderation", "session", "messaging", "voice", "audit", "progress", "clock", "log" (got "files")
               help: name any of "kb", "calendar", "store", "tools", "moderation"
             warning QD0116 greet/schema.json:30:5 `"messaging"`
-              every handler has "messaging" without asking
+              every handler has "messaging" without declaring it
               help: remove the entry
             error QD0111 greet/schema.json:33:5 `"https://api.example.com"`
               "https://api.example.com" is not a host name: leave out the scheme
@@ -228,6 +230,27 @@ fn capabilities_and_hosts_are_known() {
             error QD0111 greet/schema.json:34:5 `"10.0.0.1"`
               "10.0.0.1" is not a host name: addresses are not allowed
               help: name each host by itself, such as "api.example.com"
+        "#]],
+    );
+}
+
+#[test]
+fn registered_capability_can_be_declared() {
+    const WEATHER: CapabilitySpec = CapabilitySpec::new("weather", "The weather.", &["today"]);
+    let build = |names: &[&str]| {
+        let files = patched(json!({ "capabilities": names }));
+        let mut options = options(inspectors(), false);
+        options.capabilities.push(WEATHER);
+        compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options)
+    };
+    let tool = build(&["weather"]).artifact.unwrap().tools.remove(0);
+    assert_eq!(tool.metadata.effective_capabilities(), [WEATHER.capability()]);
+    expect_diagnostics(
+        &build(&["whether"]),
+        expect![[r#"
+            error QD0110 greet/schema.json:28:5 `"whether"`
+              capabilities[0] must be one of "kb", "calendar", "store", "tools", "moderation", "session", "messaging", "voice", "audit", "progress", "clock", "log", "weather" (got "whether")
+              help: name any of "kb", "calendar", "store", "tools", "moderation", "weather"
         "#]],
     );
 }

@@ -102,7 +102,7 @@ pub(crate) fn inspectors() -> Inspectors {
 
 pub(crate) fn options(inspectors: Inspectors, deny_lossy: bool) -> Options {
     let stamp = Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None };
-    Options { inspectors, deny_lossy, stamp }
+    Options { deny_lossy, ..Options::new(inspectors, stamp) }
 }
 
 pub(crate) fn artifact(files: &Files) -> Artifact {

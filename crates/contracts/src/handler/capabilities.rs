@@ -12,22 +12,22 @@ pub async fn calendar_events(
     context: &dyn Context,
     query: EventQuery,
 ) -> Result<Vec<Event>, CapabilityError> {
-    request(context, Capability::Calendar, "getEvents", &query).await
+    request(context, Capability::CALENDAR, "getEvents", &query).await
 }
 
 /// Books an appointment: `context.calendar.createEvent`.
 pub async fn calendar_create(context: &dyn Context, event: NewEvent) -> Result<Event, CapabilityError> {
-    request(context, Capability::Calendar, "createEvent", &event).await
+    request(context, Capability::CALENDAR, "createEvent", &event).await
 }
 
 /// What answers a question, with whole records: `context.kb.query`.
 pub async fn kb_find(context: &dyn Context, query: KnowledgeQuery) -> Result<SearchResults, CapabilityError> {
-    request(context, Capability::Kb, "find", &query).await
+    request(context, Capability::KB, "find", &query).await
 }
 
 /// Records by their ids, in that order: `context.kb.get`.
 pub async fn kb_get(context: &dyn Context, ids: &[String]) -> Result<Vec<KnowledgeRecord>, CapabilityError> {
-    request(context, Capability::Kb, "get", &ids).await
+    request(context, Capability::KB, "get", &ids).await
 }
 
 async fn request<T: DeserializeOwned>(
@@ -36,11 +36,12 @@ async fn request<T: DeserializeOwned>(
     method: &str,
     argument: &impl Serialize,
 ) -> Result<T, CapabilityError> {
+    let name = format!("{capability}.{method}");
     let call = CapabilityCall { capability, method: method.to_owned(), args: vec![json!(argument)] };
     let answer: Value = context.request(call).await?;
     serde_json::from_value(answer).map_err(|error| {
         // A fault of the backend, and one that may be gone with its next answer.
-        let message = format!("{}.{method} gave a malformed answer: {error}", capability.as_str());
+        let message = format!("{name} gave a malformed answer: {error}");
         CapabilityError::new(CapabilityErrorCode::NotAvailable, message)
     })
 }

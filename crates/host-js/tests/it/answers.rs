@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::handler::{CapabilityErrorCode, Handler, HandlerHost, HandlerToLoad, LogLevel};
-use quarterdeck_contracts::{HandlerAnswer, Outcome};
+use quarterdeck_contracts::{CapabilitySpec, HandlerAnswer, Outcome};
+use quarterdeck_host_js::JsHost;
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 
-use crate::world::{AnswerMode, Slow, TEN_SECONDS, call, data, eval, fails, host, load, load_files};
+use crate::world::{AnswerMode, Slow, TEN_SECONDS, call, config, data, eval, fails, host, load, load_files};
 
 #[tokio::test]
 async fn arguments_go_in_and_answers_come_out() {
@@ -76,6 +77,22 @@ async fn capabilities_do_their_work() {
     assert_eq!(effects.audits, [("looked".to_owned(), json!({ "at": 1 }))]);
     assert_eq!(effects.progress, ["half way"]);
     assert_eq!(effects.logs, [(LogLevel::Warn, "careful {\"x\":1} 2".to_owned())]);
+}
+
+#[tokio::test]
+async fn registered_capability_is_a_member_of_the_context() {
+    const WEATHER: CapabilitySpec = CapabilitySpec::new("weather", "The weather.", &["today", "tomorrow"]);
+    let mut config = config();
+    config.capabilities.push(WEATHER);
+    let host = JsHost::new(config).unwrap();
+    let source = "export async function execute({ context }) {
+        return { ok: true, data: [await context.weather.tomorrow('Oslo', 2), context.capabilities.weather] };
+    }";
+    let context = FakeContext::new();
+    context.provide(WEATHER.capability(), |method, args| Ok(json!({ "method": method, "args": args })));
+    let answer = load(&host, source).run(json!({}), context, TEN_SECONDS).await.unwrap();
+    let expected = json!([{ "method": "tomorrow", "args": ["Oslo", 2] }, false]);
+    assert_eq!(answer, HandlerAnswer::success(expected));
 }
 
 #[tokio::test]
