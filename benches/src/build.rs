@@ -18,11 +18,10 @@ pub(crate) fn run() -> PerCall {
 }
 
 fn build(files: &Files, out: &Files) {
-    let options = Options {
-        inspectors: Inspectors::default().with(JS_KIND, Arc::new(JsInspector)),
-        deny_lossy: false,
-        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-    };
+    let options = Options::new(
+        Inspectors::default().with(JS_KIND, Arc::new(JsInspector)),
+        Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+    );
     let tree = Tree::read(files.path(), &options.inspectors).expect("the folder was made a moment ago");
     let compilation = compile(&tree, &options);
     let artifact = compilation.artifact.expect("the tools are sound");

@@ -120,13 +120,10 @@ impl World {
         files.write(&format!("kb-search/{handler}"), source);
         let hash = native_source_hash([("handler.rs", NATIVE)]);
         let inspector = NativeInspector::new([("kb_search".to_owned(), hash.clone())]);
-        let options = Options {
-            inspectors: Inspectors::default()
-                .with(JS_KIND, Arc::new(JsInspector))
-                .with(NATIVE_KIND, Arc::new(inspector)),
-            deny_lossy: false,
-            stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-        };
+        let options = Options::new(
+            Inspectors::default().with(JS_KIND, Arc::new(JsInspector)).with(NATIVE_KIND, Arc::new(inspector)),
+            Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+        );
         let tree = Tree::read(files.path(), &options.inspectors).expect("the folder was made a moment ago");
         let compilation = compile(&tree, &options);
         let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));

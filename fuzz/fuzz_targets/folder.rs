@@ -13,16 +13,12 @@ fuzz_target!(|data: &[u8]| {
     let mut parts = data.splitn(3, |byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned());
     let names = ["schema.json", "guide.md", "handler.js"];
     let files = names.map(|name| (format!("tool/{name}"), parts.next().unwrap_or_default()));
-    let native = NativeInspector::new([]);
+    let inspectors = Inspectors::default()
+        .with(JS_KIND, Arc::new(JsInspector))
+        .with(NATIVE_KIND, Arc::new(NativeInspector::new([])));
     let compilation = compile(
         &Tree::from_texts(files),
-        &Options {
-            inspectors: Inspectors::default()
-                .with(JS_KIND, Arc::new(JsInspector))
-                .with(NATIVE_KIND, Arc::new(native)),
-            deny_lossy: true,
-            stamp: Stamp { timestamp: String::new(), commit: None },
-        },
+        &Options { deny_lossy: true, ..Options::new(inspectors, Stamp { timestamp: String::new(), commit: None }) },
     );
     for diagnostic in &compilation.diagnostics {
         render(diagnostic, "tools", Style::Plain);

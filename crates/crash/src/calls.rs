@@ -60,7 +60,7 @@ async fn book(args: Value, context: Arc<dyn Context>, outside: PathBuf) -> Resul
     let mut file = OpenOptions::new().create(true).append(true).open(outside).unwrap();
     file.write_all(format!("{what}\n").as_bytes()).unwrap();
     let put = CapabilityCall {
-        capability: Capability::Store,
+        capability: Capability::STORE,
         method: "put".into(),
         args: vec![json!(what), json!({ "booked": what })],
     };
@@ -87,11 +87,10 @@ fn snapshot(folder: &Path) -> Arc<Snapshot> {
     );
     let hash = native_source_hash([("handler.rs", HANDLER)]);
     let inspector = NativeInspector::new([("book".to_owned(), hash.clone())]);
-    let options = Options {
-        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
-        deny_lossy: false,
-        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-    };
+    let options = Options::new(
+        Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
+        Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+    );
     let artifact =
         compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options).artifact.unwrap();
     let outside = folder.join("outside.txt");

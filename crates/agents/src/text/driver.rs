@@ -202,7 +202,7 @@ impl TurnDriver {
         let can_block = |call: &TurnCall| {
             let tool = session.snapshot().find(&call.call.name);
             tool.is_some_and(|tool| {
-                tool.metadata().effective_capabilities().contains(&Capability::Moderation)
+                tool.metadata().effective_capabilities().contains(&Capability::MODERATION)
             })
         };
         if !calls.iter().any(can_block) {

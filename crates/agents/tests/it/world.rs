@@ -337,11 +337,10 @@ pub(crate) fn registry_of(tools: &[(&str, Value)], host: Arc<dyn HandlerHost>) -
         files.write(&format!("{folder}/handler.rs"), HANDLER);
     }
     let inspector = NativeInspector::new(tools.iter().map(|(id, _)| ((*id).to_owned(), hash.clone())));
-    let options = Options {
-        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
-        deny_lossy: false,
-        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-    };
+    let options = Options::new(
+        Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
+        Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+    );
     let compilation = compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
     let hosts = Hosts::default().with(NATIVE_KIND, host);
@@ -360,7 +359,7 @@ async fn perform(
         "slow_book" => tokio::time::sleep(Duration::from_secs(2)).await,
         "block" => {
             let args = vec![json!(60), json!("Enough for today.")];
-            let call = CapabilityCall { capability: Capability::Moderation, method: "block".into(), args };
+            let call = CapabilityCall { capability: Capability::MODERATION, method: "block".into(), args };
             return Ok(context.request(call).await?);
         }
         _ => {}

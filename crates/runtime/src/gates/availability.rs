@@ -44,15 +44,14 @@ impl Gate for AvailabilityGate {
 
 /// Whether the result of a call holds text that neither the user nor this server wrote.
 pub(crate) fn reads_foreign_text(metadata: &Metadata) -> bool {
-    let is_foreign = |capability: &Capability| matches!(capability, Capability::Kb | Capability::Calendar);
     metadata.category == Category::Retrieval
         || !metadata.network.is_empty()
-        || metadata.effective_capabilities().iter().any(is_foreign)
+        || metadata.effective_capabilities().iter().any(Capability::has_foreign_text)
 }
 
 /// Whether a tool may shut the user out, which only their own words may lead to.
 fn can_block(metadata: &Metadata) -> bool {
-    metadata.effective_capabilities().contains(&Capability::Moderation)
+    metadata.effective_capabilities().contains(&Capability::MODERATION)
 }
 
 /// The first condition that does not hold.

@@ -70,28 +70,28 @@ impl CallContext {
         Box::pin(async move {
             match context {
                 Some(context) => context.answer(call).await,
-                None => Err(absent(call.capability)),
+                None => Err(absent(&call.capability)),
             }
         })
     }
 
     async fn answer(&self, call: CapabilityCall) -> Result<Value> {
         let argument = |index: usize| call.args.get(index).cloned().unwrap_or(Value::Null);
-        match (call.capability, call.method.as_str()) {
-            (Capability::Messaging, "send") => self.send_message(argument(0)).await,
-            (Capability::Moderation, "block") => self.block_client(&argument(0), &argument(1)).await,
-            (Capability::Store, "get") => {
+        match (call.capability.as_str(), call.method.as_str()) {
+            ("messaging", "send") => self.send_message(argument(0)).await,
+            ("moderation", "block") => self.block_client(&argument(0), &argument(1)).await,
+            ("store", "get") => {
                 let key = self.value_key(&argument(0))?;
                 Ok(self.overlay().get(Table::Values, &key).await.map_err(failed)?.unwrap_or(Value::Null))
             }
-            (Capability::Store, "put") => self.put_value(&argument(0), argument(1)).await,
-            (Capability::Store, "delete") => {
+            ("store", "put") => self.put_value(&argument(0), argument(1)).await,
+            ("store", "delete") => {
                 self.must_write("store.delete")?;
                 self.overlay().delete(Table::Values, self.value_key(&argument(0))?);
                 Ok(Value::Null)
             }
-            (Capability::Calendar, method) => {
-                let Some(calendar) = &self.core.shared.calendar else { return Err(absent(call.capability)) };
+            ("calendar", method) => {
+                let Some(calendar) = &self.core.shared.calendar else { return Err(absent(&call.capability)) };
                 if method == "createEvent" {
                     self.must_write("calendar.createEvent")?;
                     self.lock().reached_outside |= !calendar.is_in_store();
@@ -99,14 +99,14 @@ impl CallContext {
                 let viewer = self.core.calendar_viewer();
                 answer_calendar(&**calendar, &viewer, self.overlay(), method, &call.args).await
             }
-            (Capability::Kb, method) => {
+            ("kb", method) => {
                 let Some(knowledge) = &self.core.shared.knowledge else {
-                    return Err(absent(call.capability));
+                    return Err(absent(&call.capability));
                 };
                 answer_knowledge(&**knowledge, &self.core.readable(), method, &call.args).await
             }
-            (Capability::Tools, "call") => self.call_tool(&argument(0), argument(1)).await,
-            (capability, _) => Err(absent(capability)),
+            ("tools", "call") => self.call_tool(&argument(0), argument(1)).await,
+            _ => Err(absent(&call.capability)),
         }
     }
 
@@ -173,7 +173,7 @@ impl CallContext {
     async fn block_by_message(&self, message: &mut Value) -> Result<()> {
         let may_block =
             self.core.snapshot.find(self.tool()).is_some_and(|tool| {
-                tool.metadata().effective_capabilities().contains(&Capability::Moderation)
+                tool.metadata().effective_capabilities().contains(&Capability::MODERATION)
             });
         if !may_block {
             return Err(CapabilityError::not_declared("\"capabilities\": [\"moderation\"]"));
@@ -315,8 +315,8 @@ fn failed(error: StoreError) -> CapabilityError {
     CapabilityError::new(CapabilityErrorCode::Timeout, "the store is not available")
 }
 
-fn absent(capability: Capability) -> CapabilityError {
-    let message = format!("{} is not available here", capability.as_str());
+fn absent(capability: &Capability) -> CapabilityError {
+    let message = format!("{capability} is not available here");
     CapabilityError::new(CapabilityErrorCode::NotAvailable, message)
 }
 

@@ -57,7 +57,7 @@ async fn probe(args: Value, context: Arc<dyn Context>) -> Result<Value, ToolErro
         "confirm" => Err(ToolError::new(ErrorType::ConfirmationRequired, "Trust me.")),
         "search" => {
             let call = quarterdeck_contracts::handler::CapabilityCall {
-                capability: quarterdeck_contracts::Capability::Kb,
+                capability: quarterdeck_contracts::Capability::KB,
                 method: "search".into(),
                 args: vec![],
             };
@@ -79,11 +79,10 @@ pub(crate) fn hosts(native: NativeHost) -> Hosts {
 pub(crate) fn compiled(files: &Files) -> Artifact {
     let hash = native_source_hash([("handler.rs", HANDLER)]);
     let inspector = NativeInspector::new([("probe".to_owned(), hash)]);
-    let options = Options {
-        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
-        deny_lossy: false,
-        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: Some("a1b2c3d4".into()) },
-    };
+    let options = Options::new(
+        Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
+        Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: Some("a1b2c3d4".into()) },
+    );
     let compilation = compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options);
     compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics))
 }

@@ -232,11 +232,10 @@ fn registry() -> Registry {
     files.write("probe/schema.json", definition.to_string());
     let hash = native_source_hash([("handler.rs", HANDLER)]);
     let native = NativeInspector::new([("probe".to_owned(), hash.clone())]);
-    let options = Options {
-        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(native)),
-        deny_lossy: false,
-        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: Some("a1b2c3d4".into()) },
-    };
+    let options = Options::new(
+        Inspectors::default().with(NATIVE_KIND, Arc::new(native)),
+        Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: Some("a1b2c3d4".into()) },
+    );
     let compilation = compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
     let native = NativeHost::new([NativeHandler::new("probe", Box::leak(hash.into_boxed_str()), probe)]);

@@ -74,11 +74,10 @@ fn write(tools: &Path, word: &str) {
     let handler =
         format!("export function execute() {{ return {{ ok: true, data: {{ results: ['{word}'] }} }}; }}\n");
     std::fs::write(folder.join("handler.js"), handler).unwrap();
-    let options = Options {
-        inspectors: Inspectors::default().with(JS_KIND, Arc::new(JsInspector)),
-        deny_lossy: false,
-        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-    };
+    let options = Options::new(
+        Inspectors::default().with(JS_KIND, Arc::new(JsInspector)),
+        Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+    );
     let compilation = compile(&Tree::read(tools, &options.inspectors).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
     write_artifact(&artifact, &tools.join("tool_registry.json")).unwrap();

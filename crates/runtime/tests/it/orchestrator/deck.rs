@@ -248,11 +248,10 @@ pub(crate) fn snapshot(outside: &Arc<Outside>) -> Arc<Snapshot> {
     let ids: Vec<String> =
         definitions.iter().map(|definition| definition["toolId"].as_str().unwrap().to_owned()).collect();
     let inspector = NativeInspector::new(ids.iter().map(|id| (id.clone(), hash.clone())));
-    let options = Options {
-        inspectors: Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
-        deny_lossy: false,
-        stamp: Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
-    };
+    let options = Options::new(
+        Inspectors::default().with(NATIVE_KIND, Arc::new(inspector)),
+        Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: None },
+    );
     let compilation = compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
     let hash: &'static str = Box::leak(hash.into_boxed_str());
@@ -320,14 +319,14 @@ async fn perform(
         }
         "count" => {
             let key = json!("n");
-            let n = power(&context, Capability::Store, "get", vec![key.clone()]).await?.as_u64().unwrap_or(0);
+            let n = power(&context, Capability::STORE, "get", vec![key.clone()]).await?.as_u64().unwrap_or(0);
             tokio::task::yield_now().await;
-            power(&context, Capability::Store, "put", vec![key, json!(n + 1)]).await?;
+            power(&context, Capability::STORE, "put", vec![key, json!(n + 1)]).await?;
             return Ok(json!({ "n": n + 1 }));
         }
         "chain" => {
             let (first, rest) = what.split_once(' ').unwrap_or((&what, "end"));
-            return power(&context, Capability::Tools, "call", vec![json!(first), json!({ "what": rest })])
+            return power(&context, Capability::TOOLS, "call", vec![json!(first), json!({ "what": rest })])
                 .await;
         }
         "trick" => {
@@ -338,7 +337,7 @@ async fn perform(
         }
         "block" => {
             let seconds = json!(what.parse().unwrap_or(60_u64));
-            return power(&context, Capability::Moderation, "block", vec![seconds, json!("Bye.")]).await;
+            return power(&context, Capability::MODERATION, "block", vec![seconds, json!("Bye.")]).await;
         }
         "crash" => {
             context.log(LogLevel::Warn, &format!("about to break with {}", args["secret"]));
