@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Capability(Cow<'static, str>);
 
-#[expect(missing_docs, reason = "BUILT_IN_CAPABILITIES describes them")]
+#[expect(missing_docs, reason = "their specs describe them")]
 impl Capability {
-    pub const KB: Self = Self::new("kb");
-    pub const CALENDAR: Self = Self::new("calendar");
-    pub const STORE: Self = Self::new("store");
-    pub const TOOLS: Self = Self::new("tools");
-    pub const MODERATION: Self = Self::new("moderation");
-    pub const MESSAGING: Self = Self::new("messaging");
+    pub const KB: Self = built_in::KB.capability();
+    pub const CALENDAR: Self = built_in::CALENDAR.capability();
+    pub const STORE: Self = built_in::STORE.capability();
+    pub const TOOLS: Self = built_in::TOOLS.capability();
+    pub const MODERATION: Self = built_in::MODERATION.capability();
+    pub const MESSAGING: Self = built_in::MESSAGING.capability();
 }
 
 impl Capability {
@@ -108,19 +108,37 @@ impl CapabilitySpec {
     }
 }
 
-/// The capabilities of this runtime, in the order in which they are listed to tool authors.
-pub const BUILT_IN_CAPABILITIES: &[CapabilitySpec] = &[
-    CapabilitySpec::new("kb", "The knowledge base.", &["search", "query", "get"]),
-    CapabilitySpec::new("calendar", "The calendar.", &["getFreeBusy", "getEvents", "createEvent"]),
-    CapabilitySpec::own(
+/// The capabilities of this runtime that a provider answers for.
+#[expect(missing_docs, reason = "each has its description")]
+pub mod built_in {
+    use super::{CapabilitySpec, Methods};
+
+    pub const KB: CapabilitySpec =
+        CapabilitySpec::new("kb", "The knowledge base.", &["search", "query", "get"]);
+    pub const CALENDAR: CapabilitySpec =
+        CapabilitySpec::new("calendar", "The calendar.", &["getFreeBusy", "getEvents", "createEvent"]);
+    pub const STORE: CapabilitySpec = CapabilitySpec::own(
         "store",
         "Small durable values of this tool for this client.",
         Methods::Object("store", &["get", "put", "delete"]),
-    ),
-    CapabilitySpec::own("tools", "Calling other tools.", Methods::Function("callTool", "call")),
-    CapabilitySpec::own("moderation", "Blocking the client.", Methods::Object("client", &["block"])),
+    );
+    pub const TOOLS: CapabilitySpec =
+        CapabilitySpec::own("tools", "Calling other tools.", Methods::Function("callTool", "call"));
+    pub const MODERATION: CapabilitySpec =
+        CapabilitySpec::own("moderation", "Blocking the client.", Methods::Object("client", &["block"]));
+    pub const MESSAGING: CapabilitySpec =
+        CapabilitySpec::always("messaging", Methods::Object("messaging", &["send"]));
+}
+
+/// The capabilities of this runtime, in the order in which they are listed to tool authors.
+pub const BUILT_IN_CAPABILITIES: &[CapabilitySpec] = &[
+    built_in::KB,
+    built_in::CALENDAR,
+    built_in::STORE,
+    built_in::TOOLS,
+    built_in::MODERATION,
     CapabilitySpec::always("session", Methods::None),
-    CapabilitySpec::always("messaging", Methods::Object("messaging", &["send"])),
+    built_in::MESSAGING,
     CapabilitySpec::always("voice", Methods::None),
     CapabilitySpec::always("audit", Methods::None),
     CapabilitySpec::always("progress", Methods::None),

@@ -40,7 +40,7 @@ pub use calendar::{
     CALENDAR_METHODS, Calendar, CalendarViewer, Event, EventQuery, NewEvent, answer_calendar,
 };
 pub use canonical::{canonical_json, write_canonical_json};
-pub use capability::{BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Methods};
+pub use capability::{BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Methods, built_in};
 pub use case::{Case, CaseCall, CaseFile, CaseFixtures, ConfirmationAnswer, Expectation};
 pub use chat::{
     CallArguments, CallResult, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatModel, ChatRequest,

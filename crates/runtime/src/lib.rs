@@ -7,6 +7,7 @@ mod admin;
 pub mod audit;
 mod blocks;
 mod call;
+mod capabilities;
 mod claim;
 mod clock;
 mod confirmation;

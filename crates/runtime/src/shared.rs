@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use quarterdeck_contracts::handler::ToolFacts;
+use quarterdeck_contracts::handler::{CapabilityProvider, ToolFacts};
 use quarterdeck_contracts::{Calendar, Capability, Knowledge, Mode, Store};
 
 use crate::audit::{AuditSink, NoAudit};
+use crate::capabilities::Capabilities;
 use crate::claim::RequiredClaim;
 use crate::clock::{Clock, SteadyClock, SystemClock};
 use crate::confirmation::Deadlines;
@@ -36,6 +37,8 @@ pub struct RuntimeParts {
     pub calendar_details_claim: Option<RequiredClaim>,
     /// The knowledge base, if there is one.
     pub knowledge: Option<Arc<dyn Knowledge>>,
+    /// What answers for further capabilities, or for built-in ones in another way.
+    pub capabilities: Vec<Arc<dyn CapabilityProvider>>,
     /// Configuration keys that tools may require.
     pub present: BTreeSet<String>,
     /// Gets a copy of what handlers log.
@@ -54,6 +57,7 @@ impl RuntimeParts {
             calendar: None,
             calendar_details_claim: None,
             knowledge: None,
+            capabilities: Vec::new(),
             present: BTreeSet::new(),
             watch: None,
         }
@@ -70,9 +74,7 @@ pub(crate) struct Shared {
     pub(crate) deadlines: Deadlines,
     pub(crate) audit: Arc<dyn AuditSink>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) calendar: Option<Arc<dyn Calendar>>,
-    pub(crate) calendar_details_claim: Option<RequiredClaim>,
-    pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
+    pub(crate) capabilities: Capabilities,
     pub(crate) present: Arc<BTreeSet<String>>,
     pub(crate) log_sink: Option<LogSink>,
     pub(crate) voice_sessions: VoiceSessions,
@@ -88,16 +90,11 @@ pub(crate) struct BlankTool {
 
 impl Shared {
     pub(crate) fn new(parts: RuntimeParts) -> Self {
+        let mut capabilities =
+            Capabilities::new(parts.calendar, parts.calendar_details_claim, parts.knowledge);
+        parts.capabilities.into_iter().for_each(|provider| capabilities.register(provider));
         let mut present = parts.present;
-        for always in ["store", "tools", "moderation"] {
-            present.insert(always.into());
-        }
-        if parts.calendar.is_some() {
-            present.insert("calendar".into());
-        }
-        if parts.knowledge.is_some() {
-            present.insert("kb".into());
-        }
+        present.extend(capabilities.names().chain(["tools", "moderation"]).map(str::to_owned));
         let no_tool = ToolFacts { id: String::new(), version: String::new(), idempotent: false };
         Self {
             store: parts.store,
@@ -107,9 +104,7 @@ impl Shared {
             clock: parts.clock,
             audit: parts.audit,
             metrics: parts.metrics,
-            calendar: parts.calendar,
-            calendar_details_claim: parts.calendar_details_claim,
-            knowledge: parts.knowledge,
+            capabilities,
             present: Arc::new(present),
             log_sink: parts.watch,
             voice_sessions: VoiceSessions::default(),

@@ -154,6 +154,11 @@ impl CapabilityError {
         Self { code, message: message.into(), retry_after_seconds: None }
     }
 
+    /// The use of a capability that is not there, or of a method that it does not have.
+    pub fn not_available(capability: &Capability) -> Self {
+        Self::new(CapabilityErrorCode::NotAvailable, format!("{capability} is not available here"))
+    }
+
     /// The use of a capability that `schema.json` does not name.
     pub fn not_declared(line: &str) -> Self {
         Self::new(CapabilityErrorCode::NotDeclared, format!("add {line} to schema.json to use this"))

@@ -5,6 +5,7 @@ mod context;
 mod host;
 mod inspect;
 mod native;
+mod provider;
 mod quarantine;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ pub use context::{
 pub use host::{Handler, HandlerHost, HandlerToLoad, HostError, Limits};
 pub use inspect::{FileType, Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
 pub use native::{NATIVE_KIND, NativeHandler};
+pub use provider::{CapabilityClient, CapabilityProvider, CapabilityRequest, CapabilityScope};
 pub use quarantine::{HostEvent, HostHealth, HostObserver, Quarantine, StuckCall};
 
 /// A future that is boxed because implementations of many types stand in one table.

@@ -1,12 +1,14 @@
-//! What a handler's capabilities do. Whether it may use them is checked before.
+//! What a handler's capabilities do that need the session itself, and who answers for the others. Whether the handler
+//! may use them is checked before.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use quarterdeck_contracts::handler::{BoxFuture, CapabilityCall, CapabilityError, CapabilityErrorCode};
-use quarterdeck_contracts::{
-    CalendarViewer, Capability, Namespace, Namespaces, StoreError, Table, ToolResponse, answer_calendar,
-    answer_knowledge,
+use quarterdeck_contracts::handler::{
+    BoxFuture, CapabilityCall, CapabilityClient, CapabilityError, CapabilityErrorCode, CapabilityRequest,
+    CapabilityScope,
 };
+use quarterdeck_contracts::{Capability, Overlay, StoreError, Table, ToolResponse};
 use serde_json::{Value, json};
 
 use super::admit::{Admission, admit_nested};
@@ -16,17 +18,14 @@ use super::run;
 use crate::blocks::{Block, block};
 use crate::call::Call;
 use crate::envelope::{replayed, timestamp};
+use crate::gates::ClientFacts;
 use crate::ids::is_session_id;
 use crate::ledger::{Entry, Phase};
-use crate::session::{AnswerOwner, AnswerSource, SessionCore};
-use crate::store_keys::{reserved_key, value_prefix};
+use crate::session::{AnswerOwner, AnswerSource};
+use crate::store_keys::reserved_key;
 
 /// How deep tools may call each other.
 const MAX_CALL_DEPTH: usize = 3;
-/// What one tool may keep for one client.
-const MAX_KEY_BYTES: usize = 256;
-const MAX_VALUE_BYTES: usize = 64 * 1024;
-const MAX_VALUES: usize = 1_000;
 /// Messages one call may send.
 const MAX_MESSAGES: usize = 20;
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
@@ -70,43 +69,25 @@ impl CallContext {
         Box::pin(async move {
             match context {
                 Some(context) => context.answer(call).await,
-                None => Err(absent(&call.capability)),
+                None => Err(CapabilityError::not_available(&call.capability)),
             }
         })
     }
 
-    async fn answer(&self, call: CapabilityCall) -> Result<Value> {
-        let argument = |index: usize| call.args.get(index).cloned().unwrap_or(Value::Null);
-        match (call.capability.as_str(), call.method.as_str()) {
+    async fn answer(self: Arc<Self>, call: CapabilityCall) -> Result<Value> {
+        let CapabilityCall { capability, method, args } = call;
+        let argument = |index: usize| args.get(index).cloned().unwrap_or(Value::Null);
+        // What needs the session itself is done here. Everything else has a provider.
+        match (capability.as_str(), method.as_str()) {
             ("messaging", "send") => self.send_message(argument(0)).await,
             ("moderation", "block") => self.block_client(&argument(0), &argument(1)).await,
-            ("store", "get") => {
-                let key = self.value_key(&argument(0))?;
-                Ok(self.overlay().get(Table::Values, &key).await.map_err(failed)?.unwrap_or(Value::Null))
-            }
-            ("store", "put") => self.put_value(&argument(0), argument(1)).await,
-            ("store", "delete") => {
-                self.must_write("store.delete")?;
-                self.overlay().delete(Table::Values, self.value_key(&argument(0))?);
-                Ok(Value::Null)
-            }
-            ("calendar", method) => {
-                let Some(calendar) = &self.core.shared.calendar else { return Err(absent(&call.capability)) };
-                if method == "createEvent" {
-                    self.must_write("calendar.createEvent")?;
-                    self.lock().reached_outside |= !calendar.is_in_store();
-                }
-                let viewer = self.core.calendar_viewer();
-                answer_calendar(&**calendar, &viewer, self.overlay(), method, &call.args).await
-            }
-            ("kb", method) => {
-                let Some(knowledge) = &self.core.shared.knowledge else {
-                    return Err(absent(&call.capability));
-                };
-                answer_knowledge(&**knowledge, &self.core.readable(), method, &call.args).await
-            }
             ("tools", "call") => self.call_tool(&argument(0), argument(1)).await,
-            _ => Err(absent(&call.capability)),
+            _ => match self.core.shared.capabilities.find(&capability) {
+                Some(provider) => {
+                    provider.call(CapabilityRequest { method, args, scope: self.clone() }).await
+                }
+                None => Err(CapabilityError::not_available(&capability)),
+            },
         }
     }
 
@@ -148,7 +129,7 @@ impl CallContext {
     }
 
     async fn block_client(&self, seconds: &Value, message: &Value) -> Result<Value> {
-        self.must_write("client.block")?;
+        self.require_writes("client.block")?;
         let Some(seconds) = seconds.as_u64().filter(|seconds| BLOCK_SECONDS.contains(seconds)) else {
             return Err(invalid("a block takes a whole number of seconds, up to a year"));
         };
@@ -161,7 +142,7 @@ impl CallContext {
             session_id: self.core.id.to_string(),
             at_ms: now_ms,
         };
-        let block = block(&self.overlay(), new).await.map_err(failed)?;
+        let block = block(&self.store_overlay(), new).await.map_err(failed)?;
         let mut pending = self.lock();
         pending.blocks_client = true;
         pending.block_seconds = pending.block_seconds.max(seconds);
@@ -197,51 +178,14 @@ impl CallContext {
         if !is_session_id(id) {
             return Err(invalid("`sessionId` has 8 to 64 letters, digits, `-` or `_`"));
         }
-        self.must_write("voice_session_start")?;
+        self.require_writes("voice_session_start")?;
         let row = json!({
             "clientId": self.core.client,
             "pendingRequest": message.get("pendingRequest").and_then(Value::as_str).unwrap_or_default(),
             "expiresMs": self.core.now_ms() + VOICE_RESERVATION_MS,
         });
-        self.overlay().put(Table::Sessions, reserved_key(id), row);
+        self.store_overlay().put(Table::Sessions, reserved_key(id), row);
         Ok(())
-    }
-
-    async fn put_value(&self, key: &Value, value: Value) -> Result<Value> {
-        self.must_write("store.put")?;
-        if value.to_string().len() > MAX_VALUE_BYTES {
-            return Err(invalid("a value has at most 64 KiB"));
-        }
-        let key = self.value_key(key)?;
-        let overlay = self.overlay();
-        if overlay.get(Table::Values, &key).await.map_err(failed)?.is_none() {
-            let prefix = self.value_prefix();
-            let kept = overlay.scan(Table::Values, &prefix, MAX_VALUES).await.map_err(failed)?;
-            if kept.len() >= MAX_VALUES {
-                return Err(invalid("a tool keeps at most 1,000 values for a client; delete some"));
-            }
-        }
-        overlay.put(Table::Values, key, value);
-        Ok(Value::Null)
-    }
-
-    /// Values belong to one tool for one client.
-    fn value_key(&self, key: &Value) -> Result<String> {
-        match key.as_str().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len())) {
-            Some(key) => Ok(format!("{}{key}", self.value_prefix())),
-            None => Err(invalid("a key is a text of 1 to 256 bytes")),
-        }
-    }
-
-    fn value_prefix(&self) -> String {
-        value_prefix(&self.core.client, self.tool())
-    }
-
-    fn must_write(&self, what: &str) -> Result<()> {
-        if self.writes {
-            return Ok(());
-        }
-        Err(invalid(format!("{what} needs \"sideEffects\": \"writes\" in schema.json")))
     }
 
     /// Another tool, through the same gates and the same turn's budgets.
@@ -287,37 +231,36 @@ async fn wait_for_equal(entry: &Entry) -> Result<Arc<ToolResponse>> {
     Ok(Arc::new(replayed(&response, entry.turn)))
 }
 
-impl SessionCore {
-    /// What this client may read: everybody what is the studio's and public, and what is personal only those who have
-    /// signed in.
-    fn readable(&self) -> Namespaces {
-        let mut readable = Namespaces::from([Namespace::Studio, Namespace::Public]);
-        if self.lock().client.authenticated {
-            readable.insert(Namespace::Personal);
-        }
-        readable
+impl CapabilityScope for CallContext {
+    fn client(&self) -> CapabilityClient {
+        let ClientFacts { authenticated, claims } = (*self.core.lock().client).clone();
+        CapabilityClient { id: self.core.client.clone(), is_authenticated: authenticated, claims }
     }
 
-    /// What this client may see of the calendars.
-    fn calendar_viewer(&self) -> CalendarViewer {
-        let client = self.lock().client.clone();
-        let claim = self.shared.calendar_details_claim.as_ref();
-        CalendarViewer {
-            client_id: self.client.clone(),
-            sees_details: claim.is_some_and(|claim| claim.is_met_by(&client)),
-            may_use_personal: client.authenticated,
-        }
+    fn tool_id(&self) -> Arc<str> {
+        self.tool().clone()
+    }
+
+    fn now(&self) -> SystemTime {
+        self.core.now()
+    }
+
+    fn overlay(&self) -> Arc<Overlay> {
+        self.store_overlay()
+    }
+
+    fn may_write(&self) -> bool {
+        self.writes
+    }
+
+    fn mark_outside_effect(&self) {
+        self.lock().reached_outside = true;
     }
 }
 
 fn failed(error: StoreError) -> CapabilityError {
-    tracing::error!(error = %error, "the store failed under a handler");
+    tracing::error!(error = %error, "store failed during a capability call");
     CapabilityError::new(CapabilityErrorCode::Timeout, "the store is not available")
-}
-
-fn absent(capability: &Capability) -> CapabilityError {
-    let message = format!("{capability} is not available here");
-    CapabilityError::new(CapabilityErrorCode::NotAvailable, message)
 }
 
 fn invalid(message: impl Into<String>) -> CapabilityError {

@@ -84,7 +84,7 @@ impl CallContext {
     }
 
     /// The call's own view of the store.
-    pub(super) fn overlay(&self) -> Arc<Overlay> {
+    pub(super) fn store_overlay(&self) -> Arc<Overlay> {
         self.overlay.get_or_init(|| Arc::new(Overlay::new(self.core.shared.store.clone()))).clone()
     }
 
