@@ -1,9 +1,11 @@
-//! The kinds of handlers that this binary builds and runs. One more is a line in each function.
+//! What this binary builds and runs handlers with. One more kind of handlers is a line in `inspectors` and in `hosts`,
+//! one more capability a line in `capabilities`.
 
 use std::sync::Arc;
 
 use quarterdeck_compiler::{Inspectors, NativeInspector};
-use quarterdeck_contracts::handler::NATIVE_KIND;
+use quarterdeck_contracts::handler::{CapabilityProvider, NATIVE_KIND};
+use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
 use quarterdeck_host_js::{HostConfig, JS_KIND, JsHost, JsInspector};
 use quarterdeck_runtime::{Hosts, NativeHost};
 
@@ -19,7 +21,19 @@ pub(crate) fn inspectors() -> Inspectors {
 
 /// What runs handlers.
 pub(crate) fn hosts() -> anyhow::Result<Hosts> {
+    let config = HostConfig { capabilities: capability_specs(), ..HostConfig::default() };
     Ok(Hosts::default()
-        .with(JS_KIND, Arc::new(JsHost::new(HostConfig::default())?))
+        .with(JS_KIND, Arc::new(JsHost::new(config)?))
         .with(NATIVE_KIND, Arc::new(NativeHost::new(quarterdeck_tools::handlers()))))
+}
+
+/// What answers for capabilities beyond the built-in ones.
+pub(crate) fn capabilities() -> Vec<Arc<dyn CapabilityProvider>> {
+    Vec::new()
+}
+
+/// Every capability that a tool can declare.
+pub(crate) fn capability_specs() -> Vec<CapabilitySpec> {
+    let further = capabilities();
+    BUILT_IN_CAPABILITIES.iter().copied().chain(further.iter().map(|provider| provider.spec())).collect()
 }

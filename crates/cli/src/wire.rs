@@ -25,7 +25,9 @@ pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<C
             || "point `--tools` at a folder of tool folders, or make one with `quarterdeck new NAME`",
         )
         .map_err(cause_first)?;
-    Ok(compile(&tree, &Options { deny_lossy, ..Options::new(inspectors, environment::stamp(tools)?) }))
+    let capabilities = handler_kinds::capability_specs();
+    let options = Options::new(inspectors, environment::stamp(tools)?);
+    Ok(compile(&tree, &Options { capabilities, deny_lossy, ..options }))
 }
 
 /// Compiles a tools folder and loads it, or tells what is wrong with it.

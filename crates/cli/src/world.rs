@@ -20,6 +20,7 @@ use quarterdeck_runtime::{
 use quarterdeck_store::MemoryStore;
 use serde_json::Value;
 
+use crate::handler_kinds;
 use crate::terminal::say;
 
 /// When the examples of guides take place, so that a date in one of them does not go out of date.
@@ -105,6 +106,7 @@ impl CaseFixtures {
             audit: trail.clone(),
             calendar: Some(Arc::new(books.calendar)),
             knowledge: books.kb.map(|kb| Arc::new(kb) as _),
+            capabilities: handler_kinds::capabilities(),
             watch: speaks.then(|| Arc::new(|text: &str| say(text)) as _),
             ..RuntimeParts::new(store)
         });

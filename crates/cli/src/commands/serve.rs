@@ -27,7 +27,7 @@ use crate::permissions::{self, SecretFile};
 use crate::stopping::Stopping;
 use crate::store_loss::{self, Loss};
 use crate::terminal::{are_words_logged, complain, say};
-use crate::{Verdict, calendars, data, live, logs, models, previous, registry, wire};
+use crate::{Verdict, calendars, data, handler_kinds, live, logs, models, previous, registry, wire};
 
 /// How often sessions that were left are ended and rows that have had their time are forgotten.
 const TIDY: Duration = Duration::from_secs(60);
@@ -154,6 +154,7 @@ fn orchestrator(
         calendar: Some(Arc::new(LocalCalendar::from_config(config.calendar.clone())?)),
         calendar_details_claim: config.calendar_details_claim.clone(),
         knowledge: knowledge.map(|base| Arc::new(base) as _),
+        capabilities: handler_kinds::capabilities(),
         present: config.present.clone(),
         ..RuntimeParts::new(store)
     }))
