@@ -63,16 +63,16 @@ fn what_it_can_do_is_what_is_declared() {
         user: What can you do?
         says: I can use these tools:
 
-        - calendar_create_event: Books a time in the owner's calendar with the people who should come, once a person has approved exactly this appointment.
+        - calendar_create_event: Books a time in the owner's calendar with the attendees, once the user has approved exactly this appointment.
         - calendar_get_availability: Tells when the calendar's owner is busy between two moments and which slots are free, with recurring events expanded.
         - extract_contacts: Finds every e-mail address, phone number and URL in a text and gives each in its normal form, with the place where it stands.
-        - format_datetime: Writes one moment the way a person in a given time zone and language reads it, hears it or counts from now, so that nobody has to convert offsets by hand.
-        - ignore_user: Ends the conversation with a farewell and answers nothing from this person, in text and in voice, until the time has run out.
+        - format_datetime: Writes one moment for a reader in a given time zone and language: to be read, to be spoken, or counted from now. No offset is converted by hand.
+        - ignore_user: Ends the conversation with a farewell and answers nothing from this user, in text and in voice, until the time has run out.
         - kb_get: Gives the whole text of records whose ids are known, with what they rest on.
         - kb_search: Finds the records that answer a question best, by their words and by their meaning, with a passage of each.
         - linkedin_lookup: Gives the address of a person's LinkedIn profile when the knowledge base has it.
         - rank_results: Puts items you already have in order by weighted criteria, always the same way, and says why each one stands where it stands.
-        - start_voice_session: Opens a spoken session on the person's page, with the request that it should take up first.
+        - start_voice_session: Opens a spoken session on the user's page, with the request that it should take up first.
         - validate_email: Checks the form of one e-mail address, gives its normal form, says what is wrong and spots likely typos. Nothing is looked up.
 
         Just ask in plain words.
