@@ -30,7 +30,7 @@ impl Defaults {
         let mut useful: Vec<bool> = plan
             .nodes
             .iter()
-            .map(|node| matches!(node, Node::Rules(rules) if !rules.defaults.is_empty()))
+            .map(|node| matches!(node, Node::Rules(rules) if !rules.object.defaults.is_empty()))
             .collect();
         let mut sources: Vec<Vec<NodeId>> = vec![Vec::new(); useful.len()];
         for (id, node) in plan.nodes.iter().enumerate() {
@@ -84,7 +84,7 @@ fn growth(plan: &Plan) -> Option<u64> {
     let mut growth: u64 = 1;
     for node in &plan.nodes {
         let Node::Rules(rules) = node else { continue };
-        for (name, default) in &rules.defaults {
+        for (name, default) in &rules.object.defaults {
             if holds_object(default) {
                 return None;
             }
@@ -184,11 +184,17 @@ impl Filling<'_> {
 
     fn items(&mut self, rules: &Rules, items: &mut [Value], mode: Mode) -> Result<(), BudgetExhausted> {
         for (index, item) in items.iter_mut().enumerate() {
-            let node = rules.prefix_items.get(index).copied().or(rules.items).or(rules.unevaluated_items);
+            let node = rules
+                .array
+                .prefix_items
+                .get(index)
+                .copied()
+                .or(rules.array.items)
+                .or(rules.array.unevaluated_items);
             if let Some(node) = node {
                 self.step(node, &index.to_string(), item, mode)?;
             }
-            if let Some(contains) = &rules.contains {
+            if let Some(contains) = &rules.array.contains {
                 self.step(contains.item, &index.to_string(), item, Mode::Passing)?;
             }
         }
@@ -200,20 +206,20 @@ impl Filling<'_> {
             self.insert(rules, value)?;
         }
         let Value::Object(members) = value else { return Ok(()) };
-        self.budget.spend(rules.properties.len() as u64)?;
-        for (name, node) in &rules.properties {
+        self.budget.spend(rules.object.properties.len() as u64)?;
+        for (name, node) in &rules.object.properties {
             if let Some(member) = members.get_mut(name) {
                 self.step(*node, name, member, mode)?;
             }
         }
-        let matched = rules.pattern_properties.iter().map(|(_, node)| *node);
-        let others = rules.additional_properties.or(rules.unevaluated_properties);
+        let matched = rules.object.pattern_properties.iter().map(|(_, node)| *node);
+        let others = rules.object.additional_properties.or(rules.object.unevaluated_properties);
         if matched.chain(others).any(|node| self.useful[node]) {
             for (name, member) in members.iter_mut() {
                 self.matched_or_other(rules, name, member, mode)?;
             }
         }
-        for dependency in &rules.dependencies {
+        for dependency in &rules.object.dependencies {
             if let (Demand::Schema(node), true) =
                 (&dependency.demand, value.get(&dependency.member).is_some())
             {
@@ -230,15 +236,15 @@ impl Filling<'_> {
         member: &mut Value,
         mode: Mode,
     ) -> Result<(), BudgetExhausted> {
-        let mut is_known = rules.declared.contains(name);
-        for (pattern, node) in &rules.pattern_properties {
+        let mut is_known = rules.object.declared.contains(name);
+        for (pattern, node) in &rules.object.pattern_properties {
             self.budget.spend(1)?;
             if pattern.is_match(name, self.budget)? {
                 is_known = true;
                 self.step(*node, name, member, mode)?;
             }
         }
-        match rules.additional_properties.or(rules.unevaluated_properties) {
+        match rules.object.additional_properties.or(rules.object.unevaluated_properties) {
             Some(node) if !is_known => self.step(node, name, member, mode),
             _ => Ok(()),
         }
@@ -246,8 +252,8 @@ impl Filling<'_> {
 
     fn insert(&mut self, rules: &Rules, value: &mut Value) -> Result<(), BudgetExhausted> {
         let Value::Object(members) = value else { return Ok(()) };
-        self.budget.spend(rules.defaults.len() as u64)?;
-        for (name, default) in &rules.defaults {
+        self.budget.spend(rules.object.defaults.len() as u64)?;
+        for (name, default) in &rules.object.defaults {
             if !members.contains_key(name) {
                 self.budget.spend(size(default, self.budget.left()) + self.path.len() as u64)?;
                 members.insert(name.clone(), default.clone());

@@ -57,10 +57,22 @@ pub(crate) struct Rules {
     pub(crate) one_of: Vec<NodeId>,
     pub(crate) all_of: Vec<NodeId>,
     pub(crate) condition: Option<Condition>,
+    pub(crate) array: ArrayRules,
+    pub(crate) object: ObjectRules,
+}
+
+/// Keywords for arrays.
+#[derive(Debug, Default)]
+pub(crate) struct ArrayRules {
     pub(crate) prefix_items: Vec<NodeId>,
     pub(crate) items: Option<NodeId>,
     pub(crate) contains: Option<Contains>,
     pub(crate) unevaluated_items: Option<NodeId>,
+}
+
+/// Keywords for objects.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectRules {
     pub(crate) required: Vec<String>,
     pub(crate) property_names: Option<NodeId>,
     pub(crate) additional_properties: Option<NodeId>,
@@ -135,7 +147,9 @@ impl Plan {
             }
         }
         let tracks_evaluated = nodes.iter().any(|node| match node {
-            Node::Rules(rules) => rules.unevaluated_items.is_some() || rules.unevaluated_properties.is_some(),
+            Node::Rules(rules) => {
+                rules.array.unevaluated_items.is_some() || rules.object.unevaluated_properties.is_some()
+            }
             _ => false,
         });
         let (is_recursive, patterns) = (builder.is_recursive, builder.patterns);
@@ -153,7 +167,7 @@ impl Rules {
         let conditional = self.condition.iter().flat_map(|condition| {
             [Some(condition.test), condition.then, condition.otherwise].into_iter().flatten()
         });
-        let dependent = self.dependencies.iter().filter_map(|dependency| match dependency.demand {
+        let dependent = self.object.dependencies.iter().filter_map(|dependency| match dependency.demand {
             Demand::Schema(node) => Some(node),
             Demand::Members(_) => None,
         });
@@ -164,12 +178,15 @@ impl Rules {
 
     /// The schemas that this one has judge parts of the value.
     fn parts(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let single = [self.items, self.unevaluated_items, self.additional_properties];
-        let single = single.into_iter().chain([self.unevaluated_properties, self.property_names]).flatten();
-        let named = self.properties.iter().map(|(_, node)| *node);
-        let matched = self.pattern_properties.iter().map(|(_, node)| *node);
-        let contained = self.contains.iter().map(|contains| contains.item);
-        single.chain(self.prefix_items.iter().copied()).chain(named).chain(matched).chain(contained)
+        let single = [self.array.items, self.array.unevaluated_items, self.object.additional_properties];
+        let single = single
+            .into_iter()
+            .chain([self.object.unevaluated_properties, self.object.property_names])
+            .flatten();
+        let named = self.object.properties.iter().map(|(_, node)| *node);
+        let matched = self.object.pattern_properties.iter().map(|(_, node)| *node);
+        let contained = self.array.contains.iter().map(|contains| contains.item);
+        single.chain(self.array.prefix_items.iter().copied()).chain(named).chain(matched).chain(contained)
     }
 
     /// The schemas that this one leads to, one entry for each way.
@@ -254,23 +271,28 @@ impl<'d> Builder<'_, 'd> {
             one_of: self.list(&here, "oneOf"),
             all_of: self.list(&here, "allOf"),
             condition: self.condition(&here),
-            prefix_items: self.list(&here, "prefixItems"),
-            items: self.one(&here, "items"),
-            contains: self.contains(&here),
-            unevaluated_items: self.one(&here, "unevaluatedItems"),
-            required: strings(schema.get("required")),
-            property_names: self.one(&here, "propertyNames"),
-            additional_properties: self.one(&here, "additionalProperties"),
-            dependencies: self.dependencies(&here),
-            defaults: defaults(schema),
-            properties: self.map(&here, "properties"),
-            declared: schema
-                .get("properties")
-                .and_then(Value::as_object)
-                .map(|properties| properties.keys().cloned().collect())
-                .unwrap_or_default(),
-            pattern_properties: self.pattern_properties(&here),
-            unevaluated_properties: self.one(&here, "unevaluatedProperties"),
+            array: ArrayRules {
+                prefix_items: self.list(&here, "prefixItems"),
+                items: self.one(&here, "items"),
+                contains: self.contains(&here),
+                unevaluated_items: self.one(&here, "unevaluatedItems"),
+            },
+            object: self.object(&here),
+        }
+    }
+
+    fn object(&mut self, here: &Inside<'_, 'd>) -> ObjectRules {
+        let properties = here.schema.get("properties").and_then(Value::as_object);
+        ObjectRules {
+            required: strings(here.schema.get("required")),
+            property_names: self.one(here, "propertyNames"),
+            additional_properties: self.one(here, "additionalProperties"),
+            dependencies: self.dependencies(here),
+            defaults: defaults(here.schema),
+            properties: self.map(here, "properties"),
+            declared: properties.into_iter().flat_map(Map::keys).cloned().collect(),
+            pattern_properties: self.pattern_properties(here),
+            unevaluated_properties: self.one(here, "unevaluatedProperties"),
         }
     }
 

@@ -13,12 +13,12 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
         items: &'v [Value],
         evaluation: &mut Evaluation<'v>,
     ) -> Result<(), BudgetExhausted> {
-        let prefix = rules.prefix_items.len();
-        for (index, (node, item)) in rules.prefix_items.iter().zip(items).enumerate() {
+        let prefix = rules.array.prefix_items.len();
+        for (index, (node, item)) in rules.array.prefix_items.iter().zip(items).enumerate() {
             evaluation.is_valid &= self.item(*node, index, item)?;
         }
         evaluation.evaluated.items_before(prefix);
-        if let Some(node) = rules.items {
+        if let Some(node) = rules.array.items {
             evaluation.evaluated.every_item();
             let is_limit = prefix > 0 && matches!(self.plan.nodes[node], Node::Refuse);
             if is_limit && items.len() > prefix {
@@ -28,10 +28,10 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
                 self.each(node, items.iter().enumerate().skip(prefix), evaluation)?;
             }
         }
-        if let Some(contains) = &rules.contains {
+        if let Some(contains) = &rules.array.contains {
             self.contains(contains, items, evaluation)?;
         }
-        if let Some(node) = rules.unevaluated_items {
+        if let Some(node) = rules.array.unevaluated_items {
             self.unevaluated_items(node, items, evaluation)?;
         }
         Ok(())

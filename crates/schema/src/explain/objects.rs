@@ -15,25 +15,25 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
         members: &'v Map<String, Value>,
         evaluation: &mut Evaluation<'v>,
     ) -> Result<(), BudgetExhausted> {
-        self.budget.spend(rules.required.len() as u64)?;
-        for name in rules.required.iter().filter(|name| !members.contains_key(*name)) {
+        self.budget.spend(rules.object.required.len() as u64)?;
+        for name in rules.object.required.iter().filter(|name| !members.contains_key(*name)) {
             evaluation.is_valid = false;
             self.report("required", |path| messages::required(path, name))?;
         }
-        if let Some(node) = rules.property_names {
+        if let Some(node) = rules.object.property_names {
             self.property_names(node, members, evaluation)?;
         }
         if self.is_settled(evaluation) {
             return Ok(());
         }
         self.known_members(rules, members, evaluation)?;
-        self.budget.spend(rules.dependencies.len() as u64)?;
-        for dependency in &rules.dependencies {
+        self.budget.spend(rules.object.dependencies.len() as u64)?;
+        for dependency in &rules.object.dependencies {
             if members.contains_key(&dependency.member) {
                 self.dependency(dependency, value, members, evaluation)?;
             }
         }
-        if let Some(node) = rules.unevaluated_properties {
+        if let Some(node) = rules.object.unevaluated_properties {
             self.budget.spend(members.len() as u64)?;
             let rest = members.iter().filter(|(name, _)| !evaluation.evaluated.has_member(name));
             for (name, member) in rest.collect::<Vec<_>>() {
@@ -83,7 +83,7 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
         evaluation: &mut Evaluation<'v>,
     ) -> Result<(), BudgetExhausted> {
         let tracks = self.plan.tracks_evaluated;
-        if let Some(node) = rules.additional_properties {
+        if let Some(node) = rules.object.additional_properties {
             for (name, member) in members {
                 if self.is_settled(evaluation) {
                     return Ok(());
@@ -101,8 +101,8 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
             }
             evaluation.evaluated.every_member();
         }
-        self.budget.spend(rules.properties.len() as u64)?;
-        for (name, node) in &rules.properties {
+        self.budget.spend(rules.object.properties.len() as u64)?;
+        for (name, node) in &rules.object.properties {
             if self.is_settled(evaluation) {
                 return Ok(());
             }
@@ -113,7 +113,7 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
                 }
             }
         }
-        for (pattern, node) in &rules.pattern_properties {
+        for (pattern, node) in &rules.object.pattern_properties {
             for (name, member) in members {
                 if self.is_settled(evaluation) {
                     return Ok(());
@@ -132,10 +132,10 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
 
     fn is_additional(&mut self, rules: &Rules, name: &str) -> Result<bool, BudgetExhausted> {
         self.budget.spend(1)?;
-        if rules.declared.contains(name) {
+        if rules.object.declared.contains(name) {
             return Ok(false);
         }
-        for (pattern, _) in &rules.pattern_properties {
+        for (pattern, _) in &rules.object.pattern_properties {
             self.budget.spend(1)?;
             if pattern.is_match(name, self.budget)? {
                 return Ok(false);
@@ -166,7 +166,7 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
             _ => self.meant(rules, name, member, members)?,
         };
         self.suggestions_left = self.suggestions_left.saturating_sub(1);
-        self.report(keyword, |path| messages::unknown_member(path, name, meant, &rules.properties))
+        self.report(keyword, |path| messages::unknown_member(path, name, meant, &rules.object.properties))
     }
 
     /// The declared member that an unknown one was probably meant for: one with a similar name, or else the only one
@@ -179,15 +179,15 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
         members: &'v Map<String, Value>,
     ) -> Result<Option<&'p str>, BudgetExhausted> {
         let absent: Vec<&'p (String, NodeId)> =
-            rules.properties.iter().filter(|(declared, _)| !members.contains_key(declared)).collect();
+            rules.object.properties.iter().filter(|(declared, _)| !members.contains_key(declared)).collect();
         let names = || absent.iter().map(|(declared, _)| declared.as_str());
-        if !self.budget.spend_spare(rules.properties.len() as u64 + suggest::steps(name, names())) {
+        if !self.budget.spend_spare(rules.object.properties.len() as u64 + suggest::steps(name, names())) {
             return Ok(None);
         }
         if let Some(near) = suggest::nearest(name, names()) {
             return Ok(Some(near));
         }
-        if rules.properties.len() > MAX_TRIED {
+        if rules.object.properties.len() > MAX_TRIED {
             return Ok(None);
         }
         let mut fitting = None;

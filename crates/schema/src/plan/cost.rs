@@ -68,9 +68,9 @@ pub(crate) fn cost_without_memo(plan: &Plan) -> Option<Cost> {
             costs[id] = Some(Cost { constant: 1, per_unit: 0, depth: 1 });
             continue;
         };
-        if rules.unevaluated_items.is_some()
-            || rules.unevaluated_properties.is_some()
-            || !rules.pattern_properties.is_empty()
+        if rules.array.unevaluated_items.is_some()
+            || rules.object.unevaluated_properties.is_some()
+            || !rules.object.pattern_properties.is_empty()
         {
             return None;
         }
@@ -128,10 +128,12 @@ fn whole(rules: &Rules, costs: &[Option<Cost>]) -> Option<Cost> {
     let of = |id: &NodeId| costs[*id].unwrap_or_default();
     let mut cost = own(rules);
     rules.same_value().for_each(|id| cost.also(of(&id)));
-    cost.for_parts(rules.properties.iter().map(|(_, id)| of(id)));
-    cost.for_parts(rules.prefix_items.iter().map(of));
-    let every = [rules.items, rules.additional_properties, rules.property_names].into_iter().flatten();
-    every.chain(rules.contains.iter().map(|contains| contains.item)).for_each(|id| {
+    cost.for_parts(rules.object.properties.iter().map(|(_, id)| of(id)));
+    cost.for_parts(rules.array.prefix_items.iter().map(of));
+    let every = [rules.array.items, rules.object.additional_properties, rules.object.property_names]
+        .into_iter()
+        .flatten();
+    every.chain(rules.array.contains.iter().map(|contains| contains.item)).for_each(|id| {
         cost.for_every_part(of(&id));
     });
     Some(Cost { depth: cost.depth + 1, ..cost })
@@ -139,17 +141,17 @@ fn whole(rules: &Rules, costs: &[Option<Cost>]) -> Option<Cost> {
 
 /// What a schema's own keywords cost.
 fn own(rules: &Rules) -> Cost {
-    let demands = rules.dependencies.iter().map(|dependency| match &dependency.demand {
+    let demands = rules.object.dependencies.iter().map(|dependency| match &dependency.demand {
         Demand::Members(names) => 1 + names.len(),
         Demand::Schema(_) => 1,
     });
-    let lists = rules.required.len() + rules.properties.len() + demands.sum::<usize>();
+    let lists = rules.object.required.len() + rules.object.properties.len() + demands.sum::<usize>();
     let mut cost = Cost { constant: 1 + lists as u64, per_unit: 1, depth: 0 };
     for leaf in &rules.leaves {
         cost.constant = cost.constant.saturating_add(leaf.steps());
         cost.per_unit = cost.per_unit.saturating_add(leaf.steps_per_unit());
     }
-    for (pattern, _) in &rules.pattern_properties {
+    for (pattern, _) in &rules.object.pattern_properties {
         cost.per_unit = cost.per_unit.saturating_add(pattern.steps_per_unit());
     }
     cost
