@@ -157,6 +157,8 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
     for id in list_session_ids(store, client).await? {
         let calls = all_rows(store, Table::Calls, &format!("{id}/")).await?;
         doomed.extend(calls.into_iter().map(|(key, _)| (Table::Calls, key)));
+        let confirmations = all_rows(store, Table::SessionConfirmations, &format!("{id}/")).await?;
+        doomed.extend(confirmations.into_iter().map(|(key, _)| (Table::SessionConfirmations, key)));
         let said = all_rows(store, Table::History, &format!("s/{id}/")).await?;
         doomed.extend(said.into_iter().map(|(key, _)| (Table::History, key)));
         forget_windows(&mut doomed, &format!("/session/{id}"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::{Scan, StoreError, Table};
 
-use crate::confirmation::{ConfirmationRow, Status, expire_later};
+use crate::confirmation::{ConfirmationRow, Status, expire_later, index_key};
 use crate::envelope::outcome_unknown;
 use crate::gates::Redelivery;
 use crate::ids::random_hex;
@@ -80,17 +80,22 @@ fn restore_call(core: &SessionCore, row: &CallRow) {
 }
 
 async fn restore_confirmations(core: &Arc<SessionCore>) -> Result<(), StoreError> {
-    let mut scan = Scan::prefix("", PAGE_ROWS);
+    let store = &core.shared.store;
+    let mut scan = Scan::prefix(index_key(&core.id, ""), PAGE_ROWS);
     loop {
-        let page = core.shared.store.scan(Table::Confirmations, scan.clone()).await?;
+        let page = store.scan(Table::SessionConfirmations, scan.clone()).await?;
         let Some((last, _)) = page.last() else { return Ok(()) };
         scan.after = Some(last.clone());
-        for (hash, row) in page {
-            let Ok(row) = serde_json::from_value::<ConfirmationRow>(row.value) else { continue };
-            let is_open = row.status == Status::Open;
-            if row.session_id != *core.id || !is_open || row.registry_version != core.snapshot.version() {
-                continue;
-            }
+        for (key, _) in page {
+            let hash = key[scan.prefix.len()..].to_owned();
+            let stored = store.get(Table::Confirmations, &hash).await?;
+            let row = stored.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
+            let is_open = |row: &ConfirmationRow| {
+                row.status == Status::Open
+                    && row.session_id == *core.id
+                    && row.registry_version == core.snapshot.version()
+            };
+            let Some(row) = row.filter(is_open) else { continue };
             let Some(left) = core.shared.time_left(&hash, &row) else {
                 core.shared.store_expiry(&hash).await?;
                 continue;

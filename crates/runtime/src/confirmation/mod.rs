@@ -14,7 +14,7 @@ mod token;
 pub(crate) use deadlines::Deadlines;
 pub(crate) use expiry::expire_later;
 pub(crate) use request::request;
-pub(crate) use row::{ConfirmationRow, Status};
+pub(crate) use row::{ConfirmationRow, Status, index_key};
 pub(crate) use token::hash;
 
 /// How long a resolved confirmation is remembered, so that a late click gets a true answer.

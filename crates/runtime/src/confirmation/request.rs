@@ -10,7 +10,7 @@ use serde_json::json;
 use super::REMEMBERED_MS;
 use super::expiry::expire_later;
 use super::preview::preview;
-use super::row::{ConfirmationRow, Status};
+use super::row::{ConfirmationRow, Status, index_key};
 use super::token::{hash, new_token};
 use crate::clock::epoch_ms;
 use crate::envelope::{confirmation_required, refusal_error};
@@ -119,14 +119,14 @@ async fn open(
     }
     let row = json!(stored_row(core, call, opened_ms, request.expires));
     let expires = Some(core.now_ms() + lifetime.as_millis() as u64 + REMEMBERED_MS);
-    let mut commit = Commit::default().check(Table::Confirmations, hashed.clone(), None).put_until(
-        Table::Confirmations,
-        hashed.clone(),
-        row,
-        expires,
-    );
+    let mut commit = Commit::default()
+        .check(Table::Confirmations, hashed.clone(), None)
+        .put_until(Table::Confirmations, hashed.clone(), row, expires)
+        .put_until(Table::SessionConfirmations, index_key(&core.id, &hashed), json!({}), expires);
     if let Some(old) = replaces {
-        commit = commit.delete(Table::Confirmations, old);
+        commit = commit
+            .delete(Table::SessionConfirmations, index_key(&core.id, &old))
+            .delete(Table::Confirmations, old);
     }
     if let Err(error) = core.commit(commit).await {
         core.lock().remove_confirmation(&hashed);

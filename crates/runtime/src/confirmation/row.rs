@@ -66,3 +66,9 @@ impl ConfirmationRow {
         Some(Duration::from_millis(self.expires_ms.saturating_sub(opened)))
     }
 }
+
+/// The key in [`Table::SessionConfirmations`](quarterdeck_contracts::Table::SessionConfirmations); with an empty hash, the
+/// prefix of a session's keys. Its row expires with the open confirmation; what the confirmation came to is in its own row.
+pub(crate) fn index_key(session: &str, hash: &str) -> String {
+    format!("{session}/{hash}")
+}

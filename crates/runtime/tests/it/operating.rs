@@ -63,7 +63,14 @@ async fn erasing_a_client_takes_every_trace_of_them_and_nothing_of_anybody_else(
     drop(connection);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let with_ann = rows(&*deck.store).await;
-    for table in [Table::Sessions, Table::Calls, Table::Confirmations, Table::Rates, Table::Values] {
+    for table in [
+        Table::Sessions,
+        Table::Calls,
+        Table::Confirmations,
+        Table::SessionConfirmations,
+        Table::Rates,
+        Table::Values,
+    ] {
         let count = |rows: &[(Table, String, Value)]| rows.iter().filter(|row| row.0 == table).count();
         assert!(count(&with_ann) > count(&before), "{table:?}");
     }

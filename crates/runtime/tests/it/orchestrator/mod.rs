@@ -14,4 +14,5 @@ mod keeping;
 mod living;
 mod moderating;
 mod moody;
+mod resuming;
 mod secrets;
