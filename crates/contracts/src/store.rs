@@ -4,8 +4,6 @@
 //! together or not at all. What the rows mean is the business of those who write them; so an engine is small, and
 //! whatever must be decided between sessions, processes or nodes is decided by one atomic step.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::handler::BoxFuture;
@@ -35,8 +33,11 @@ pub trait Store: Send + Sync {
     /// Forgets the rows whose time has come, and says how many.
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>>;
 
-    /// Writes a copy of everything, as of one moment, to a new file.
-    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>>;
+    /// Writes what is queued and closes the engine. Later requests fail with [`StoreError::Closed`]. An error means that
+    /// queued commits were lost. An engine without anything to close has nothing to do.
+    fn close(&self) -> BoxFuture<Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// The tables. Each has one owner in the code.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::ops::Bound;
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use quarterdeck_contracts::handler::BoxFuture;
@@ -132,10 +131,5 @@ impl Store for MemoryStore {
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
         let removed = self.rows().sweep(now_ms);
         Box::pin(ready(Ok(removed)))
-    }
-
-    fn backup(&self, _to: &Path) -> BoxFuture<Result<(), StoreError>> {
-        let error = "a store in memory has no file to copy; choose the store in a file to keep backups";
-        Box::pin(ready(Err(StoreError::Failed(error.to_owned()))))
     }
 }

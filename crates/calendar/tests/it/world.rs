@@ -1,7 +1,6 @@
 //! A store in memory, and calendars in it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -59,10 +58,6 @@ impl Store for Memory {
 
     fn sweep(&self, _: u64) -> BoxFuture<Result<u64, StoreError>> {
         Box::pin(async { Ok(0) })
-    }
-
-    fn backup(&self, _: &Path) -> BoxFuture<Result<(), StoreError>> {
-        Box::pin(async { Ok(()) })
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
-use quarterdeck_contracts::{ConfirmationAnswer, Outcome};
+use quarterdeck_contracts::{ConfirmationAnswer, Outcome, Store};
 use quarterdeck_runtime::{Client, Clock, Orchestrator, Registry, RuntimeParts, SessionError};
 use quarterdeck_store::SqliteStore;
 use quarterdeck_testkit::{Tree, tree};

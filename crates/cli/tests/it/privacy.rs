@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
-use quarterdeck_contracts::Mode;
+use quarterdeck_contracts::{Mode, Store};
 use quarterdeck_runtime::gates::ClientFacts;
 use quarterdeck_runtime::{Call, Client, Orchestrator, Reply, RuntimeParts};
 use quarterdeck_testkit::tree;

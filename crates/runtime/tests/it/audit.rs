@@ -373,9 +373,6 @@ impl Store for Stuck {
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
         self.store.sweep(now_ms)
     }
-    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
-        self.store.backup(to)
-    }
 }
 
 #[tokio::test]

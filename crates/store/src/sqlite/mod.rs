@@ -17,7 +17,7 @@ mod schema;
 mod transaction;
 mod writer;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -71,7 +71,7 @@ impl Default for SqliteOptions {
 
 /// Rows in one file that survives a crash.
 ///
-/// Dropping it writes what is queued and waits for the disk; [`SqliteStore::close`] does so without blocking.
+/// Dropping it writes what is queued and waits for the disk; [`Store::close`] does so without blocking.
 ///
 /// A commit is sent to the writer when [`Store::commit`] is called, not when its future is first polled. When the queue
 /// is full, it waits inside the future, and one that is dropped there is not applied at all.
@@ -85,8 +85,8 @@ pub struct SqliteStore {
 struct Channels {
     jobs: Sender<Job>,
     reads: Sender<Option<ReadRequest>>,
-    permit: Arc<Semaphore>,
-    permits: u32,
+    semaphore: Arc<Semaphore>,
+    max_permits: u32,
     queued_rows: Arc<QueuedRows>,
 }
 
@@ -115,28 +115,21 @@ impl SqliteStore {
             start("store-writer", &path, move || writer.run(&incoming))?,
             start("store-reader", &path, move || reader::run(&reading, &health, &requests))?,
         ];
-        let permits =
+        let max_permits =
             u32::try_from(options.queue_bytes / BYTES_PER_PERMIT).unwrap_or(u32::MAX).clamp(1, 1 << 28);
-        let permit = Arc::new(Semaphore::new(permits as usize));
-        let channels = Channels { jobs, reads, permit, permits, queued_rows: Arc::new(QueuedRows::new()) };
+        let semaphore = Arc::new(Semaphore::new(max_permits as usize));
+        let queued_rows = Arc::new(QueuedRows::new());
+        let channels = Channels { jobs, reads, semaphore, max_permits, queued_rows };
         Ok(Self { channels: Arc::new(channels), threads: Mutex::new(threads), check: Mutex::new(check) })
     }
 
-    /// Writes what is queued, checkpoints the file and closes it. Later requests get [`StoreError::Closed`]. An error
-    /// means that queued commits were lost.
-    pub fn close(&self) -> BoxFuture<Result<(), StoreError>> {
-        self.stop_check();
-        let closed = self.channels.close();
-        Box::pin(async move {
-            match closed.await {
-                Ok(result) => result,
-                Err(_) => Ok(()),
-            }
-        })
+    /// Writes a copy of everything, as of one moment, to a new file.
+    pub fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
+        let (answer, copied) = oneshot::channel();
+        drop(self.channels.jobs.send(Job::Backup { to: to.to_owned(), answer }));
+        Box::pin(async move { copied.await.unwrap_or(Err(StoreError::Closed)) })
     }
-}
 
-impl SqliteStore {
     /// A running check must not hold the file longest. It stops within a few pages.
     fn stop_check(&self) {
         let check = self.check.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -170,7 +163,7 @@ fn start(name: &str, path: &Path, work: impl FnOnce() + Send + 'static) -> Resul
 impl Channels {
     /// The reader goes first, so that the writer is the last to let go of the file.
     fn close(&self) -> oneshot::Receiver<Result<(), StoreError>> {
-        self.permit.close();
+        self.semaphore.close();
         drop(self.reads.send(None));
         let (answer, closed) = oneshot::channel();
         drop(self.jobs.send(Job::Close { answer }));
@@ -179,19 +172,20 @@ impl Channels {
 
     /// A commit that is larger than the whole queue waits until it has the queue for itself.
     fn permits_for(&self, commit: &EncodedCommit) -> u32 {
-        u32::try_from(commit.size().div_ceil(BYTES_PER_PERMIT)).unwrap_or(u32::MAX).min(self.permits)
+        u32::try_from(commit.size().div_ceil(BYTES_PER_PERMIT)).unwrap_or(u32::MAX).min(self.max_permits)
     }
 
     fn try_reserve(&self, commit: &EncodedCommit) -> Result<OwnedSemaphorePermit, StoreError> {
-        Arc::clone(&self.permit).try_acquire_many_owned(self.permits_for(commit)).map_err(|error| match error
-        {
-            tokio::sync::TryAcquireError::NoPermits => StoreError::QueueFull,
-            tokio::sync::TryAcquireError::Closed => StoreError::Closed,
+        Arc::clone(&self.semaphore).try_acquire_many_owned(self.permits_for(commit)).map_err(|error| {
+            match error {
+                tokio::sync::TryAcquireError::NoPermits => StoreError::QueueFull,
+                tokio::sync::TryAcquireError::Closed => StoreError::Closed,
+            }
         })
     }
 
     async fn reserve(&self, commit: &EncodedCommit) -> Result<OwnedSemaphorePermit, StoreError> {
-        let permit = Arc::clone(&self.permit).acquire_many_owned(self.permits_for(commit));
+        let permit = Arc::clone(&self.semaphore).acquire_many_owned(self.permits_for(commit));
         permit.await.map_err(|_| StoreError::Closed)
     }
 
@@ -284,10 +278,10 @@ impl Store for SqliteStore {
         })
     }
 
-    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
-        let (answer, copied) = oneshot::channel();
-        let to: PathBuf = to.to_owned();
-        drop(self.channels.jobs.send(Job::Backup { to, answer }));
-        Box::pin(async move { copied.await.unwrap_or(Err(StoreError::Closed)) })
+    fn close(&self) -> BoxFuture<Result<(), StoreError>> {
+        self.stop_check();
+        let closed = self.channels.close();
+        // A writer that has stopped before has closed the file.
+        Box::pin(async move { closed.await.unwrap_or(Ok(())) })
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{anyhow, bail};
+use quarterdeck_contracts::Store;
 use quarterdeck_runtime::audit::{Verification, verify};
 use serde_json::json;
 

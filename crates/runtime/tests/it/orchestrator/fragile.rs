@@ -1,6 +1,5 @@
 //! A store that loses what it may lose, and a process that dies in the middle of a commit.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use quarterdeck_contracts::handler::BoxFuture;
@@ -108,9 +107,5 @@ impl Store for FragileStore {
 
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
         self.kept.sweep(now_ms)
-    }
-
-    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
-        self.kept.backup(to)
     }
 }

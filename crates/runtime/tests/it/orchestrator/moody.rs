@@ -1,6 +1,5 @@
 //! A store that is not always in the mood.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quarterdeck_contracts::handler::BoxFuture;
@@ -36,10 +35,6 @@ impl Store for Moody {
 
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
         self.store.sweep(now_ms)
-    }
-
-    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
-        self.store.backup(to)
     }
 }
 

@@ -1,6 +1,5 @@
 //! What resuming a session reads from the store.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -47,10 +46,6 @@ impl Store for CountingStore {
 
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
         self.store.sweep(now_ms)
-    }
-
-    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
-        self.store.backup(to)
     }
 }
 
