@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::files::CONFIG;
 use crate::matrix::{Packed, Product, Rows};
 use crate::model::LoadError;
+use crate::simd::Kernel;
 use crate::tensors::Tensors;
 use crate::vectors::{Activation, ActivationKernel, LayerNormKernel, SoftmaxKernel};
 

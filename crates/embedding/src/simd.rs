@@ -4,13 +4,17 @@
 //! the processor has said that it knows them.
 
 /// `run` and what it calls are always inlined, so that they take on the caller's instructions.
-pub(crate) trait Kernel {
+pub(crate) trait Kernel: Sized {
     /// With `FUSED`, multiplying and adding is one instruction.
     fn run<const FUSED: bool>(self);
+
+    fn apply(self) {
+        run(self);
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn run(kernel: impl Kernel) {
+fn run(kernel: impl Kernel) {
     #[target_feature(enable = "avx512f,avx2,fma")]
     fn avx512(kernel: impl Kernel) {
         kernel.run::<true>();
@@ -47,7 +51,7 @@ pub(crate) fn has_avx512() -> bool {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn run(kernel: impl Kernel) {
+fn run(kernel: impl Kernel) {
     kernel.run::<{ cfg!(target_arch = "aarch64") }>();
 }
 

@@ -1,7 +1,7 @@
 //! What is computed on vectors beside products. Sums run over sixteen lanes, so that they can be vectorised and are the
 //! same on every run.
 
-use crate::simd::{self, Kernel, fused};
+use crate::simd::{Kernel, fused};
 
 const LANES: usize = 16;
 
@@ -36,12 +36,6 @@ pub(crate) struct LayerNormKernel<'a> {
     pub(crate) epsilon: f32,
 }
 
-impl LayerNormKernel<'_> {
-    pub(crate) fn apply(self) {
-        simd::run(self);
-    }
-}
-
 impl Kernel for LayerNormKernel<'_> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
@@ -70,12 +64,6 @@ pub(crate) struct SoftmaxKernel<'a> {
     pub(crate) scale: f32,
 }
 
-impl SoftmaxKernel<'_> {
-    pub(crate) fn apply(self) {
-        simd::run(self);
-    }
-}
-
 impl Kernel for SoftmaxKernel<'_> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
@@ -97,12 +85,6 @@ impl Kernel for SoftmaxKernel<'_> {
 pub(crate) struct ActivationKernel<'a> {
     pub(crate) values: &'a mut [f32],
     pub(crate) activation: Activation,
-}
-
-impl ActivationKernel<'_> {
-    pub(crate) fn apply(self) {
-        simd::run(self);
-    }
 }
 
 impl Kernel for ActivationKernel<'_> {

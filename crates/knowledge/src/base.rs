@@ -218,7 +218,7 @@ impl Shared {
         if let Some(vector) = model.questions.get(&normal) {
             return Some(vector);
         }
-        let vector = model.worker.embed(normal.clone()).await.ok()?;
+        let vector = model.worker.embed(normal.clone()).await?;
         let vector: Arc<[f32]> = unit(description, &vector).ok()?.into();
         model.questions.insert(normal, Arc::clone(&vector));
         Some(vector)
