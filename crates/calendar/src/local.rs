@@ -24,7 +24,6 @@ pub const REVISION: &str = "_revision";
 const MAX_ROWS: usize = 100_000;
 const MAX_OCCURRENCES: usize = 20_000;
 
-/// Calendars whose events are rows of the store.
 #[derive(Clone)]
 pub struct LocalCalendar(Arc<CalendarCore>);
 

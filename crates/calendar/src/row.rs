@@ -62,7 +62,6 @@ pub struct Details {
     pub free: bool,
 }
 
-/// An occurrence that differs from the rest of its series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Override {
     /// Which one: when it would have begun.

@@ -14,7 +14,6 @@ use crate::simd::Kernel;
 use crate::tensors::Tensors;
 use crate::vectors::{Activation, ActivationKernel, LayerNormKernel, SoftmaxKernel};
 
-/// What `config.json` says about an encoder.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct BertConfig {
     vocab_size: usize,

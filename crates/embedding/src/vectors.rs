@@ -81,7 +81,6 @@ impl Kernel for SoftmaxKernel<'_> {
     }
 }
 
-/// Applies an activation to every value.
 pub(crate) struct ActivationKernel<'a> {
     pub(crate) values: &'a mut [f32],
     pub(crate) activation: Activation,

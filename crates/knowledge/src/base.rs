@@ -40,13 +40,11 @@ struct LoadedModel {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
-    /// Records in all.
     pub records: usize,
     /// By namespace and type, where there are any.
     pub by_kind: Vec<(Namespace, RecordKind, usize)>,
     /// Passages with vectors.
     pub passages: usize,
-    /// Different stems.
     pub terms: usize,
     /// What made the vectors, if there are any.
     pub model: Option<EmbeddingModel>,
@@ -131,14 +129,13 @@ impl KnowledgeBase {
         let old = self.current();
         let model = self.shared.model();
         let embedder = model.as_ref().map(|model| model.embedder.as_ref());
-        let known = embedder.and_then(|embedder| old.known(embedder.model()));
+        let known = embedder.and_then(|embedder| old.vectors_by_key(embedder.model()));
         let known = known.as_ref().map(|(rows, at)| (*rows, at));
         let next = Snapshot::build(records, embedder, known, observer)?;
         *self.shared.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
         Ok(())
     }
 
-    /// The model that questions are embedded with.
     pub fn model(&self) -> Option<EmbeddingModel> {
         self.shared.model().map(|model| model.embedder.model().clone())
     }
@@ -147,11 +144,11 @@ impl KnowledgeBase {
     pub fn known_vectors(&self) -> Option<KnownVectors> {
         let current = self.current();
         let model = current.vectors.as_ref()?.model.clone();
-        let (rows, at) = current.known(&model)?;
+        let (rows, at) = current.vectors_by_key(&model)?;
         Some(KnownVectors { rows: rows.clone(), at, model })
     }
 
-    /// Every record, sorted by id.
+    /// Sorted by id.
     pub fn records(&self) -> Vec<KnowledgeRecord> {
         let current = self.current();
         let docs = 0..current.index.records.len() as Doc;
@@ -163,7 +160,7 @@ impl KnowledgeBase {
         let (index, vectors) = (&current.index, &current.vectors);
         let mut by_kind: BTreeMap<(Namespace, RecordKind), usize> = BTreeMap::new();
         for doc in 0..index.records.len() as Doc {
-            *by_kind.entry(index.filters.about(doc)).or_default() += 1;
+            *by_kind.entry(index.filters.namespace_and_kind(doc)).or_default() += 1;
         }
         Stats {
             records: index.records.len(),

@@ -24,7 +24,8 @@ pub(crate) fn get(
         return Err(CapabilityError::new(CapabilityErrorCode::InvalidArgument, message));
     }
     let find = |id: &String| {
-        let doc = index.records.find(id).filter(|doc| readable.contains(&index.filters.about(*doc).0));
+        let doc =
+            index.records.find(id).filter(|doc| readable.contains(&index.filters.namespace_and_kind(*doc).0));
         let Some(doc) = doc else { return Err(unknown(index, id, readable)) };
         index.records.get(doc).map_err(|_| {
             let message = format!("the record `{id}` cannot be read");
@@ -51,7 +52,7 @@ fn nearest_ids<'a>(index: &'a Index, id: &str, readable: &Namespaces) -> Vec<&'a
     let mut near: Vec<(usize, &str)> = Vec::new();
     for (other, doc) in index.records.ids().zip(0..) {
         let Some(edits) = edit_distance(&letters, other, max_edits) else { continue };
-        if readable.contains(&index.filters.about(doc).0) {
+        if readable.contains(&index.filters.namespace_and_kind(doc).0) {
             near.push((edits, other));
             near.sort_unstable();
             near.truncate(MAX_SUGGESTED_IDS);

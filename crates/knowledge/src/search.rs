@@ -74,7 +74,7 @@ pub(crate) fn search(
     thresholds: ScoreThresholds,
     request: &KnowledgeQuery,
 ) -> Result<SearchResults, SearchError> {
-    let passing = index.filters.passing(request.namespace, &request.filters)?;
+    let passing = index.filters.select(request.namespace, &request.filters)?;
     let query = Query::new(index, &request.query);
     let limit = request.top_k.min(MAX_RESULTS);
     let (hits, matching) = rank(index, semantic, thresholds, &query, &passing, limit);

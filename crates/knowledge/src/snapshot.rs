@@ -28,7 +28,6 @@ impl KnownVectors {
     }
 }
 
-/// How far building has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Passages that have vectors.
@@ -37,11 +36,9 @@ pub struct Progress {
     pub total: usize,
 }
 
-/// Why a base cannot be built.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The model failed.
     #[error("a record could not be embedded; search by words needs no model")]
     Embed(#[source] EmbedError),
     /// The model gave something that is not a vector of its own.
@@ -65,7 +62,6 @@ pub(crate) struct BuildObserver<'a> {
 /// A vector that was just made: its key, bytes and scale.
 pub(crate) type NewVector<'a> = (Key, &'a [i8], f32);
 
-/// Index and vectors that belong together.
 pub(crate) struct Snapshot {
     pub(crate) index: Index,
     pub(crate) vectors: Option<Vectors>,
@@ -88,7 +84,7 @@ impl Snapshot {
     }
 
     /// Where the vector of each text is.
-    pub(crate) fn known(&self, model: &EmbeddingModel) -> Option<(&Rows, HashMap<Key, usize>)> {
+    pub(crate) fn vectors_by_key(&self, model: &EmbeddingModel) -> Option<(&Rows, HashMap<Key, usize>)> {
         let vectors = self.vectors.as_ref().filter(|vectors| vectors.model == *model)?;
         Some((&vectors.rows, vectors.keys.iter().copied().zip(0..).collect()))
     }

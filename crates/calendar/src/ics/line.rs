@@ -2,7 +2,6 @@
 
 use super::IcsError;
 
-/// One content line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     /// Where it begins in the file.
@@ -16,7 +15,6 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The value of a parameter.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }

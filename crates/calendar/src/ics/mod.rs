@@ -22,7 +22,6 @@ pub use write::export;
 pub const MAX_ICS_BYTES: usize = 5 * 1024 * 1024;
 pub const MAX_EVENTS: usize = 20_000;
 
-/// The contents of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
     /// The rows of the table `calendar`, with their keys. A row replaces the one with the same key.
@@ -47,7 +46,6 @@ impl Import {
     }
 }
 
-/// Why a file was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IcsError {

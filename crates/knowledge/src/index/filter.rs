@@ -51,20 +51,18 @@ impl FilterIndex {
         }
     }
 
-    /// The namespace and the type of a record.
-    pub(crate) fn about(&self, doc: Doc) -> (Namespace, RecordKind) {
+    pub(crate) fn namespace_and_kind(&self, doc: Doc) -> (Namespace, RecordKind) {
         let namespace = Namespace::ALL.into_iter().find(|one| self.namespaces[*one as usize].contains(doc));
         let kind = RecordKind::ALL.into_iter().find(|one| self.kinds[*one as usize].contains(doc));
         (namespace.unwrap_or_default(), kind.unwrap_or(RecordKind::Doc))
     }
 
-    /// The records of a namespace.
     pub(crate) fn namespace(&self, namespace: Namespace) -> BitSet {
         self.namespaces[namespace as usize].clone()
     }
 
     /// The records of a namespace that pass every filter. A record without a day is in no range of days.
-    pub(crate) fn passing(
+    pub(crate) fn select(
         &self,
         namespace: Namespace,
         filters: &RecordFilters,

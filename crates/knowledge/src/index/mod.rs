@@ -35,7 +35,6 @@ pub(crate) type Doc = u32;
 /// The number of a stem.
 pub(crate) type Term = u32;
 
-/// An inverted index.
 pub(crate) struct Index {
     pub(crate) records: Records,
     pub(crate) filters: FilterIndex,
@@ -66,12 +65,10 @@ impl Index {
         self.words.find(folded).map(|word| self.terms[word as usize])
     }
 
-    /// How many stems there are.
     pub(crate) fn terms(&self) -> usize {
         self.stems.strings().len()
     }
 
-    /// In how many records a stem occurs.
     pub(crate) fn frequency(&self, term: Term) -> usize {
         self.postings.frequency(term)
     }

@@ -30,7 +30,7 @@ impl Index {
         out.list(large, |(place, _)| place.to_le_bytes());
         out.list(large, |(_, count)| count.to_le_bytes());
         out.list(lengths, |length| length.to_le_bytes());
-        let about = |doc: usize| self.filters.about(doc as Doc);
+        let about = |doc: usize| self.filters.namespace_and_kind(doc as Doc);
         let docs: Vec<usize> = (0..self.records.len()).collect();
         out.list(&docs, |doc| [about(*doc).0 as u8]);
         out.list(&docs, |doc| [about(*doc).1 as u8]);

@@ -77,7 +77,6 @@ impl Postings {
         Self { starts, docs, counts, large, lengths, norms }
     }
 
-    /// In how many records a stem occurs.
     pub(super) fn frequency(&self, term: Term) -> usize {
         self.starts[term as usize + 1] - self.starts[term as usize]
     }

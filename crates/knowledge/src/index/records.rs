@@ -5,9 +5,9 @@ use quarterdeck_contracts::KnowledgeRecord;
 use super::Doc;
 use super::strings::Strings;
 
-/// Records sorted by id.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
+    /// Sorted.
     ids: Strings,
     bodies: Strings,
 }
@@ -45,7 +45,6 @@ impl Records {
         self.ids.iter()
     }
 
-    /// A record as JSON.
     #[cfg(feature = "sqlite")]
     pub(crate) fn body(&self, doc: Doc) -> &str {
         self.bodies.get(doc as usize)
@@ -57,7 +56,6 @@ impl Records {
         serde_json::from_str(self.bodies.get(doc as usize))
     }
 
-    /// The record of an id.
     pub(crate) fn find(&self, id: &str) -> Option<Doc> {
         let (mut low, mut high) = (0, self.len());
         while low < high {

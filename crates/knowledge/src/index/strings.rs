@@ -4,7 +4,6 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
-/// Strings by number.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strings {
     text: String,
@@ -75,7 +74,6 @@ impl Lexicon {
         &self.strings
     }
 
-    /// The number of a string.
     pub(crate) fn find(&self, string: &str) -> Option<u32> {
         if self.table.is_empty() {
             return None;

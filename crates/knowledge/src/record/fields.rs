@@ -95,12 +95,10 @@ impl Fields {
     }
 }
 
-/// The kind of this name.
 pub(super) fn find_kind(name: &str) -> Option<RecordKind> {
     RecordKind::ALL.into_iter().find(|kind| kind.as_str() == name)
 }
 
-/// The namespace of this name.
 pub(super) fn find_namespace(name: &str) -> Option<Namespace> {
     Namespace::ALL.into_iter().find(|namespace| namespace.as_str() == name)
 }

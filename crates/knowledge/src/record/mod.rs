@@ -43,7 +43,6 @@ impl fmt::Display for Problem {
 pub struct Fault {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
     pub message: String,
 }
 

@@ -57,7 +57,7 @@ impl Derived {
     }
 
     /// What was derived from records with this digest.
-    pub(super) fn of(self, records_digest: &[u8; 32]) -> (Option<Parts>, Option<Vectors>) {
+    pub(super) fn into_parts(self, records_digest: &[u8; 32]) -> (Option<Parts>, Option<Vectors>) {
         let index = self.index.filter(|(digest, _)| digest.matches(records_digest)).map(|(_, parts)| parts);
         let vectors =
             self.vectors.filter(|(digest, _)| digest.matches(records_digest)).map(|(_, vectors)| vectors);

@@ -13,9 +13,8 @@ use crate::index::{Index, Records};
 use crate::search::ScoreThresholds;
 use crate::snapshot::Snapshot;
 
-/// A base as it was saved.
 pub struct LoadedBase {
-    /// The base. It has no model yet: [`KnowledgeBase::use_model`] gives it one.
+    /// It has no model yet: [`KnowledgeBase::use_model`] gives it one.
     pub base: KnowledgeBase,
     /// Whether the index had to be built again, because another version wrote it or it was damaged.
     pub is_rebuilt: bool,
@@ -28,21 +27,21 @@ impl KnowledgeFile {
         if self.sources()?.is_none() {
             return Ok(None);
         }
-        let (mut parts, mut records_digest) = self.parts()?;
+        let (mut parts, mut records_digest) = self.read_parts()?;
         // A build may have finished between the two reads: then the next two belong together.
         if !parts.1.belongs_to(&records_digest) {
-            (parts, records_digest) = self.parts()?;
+            (parts, records_digest) = self.read_parts()?;
         }
         let (records, derived) = parts;
         let count = records.len();
-        let (parts, vectors) = derived.of(&records_digest);
+        let (parts, vectors) = derived.into_parts(&records_digest);
         let found = match parts {
             Some(parts) => parts.index(records),
             None => Err(records),
         };
         let (index, is_rebuilt) = match found {
             Ok(index) => (index, false),
-            Err(records) => (self.rebuilt(&records)?, true),
+            Err(records) => (self.rebuild_index(&records)?, true),
         };
         let vectors = vectors.filter(|vectors| vectors.starts.len() == count + 1);
         Ok(Some(LoadedBase {
@@ -52,7 +51,7 @@ impl KnowledgeFile {
     }
 
     /// The records on this thread, and what was derived from them on another: each is half of the time.
-    fn parts(&self) -> Result<((Records, Derived), [u8; 32]), FileError> {
+    fn read_parts(&self) -> Result<((Records, Derived), [u8; 32]), FileError> {
         let path = self.path.as_path();
         let (records, derived) = thread::scope(|scope| {
             let work = move || Derived::read(path);
@@ -106,14 +105,13 @@ impl KnowledgeFile {
     }
 
     /// The index of records, built from nothing else.
-    fn rebuilt(&self, records: &Records) -> Result<Index, FileError> {
+    fn rebuild_index(&self, records: &Records) -> Result<Index, FileError> {
         let all = 0..u32::try_from(records.len()).unwrap_or_default();
         let read: Result<Vec<KnowledgeRecord>, _> = all.map(|doc| records.get(doc)).collect();
         Ok(Index::new(read.map_err(|error| self.damaged(&error.to_string()))?))
     }
 }
 
-/// SHA-256 in hex.
 pub(super) fn hash_of(body: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut hex = String::with_capacity(64);

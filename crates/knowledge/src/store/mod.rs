@@ -25,33 +25,24 @@ pub use save::{Changes, Sources};
 
 use crate::snapshot::BuildError;
 
-/// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// Another program's database, or no database at all.
     #[error("{0} is not a knowledge base; move it away, and a new one is made")]
     NotOurs(PathBuf),
-    /// Written by a newer program.
     #[error(
         "{0} was written by a newer version of Quarterdeck; update, or move it away, and a new one is made"
     )]
     Newer(PathBuf),
-    /// What was read is not what was written.
     #[error("{path} is damaged: {what}")]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-        /// How that is known.
-        what: String,
-    },
+    Damaged { path: PathBuf, what: String },
     /// The disk, or another process that holds the file.
     #[error("the knowledge base cannot be read or written; {}", engine_advice(.0))]
     Sqlite(#[from] rusqlite::Error),
     /// The disk.
     #[error("the knowledge base's file cannot be handled{}", disk_advice(.0))]
     Io(#[from] std::io::Error),
-    /// The base could not be built.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
@@ -93,7 +84,6 @@ fn disk_advice(error: &std::io::Error) -> String {
     DiskError::of(error).map_or_else(String::new, |fault| format!("; {fault}"))
 }
 
-/// The file of a base.
 pub struct KnowledgeFile {
     path: PathBuf,
     connection: Connection,

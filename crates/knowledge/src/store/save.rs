@@ -12,8 +12,7 @@ use crate::bytes::Writer;
 use crate::index::{Doc, Records};
 use crate::vectors::{Key, Vectors};
 
-/// How large a piece of something derived is at the most, in bytes. SQLite has a limit for one value, and takes as much
-/// memory again for it.
+/// SQLite has a limit for one value, and takes as much memory again for it.
 const MAX_PIECE_BYTES: usize = 1024 * 1024;
 
 /// What a base was built from.

@@ -18,7 +18,6 @@ pub(crate) use stop_words::is_stop_word;
 /// After folding; what is longer is cut.
 const MAX_WORD_BYTES: usize = 64;
 
-/// One word of a text.
 pub(crate) struct Word<'a> {
     /// Lower-case, without accents.
     pub(crate) folded: &'a str,
@@ -58,7 +57,6 @@ pub(crate) fn each_word(text: &str, mut each: impl FnMut(Word<'_>)) {
     finish(&mut folded, begin..text.len());
 }
 
-/// The words of a text, folded.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     each_word(text, |word| words.push(word.folded.to_owned()));

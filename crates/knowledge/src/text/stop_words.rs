@@ -11,7 +11,6 @@ const STOP_WORDS: [&str; 83] = [
     "yourself",
 ];
 
-/// Whether a folded word is one of them.
 pub(crate) fn is_stop_word(folded: &str) -> bool {
     STOP_WORDS.binary_search(&folded).is_ok()
 }

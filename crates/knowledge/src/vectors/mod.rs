@@ -22,7 +22,6 @@ const MAX_SCAN_THREADS: usize = 4;
 /// What a passage is known by: the beginning of the SHA-256 of what was embedded.
 pub(crate) type Key = [u8; 16];
 
-/// The key of a text.
 pub(crate) fn key(text: &str) -> Key {
     let digest = Sha256::digest(text.as_bytes());
     let mut key = Key::default();
@@ -30,19 +29,10 @@ pub(crate) fn key(text: &str) -> Key {
     key
 }
 
-/// Why vectors cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VectorError {
-    /// A vector of another length than the model's.
     #[error("a vector has {found} numbers, and the model `{model}` gives {expected}")]
-    Dimension {
-        /// The model's name.
-        model: String,
-        /// How many there should be.
-        expected: usize,
-        /// How many there are.
-        found: usize,
-    },
+    Dimension { model: String, expected: usize, found: usize },
     /// Not a number, or none but zeros.
     #[error("a vector has no direction")]
     NoDirection,

@@ -38,7 +38,6 @@ pub(super) enum Finding {
     Unfinished(String),
 }
 
-/// A running check.
 pub(super) struct Check {
     stop: StopHandle,
     thread: JoinHandle<()>,

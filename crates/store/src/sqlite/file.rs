@@ -4,7 +4,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// How every SQLite file begins.
 const HEADER: &[u8; 16] = b"SQLite format 3\0";
 
 /// What is at a path before the store is opened.

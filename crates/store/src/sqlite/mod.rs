@@ -81,7 +81,6 @@ pub struct SqliteStore {
     check: Mutex<Option<Background>>,
 }
 
-/// The channels to the threads.
 struct Channels {
     jobs: Sender<Job>,
     reads: Sender<Option<ReadRequest>>,

@@ -20,91 +20,58 @@ pub(super) const DEFAULT_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It cannot be read or made.
     #[error("the store {} cannot be opened; {}", path.display(), advice(source))]
     Io {
-        /// Which file.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
     /// The disk refused, or does not let itself be used as a store needs it.
     #[error("the store {} cannot be opened; {fault}", path.display())]
     Disk {
-        /// Which file.
         path: PathBuf,
-        /// How.
         fault: DiskError,
-        /// What the engine said.
         #[source]
         source: rusqlite::Error,
     },
-    /// Another process writes to it, and did not stop in time.
     #[error("the store {} is being written by another process; wait for that one, or stop it", path.display())]
     Busy {
-        /// Which file.
         path: PathBuf,
-        /// What the engine said.
         #[source]
         source: rusqlite::Error,
     },
-    /// It is something else.
     #[error(
         "{} is not a Quarterdeck store (or its first bytes are damaged) and was left alone; move it away, \
          or choose another path",
         path.display()
     )]
-    NotAStore {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// What stands in it is not what was written.
+    NotAStore { path: PathBuf },
     #[error("the store {} is damaged and was left as it is: {what}; restore a backup", path.display())]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-        /// How that is known.
-        what: String,
-    },
+    Damaged { path: PathBuf, what: String },
     /// The file is gone, and what was written to it last is not.
     #[error(
         "the store {} is missing, and its log {} is there, which may hold what was written last; \
          put the file back where it was, or move the log away and restore a backup",
         path.display(), log.display()
     )]
-    LogAlone {
-        /// Which file.
-        path: PathBuf,
-        /// Its log.
-        log: PathBuf,
-    },
+    LogAlone { path: PathBuf, log: PathBuf },
     /// Another program's file has the name of the store's log.
     #[error("{} is not the log of a store and was left alone; move it away", log.display())]
-    ForeignLog {
-        /// Which file.
-        log: PathBuf,
-    },
-    /// A newer Quarterdeck wrote it.
+    ForeignLog { log: PathBuf },
     #[error(
         "the store {} has format {found}, and this version of Quarterdeck knows formats up to {known}; \
          use the newer version, or restore a backup from before the upgrade",
         path.display()
     )]
     Newer {
-        /// Which file.
         path: PathBuf,
-        /// Its format.
         found: i64,
         /// The newest format that this version knows.
         known: i64,
     },
-    /// The engine failed.
     #[error("the store {} cannot be opened", path.display())]
     Engine {
-        /// Which file.
         path: PathBuf,
-        /// What the engine said.
         #[source]
         source: rusqlite::Error,
     },

@@ -64,7 +64,7 @@ impl RawRow<'_> {
         self.version
     }
 
-    /// Whether it is what was written, as far as can be told: one without a sum must at least be JSON.
+    /// Whether it is what was written, as far as can be told: one without a checksum must at least be JSON.
     pub(super) fn is_sound(&self) -> bool {
         match self.sum {
             Some(_) => {
@@ -148,7 +148,6 @@ impl EncodedCommit {
         self.changes.iter().map(|change| (change.table, change.key.as_str()))
     }
 
-    /// About how much memory it holds.
     pub(super) fn size(&self) -> usize {
         let row = |key: &str, value: Option<&str>| 64 + key.len() + value.map_or(0, str::len);
         let checks: usize = self.checks.iter().map(|check| row(&check.key, None)).sum();

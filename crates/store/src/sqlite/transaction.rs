@@ -118,7 +118,7 @@ impl Transaction {
 
     /// A group that wrote nothing leaves the file alone, so that a failed check costs no sync.
     fn finish(&self, before: i64) -> Result<(), StoreError> {
-        self.health.is_in_place()?;
+        self.health.check_in_place()?;
         let commit = || {
             if self.version > before {
                 rows::set_last_version(&self.connection, self.version)?;
