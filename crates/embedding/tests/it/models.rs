@@ -136,22 +136,12 @@ fn slow_encoder(pieces: &[usize]) -> Vec<f64> {
         let (queries, keys, values) = (part("query"), part("key"), part("value"));
         let mut after = Vec::new();
         for (index, query) in queries.iter().enumerate() {
-            let mut context = Vec::new();
-            for head in [0..2, 2..4] {
-                let shares: Vec<f64> = keys
-                    .iter()
-                    .map(|key| (head.clone().map(|i| query[i] * key[i]).sum::<f64>() / 2_f64.sqrt()).exp())
-                    .collect();
-                let total: f64 = shares.iter().sum();
-                context.extend(
-                    head.map(|i| shares.iter().zip(&values).map(|(s, v)| s * v[i]).sum::<f64>() / total),
-                );
-            }
-            let mixed = linear(&name("attention.output.dense"), &context);
-            let mixed = norm(&name("attention.output.LayerNorm"), &plus(&mixed, &hidden[index]));
-            let inner: Vec<f64> = linear(&name("intermediate.dense"), &mixed).into_iter().map(gelu).collect();
+            let attended = linear(&name("attention.output.dense"), &attend(query, &keys, &values));
+            let attended = norm(&name("attention.output.LayerNorm"), &plus(&attended, &hidden[index]));
+            let inner: Vec<f64> =
+                linear(&name("intermediate.dense"), &attended).into_iter().map(gelu).collect();
             let out = linear(&name("output.dense"), &inner);
-            after.push(norm(&name("output.LayerNorm"), &plus(&out, &mixed)));
+            after.push(norm(&name("output.LayerNorm"), &plus(&out, &attended)));
         }
         hidden = after;
     }
@@ -161,6 +151,18 @@ fn slow_encoder(pieces: &[usize]) -> Vec<f64> {
     }
     let length = sum.iter().map(|value| value * value).sum::<f64>().sqrt();
     sum.iter().map(|value| value / length).collect()
+}
+
+/// Both heads of the attention of one piece.
+fn attend(query: &[f64], keys: &[Vec<f64>], values: &[Vec<f64>]) -> Vec<f64> {
+    let mut context = Vec::new();
+    for head in [0..2, 2..4] {
+        let score = |key: &Vec<f64>| head.clone().map(|i| query[i] * key[i]).sum::<f64>() / 2_f64.sqrt();
+        let shares: Vec<f64> = keys.iter().map(|key| score(key).exp()).collect();
+        let total: f64 = shares.iter().sum();
+        context.extend(head.map(|i| shares.iter().zip(values).map(|(s, v)| s * v[i]).sum::<f64>() / total));
+    }
+    context
 }
 
 /// x Φ(x), with the normal distribution integrated step by step.
