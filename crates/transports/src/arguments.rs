@@ -1,14 +1,14 @@
-//! The arguments of calls: as text on their way in, as an object on their way out.
+//! The arguments of calls: text when they arrive, an object when they are sent back.
 
 use quarterdeck_contracts::{CallArguments, parse_json};
 use serde_json::{Map, Value, json};
 
-/// Longest text of one call's arguments, in bytes.
+/// Of one call.
 pub(crate) const MAX_ARGUMENT_BYTES: usize = 1 << 20;
-/// How much of a longer one is kept, in bytes: enough to see what it was.
+/// How much of a longer text is kept, to see what it was.
 const KEPT_BYTES: usize = 4 << 10;
 
-/// The text of arguments that come in pieces.
+/// Arguments that arrive in fragments.
 #[derive(Debug, Default)]
 pub(crate) struct ArgumentText {
     text: String,
@@ -31,7 +31,7 @@ impl ArgumentText {
         self.text.is_empty()
     }
 
-    /// What they are. Absent arguments are none, which is not the same as broken ones: those are never taken for `{}`.
+    /// Absent arguments are `{}`; broken ones never are.
     pub(crate) fn parse(self) -> CallArguments {
         if self.too_long {
             return CallArguments::Broken(self.text);
@@ -55,12 +55,12 @@ impl ArgumentText {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallEvent<'a> {
     pub(crate) text: &'a str,
-    /// Whether some key stands twice in it. What was meant cannot be told then, but every call is answered.
+    /// Whether an object in it has a duplicate key: then its arguments count as broken.
     pub(crate) has_duplicate_keys: bool,
 }
 
-/// Arguments that come as JSON, within the same limit.
-pub(crate) fn whole(value: Value, event: CallEvent<'_>) -> CallArguments {
+/// Arguments that arrive as JSON, within the same limit.
+pub(crate) fn from_event(value: Value, event: CallEvent<'_>) -> CallArguments {
     if event.has_duplicate_keys {
         let mut text = event.text.to_owned();
         if text.len() > MAX_ARGUMENT_BYTES {
@@ -138,7 +138,7 @@ mod tests {
         for has_duplicate_keys in [false, true] {
             let event = CallEvent { text: &value.to_string(), has_duplicate_keys };
             assert!(
-                matches!(whole(value.clone(), event), CallArguments::Broken(text) if text.len() < KEPT_BYTES + 10)
+                matches!(from_event(value.clone(), event), CallArguments::Broken(text) if text.len() < KEPT_BYTES + 10)
             );
         }
     }

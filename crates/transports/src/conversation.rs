@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 
-/// What a provider accepts.
+/// What a provider accepts as names and ids.
 pub(crate) struct ProviderRules {
-    /// Longest name or id, in characters.
     pub(crate) max_name_chars: usize,
     pub(crate) max_id_chars: usize,
-    /// Whether an id that the model itself gave is taken back whatever it looks like.
+    /// Whether an id of the model's own is accepted in any form.
     pub(crate) any_own_id: bool,
     /// Punctuation in names beside `_` and `-`.
     pub(crate) punctuation: &'static [char],
@@ -24,19 +23,18 @@ pub(crate) enum Turn<'a> {
     Model(ModelTurn<'a>),
 }
 
-/// What the model said and what its calls came to.
+/// A message of a model with the results of its calls.
 pub(crate) struct ModelTurn<'a> {
-    /// Whether the model that is asked said it: only then is the state of its parts of any use.
+    /// Whether it is of the model that gets the request: only then is the state of its parts useful.
     pub(crate) own: bool,
-    /// Whether a user has spoken since.
+    /// Whether a message of the user follows.
     pub(crate) answered: bool,
     pub(crate) parts: Vec<Piece<'a>>,
 }
 
-/// One part of what the model said.
 pub(crate) struct Piece<'a> {
     pub(crate) content: Content<'a>,
-    /// Absent on another model's words.
+    /// Absent on another model's parts.
     pub(crate) state: Option<&'a Value>,
 }
 
@@ -51,7 +49,7 @@ pub(crate) enum Content<'a> {
 pub(crate) struct SentCall<'a> {
     /// The provider's id where it can be sent, else one that is the same whenever this conversation is sent.
     pub(crate) id: Cow<'a, str>,
-    /// The id that it came with.
+    /// The id that the model gave.
     own_id: Option<&'a str>,
     pub(crate) name: Cow<'a, str>,
     own_name: &'a str,
@@ -95,7 +93,7 @@ impl SentCall<'_> {
     }
 }
 
-/// Puts a conversation in order for the model of this name.
+/// Arranges a conversation for the named model.
 pub(crate) fn turns<'a>(messages: &'a [ChatMessage], model: &str, rules: &ProviderRules) -> Vec<Turn<'a>> {
     let is_user = |message: &ChatMessage| matches!(message, ChatMessage::User { .. });
     let last_user = messages.iter().rposition(is_user).unwrap_or(0);
@@ -112,7 +110,7 @@ pub(crate) fn turns<'a>(messages: &'a [ChatMessage], model: &str, rules: &Provid
                 attach_results(&mut parts, &mut results);
                 turns.push(Turn::Model(ModelTurn { own, answered: place < last_user, parts }));
             }
-            // Taken with the message that they answer.
+            // Read with the message that they answer.
             ChatMessage::Tools { .. } => {}
         }
     }
@@ -162,8 +160,8 @@ fn sent_name<'a>(name: &'a str, rules: &ProviderRules) -> Cow<'a, str> {
     }
 }
 
-/// Ids that can be sent and are not taken stay; the others are replaced by where their call stands. Some servers count
-/// anew in every reply, and others refuse an id that a conversation has twice.
+/// Ids that can be sent and are unique stay; the others are replaced by the position of their call. Some servers repeat
+/// ids in every reply, and others refuse an id that occurs twice.
 fn assign_ids(
     parts: &mut [Piece<'_>],
     place: usize,

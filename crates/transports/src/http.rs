@@ -30,14 +30,13 @@ pub(crate) struct HttpReply<A> {
     received: usize,
 }
 
-/// Whether there is more to read.
 pub(crate) enum Step {
     More,
     End,
 }
 
 impl<A: Accumulator> HttpReply<A> {
-    /// Sends the request and waits until an answer begins that can be read.
+    /// Sends the request and waits for a successful response.
     pub(crate) async fn open(
         endpoint: &Endpoint,
         request: Request,
@@ -81,7 +80,7 @@ impl<A: Accumulator> HttpReply<A> {
             let kind = header(&self.response, CONTENT_TYPE.as_str());
             if let Some(kind) = kind.filter(|kind| !kind.starts_with("text/event-stream")) {
                 let kind: String = kind.chars().take(100).collect();
-                fault.detail.push_str(&format!(" (what came calls itself {kind}: is the base URL right?)"));
+                fault.detail.push_str(&format!(" (its content type is {kind}: is the base URL right?)"));
             }
             fault
         })?;
@@ -149,7 +148,7 @@ async fn error_response(mut response: Response, until: Instant) -> Fault {
     let request_id = ["request-id", "x-request-id"].iter().find_map(|name| header(&response, name));
     let request_id: Option<String> = request_id.map(|id| id.chars().take(100).collect());
     let mut body = Vec::new();
-    // What does not come in time, or not whole, is not needed: the status says enough.
+    // An incomplete body does no harm: the status says enough.
     while let Ok(Ok(Some(bytes))) = timeout_at(until, response.chunk()).await {
         body.extend_from_slice(&bytes[..bytes.len().min(MAX_ERROR_BYTES - body.len())]);
         if body.len() == MAX_ERROR_BYTES {

@@ -1,4 +1,4 @@
-//! From the bytes of a stream to a reply, without a network.
+//! Reads the bytes of a stream into a reply, without a network.
 
 use std::collections::VecDeque;
 
@@ -19,13 +19,12 @@ const MAX_ID_BYTES: usize = 1_024;
 /// How much of a body without events is kept, to see what it was.
 const MAX_UNPARSED_BYTES: usize = 16 << 10;
 
-/// Makes a reply of the events of one stream: one for each provider. It does no I/O and has no clock, so that any
-/// stream can be replayed.
+/// Collects the events of one stream into a reply: one implementation for each provider. It does no I/O and has no clock,
+/// so that any stream can be replayed.
 pub trait Accumulator: Send {
     /// Takes one event, and appends what can be emitted to `out`.
     fn take(&mut self, event: Event<'_>, out: &mut VecDeque<ChatEvent>) -> Result<(), Fault>;
 
-    /// How far the reply is.
     fn progress(&self) -> Progress;
 
     /// The whole reply, or why it is none. Called once, when the stream has ended or nothing more is expected.
@@ -43,7 +42,7 @@ pub enum Progress {
     Ended,
 }
 
-/// Makes a reply of the bytes of one stream, with the accumulator of the provider that they come from.
+/// Reads the bytes of one stream into an accumulator.
 #[derive(Debug)]
 pub struct Reader<A> {
     decoder: Decoder,
@@ -81,12 +80,10 @@ impl<A: Accumulator> Reader<A> {
         }
     }
 
-    /// How far the reply is.
     pub fn progress(&self) -> Progress {
         self.accumulator.progress()
     }
 
-    /// The whole reply, or why it is none.
     pub fn finish(self) -> Result<ModelReply, Fault> {
         if self.decoder.events() > 0 || self.unparsed.is_empty() {
             return self.accumulator.finish();
@@ -96,7 +93,7 @@ impl<A: Accumulator> Reader<A> {
     }
 }
 
-/// Passes events on. What follows an error, or the end, is not looked at.
+/// Passes events to the accumulator, up to an error or the end.
 fn pass<A: Accumulator>(
     accumulator: &mut A,
     out: &mut VecDeque<ChatEvent>,
@@ -123,17 +120,15 @@ pub(crate) fn model_call(id: String, mut name: String, arguments: CallArguments)
     ModelCall { id, name, arguments }
 }
 
-/// One more call than a reply may make.
 pub(crate) fn too_many_calls() -> Fault {
     Fault::garbled(format!("a reply with more than {MAX_CALLS_PER_MESSAGE} calls"))
 }
 
-/// One more part than a reply may have.
 pub(crate) fn too_many_parts() -> Fault {
     Fault::garbled(format!("a reply with more than {MAX_PARTS} parts"))
 }
 
-/// An event whose data is no JSON. What it said stays out of the message: it may be users' words.
+/// An event whose data is no JSON. Its content stays out of the message: it may be users' words.
 pub(crate) fn not_json(fault: &JsonError) -> Fault {
     let what = if fault.ends_early() { "ends too early" } else { "is malformed" };
     Fault::garbled(format!("an event whose JSON {what} (column {})", fault.column()))

@@ -41,7 +41,7 @@ impl Hints {
     }
 }
 
-/// How long to wait before try number `attempts + 1`, or `None` when there shall be none. `jitter` is in [0, 1).
+/// The delay before attempt number `attempts + 1`, or `None` if there is none. `jitter` is in [0, 1).
 pub(crate) fn retry_delay(fault: &Fault, attempts: u32, limits: &Limits, jitter: f64) -> Option<Duration> {
     if !fault.is_retryable || attempts > limits.retries {
         return None;

@@ -1,6 +1,6 @@
-//! Server-sent events, from bytes as they come.
+//! Decodes server-sent events from chunks of bytes.
 //!
-//! Lines end in LF, CRLF or CR, and neither they nor characters care where a packet ends. Nothing is allocated for an
+//! Lines end in LF, CRLF or CR, and lines and characters may be split between packets. Nothing is allocated for an
 //! event: its text is borrowed from buffers that are used again for the next one.
 
 use std::borrow::Cow;
@@ -10,9 +10,9 @@ use memchr::{memchr, memchr2};
 /// One event. Providers use no other fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// What stood behind `event:`, or nothing.
+    /// The value of `event:`, or nothing.
     pub name: &'a str,
-    /// What stood behind `data:`; several such lines are joined by line feeds.
+    /// The value of `data:`; several lines are joined by line feeds.
     pub data: &'a str,
 }
 
@@ -24,10 +24,9 @@ pub struct TooLarge {
     pub limit: usize,
 }
 
-/// Makes events of bytes.
 #[derive(Debug)]
 pub struct Decoder {
-    /// A line whose end has not come yet.
+    /// An incomplete line.
     line: Vec<u8>,
     data: Vec<u8>,
     name: Vec<u8>,
@@ -41,7 +40,6 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder of events of at most so many bytes.
     pub fn new(max_event_bytes: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -55,12 +53,12 @@ impl Decoder {
         }
     }
 
-    /// How many events there have been.
+    /// Events decoded so far.
     pub fn events(&self) -> usize {
         self.events
     }
 
-    /// Takes more bytes and hands on the events that they complete.
+    /// Takes more bytes, and calls `each` with the events that they complete.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Event<'_>)) -> Result<(), TooLarge> {
         while !bytes.is_empty() {
             if self.after_cr {
@@ -83,7 +81,7 @@ impl Decoder {
                 let mut line = std::mem::take(&mut self.line);
                 line.extend_from_slice(&bytes[..end]);
                 self.take_line(&line, &mut each)?;
-                // The buffer keeps its room for the next line that is split.
+                // The buffer is reused for the next split line.
                 line.clear();
                 self.line = line;
             }
@@ -92,8 +90,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Says that no more bytes come. Some servers leave out the empty line behind their last event; whether what is
-    /// left was an event or half of one is for its reader to find out.
+    /// Says that no more bytes come. Some servers leave out the empty line after their last event, so what is left may be
+    /// an event or a part of one.
     pub fn end(&mut self, mut each: impl FnMut(Event<'_>)) -> Result<(), TooLarge> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -150,7 +148,7 @@ impl Decoder {
     }
 }
 
-/// Malformed UTF-8 is replaced, as the standard says; the JSON inside is judged by its reader.
+/// Malformed UTF-8 is replaced, as the standard says; the JSON inside is checked by its reader.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }

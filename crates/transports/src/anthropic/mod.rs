@@ -44,13 +44,11 @@ pub enum Thinking {
 pub struct AnthropicConfig {
     /// Where it is, without `/v1`.
     pub base_url: String,
-    /// The key.
     pub api_key: Secret,
     /// In which header the key travels.
     pub key_header: KeyHeader,
     /// The version of the API.
     pub version: String,
-    /// The model.
     pub model: String,
     /// Tokens of a request and its answer together.
     pub window: usize,
@@ -58,16 +56,15 @@ pub struct AnthropicConfig {
     pub max_output_tokens: u32,
     /// Whether it thinks first.
     pub thinking: Thinking,
-    /// `low` to `max`; without one, the model's own setting.
+    /// `low` to `max`; without one, the model's default.
     pub effort: Option<String>,
     /// Timeouts, sizes and retries.
     pub limits: Limits,
 }
 
 impl AnthropicConfig {
-    /// The model that is asked unless another one is named.
+    /// Used unless another model is configured.
     pub const DEFAULT_MODEL: &'static str = "claude-sonnet-5-5";
-    /// Anthropic's own address.
     pub const DEFAULT_BASE_URL: &'static str = "https://api.anthropic.com";
 
     /// The default model at Anthropic.

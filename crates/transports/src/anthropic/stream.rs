@@ -33,7 +33,7 @@ struct Tokens {
 }
 
 impl AnthropicReply {
-    /// An empty reply of the model of this name.
+    /// An empty reply of the named model.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),

@@ -17,14 +17,13 @@ pub use stream::GeminiReply;
 
 const PROVIDER: &str = "gemini";
 
-/// How Gemini is asked.
+/// Settings of the Gemini client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeminiConfig {
-    /// Where it is, without the version.
+    /// Without the version.
     pub base_url: String,
     /// The version of the API, which is part of the path.
     pub api_version: String,
-    /// The key.
     pub api_key: Secret,
     /// The model, with or without `models/`.
     pub model: String,
@@ -32,9 +31,9 @@ pub struct GeminiConfig {
     pub window: usize,
     /// Longest answer in tokens, thoughts included; without one, the model's own limit.
     pub max_output_tokens: Option<u32>,
-    /// How freely it chooses its words; without one, the model's own setting.
+    /// Without one, the model's default.
     pub temperature: Option<f64>,
-    /// `LOW`, `HIGH` and whatever else the model knows; without one, the model's own setting.
+    /// `LOW`, `HIGH` and whatever else the model knows; without one, the model's default.
     pub thinking_level: Option<String>,
     /// Whether summaries of thoughts are sent.
     pub include_thoughts: bool,
@@ -43,9 +42,8 @@ pub struct GeminiConfig {
 }
 
 impl GeminiConfig {
-    /// The model that is asked unless another one is named.
+    /// Used unless another model is configured.
     pub const DEFAULT_MODEL: &'static str = "gemini-3.8-flash";
-    /// Google's own address.
     pub const DEFAULT_BASE_URL: &'static str = "https://generativelanguage.googleapis.com";
 
     /// The default model at Google.

@@ -1,4 +1,4 @@
-//! What Gemini is sent.
+//! Writes Gemini's requests.
 
 use quarterdeck_contracts::{ChatRequest, ToolUse};
 use serde_json::{Map, Value, json};
@@ -82,7 +82,7 @@ fn model_parts(turn: &ModelTurn<'_>) -> Vec<Value> {
     parts
 }
 
-/// A part as it came: what everybody understands, put back among the members that only Gemini does.
+/// A part as it arrived: our content, put back among the members that only Gemini knows.
 fn model_part(piece: &Piece<'_>, own: bool) -> Option<Value> {
     let mut part = match piece.state {
         Some(Value::Object(state)) => state.clone(),

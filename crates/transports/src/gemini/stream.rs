@@ -1,4 +1,4 @@
-//! What Gemini sends back.
+//! Reads Gemini's replies.
 //!
 //! Each event is a piece of the reply with whole parts in it. There is no closing event: the reply is complete when
 //! the body ends and a reason to end has been given.
@@ -17,7 +17,6 @@ use crate::fault::one_line;
 use crate::reply::{Accumulator, MAX_PARTS, Progress, model_call, not_json, too_many_calls, too_many_parts};
 use crate::sse::Event;
 
-/// Makes a reply of Gemini's events.
 #[derive(Debug)]
 pub struct GeminiReply {
     message: ModelMessage,
@@ -27,7 +26,7 @@ pub struct GeminiReply {
 }
 
 impl GeminiReply {
-    /// An empty reply of the model of this name.
+    /// An empty reply of the named model.
     pub fn new(name: &str) -> Self {
         let message = ModelMessage { by: name.to_owned(), parts: Vec::new() };
         Self { message, calls: 0, finish: None, usage: Usage::default() }
@@ -46,7 +45,7 @@ impl GeminiReply {
                 self.take_part(part, event, out)?;
             }
         }
-        // Longer answers go on in another request, which we do not make: what is here is the longest that there is.
+        // A continuation would need another request, which is not made: the reply ends here.
         let goes_on = candidate.get("continuationToken").is_some_and(|token| !token.is_null());
         let reason =
             candidate.get("finishReason").and_then(Value::as_str).filter(|reason| !reason.is_empty());
@@ -159,7 +158,7 @@ fn take_call(call: &mut Map<String, Value>, event: CallEvent<'_>) -> ModelCall {
     let (id, name) = (text("id"), text("name"));
     let args = call.shift_remove("args").filter(|args| !args.is_null());
     let args = args.unwrap_or_else(|| Value::Object(Map::new()));
-    model_call(id, name, arguments::whole(args, event))
+    model_call(id, name, arguments::from_event(args, event))
 }
 
 fn hand_on(text: &str, is_thought: bool, out: &mut VecDeque<ChatEvent>) {

@@ -20,53 +20,49 @@ pub use stream::OpenAiReply;
 
 const PROVIDER: &str = "openai";
 
-/// Who the system instruction comes from.
+/// The role of the system instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SystemRole {
-    /// What newer models of OpenAI want.
+    /// For newer models of OpenAI.
     Developer,
-    /// What every compatible server knows.
+    /// For every compatible server.
     System,
 }
 
-/// How the longest answer is said.
+/// The field that limits the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputLimit {
-    /// As `max_completion_tokens`.
     MaxCompletionTokens(u32),
-    /// As `max_tokens`, which older servers want.
+    /// For older servers.
     MaxTokens(u32),
-    /// Not at all: the server's own limit.
+    /// The server's own limit.
     Unsaid,
 }
 
-/// How a server that speaks chat completions is asked.
+/// Settings of a client of chat completions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenAiConfig {
-    /// Where it is; usually ends in `/v1`.
+    /// Usually ends in `/v1`.
     pub base_url: String,
-    /// The key. Without one, no header is sent.
+    /// Without one, no header is sent.
     pub api_key: Option<Secret>,
-    /// The model.
     pub model: String,
     /// Tokens of a request and its answer together.
     pub window: usize,
-    /// Longest answer.
     pub output_limit: OutputLimit,
-    /// Who the system instruction comes from.
+    /// The role of the system instruction.
     pub system_role: SystemRole,
-    /// Whether the server is asked to count tokens. Some refuse the question.
+    /// Whether usage is requested. Some servers refuse the option.
     pub include_usage: bool,
     /// Whether declarations are the strict ones; the tools that are handed in must then be of that form.
     pub strict: bool,
-    /// Further members of the request, such as `temperature` or what only this server knows. They win over ours.
+    /// Further members of the request, such as `temperature` or what only this server knows. They override ours.
     pub extra: Map<String, Value>,
     /// Timeouts, sizes and retries.
     pub limits: Limits,
 }
 
 impl OpenAiConfig {
-    /// OpenAI's own address.
     pub const DEFAULT_BASE_URL: &'static str = "https://api.openai.com/v1";
 
     /// A model at OpenAI.

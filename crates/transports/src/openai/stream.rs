@@ -28,7 +28,7 @@ pub struct OpenAiReply {
 }
 
 impl OpenAiReply {
-    /// An empty reply of the model of this name.
+    /// An empty reply of the named model.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),

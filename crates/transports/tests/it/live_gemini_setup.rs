@@ -14,8 +14,8 @@ pub(crate) fn bare() -> GeminiLiveConfig {
     GeminiLiveConfig {
         model: "gemini-live-model".to_owned(),
         voice: String::new(),
-        hears_in: None,
-        speaks_in: None,
+        input_languages: None,
+        output_languages: None,
         resumption: false,
         compression: None,
         ..GeminiLiveConfig::new("k")
@@ -54,8 +54,8 @@ fn full() -> GeminiLiveConfig {
         },
         activity_handling: Some("START_OF_ACTIVITY_INTERRUPTS".to_owned()),
         turn_coverage: Some("TURN_INCLUDES_ONLY_ACTIVITY".to_owned()),
-        hears_in: Some(Vec::new()),
-        speaks_in: Some(Vec::new()),
+        input_languages: Some(Vec::new()),
+        output_languages: Some(Vec::new()),
         resumption: true,
         compression: Some(Compression { trigger_tokens: Some(25_600), target_tokens: Some(12_800) }),
         ..bare()
@@ -101,8 +101,8 @@ fn settings(name: &str, recorded: &Value) -> Option<(GeminiLiveConfig, LiveSetup
             (GeminiLiveConfig { thinking, ..bare() }, nothing())
         }
         "transcription-options" => {
-            let hears_in = Some(vec!["en-US".to_owned(), "hi-IN".to_owned()]);
-            (GeminiLiveConfig { hears_in, speaks_in: Some(Vec::new()), ..bare() }, nothing())
+            let input_languages = Some(vec!["en-US".to_owned(), "hi-IN".to_owned()]);
+            (GeminiLiveConfig { input_languages, output_languages: Some(Vec::new()), ..bare() }, nothing())
         }
         // A setup without a modality: what we open is always spoken.
         "empty-config" | "no-config" => return None,

@@ -1,4 +1,4 @@
-//! How Gemini Live is opened.
+//! Settings of the Gemini Live client.
 
 use std::time::Duration;
 
@@ -7,14 +7,13 @@ use serde_json::{Map, Value, json};
 use super::Profile;
 use crate::Secret;
 
-/// How Gemini Live is opened.
+/// Settings of the Gemini Live client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeminiLiveConfig {
-    /// Where it is; begins with `http`, `https`, `ws` or `wss`.
+    /// With the scheme `http`, `https`, `ws` or `wss`.
     pub base_url: String,
     /// The version of the API, which is part of the path.
     pub version: String,
-    /// The key.
     pub api_key: Secret,
     /// The model, with or without `models/`.
     pub model: String,
@@ -22,40 +21,37 @@ pub struct GeminiLiveConfig {
     pub voice: String,
     /// The language it speaks, `en-US`; without one, that of the user.
     pub language: Option<String>,
-    /// How freely it chooses its words; without one, the model's own setting.
+    /// Without one, the model's default.
     pub temperature: Option<f64>,
-    /// How it thinks.
     pub thinking: Thinking,
-    /// When the user speaks and when not.
     pub detection: Detection,
-    /// What a user who speaks does to an answer: `START_OF_ACTIVITY_INTERRUPTS`, `NO_INTERRUPTION`.
+    /// `START_OF_ACTIVITY_INTERRUPTS`, `NO_INTERRUPTION`.
     pub activity_handling: Option<String>,
-    /// What belongs to a turn: `TURN_INCLUDES_ONLY_ACTIVITY`, `TURN_INCLUDES_ALL_INPUT`.
+    /// `TURN_INCLUDES_ONLY_ACTIVITY`, `TURN_INCLUDES_ALL_INPUT`.
     pub turn_coverage: Option<String>,
-    /// Whether what the user says is written down, and in which languages it may be; any when the list is empty.
-    pub hears_in: Option<Vec<String>>,
-    /// Whether what the model says is written down, likewise.
-    pub speaks_in: Option<Vec<String>>,
-    /// Whether handles are asked for by which the conversation can go on.
+    /// Whether the user's speech is transcribed, and in which languages; any when the list is empty.
+    pub input_languages: Option<Vec<String>>,
+    /// Whether the model's speech is transcribed, likewise.
+    pub output_languages: Option<Vec<String>>,
+    /// Whether handles for resumption are requested.
     pub resumption: bool,
-    /// Whether the provider forgets the oldest when a conversation grows long. Without it, it ends then.
+    /// Without it, a conversation ends when the context window is full.
     pub compression: Option<Compression>,
-    /// Further members of `generationConfig`. They win over ours.
+    /// Further members of `generationConfig`, which override ours.
     pub generation: Map<String, Value>,
-    /// Further members of `setup`. They win over ours.
+    /// Further members of `setup`, which override ours.
     pub extra: Map<String, Value>,
-    /// How the model is spoken to, if its name does not say.
+    /// Overrides the profile of the model's name.
     pub profile: Option<Profile>,
-    /// How long it may take until the provider is ready.
+    /// Until the provider is ready.
     pub connect: Duration,
 }
 
 impl GeminiLiveConfig {
-    /// The model that is spoken with unless another one is named.
+    /// Used unless another model is configured.
     pub const DEFAULT_MODEL: &'static str = "gemini-3.8-live";
-    /// Google's own address.
     pub const DEFAULT_BASE_URL: &'static str = "https://generativelanguage.googleapis.com";
-    /// The voice unless another one is named.
+    /// Used unless another voice is configured.
     pub const DEFAULT_VOICE: &'static str = "Algenib";
 
     /// The default model at Google.
@@ -72,8 +68,8 @@ impl GeminiLiveConfig {
             detection: Detection::default(),
             activity_handling: None,
             turn_coverage: None,
-            hears_in: Some(Vec::new()),
-            speaks_in: Some(Vec::new()),
+            input_languages: Some(Vec::new()),
+            output_languages: Some(Vec::new()),
             resumption: true,
             compression: Some(Compression::default()),
             generation: Map::new(),
@@ -93,10 +89,10 @@ impl GeminiLiveConfig {
     }
 }
 
-/// How a model thinks. What is not said is the model's own setting.
+/// What is absent is the model's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thinking {
-    /// How many tokens it may think.
+    /// In tokens.
     pub budget: Option<i32>,
     /// `MINIMAL`, `LOW`, `MEDIUM`, `HIGH`.
     pub level: Option<String>,
@@ -104,27 +100,27 @@ pub struct Thinking {
     pub include_thoughts: Option<bool>,
 }
 
-/// How the provider finds out when the user speaks. What is not said is its own setting.
+/// Voice activity detection. What is absent is the provider's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detection {
-    /// Whether it does not: then audio begins a turn, and its end ends it.
+    /// If true, the client marks the start and end of speech.
     pub disabled: Option<bool>,
     /// `START_SENSITIVITY_HIGH` or `START_SENSITIVITY_LOW`.
     pub start: Option<String>,
     /// `END_SENSITIVITY_HIGH` or `END_SENSITIVITY_LOW`.
     pub end: Option<String>,
-    /// How much speech it takes to be speech.
+    /// How much speech is needed before a start is detected.
     pub prefix_padding_ms: Option<u32>,
-    /// How much silence ends it.
+    /// How much silence ends speech.
     pub silence_ms: Option<u32>,
 }
 
-/// What happens when a conversation grows long.
+/// Compression of the context window: the oldest turns are dropped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compression {
-    /// From how many tokens on; the model's own setting without one.
+    /// When it starts; without one, the model's default.
     pub trigger_tokens: Option<u64>,
-    /// How many stay.
+    /// How many tokens are kept.
     pub target_tokens: Option<u64>,
 }
 

@@ -67,7 +67,7 @@ impl Connection {
         Ok(Self { socket, state, profile, is_manual, is_speaking: false })
     }
 
-    /// Sends text, or keeps it until the model listens.
+    /// Sends text, or holds it back until the results are there.
     fn send_text(&mut self, message: Value) {
         let is_held =
             self.profile.text_during_calls == TextDuringCalls::Hold && !self.state.pending.is_empty();
@@ -185,10 +185,10 @@ impl LiveConnection for Connection {
                 self.state.mark_answered(result.id.unwrap_or(result.name));
             }
             LiveInput::Interrupt { .. } => self.interrupt(),
-            // Something newer than this client.
+            // Inputs that this client does not know.
             _ => {}
         }
-        // What was held back goes once nothing is pending, whichever way that came about.
+        // A result or a cancellation may have been the last pending one.
         self.send_held();
     }
 

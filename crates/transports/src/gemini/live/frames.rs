@@ -1,4 +1,4 @@
-//! What we send after the setup.
+//! Frames that are sent after the setup.
 
 use base64_simd::STANDARD;
 use quarterdeck_contracts::{Audio, LiveResult, LiveSetup, LiveTurn, Outcome, Speaker};
@@ -39,7 +39,7 @@ pub(super) fn activity_end() -> Value {
     json!({ "realtimeInput": { "activityEnd": {} } })
 }
 
-/// Something in writing, from the user or for the model to know.
+/// A text of the user, or a note for the model.
 pub(super) fn text(profile: &Profile, text: &str, asks: bool) -> Value {
     match profile.content {
         Content::AllSession => client_content(&[content("user", text)], asks),
@@ -55,7 +55,7 @@ pub(super) fn interruption(profile: &Profile) -> Option<Value> {
     }
 }
 
-/// What was said before, right after the setup.
+/// Earlier turns, sent right after the setup.
 pub(super) fn history(profile: &Profile, opening: &LiveSetup) -> Vec<Value> {
     let turns = |turns: &[LiveTurn]| -> Vec<Value> {
         turns.iter().map(|turn| content(role(turn.by), &turn.text)).collect()
@@ -63,7 +63,7 @@ pub(super) fn history(profile: &Profile, opening: &LiveSetup) -> Vec<Value> {
     match (profile.content, opening.history.as_slice()) {
         (_, []) => Vec::new(),
         (Content::AllSession, history) => vec![client_content(&turns(history), opening.asks)],
-        // History asks for nothing there, and `turnComplete` only ends it. So what asks is said after it.
+        // History needs no reply there, and `turnComplete` only ends it. So the question is sent after it.
         (Content::InitialHistory, [before @ .., LiveTurn { by: Speaker::User, text }]) if opening.asks => {
             vec![client_content(&turns(before), true), json!({ "realtimeInput": { "text": text } })]
         }
@@ -71,7 +71,6 @@ pub(super) fn history(profile: &Profile, opening: &LiveSetup) -> Vec<Value> {
     }
 }
 
-/// What a call came to.
 pub(super) fn result(profile: &Profile, result: &LiveResult<'_>) -> Value {
     let response = match &result.response.outcome {
         Outcome::Success(data) => json!({ "output": data }),

@@ -24,7 +24,7 @@ pub use self::scan::scan;
 pub use self::server_messages::ServerMessages;
 pub use self::setup::setup;
 
-/// Gemini Live as a model that is spoken with.
+/// Gemini Live as a live model.
 #[derive(Debug)]
 pub struct GeminiLive {
     config: GeminiLiveConfig,
@@ -49,7 +49,7 @@ impl GeminiLive {
         Ok(Self { config, profile, endpoint })
     }
 
-    /// The same model, reached another way.
+    /// The same model over other streams.
     pub fn with_dialer(self, dialer: Arc<dyn Dialer>) -> Self {
         Self { endpoint: self.endpoint.with_dialer(dialer), ..self }
     }
@@ -73,11 +73,11 @@ impl LiveModel for GeminiLive {
     }
 }
 
-/// Options that the provider would close the connection for are better said before the first one.
+/// Reports options for which the provider would close the connection.
 fn check_options(config: &GeminiLiveConfig, profile: &Profile) -> Result<(), ConfigError> {
-    let nothing =
+    let empty =
         LiveSetup { system: "".into(), tools: Arc::new([]), resume: None, history: Vec::new(), asks: false };
-    let setup = setup(config, profile, &nothing);
+    let setup = setup(config, profile, &empty);
     let refused = |(at, only): &&(&'static str, Option<bool>)| {
         let value = setup["setup"].pointer(at);
         value.is_some_and(|value| only.is_none_or(|only| *value == Value::Bool(only)))

@@ -17,11 +17,11 @@ pub struct Profile {
 /// What `clientContent` may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// For history, notes and what the user writes, all session long. It cuts the model off, which is also the only
-    /// way to silence it without a voice.
+    /// For history, notes and texts of the user, at any time. It interrupts the model, and is the only way to do so
+    /// without speech.
     AllSession,
-    /// For history before the conversation begins, which has to be announced in the setup and asks for nothing. What is
-    /// written goes as `realtimeInput.text`, and always asks.
+    /// For history before the conversation, which has to be announced in the setup and gets no reply. Texts are sent as
+    /// `realtimeInput.text`, and always get one.
     InitialHistory,
 }
 
@@ -34,9 +34,9 @@ pub enum TextDuringCalls {
     Hold,
 }
 
-/// Calls do not block where the family lets us choose, so that the user hears something while a tool runs, and
-/// speaking into a call does not cancel it: 3.8 takes back a blocking call on new input, and a booking that was taken
-/// back has usually been made. It is said explicitly, because the families' defaults differ.
+/// Calls do not block where the family allows it, so that the user hears something while a tool runs, and speech does not
+/// cancel the call: 3.8 cancels a blocking call on new input, and a booking that was cancelled has usually been made. It
+/// is sent explicitly, because the families' defaults differ.
 const NON_BLOCKING: Option<&str> = Some("NON_BLOCKING");
 
 /// The families, the newest first: an unknown model is most likely newer still.
@@ -84,8 +84,8 @@ impl Profile {
         *FAMILIES.iter().find(|family| model.starts_with(family.prefix)).unwrap_or(&FAMILIES[0])
     }
 
-    /// How a result is to be scheduled, if the family takes it. Never `INTERRUPT`: a result is not worth cutting off the
-    /// sentence that is being spoken, and the user would hear half of it.
+    /// The `scheduling` of a result, if the family takes it. Never `INTERRUPT`: that would cut off the sentence that is
+    /// being spoken.
     pub(super) fn scheduling(&self, is_silent: bool) -> Option<&'static str> {
         self.takes_scheduling.then_some(if is_silent { "SILENT" } else { "WHEN_IDLE" })
     }

@@ -1,4 +1,4 @@
-//! The hot path of what arrives: a message that is nothing but one piece of audio.
+//! The hot path: messages with one piece of audio and nothing else.
 
 use base64_simd::STANDARD;
 use memchr::memchr;
@@ -7,8 +7,8 @@ use crate::live::holds_whole_samples;
 
 const MIME_TYPE: &[u8] = br#""audio/pcm;rate=24000""#;
 
-/// The base64 of a message that is nothing but one piece of audio at our rate. It is found without a parser, where it
-/// lies; of every other message, and of one that is only nearly so, it is `None`, and the parser decides.
+/// The base64 of a message with one piece of audio at our rate and nothing else, found without a parser or a copy. `None`
+/// for every other message, which the parser reads.
 pub fn scan(message: &[u8]) -> Option<&str> {
     let mut rest = Rest(message);
     rest.eat(b"{")?.member(b"serverContent")?.eat(b"{")?.member(b"modelTurn")?.eat(b"{")?;
@@ -38,7 +38,7 @@ pub fn scan(message: &[u8]) -> Option<&str> {
     holds_whole_samples(text).then_some(text)
 }
 
-/// What was not looked at yet. What fails takes nothing.
+/// The unread rest of a message. A method that fails consumes nothing.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -55,7 +55,7 @@ impl<'a> Rest<'a> {
         Some(self)
     }
 
-    /// Takes the role, which says nothing here.
+    /// Takes the role, which is not needed.
     fn role(&mut self) -> Option<&mut Self> {
         let mut ahead = Rest(self.0);
         ahead.member(b"role")?.eat(br#""model""#)?;

@@ -1,7 +1,7 @@
-//! What Gemini Live sends.
+//! Reads the messages of Gemini Live.
 //!
-//! One message may say several things; every one of them is read, calls first. What is unknown, or of the wrong type, is
-//! as good as absent.
+//! One message may have several parts; all of them are read, calls first. What is unknown or of the wrong type is
+//! ignored.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,37 +17,36 @@ use crate::arguments::{self, CallEvent};
 use crate::live::{Resampler, holds_whole_samples, is_empty, pcm};
 use crate::reply::{MAX_PARTS, model_call};
 
-/// Samples in a second of what we hand on.
+/// Of the audio that is emitted, in samples per second.
 const RATE: u32 = 24_000;
 /// Rates that a voice may have.
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=96_000;
-/// The longest handle that is kept, in bytes.
+/// Longer handles are ignored.
 const MAX_HANDLE_BYTES: usize = 16 << 10;
 
-/// Makes events of a connection's messages. It does no I/O and has no clock, so that any connection can be replayed.
+/// Turns messages into events. It does no I/O and has no clock, so that any connection can be replayed.
 #[derive(Debug, Default)]
 pub struct ServerMessages {
     events: VecDeque<LiveEvent<'static>>,
     is_ready: bool,
-    /// Whether the model has said or called something in the present turn.
+    /// Whether there was output in the present turn.
     pub(super) has_answered: bool,
     resampler: Option<Resampler>,
-    /// Whether it was said that there is audio that we cannot read: once is enough.
-    has_complained: bool,
+    /// Whether unreadable audio was reported: once is enough.
+    has_warned: bool,
 }
 
 impl ServerMessages {
-    /// Whether the provider has taken the setup.
+    /// Whether the provider has accepted the setup.
     pub fn is_ready(&self) -> bool {
         self.is_ready
     }
 
-    /// The next event of what was taken.
     pub fn next_event(&mut self) -> Option<LiveEvent<'static>> {
         self.events.pop_front()
     }
 
-    /// Whether there is none.
+    /// Whether all events were read.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
@@ -57,7 +56,7 @@ impl ServerMessages {
         let text = std::str::from_utf8(message).unwrap_or_default();
         let (mut parsed, has_duplicate_keys) = match parse_json_noting_duplicates(text) {
             Ok((Value::Object(parsed), has_duplicate_keys)) => (parsed, has_duplicate_keys),
-            // What it was stays out of the message: it may be users' words.
+            // Its content stays out of the warning: it may be users' words.
             _ => return self.warn("a message that is no JSON object".to_owned()),
         };
         self.is_ready |= parsed.get("setupComplete").is_some_and(|complete| !complete.is_null());
@@ -123,7 +122,7 @@ impl ServerMessages {
             self.events.push_back(LiveEvent::OutputTranscript(words));
         }
         let is_set = |name: &str| content.get(name).and_then(Value::as_bool).unwrap_or(false);
-        // After the audio of the same message, which is not to be heard either.
+        // After the audio of the same message, which is interrupted too.
         if is_set("interrupted") {
             self.events.push_back(LiveEvent::Interrupted { end_follows: true });
         }
@@ -168,9 +167,9 @@ impl ServerMessages {
                 self.has_answered = true;
                 self.events.push_back(LiveEvent::Audio(audio));
             }
-            None if self.has_complained => {}
+            None if self.has_warned => {}
             None => {
-                self.has_complained = true;
+                self.has_warned = true;
                 self.warn("audio that cannot be read".to_owned());
             }
         }
@@ -217,10 +216,10 @@ fn read_call(mut call: Map<String, Value>, event: CallEvent<'_>) -> ModelCall {
     let (id, name) = (text("id"), text("name"));
     let args = call.get_mut("args").map(Value::take).filter(|args| !args.is_null());
     let args = args.unwrap_or_else(|| Value::Object(Map::new()));
-    model_call(id, name, arguments::whole(args, event))
+    model_call(id, name, arguments::from_event(args, event))
 }
 
-/// A piece of a transcript. An empty one that ends nothing says nothing.
+/// A piece of a transcript; nothing if it is empty and not final.
 fn read_words(mut words: Map<String, Value>, is_guess: bool) -> Option<TranscriptPiece<'static>> {
     let text = match words.get_mut("text").map(Value::take) {
         Some(Value::String(text)) => text,
@@ -236,7 +235,7 @@ fn read_words(mut words: Map<String, Value>, is_guess: bool) -> Option<Transcrip
         .then(|| TranscriptPiece { text: text.into(), stage })
 }
 
-/// Whether the user has begun to speak, in either of the two ways in which it is said.
+/// Whether speech has started, by either of the two signals.
 fn speaks(message: &Map<String, Value>) -> bool {
     let says = |key: &str, member: &str, word: &str| {
         message.get(key).and_then(|value| value.get(member)).is_some_and(|value| value == word)
@@ -273,7 +272,7 @@ fn rate(mime_type: &str) -> Option<u32> {
     rate.map_or(Some(RATE), |rate| rate.parse().ok()).filter(|rate| RATES.contains(rate))
 }
 
-/// A turn that waits for the user has ended as it should.
+/// Whether a turn ended abnormally.
 fn is_trouble(reason: &str) -> bool {
     !matches!(reason, "" | "NEED_MORE_INPUT" | "TURN_COMPLETE_REASON_UNSPECIFIED")
 }

@@ -7,7 +7,7 @@ use super::GeminiLiveConfig;
 use super::config::{Detection, Thinking};
 use super::profile::{Content, Profile};
 
-/// The setup for a conversation. Objects that are empty switch something on, so they are sent.
+/// The setup of a conversation. Empty objects are sent, because they switch something on.
 pub fn setup(config: &GeminiLiveConfig, profile: &Profile, opening: &LiveSetup) -> Value {
     let mut setup = Map::new();
     setup.insert("model".to_owned(), config.full_model().into());
@@ -25,9 +25,10 @@ pub fn setup(config: &GeminiLiveConfig, profile: &Profile, opening: &LiveSetup) 
     } else if config.resumption {
         setup.insert("sessionResumption".to_owned(), json!({}));
     }
-    for (name, languages) in
-        [("inputAudioTranscription", &config.hears_in), ("outputAudioTranscription", &config.speaks_in)]
-    {
+    for (name, languages) in [
+        ("inputAudioTranscription", &config.input_languages),
+        ("outputAudioTranscription", &config.output_languages),
+    ] {
         match languages.as_deref() {
             None => continue,
             Some([]) => setup.insert(name.to_owned(), json!({})),

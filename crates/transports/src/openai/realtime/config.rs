@@ -1,4 +1,4 @@
-//! How OpenAI Realtime is opened.
+//! Settings of the OpenAI Realtime client.
 
 use std::time::Duration;
 
@@ -6,39 +6,34 @@ use serde_json::{Map, Value, json};
 
 use crate::Secret;
 
-/// How OpenAI Realtime is opened.
+/// Settings of the OpenAI Realtime client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenAiRealtimeConfig {
-    /// Where it is; begins with `http`, `https`, `ws` or `wss`, and usually ends in `/v1`.
+    /// With the scheme `http`, `https`, `ws` or `wss`; usually ends in `/v1`.
     pub base_url: String,
-    /// The key.
     pub api_key: Secret,
-    /// The model.
     pub model: String,
-    /// The voice.
     pub voice: String,
-    /// How fast it speaks; without one, as it does.
+    /// Of speech; without one, the provider's default.
     pub speed: Option<f64>,
     /// The model that transcribes what the user says; without one, there is no transcript.
     pub transcription: Option<String>,
-    /// `near_field` or `far_field`; without one, what the microphone hears is left as it is.
+    /// `near_field` or `far_field`; without one, there is none.
     pub noise_reduction: Option<String>,
-    /// When the user speaks and when not.
     pub turn_detection: TurnDetection,
-    /// Longest answer in tokens; without one, there is no limit.
+    /// Without one, there is no limit.
     pub max_output_tokens: Option<u32>,
-    /// Further members of `session`. They win over ours.
+    /// Further members of `session`, which override ours.
     pub extra: Map<String, Value>,
-    /// How long it may take until the provider is ready.
+    /// Until the provider is ready.
     pub connect: Duration,
 }
 
 impl OpenAiRealtimeConfig {
-    /// The model that is spoken with unless another one is named.
+    /// Used unless another model is configured.
     pub const DEFAULT_MODEL: &'static str = "gpt-realtime-2.1";
-    /// OpenAI's own address.
     pub const DEFAULT_BASE_URL: &'static str = "https://api.openai.com/v1";
-    /// The voice unless another one is named.
+    /// Used unless another voice is configured.
     pub const DEFAULT_VOICE: &'static str = "marin";
 
     /// The default model at OpenAI.
@@ -59,7 +54,7 @@ impl OpenAiRealtimeConfig {
     }
 }
 
-/// How the provider finds out when the user speaks. It always answers by itself, and always lets itself be cut off.
+/// Voice activity detection. Speech is always answered, and always interrupts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnDetection {
     /// By loudness.
@@ -68,14 +63,14 @@ pub enum TurnDetection {
     Semantic(String),
 }
 
-/// How loudness is taken for speech. What is not said is the provider's own setting.
+/// What is absent is the provider's default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerVad {
     /// From 0 to 1.
     pub threshold: Option<f64>,
-    /// How much of what came before counts.
+    /// Audio before the start that is included.
     pub prefix_padding_ms: Option<u32>,
-    /// How much silence ends it.
+    /// How much silence ends speech.
     pub silence_ms: Option<u32>,
     /// After how much silence of the user the model speaks by itself.
     pub idle_timeout_ms: Option<u32>,

@@ -1,4 +1,4 @@
-//! What we send to OpenAI Realtime.
+//! Events that are sent to OpenAI Realtime.
 
 use base64_simd::STANDARD;
 use quarterdeck_contracts::{ErrorType, LiveResult, LiveSetup, Outcome, Speaker};
@@ -40,7 +40,7 @@ pub fn session_update(config: &OpenAiRealtimeConfig, opening: &LiveSetup) -> Val
     json!({ "type": "session.update", "session": session })
 }
 
-/// A declaration without the nesting that chat completions want.
+/// A declaration without the nesting of chat completions.
 fn flat(tool: &Value) -> Value {
     match tool.get("function").and_then(Value::as_object) {
         None => tool.clone(),
@@ -64,7 +64,6 @@ pub(super) fn send_audio(socket: &mut ProviderSocket, pcm: &[u8]) {
     });
 }
 
-/// Something in writing.
 pub(super) fn message_item(role: Role, text: &str) -> Value {
     let (role, kind) = match role {
         Role::User => ("user", "input_text"),
@@ -79,7 +78,6 @@ fn create(item: &Value) -> Value {
     json!({ "type": "conversation.item.create", "event_id": "item", "item": item })
 }
 
-/// Whose words they are.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role {
     User,
@@ -87,13 +85,13 @@ pub(super) enum Role {
     System,
 }
 
-/// What was said before. Whether it asks is for the conversation to say.
+/// Earlier turns.
 pub(super) fn history(opening: &LiveSetup) -> Vec<Value> {
     let turn = |by| if by == Speaker::User { Role::User } else { Role::Model };
     opening.history.iter().map(|said| message_item(turn(said.by), &said.text)).collect()
 }
 
-/// What a call came to, which is a text here.
+/// The result of a call, which is a text here.
 pub(super) fn function_output(result: &LiveResult<'_>) -> Value {
     let output = match &result.response.outcome {
         Outcome::Success(data) => data.to_string(),
@@ -109,7 +107,7 @@ pub(super) fn cancelled_output(call: &str) -> Value {
     create(&json!({ "type": "function_call_output", "call_id": call, "output": error.to_string() }))
 }
 
-/// Asks for a response. Whatever may be refused has an id, so that one refusal is not taken for another.
+/// Events that may be refused have ids, so that one refusal is not taken for another.
 pub(super) fn response_create(id: &str) -> Value {
     json!({ "type": "response.create", "event_id": id })
 }

@@ -22,7 +22,7 @@ pub use self::config::{OpenAiRealtimeConfig, ServerVad, TurnDetection};
 pub use self::messages::session_update;
 pub use self::server_events::ServerEvents;
 
-/// OpenAI Realtime as a model that is spoken with.
+/// OpenAI Realtime as a live model.
 #[derive(Debug)]
 pub struct OpenAiRealtime {
     config: OpenAiRealtimeConfig,
@@ -47,7 +47,7 @@ impl OpenAiRealtime {
         Ok(Self { config, endpoint })
     }
 
-    /// The same model, reached another way.
+    /// The same model over other streams.
     pub fn with_dialer(self, dialer: Arc<dyn Dialer>) -> Self {
         Self { endpoint: self.endpoint.with_dialer(dialer), ..self }
     }

@@ -1,6 +1,6 @@
-//! What OpenAI Realtime sends.
+//! Reads the events of OpenAI Realtime.
 //!
-//! Nearly every field is optional, so what is absent or of the wrong type says nothing.
+//! Nearly every field is optional, so what is absent or of the wrong type is ignored.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use super::turn_taking::{Interruption, TurnTaking};
 use crate::fault::one_line;
 use crate::live::{holds_whole_samples, is_empty, pcm};
 
-/// Makes events of a connection's messages, and keeps what has to be known to take part in the conversation. It does no
+/// Turns messages into events, and keeps the state of turn-taking. It does no
 /// I/O and gets the time from the caller, so that any connection can be replayed.
 #[derive(Debug, Default)]
 pub struct ServerEvents {
@@ -27,29 +27,27 @@ pub struct ServerEvents {
     calls: Calls,
     /// Whether the turn that was completed last goes on.
     more_follows: bool,
-    has_complained: bool,
+    has_warned: bool,
 }
 
-/// How far the opening has come.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Opening {
     #[default]
     Connecting,
-    /// There is a session, with the provider's settings.
+    /// The session has the provider's settings.
     Created,
     /// It has ours.
     Ready,
-    /// It does not take them.
+    /// The provider refuses them.
     Refused(String),
 }
 
 impl ServerEvents {
-    /// The next event of what was taken.
     pub fn next_event(&mut self) -> Option<LiveEvent<'static>> {
         self.events.pop_front()
     }
 
-    /// Whether there is none.
+    /// Whether all events were read.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
@@ -100,14 +98,14 @@ impl ServerEvents {
     }
 
     fn user_started_speaking(&mut self, now: Instant) {
-        // What was being said ends before the next turn begins.
+        // The interruption comes before the speech that caused it.
         if let Some(what) = self.turn_taking.user_started_speaking(now) {
             self.push(LiveEvent::Interrupted { end_follows: what == Interruption::Response });
         }
         self.push(LiveEvent::SpeechStarted);
     }
 
-    /// Pieces are guesses, since what comes in the end may read otherwise.
+    /// Deltas are interim, since the completed transcript may differ.
     fn input_transcript_delta(&mut self, event: &Value) {
         self.heard.add(text(event, "item_id"), text(event, "delta"));
         let words =
@@ -124,7 +122,7 @@ impl ServerEvents {
         self.push(LiveEvent::InputTranscript(words));
     }
 
-    /// Words of an answer that was cut off come to their end too, and are not heard either.
+    /// The transcript of an interrupted response is not emitted.
     fn output_transcript(&mut self, words: String, stage: TranscriptStage) {
         if self.turn_taking.is_audible() && (stage == TranscriptStage::Final || !words.is_empty()) {
             self.push(LiveEvent::OutputTranscript(TranscriptPiece { text: words.into(), stage }));
@@ -148,9 +146,9 @@ impl ServerEvents {
                 self.turn_taking.playback.add(text(event, "item_id"), content, data.len() / 4 * 3, now);
                 self.push(LiveEvent::Audio(audio));
             }
-            None if self.has_complained => {}
+            None if self.has_warned => {}
             None => {
-                self.has_complained = true;
+                self.has_warned = true;
                 self.push(LiveEvent::Warning("audio that cannot be read".to_owned()));
             }
         }
@@ -179,7 +177,7 @@ impl ServerEvents {
         } else if status == "completed" && !self.more_follows {
             self.push(LiveEvent::GenerationComplete);
         }
-        // An answer that reached its limit was one.
+        // An answer that reached its limit counts as one.
         let has_answered = status == "incomplete" && self.turn_taking.playback.has_audio();
         if is_trouble && !self.more_follows && !has_answered {
             self.push(LiveEvent::ResponseFailed);
@@ -192,7 +190,7 @@ impl ServerEvents {
         }
     }
 
-    /// The response that was asked for has not begun in time.
+    /// The requested response has not started in time.
     pub(super) fn abandon_response(&mut self) {
         if self.turn_taking.abandon_response() {
             self.unanswered();
