@@ -55,7 +55,7 @@ impl<'t, 'a> Recogniser<'t, 'a> {
         for (tool, own) in self.toolbox.tools.iter().zip(&self.vocabularies) {
             if EXCLUDED_TOOLS.contains(&tool.name)
                 || fill::has_inexpressible_parameter(tool)
-                || self.is_of_the_other_mode(tool)
+                || self.is_for_other_mode(tool)
             {
                 continue;
             }
@@ -76,8 +76,8 @@ impl<'t, 'a> Recogniser<'t, 'a> {
         best.map(|(_, recognised)| recognised)
     }
 
-    /// A call is begun in writing and ended in speech, whichever of the two is declared here.
-    fn is_of_the_other_mode(&self, tool: &Tool<'_>) -> bool {
+    /// A voice session is started in text and ended in voice, even if both tools are declared.
+    fn is_for_other_mode(&self, tool: &Tool<'_>) -> bool {
         match self.now.is_spoken {
             Some(true) => tool.name == "start_voice_session",
             Some(false) => tool.name == "end_voice_session",
@@ -124,7 +124,7 @@ impl<'t, 'a> Recogniser<'t, 'a> {
     /// A request that says what an example of a guide says.
     fn by_example(&self, message: &ParsedMessage<'_>) -> Option<RecognisedRequest<'t, 'a>> {
         let is_callable =
-            |tool: &&Tool<'_>| !EXCLUDED_TOOLS.contains(&tool.name) && !self.is_of_the_other_mode(tool);
+            |tool: &&Tool<'_>| !EXCLUDED_TOOLS.contains(&tool.name) && !self.is_for_other_mode(tool);
         let callable = self.toolbox.tools.iter().filter(is_callable);
         callable.into_iter().find_map(|tool| {
             let values =

@@ -1,4 +1,4 @@
-//! Examples whose words a request repeats, with other values in the places of theirs.
+//! Matches a request with the examples of a guide, with other values in their places.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Words, as far as a machine without a language model can tell them apart.
+//! Tokens, stop words and stems.
 
 use std::collections::BTreeSet;
 
@@ -47,8 +47,8 @@ impl Token<'_> {
     }
 }
 
-/// The first `most` tokens of a text.
-pub(crate) fn tokens(text: &str, most: usize) -> Vec<Token<'_>> {
+/// The first `max` tokens of a text.
+pub(crate) fn tokens(text: &str, max: usize) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     for piece in text.split(|letter: char| letter.is_whitespace() || letter == '—') {
         let before = piece.len() - piece.trim_start_matches(is_bracket).len();
@@ -57,7 +57,7 @@ pub(crate) fn tokens(text: &str, most: usize) -> Vec<Token<'_>> {
         if word.is_empty() {
             continue;
         }
-        if tokens.len() == most {
+        if tokens.len() == max {
             break;
         }
         // The piece is a part of the text, so the difference of their places is where it stands.

@@ -25,11 +25,11 @@ pub struct Report {
     pub faults: Vec<String>,
     /// What was said and written to the simulator, in order: texts as they came, speech as `(speech, 1.2 s)`.
     pub heard: Vec<String>,
-    /// How many bytes of audio came in, before base64.
+    /// Bytes of received audio, without base64.
     pub audio_bytes: u64,
     /// How many entries were left out of the lists because they were full.
     pub left_out: usize,
-    /// How many bytes of other users' words are in it.
+    /// Bytes of recorded texts.
     written: usize,
 }
 

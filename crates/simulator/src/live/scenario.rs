@@ -24,21 +24,20 @@ pub struct Scenario {
     pub(super) disconnects: Vec<Disconnect>,
 }
 
-/// A connection that is cut in the middle, without a close frame.
+/// Ends a connection in the middle, without a close frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disconnect {
     /// Which connection of the simulator, counted from 1.
     pub connection: usize,
-    /// When.
     pub after: DisconnectAfter,
 }
 
-/// When a connection is cut. Frames count from the first after the handshake; pings and their kind do not.
+/// When a connection is lost. Frames count from the first after the handshake; control frames do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DisconnectAfter {
-    /// Once that many frames have gone out: with 0, right after the handshake.
+    /// After that many frames were sent: with 0, right after the handshake.
     Sent(usize),
-    /// Once that many frames have come in. The last of them is taken note of and not answered.
+    /// After that many frames were received. The last of them is processed and not answered.
     Received(usize),
 }
 
@@ -52,7 +51,7 @@ impl Scenario {
         read::scenario(text)
     }
 
-    /// The same, with a connection cut.
+    /// The same scenario with a lost connection.
     #[must_use]
     pub fn with_disconnect(mut self, cut: Disconnect) -> Self {
         self.disconnects.push(cut);
@@ -77,7 +76,6 @@ impl Scenario {
         self.connections.iter().filter(move |rule| rule.nth.is_none_or(|nth| nth == connection))
     }
 
-    /// When a connection is cut.
     pub(super) fn disconnects(&self, connection: usize) -> Vec<DisconnectAfter> {
         let ours = self.disconnects.iter().filter(|it| it.connection == connection).map(|it| it.after);
         ours.chain(self.rules(connection).filter_map(|rule| rule.cut)).collect()

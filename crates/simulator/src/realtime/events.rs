@@ -1,8 +1,8 @@
-//! What the provider sends.
+//! Events of the provider.
 
 use serde_json::{Value, json};
 
-/// An error that ends nothing.
+/// An error that does not end the session.
 pub(super) fn error(code: &str, message: &str) -> Value {
     let error = json!({
         "type": "invalid_request_error", "code": code, "message": message, "param": null, "event_id": null,
@@ -10,7 +10,7 @@ pub(super) fn error(code: &str, message: &str) -> Value {
     json!({ "type": "error", "error": error })
 }
 
-/// Something about a response that runs.
+/// An event of an active response.
 pub(super) fn about(kind: &str, response: &str, item: &str, more: &Value) -> Value {
     let mut event = json!({ "type": kind, "response_id": response, "item_id": item, "output_index": 0 });
     for (name, value) in more.as_object().into_iter().flatten() {

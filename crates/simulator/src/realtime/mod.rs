@@ -1,8 +1,8 @@
 //! The provider's side of OpenAI Realtime, as much of it as a client has to get right: turn-taking, and which outputs
 //! belong to which calls.
 //!
-//! A [`RealtimeSimulator`] serves connections on any stream and gives [`Answer`]s, in their order or to the words that are
-//! written to it. Its [`Report`] says what a client has done wrong.
+//! A [`RealtimeSimulator`] serves connections on any stream and gives [`Answer`]s, in their order or by keywords. Its [`Report`]
+//! lists faults of the client.
 
 mod connection;
 mod conversation;
@@ -18,12 +18,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use self::report::{CallReport, Report};
 use crate::live::Disconnect;
 
-/// What the model does when it is its turn.
+/// What the model does in a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// It says something.
+    /// Says a text.
     Say(String),
-    /// It calls a tool, and says something once it has the result.
+    /// Calls a tool, and says a text once it has the output.
     Call {
         /// The tool.
         name: String,
@@ -71,7 +71,7 @@ impl RealtimeSimulator {
         Self { disconnect: Some(disconnect), ..self }
     }
 
-    /// Serves one connection, from the handshake until it is closed or cut.
+    /// Serves one connection, from the handshake until it is closed or lost.
     pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S) {
         connection::serve(self, stream).await;
     }

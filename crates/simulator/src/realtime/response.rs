@@ -98,7 +98,6 @@ impl Response {
     }
 }
 
-/// A quiet hum.
 fn tone() -> Vec<u8> {
     let wave = (0..SAMPLES_PER_WORD).map(|n| if n / 55 % 2 == 0 { 2_000_i16 } else { -2_000 });
     wave.flat_map(i16::to_le_bytes).collect()

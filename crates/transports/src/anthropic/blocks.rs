@@ -1,4 +1,4 @@
-//! The blocks that a message of Anthropic's is made of, while they come.
+//! The content blocks of a message, while they arrive.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use crate::arguments::{self, ArgumentText};
 use crate::reply::model_call;
 
-/// One block.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) index: u64,
@@ -26,7 +25,7 @@ enum Kind {
     Text,
     Thinking,
     ToolUse,
-    /// Redacted thoughts, tools that run at the provider, and what is yet to be invented: kept and returned.
+    /// Redacted thoughts, server tools and unknown blocks: kept and returned.
     Opaque,
 }
 
@@ -51,7 +50,7 @@ impl Block {
         block
     }
 
-    /// One `content_block_delta`. Kinds that we do not know are skipped.
+    /// One `content_block_delta`. Unknown kinds are skipped.
     pub(crate) fn delta(&mut self, delta: &mut Map<String, Value>, out: &mut VecDeque<ChatEvent>) {
         let kind = match delta.get("type") {
             Some(Value::String(kind)) => kind.clone(),

@@ -17,35 +17,33 @@ pub use stream::AnthropicReply;
 
 const PROVIDER: &str = "anthropic";
 
-/// In which header the key travels.
+/// The header that holds the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyHeader {
     /// `authorization: Bearer …`, since the version of October 2026.
     Bearer,
-    /// `x-api-key`, which older versions want and proxies know.
+    /// `x-api-key`, for older versions and proxies.
     XApiKey,
 }
 
 /// Whether a model thinks before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thinking {
-    /// Not said: as the model does by itself.
+    /// The model's default.
     Unsaid,
-    /// As much as it finds fit.
+    /// As much as the model decides.
     Adaptive,
     /// Up to so many tokens, which must be fewer than the longest answer.
     Budget(u32),
-    /// Not at all.
     Off,
 }
 
-/// How Anthropic is asked.
+/// Settings of the Anthropic client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnthropicConfig {
-    /// Where it is, without `/v1`.
+    /// Without `/v1`.
     pub base_url: String,
     pub api_key: Secret,
-    /// In which header the key travels.
     pub key_header: KeyHeader,
     /// The version of the API.
     pub version: String,
@@ -54,7 +52,6 @@ pub struct AnthropicConfig {
     pub window: usize,
     /// Longest answer in tokens, thoughts included. The API insists on one.
     pub max_output_tokens: u32,
-    /// Whether it thinks first.
     pub thinking: Thinking,
     /// `low` to `max`; without one, the model's default.
     pub effort: Option<String>,

@@ -1,4 +1,4 @@
-//! What Anthropic is sent.
+//! Writes Anthropic's requests.
 //!
 //! Never `temperature`, `top_p` or `top_k`: the present version refuses a request that has them, even at their
 //! default values.
@@ -12,7 +12,7 @@ use crate::conversation::{Content, ModelTurn, Piece, ProviderRules, SentCall, Tu
 const RULES: ProviderRules =
     ProviderRules { max_name_chars: 64, any_own_id: false, max_id_chars: 256, punctuation: &[] };
 
-/// The body of a request to the model of this name ([`quarterdeck_contracts::ChatModel::name`]).
+/// The body of a request. `name` is that of the model ([`quarterdeck_contracts::ChatModel::name`]).
 pub fn body(config: &AnthropicConfig, name: &str, request: &ChatRequest) -> Value {
     let mut messages = Messages::default();
     for turn in turns(&request.messages, name, &RULES) {
@@ -79,7 +79,7 @@ fn assistant_blocks(turn: &ModelTurn<'_>) -> Vec<Value> {
     turn.parts.iter().filter_map(assistant_block).collect()
 }
 
-/// A block as it came: what everybody understands, put back among the members that only Anthropic does.
+/// A block as it arrived: our content, put back among the members that only Anthropic knows.
 fn assistant_block(piece: &Piece<'_>) -> Option<Value> {
     let mut block = match piece.state {
         Some(Value::Object(state)) => state.clone(),

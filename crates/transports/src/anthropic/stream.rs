@@ -1,4 +1,4 @@
-//! What Anthropic sends back: named events around blocks that open, grow and close.
+//! Reads Anthropic's replies: named events around blocks that open, grow and close.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,6 @@ use crate::fault::one_line;
 use crate::reply::{Accumulator, MAX_PARTS, Progress, not_json, too_many_calls, too_many_parts};
 use crate::sse::Event;
 
-/// Makes a reply of Anthropic's events.
 #[derive(Debug)]
 pub struct AnthropicReply {
     name: String,
@@ -102,8 +101,7 @@ impl Accumulator for AnthropicReply {
             }
             "message_stop" => self.stopped = true,
             "error" => return Err(Fault::mid_stream(&data)),
-            // Pings, the end of a block, which says nothing that the next event does not, and what is yet to be
-            // invented.
+            // Pings, ends of blocks and unknown events.
             _ => {}
         }
         Ok(())

@@ -17,7 +17,7 @@ const RULES: ProviderRules = ProviderRules {
 /// present turn without one, and there is no true one. A true one is never replaced.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The body of a request to the model of this name ([`quarterdeck_contracts::ChatModel::name`]).
+/// The body of a request. `name` is that of the model ([`quarterdeck_contracts::ChatModel::name`]).
 pub fn body(config: &GeminiConfig, name: &str, request: &ChatRequest) -> Value {
     let mut contents = Contents::default();
     for turn in turns(&request.messages, name, &RULES) {

@@ -1,16 +1,16 @@
-//! From one rate to another.
+//! Converts sample rates.
 
-/// Makes samples of another rate, by drawing straight lines between those that came. That is enough for speech that
-/// goes up, or a little down: what a filter would add is not heard over a voice line.
+/// Converts to another rate by linear interpolation. That is enough for speech that goes up, or a little down: what a
+/// filter would add is not audible in a call.
 ///
 /// Pieces may be cut anywhere, between samples: a piece begins where the one before it ended.
 #[derive(Debug, Clone)]
 pub struct Resampler {
     from: u64,
     to: u64,
-    /// The last sample that came.
+    /// The last input sample.
     last: Option<i16>,
-    /// How far behind the last sample that came the next one to make lies, in parts of `to` per sample.
+    /// How far behind the last input sample the next output sample lies, in parts of `to` per sample.
     behind: u64,
 }
 
@@ -20,21 +20,21 @@ impl Resampler {
         Self { from: u64::from(from.max(1)), to: u64::from(to.max(1)), last: None, behind: 0 }
     }
 
-    /// The rate of what comes.
+    /// The input rate.
     pub fn from(&self) -> u32 {
         self.from as u32
     }
 
-    /// Takes 16-bit little-endian samples, and gives those of the other rate.
+    /// Converts 16-bit little-endian samples.
     pub fn take(&mut self, pcm: &[u8]) -> Vec<u8> {
         let (samples, _) = pcm.as_chunks::<2>();
         let expected = samples.len() as u64 * self.to / self.from + 2;
         let mut made = Vec::with_capacity(2 * expected as usize);
         for sample in samples {
             let sample = i16::from_le_bytes(*sample);
-            // The very first sample stands for itself.
+            // The first sample has none before it.
             let last = self.last.replace(sample).unwrap_or(sample);
-            // Between the last sample (at 0) and this one (at `to`) lies what is to be made, every `from`.
+            // Between the last sample (at 0) and this one (at `to`) lie the output samples, every `from`.
             while self.behind < self.to {
                 let (last, sample) = (i64::from(last), i64::from(sample));
                 let value = last + (sample - last) * self.behind as i64 / self.to as i64;

@@ -1,4 +1,4 @@
-//! Audio as samples, whatever it travels as.
+//! Audio as samples, in any encoding.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,6 @@ pub(crate) fn samples<'a>(audio: &'a Audio<'_>) -> Cow<'a, [u8]> {
     }
 }
 
-/// Whether there is nothing in it.
 pub(crate) fn is_empty(audio: &Audio<'_>) -> bool {
     match audio {
         Audio::Pcm(bytes) => bytes.is_empty(),

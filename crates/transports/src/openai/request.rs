@@ -1,4 +1,4 @@
-//! What a chat completions server is sent.
+//! Writes requests of chat completions.
 
 use quarterdeck_contracts::{ChatRequest, ToolUse};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::conversation::{Content, ModelTurn, Piece, ProviderRules, SentCall, Tu
 const RULES: ProviderRules =
     ProviderRules { max_name_chars: 64, any_own_id: true, max_id_chars: 40, punctuation: &[] };
 
-/// The body of a request to the model of this name ([`quarterdeck_contracts::ChatModel::name`]).
+/// The body of a request. `name` is that of the model ([`quarterdeck_contracts::ChatModel::name`]).
 pub fn body(config: &OpenAiConfig, name: &str, request: &ChatRequest) -> Value {
     let mut messages = Vec::new();
     if !request.system.is_empty() {
@@ -48,7 +48,7 @@ pub fn body(config: &OpenAiConfig, name: &str, request: &ChatRequest) -> Value {
     body
 }
 
-/// Joins what a user says in a row: the chat templates of many models insist on taking turns.
+/// Joins consecutive messages of the user: the chat templates of many models require alternating roles.
 fn add_user(messages: &mut Vec<Value>, text: &str) {
     if let Some(last) = messages.last_mut().filter(|last| last["role"] == "user")
         && let Value::String(content) = &mut last["content"]

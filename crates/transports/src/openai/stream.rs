@@ -1,4 +1,4 @@
-//! What a chat completions server sends back.
+//! Reads replies of chat completions.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,6 @@ use crate::fault::one_line;
 use crate::reply::{Accumulator, Progress, not_json};
 use crate::sse::Event;
 
-/// Makes a reply of the events of a chat completions server.
 #[derive(Debug)]
 pub struct OpenAiReply {
     name: String,
@@ -52,7 +51,7 @@ impl OpenAiReply {
                     break;
                 }
             }
-            // A refusal is what the model says to the user, under another name.
+            // A refusal is text for the user, under another name.
             for member in ["content", "refusal"] {
                 if let Some(more) = taken_text(delta, member) {
                     self.text.push_str(&more);
