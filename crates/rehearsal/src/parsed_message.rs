@@ -81,31 +81,15 @@ impl<'a> ParsedMessage<'a> {
     /// Whether it asks instead of telling someone to do something.
     pub(crate) fn is_question(&self) -> bool {
         let first = self.tokens.first().map_or("", |token| token.lower.as_str());
-        matches!(
-            first,
-            "who"
-                | "what"
-                | "when"
-                | "where"
-                | "why"
-                | "how"
-                | "which"
-                | "whose"
-                | "whom"
-                | "who's"
-                | "what's"
-                | "when's"
-                | "did"
-                | "does"
-                | "was"
-                | "were"
-                | "has"
-                | "had"
-                | "is"
-                | "are"
-        )
+        QUESTION_WORDS.contains(&first)
     }
 }
+
+#[rustfmt::skip]
+const QUESTION_WORDS: &[&str] = &[
+    "who", "what", "when", "where", "why", "how", "which", "whose", "whom", "who's", "what's", "when's", "did", "does",
+    "was", "were", "has", "had", "is", "are",
+];
 
 fn is_link(lower: &str) -> bool {
     lower.starts_with("https://") || lower.starts_with("http://") || lower.starts_with("www.")

@@ -80,11 +80,12 @@ fn are_alike(word: &str, wanted: &str) -> bool {
 
 pub(crate) fn begins_with_pronoun(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
-    matches!(
-        first,
-        "It" | "She" | "He" | "They" | "This" | "That" | "These" | "Those" | "His" | "Her" | "Their" | "Its"
-    )
+    PRONOUNS.contains(&first)
 }
+
+#[rustfmt::skip]
+const PRONOUNS: [&str; 12] =
+    ["It", "She", "He", "They", "This", "That", "These", "Those", "His", "Her", "Their", "Its"];
 
 /// What a question asks for, by its first words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,19 +97,9 @@ enum Kind {
     Other,
 }
 
+#[rustfmt::skip]
 const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
 ];
 const NUMBERS: [&str; 14] = [
     "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",

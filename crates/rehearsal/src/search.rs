@@ -93,28 +93,21 @@ fn last_record<'a>(context: &Context<'a>) -> Option<(&'static str, &'a str)> {
 
 const GET: &str = "kb_get";
 
+#[rustfmt::skip]
+const PRONOUNS: &[&str] =
+    &["he", "she", "it", "they", "him", "her", "them", "his", "its", "their", "there", "that", "this"];
+#[rustfmt::skip]
+const REQUESTS_FOR_MORE: &[&str] = &[
+    "tell me more", "more", "go on", "continue", "what else", "and then", "say more", "more about it", "more about that",
+    "tell me more about it", "tell me more about that", "what more", "anything else",
+];
+
 /// Whether a message means what was talked about before: “and when?”, “who was she?”.
 fn is_follow_up(text: &str) -> bool {
     let tokens = words::tokens(text, 12);
     let subjects = words::subjects(text).len();
     let first = tokens.first().map_or("", |token| token.lower.as_str());
-    let is_pronoun = |word: &str| {
-        matches!(
-            word,
-            "he" | "she"
-                | "it"
-                | "they"
-                | "him"
-                | "her"
-                | "them"
-                | "his"
-                | "its"
-                | "their"
-                | "there"
-                | "that"
-                | "this"
-        )
-    };
+    let is_pronoun = |word: &str| PRONOUNS.contains(&word);
     match tokens.len() {
         0 => false,
         1..=7 => {
@@ -127,25 +120,7 @@ fn is_follow_up(text: &str) -> bool {
 }
 
 fn asks_for_more(text: &str) -> bool {
-    let said: Vec<String> = words::tokens(text, 8).into_iter().map(|token| token.lower).collect();
-    let said = said.join(" ");
-    let said = said.trim_start_matches("please ").trim_end_matches(" please");
-    matches!(
-        said,
-        "tell me more"
-            | "more"
-            | "go on"
-            | "continue"
-            | "what else"
-            | "and then"
-            | "say more"
-            | "more about it"
-            | "more about that"
-            | "tell me more about it"
-            | "tell me more about that"
-            | "what more"
-            | "anything else"
-    )
+    REQUESTS_FOR_MORE.contains(&small_talk::phrase(text).as_str())
 }
 
 /// Another part of the base, when the message asks for one by name (“try public”), and the rest of the message.

@@ -78,23 +78,13 @@ pub(crate) fn without_greeting(text: &str) -> &str {
 
 /// Whether a message only says yes or no to something.
 pub(crate) fn is_yes_or_no(text: &str) -> bool {
-    matches!(
-        phrase(text).as_str(),
-        "yes"
-            | "no"
-            | "ok"
-            | "okay"
-            | "sure"
-            | "do it"
-            | "yes do it"
-            | "go ahead"
-            | "approve"
-            | "confirm"
-            | "i confirm"
-            | "yep"
-            | "fine"
-    )
+    YES_OR_NO.contains(&phrase(text).as_str())
 }
+
+#[rustfmt::skip]
+const YES_OR_NO: &[&str] = &[
+    "yes", "no", "ok", "okay", "sure", "do it", "yes do it", "go ahead", "approve", "confirm", "i confirm", "yep", "fine",
+];
 
 #[rustfmt::skip]
 const GREETINGS: &[&str] = &[

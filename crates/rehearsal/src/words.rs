@@ -75,36 +75,11 @@ pub(crate) fn tokens(text: &str, max: usize) -> Vec<Token<'_>> {
 }
 
 fn is_bracket(letter: char) -> bool {
-    matches!(
-        letter,
-        '(' | '[' | '{' | '<' | '"' | '\'' | '“' | '„' | '‘' | '«' | '»' | '¿' | '¡' | '*' | '_' | '`'
-    )
+    r#"([{<"'“„‘«»¿¡*_`"#.contains(letter)
 }
 
 fn is_punctuation(letter: char) -> bool {
-    matches!(
-        letter,
-        '.' | ','
-            | ';'
-            | ':'
-            | '!'
-            | '?'
-            | ')'
-            | ']'
-            | '}'
-            | '>'
-            | '"'
-            | '\''
-            | '”'
-            | '“'
-            | '’'
-            | '»'
-            | '«'
-            | '…'
-            | '*'
-            | '_'
-            | '`'
-    )
+    r#".,;:!?)]}>"'”“’»«…*_`"#.contains(letter)
 }
 
 /// The stems of the words that carry the meaning of a text.

@@ -181,22 +181,10 @@ impl Filler<'_, '_> {
 }
 
 /// Kinds of events.
+#[rustfmt::skip]
 const OCCASIONS: &[&str] = &[
-    "meeting",
-    "call",
-    "appointment",
-    "lunch",
-    "dinner",
-    "breakfast",
-    "coffee",
-    "interview",
-    "review",
-    "workshop",
-    "demo",
-    "session",
-    "chat",
-    "standup",
-    "event",
+    "meeting", "call", "appointment", "lunch", "dinner", "breakfast", "coffee", "interview", "review", "workshop",
+    "demo", "session", "chat", "standup", "event",
 ];
 
 /// Languages by their English names, and what to call them in a tag.
