@@ -87,6 +87,25 @@ impl Fault {
     }
 }
 
+/// What the codes of all three providers mean.
+#[rustfmt::skip]
+const ERROR_CODES: &[(ChatErrorKind, &[&str])] = &[
+    (ChatErrorKind::RateLimited, &[
+        "insufficient_quota", "billing_error", "rate_limit_exceeded", "rate_limit_error", "requests", "tokens",
+        "RESOURCE_EXHAUSTED",
+    ]),
+    (ChatErrorKind::Unauthorised, &[
+        "authentication_error", "permission_error", "invalid_api_key", "UNAUTHENTICATED", "PERMISSION_DENIED",
+        "API_KEY_INVALID",
+    ]),
+    (ChatErrorKind::Overloaded, &[
+        "overloaded_error", "api_error", "timeout_error", "server_error", "internal_server_error", "UNAVAILABLE",
+        "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "UNKNOWN",
+    ]),
+    (ChatErrorKind::TooLong, &["context_length_exceeded", "request_too_large", "exceed_context_size_error"]),
+    (ChatErrorKind::Refused, &["content_filter", "content_policy_violation"]),
+];
+
 /// The error object of a provider. All three have `error` with a `message`, and error codes beside it.
 #[derive(Debug, Default)]
 struct ErrorBody {
@@ -162,38 +181,9 @@ impl ErrorBody {
     }
 
     fn kind_by_code(&self) -> Option<ChatErrorKind> {
-        let by_word = |word: &String| match word.as_str() {
-            "insufficient_quota"
-            | "billing_error"
-            | "rate_limit_exceeded"
-            | "rate_limit_error"
-            | "requests"
-            | "tokens"
-            | "RESOURCE_EXHAUSTED" => Some(ChatErrorKind::RateLimited),
-            "authentication_error"
-            | "permission_error"
-            | "invalid_api_key"
-            | "UNAUTHENTICATED"
-            | "PERMISSION_DENIED"
-            | "API_KEY_INVALID" => Some(ChatErrorKind::Unauthorised),
-            "overloaded_error"
-            | "api_error"
-            | "timeout_error"
-            | "server_error"
-            | "internal_server_error"
-            | "UNAVAILABLE"
-            | "INTERNAL"
-            | "DEADLINE_EXCEEDED"
-            | "ABORTED"
-            | "UNKNOWN" => Some(ChatErrorKind::Overloaded),
-            "context_length_exceeded" | "request_too_large" | "exceed_context_size_error" => {
-                Some(ChatErrorKind::TooLong)
-            }
-            "content_filter" | "content_policy_violation" => Some(ChatErrorKind::Refused),
-            _ => None,
-        };
-        if let Some(kind) = self.codes.iter().find_map(by_word) {
-            return Some(kind);
+        let kind = |code: &String| ERROR_CODES.iter().find(|(_, codes)| codes.contains(&code.as_str()));
+        if let Some((kind, _)) = self.codes.iter().find_map(kind) {
+            return Some(*kind);
         }
         // Anthropic, Gemini and most compatible servers say only in prose that the conversation is too long.
         let message = self.message.to_ascii_lowercase();
@@ -203,7 +193,7 @@ impl ErrorBody {
         let rejected = ["invalid_request_error", "INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION"];
         if is_too_long {
             Some(ChatErrorKind::TooLong)
-        } else if self.codes.iter().any(|word| rejected.contains(&word.as_str())) {
+        } else if self.codes.iter().any(|code| rejected.contains(&code.as_str())) {
             Some(ChatErrorKind::Rejected)
         } else {
             None

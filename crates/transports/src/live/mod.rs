@@ -13,4 +13,4 @@ pub use resample::Resampler;
 pub(crate) use error_context::ErrorContext;
 pub(crate) use live_endpoint::{LiveEndpoint, Settings as LiveEndpointSettings, connect_within};
 pub(crate) use provider_socket::{ProviderSocket, Received};
-pub(crate) use samples::{holds_whole_samples, is_empty, pcm, samples};
+pub(crate) use samples::{audio_from_base64, holds_whole_samples, is_empty, pcm, samples};

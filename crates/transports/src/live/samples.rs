@@ -29,6 +29,14 @@ pub(crate) fn pcm(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Audio in base64: as it is if it is valid, else decoded leniently.
+pub(crate) fn audio_from_base64(text: String) -> Option<Audio<'static>> {
+    if STANDARD.check(text.as_bytes()).is_ok() && holds_whole_samples(&text) {
+        return Some(Audio::Base64(text.into()));
+    }
+    pcm(&text).map(|bytes| Audio::Pcm(bytes.into()))
+}
+
 /// Whether base64 that is valid and padded holds samples, and no half of one.
 pub(crate) fn holds_whole_samples(text: &str) -> bool {
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();

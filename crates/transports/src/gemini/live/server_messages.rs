@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use base64_simd::STANDARD;
 use quarterdeck_contracts::{
     Audio, LiveEvent, MAX_CALLS_PER_MESSAGE, ModelCall, TranscriptPiece, TranscriptStage, Usage,
     parse_json_noting_duplicates,
@@ -14,7 +13,7 @@ use quarterdeck_contracts::{
 use serde_json::{Map, Value};
 
 use crate::arguments::{self, CallEvent};
-use crate::live::{Resampler, holds_whole_samples, is_empty, pcm};
+use crate::live::{Resampler, audio_from_base64, is_empty, pcm};
 use crate::reply::{MAX_PARTS, model_call};
 
 /// Of the audio that is emitted, in samples per second.
@@ -177,13 +176,10 @@ impl ServerMessages {
 
     fn read_audio(&mut self, mime_type: Option<&str>, data: String) -> Option<Audio<'static>> {
         let rate = rate(mime_type.unwrap_or("audio/pcm"))?;
-        if rate == RATE && STANDARD.check(data.as_bytes()).is_ok() && holds_whole_samples(&data) {
-            return Some(Audio::Base64(data.into()));
+        if rate == RATE {
+            return audio_from_base64(data);
         }
         let bytes = pcm(&data)?;
-        if rate == RATE {
-            return Some(Audio::Pcm(bytes.into()));
-        }
         let resampler = self.resampler.take().filter(|resampler| resampler.from() == rate);
         let resampler = self.resampler.insert(resampler.unwrap_or_else(|| Resampler::new(rate, RATE)));
         Some(Audio::Pcm(resampler.take(&bytes).into()))

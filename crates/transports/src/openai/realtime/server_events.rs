@@ -4,8 +4,7 @@
 
 use std::collections::VecDeque;
 
-use base64_simd::STANDARD;
-use quarterdeck_contracts::{Audio, LiveEvent, ModelCall, TranscriptPiece, TranscriptStage, Usage};
+use quarterdeck_contracts::{LiveEvent, ModelCall, TranscriptPiece, TranscriptStage, Usage};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -13,7 +12,7 @@ use super::calls::Calls;
 use super::transcript::Transcript;
 use super::turn_taking::{Interruption, TurnTaking};
 use crate::fault::one_line;
-use crate::live::{holds_whole_samples, is_empty, pcm};
+use crate::live::{audio_from_base64, is_empty};
 
 /// Turns messages into events, and keeps the state of turn-taking. It does no
 /// I/O and gets the time from the caller, so that any connection can be replayed.
@@ -134,12 +133,7 @@ impl ServerEvents {
         if data.is_empty() || !self.turn_taking.is_audible() {
             return;
         }
-        let audio = if STANDARD.check(data.as_bytes()).is_ok() && holds_whole_samples(data) {
-            Some(Audio::Base64(data.to_owned().into()))
-        } else {
-            pcm(data).map(|bytes| Audio::Pcm(bytes.into()))
-        };
-        match audio {
+        match audio_from_base64(data.to_owned()) {
             Some(audio) if is_empty(&audio) => {}
             Some(audio) => {
                 let content = event["content_index"].as_u64().unwrap_or(0);
