@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod always;
 mod answers;
-mod manners;
+mod conversation;
 mod outcomes;
+mod properties;
 mod refusals;
 mod requests;
 mod script;
-mod talk;
+mod small_talk;

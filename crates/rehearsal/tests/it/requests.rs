@@ -5,17 +5,17 @@ use std::fmt::Write;
 use expect_test::expect;
 use serde_json::json;
 
-use crate::talk::*;
+use crate::conversation::*;
 
 /// What each request comes to.
 fn replies(tools: &[Folder], requests: &[&str]) -> String {
     let mut log = String::new();
     for request in requests {
-        let mut talk = Talk::with(tools);
-        talk.user(request);
-        let calls = talk.called().into_iter().map(|(name, arguments)| format!("{name} {arguments}"));
+        let mut conversation = Conversation::with(tools);
+        conversation.user(request);
+        let calls = conversation.called().into_iter().map(|(name, arguments)| format!("{name} {arguments}"));
         let reply: Vec<String> =
-            std::iter::once(talk.said()).chain(calls).filter(|it| !it.is_empty()).collect();
+            std::iter::once(conversation.said()).chain(calls).filter(|it| !it.is_empty()).collect();
         let _ = writeln!(log, "{request}\n  {}", reply.join(" "));
     }
     log
@@ -53,13 +53,14 @@ fn voice_is_started() {
 
 #[test]
 fn voice_takes_up_what_was_asked() {
-    let mut talk = Talk::new();
-    talk.user("Who built the Fram?")
+    let mut conversation = Conversation::new();
+    conversation
+        .user("Who built the Fram?")
         .results(&[found(&["project:building-of-fram"])])
         .results(&[record("project:building-of-fram")]);
-    talk.user("let's talk");
+    conversation.user("let's talk");
     assert_eq!(
-        talk.called(),
+        conversation.called(),
         [(
             "start_voice_session".to_owned(),
             json!({ "pending_request": "Asked before: “Who built the Fram?”" })
@@ -98,10 +99,10 @@ fn meetings_are_booked() {
 
 #[test]
 fn what_is_missing_is_asked_for_and_then_used() {
-    let mut talk = Talk::new();
-    talk.user("book a meeting with Anna about the budget");
-    talk.user("tomorrow at 15:00").user("anna@example.com");
-    talk.check(expect![[r#"
+    let mut conversation = Conversation::new();
+    conversation.user("book a meeting with Anna about the budget");
+    conversation.user("tomorrow at 15:00").user("anna@example.com");
+    conversation.check(expect![[r#"
         user: book a meeting with Anna about the budget
         says: Please tell me the day, the time and the e-mail addresses of the people to invite.
         user: tomorrow at 15:00
@@ -113,18 +114,18 @@ fn what_is_missing_is_asked_for_and_then_used() {
 
 #[test]
 fn an_open_question_is_dropped_for_another_subject() {
-    let mut talk = Talk::new();
-    talk.user("book a meeting").user("Who built the Fram?");
-    assert_eq!(talk.called()[0].0, "kb_search");
-    let mut talk = Talk::new();
-    talk.user("book a meeting").user("never mind").user("tomorrow at 15:00 with anna@example.com");
-    assert_ne!(talk.called().first().map(|call| call.0.as_str()), Some("calendar_create_event"));
-    let mut talk = Talk::new();
-    talk.user("extract the contacts").user("Ana, ana@example.com");
-    assert_eq!(talk.called()[0].0, "extract_contacts");
-    let mut talk = Talk::new();
-    talk.user("book a meeting").user("start voice");
-    assert_eq!(talk.called()[0].0, "start_voice_session");
+    let mut conversation = Conversation::new();
+    conversation.user("book a meeting").user("Who built the Fram?");
+    assert_eq!(conversation.called()[0].0, "kb_search");
+    let mut conversation = Conversation::new();
+    conversation.user("book a meeting").user("never mind").user("tomorrow at 15:00 with anna@example.com");
+    assert_ne!(conversation.called().first().map(|call| call.0.as_str()), Some("calendar_create_event"));
+    let mut conversation = Conversation::new();
+    conversation.user("extract the contacts").user("Ana, ana@example.com");
+    assert_eq!(conversation.called()[0].0, "extract_contacts");
+    let mut conversation = Conversation::new();
+    conversation.user("book a meeting").user("start voice");
+    assert_eq!(conversation.called()[0].0, "start_voice_session");
 }
 
 #[test]
@@ -224,9 +225,9 @@ fn a_question_never_acts() {
         "search for ice",
         "What is the phone number of the museum?",
     ] {
-        let mut talk = Talk::new();
-        talk.user(question);
-        assert_eq!(talk.called()[0].0, "kb_search", "{question}");
+        let mut conversation = Conversation::new();
+        conversation.user(question);
+        assert_eq!(conversation.called()[0].0, "kb_search", "{question}");
     }
 }
 
@@ -305,12 +306,13 @@ fn a_guide_that_did_not_fit_is_asked_for_first() {
         "# Describe\n\nGives a guide.\n",
     );
     let tools = [text_tools(), vec![weather(), describe]].concat();
-    let mut talk = Talk::with_summaries(&tools);
-    talk.user("what is the weather in Bergen?");
-    talk.results(&[ok(json!({ "tool_id": "get_weather", "guide": weather().guide }))])
+    let mut conversation = Conversation::with_summaries(&tools);
+    conversation.user("what is the weather in Bergen?");
+    conversation
+        .results(&[ok(json!({ "tool_id": "get_weather", "guide": weather().guide }))])
         .results(&[ok(json!({ "summary": "It rains." }))]);
-    talk.user("will it rain in Paris?");
-    talk.check(expect![[r#"
+    conversation.user("will it rain in Paris?");
+    conversation.check(expect![[r#"
         user: what is the weather in Bergen?
         calls: describe_tool {"tool_id":"get_weather"}
         result: ok
@@ -324,17 +326,17 @@ fn a_guide_that_did_not_fit_is_asked_for_first() {
 
 #[test]
 fn a_yes_to_nothing_is_taken_kindly() {
-    let mut talk = Talk::new();
-    talk.user("yes");
-    assert!(talk.called().is_empty() && talk.said().starts_with("All right."));
+    let mut conversation = Conversation::new();
+    conversation.user("yes");
+    assert!(conversation.called().is_empty() && conversation.said().starts_with("All right."));
 }
 
 #[test]
 fn another_part_of_the_base_needs_a_question() {
-    let mut talk = Talk::new();
-    talk.user("try public");
+    let mut conversation = Conversation::new();
+    conversation.user("try public");
     assert_eq!(
-        talk.called(),
+        conversation.called(),
         [("kb_search".to_owned(), json!({ "query": "try public", "namespace": "public" }))]
     );
 }
@@ -348,20 +350,20 @@ fn only_declared_tools_are_called() {
         "validate a@b.org",
         "Who built the Fram?",
     ] {
-        let mut talk = Talk::with(&tools);
-        talk.user(request);
-        assert!(talk.called().iter().all(|(name, _)| name.starts_with("kb_")), "{request}");
+        let mut conversation = Conversation::with(&tools);
+        conversation.user(request);
+        assert!(conversation.called().iter().all(|(name, _)| name.starts_with("kb_")), "{request}");
     }
 }
 
 #[test]
 fn a_call_is_hung_up_with_a_goodbye() {
-    let mut talk = Talk::with(&built_in("voice"));
-    talk.user("Goodbye!");
-    talk.results(&[ok(
+    let mut conversation = Conversation::with(&built_in("voice"));
+    conversation.user("Goodbye!");
+    conversation.results(&[ok(
         json!({ "reason": "user_requested", "finalMessage": "Goodbye!", "textResponse": null }),
     )]);
-    talk.check(expect![[r#"
+    conversation.check(expect![[r#"
         user: Goodbye!
         says: Goodbye!
         calls: end_voice_session {"closing_message":"Goodbye!"}
@@ -373,14 +375,20 @@ fn a_call_is_hung_up_with_a_goodbye() {
 #[test]
 fn a_call_is_begun_in_writing_and_ended_in_speech_whatever_is_declared() {
     let both = [built_in("voice"), text_tools()].concat();
-    let first_call = |mut talk: Talk, text: &str| {
-        talk.user(text);
-        talk.called().first().map(|(name, _)| name.clone())
+    let first_call = |mut conversation: Conversation, text: &str| {
+        conversation.user(text);
+        conversation.called().first().map(|(name, _)| name.clone())
     };
-    assert_eq!(first_call(Talk::with(&both), "Let's talk by voice").as_deref(), Some("start_voice_session"));
-    assert_eq!(first_call(Talk::spoken(&both), "Please end the call").as_deref(), Some("end_voice_session"));
+    assert_eq!(
+        first_call(Conversation::with(&both), "Let's talk by voice").as_deref(),
+        Some("start_voice_session")
+    );
+    assert_eq!(
+        first_call(Conversation::spoken(&both), "Please end the call").as_deref(),
+        Some("end_voice_session")
+    );
     assert_ne!(
-        first_call(Talk::spoken(&both), "Let's talk by voice").as_deref(),
+        first_call(Conversation::spoken(&both), "Let's talk by voice").as_deref(),
         Some("start_voice_session")
     );
 }

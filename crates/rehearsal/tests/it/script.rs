@@ -12,7 +12,7 @@ use quarterdeck_rehearsal::{Rehearsal, Script};
 use quarterdeck_testkit::block_on;
 use serde_json::json;
 
-use crate::talk::complete;
+use crate::conversation::complete;
 
 type Heard = Vec<Result<ChatEvent, ChatError>>;
 

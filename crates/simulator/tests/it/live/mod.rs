@@ -1,6 +1,5 @@
 //! Conversations with the Live simulator, on a stream in memory with paused time.
 
-mod anything;
 mod chat_model;
 mod client;
 mod conversations;
@@ -9,6 +8,7 @@ mod faults;
 mod frames;
 mod interruption;
 mod non_blocking;
+mod properties;
 mod recorded;
 mod resumption;
 mod scenario_errors;

@@ -3,11 +3,11 @@
 use expect_test::expect;
 use serde_json::json;
 
-use crate::talk::*;
+use crate::conversation::*;
 
 #[test]
 fn small_talk_needs_no_tool() {
-    let mut talk = Talk::new();
+    let mut conversation = Conversation::new();
     for said in [
         "Hello!",
         "thanks",
@@ -23,9 +23,9 @@ fn small_talk_needs_no_tool() {
         "never mind",
         "Bye!",
     ] {
-        talk.user(said);
+        conversation.user(said);
     }
-    talk.check(expect![[r#"
+    conversation.check(expect![[r#"
         user: Hello!
         says: Hello! Ask me something about the knowledge base, or ask “what can you do?”.
         user: thanks
@@ -57,9 +57,9 @@ fn small_talk_needs_no_tool() {
 
 #[test]
 fn what_it_can_do_is_what_is_declared() {
-    let mut talk = Talk::new();
-    talk.user("What can you do?");
-    talk.check(expect![[r#"
+    let mut conversation = Conversation::new();
+    conversation.user("What can you do?");
+    conversation.check(expect![[r#"
         user: What can you do?
         says: I can use these tools:
 
@@ -81,12 +81,12 @@ fn what_it_can_do_is_what_is_declared() {
 
 #[test]
 fn notes_are_not_taken_for_the_users_words() {
-    let mut talk = Talk::new();
-    talk.user("[Note: Older turns were left out.]\nWho built the Fram?");
-    assert_eq!(talk.called(), [("kb_search".to_owned(), json!({ "query": "Who built the Fram?" }))]);
-    let mut talk = Talk::new();
-    talk.user("[Note: “Review” was booked for tomorrow at 15:00.]");
-    talk.check(expect![[r#"
+    let mut conversation = Conversation::new();
+    conversation.user("[Note: Older turns were left out.]\nWho built the Fram?");
+    assert_eq!(conversation.called(), [("kb_search".to_owned(), json!({ "query": "Who built the Fram?" }))]);
+    let mut conversation = Conversation::new();
+    conversation.user("[Note: “Review” was booked for tomorrow at 15:00.]");
+    conversation.check(expect![[r#"
         user: [Note: “Review” was booked for tomorrow at 15:00.]
         says: “Review” was booked for tomorrow at 15:00.
     "#]]);
@@ -96,11 +96,11 @@ fn notes_are_not_taken_for_the_users_words() {
 fn abuse_is_warned_about_before_it_ends_the_conversation() {
     let done =
         ok(json!({ "duration": 300, "timeout_until": "2026-11-15T08:15:00.000Z", "farewell_message": "…" }));
-    let mut talk = Talk::new();
-    talk.user("You are stupid!").user("Shut up, you idiot").results(std::slice::from_ref(&done));
+    let mut conversation = Conversation::new();
+    conversation.user("You are stupid!").user("Shut up, you idiot").results(std::slice::from_ref(&done));
     // The block has been paid for; the next one is longer.
-    talk.user("you idiot").user("you moron");
-    talk.check(expect![[r#"
+    conversation.user("you idiot").user("you moron");
+    conversation.check(expect![[r#"
         user: You are stupid!
         says: Please stay polite. If this goes on, I stop answering for a while.
         user: Shut up, you idiot
@@ -116,9 +116,9 @@ fn abuse_is_warned_about_before_it_ends_the_conversation() {
 
 #[test]
 fn a_threat_needs_no_warning() {
-    let mut talk = Talk::new();
-    talk.user("I will kill you.");
-    talk.check(expect![[r#"
+    let mut conversation = Conversation::new();
+    conversation.user("I will kill you.");
+    conversation.check(expect![[r#"
         user: I will kill you.
         calls: ignore_user {"duration_seconds":86400,"farewell_message":"I do not continue after a threat. Goodbye."}
     "#]]);
@@ -126,9 +126,9 @@ fn a_threat_needs_no_warning() {
 
 #[test]
 fn a_request_to_be_left_alone_is_followed() {
-    let mut talk = Talk::new();
-    talk.user("stop bothering me").user("Stop bothering me!");
-    talk.check(expect![[r#"
+    let mut conversation = Conversation::new();
+    conversation.user("stop bothering me").user("Stop bothering me!");
+    conversation.check(expect![[r#"
         user: stop bothering me
         says: I only answer when you write, so I am quiet now. If you tell me so once more, I stop answering for five minutes.
         user: Stop bothering me!
@@ -138,7 +138,11 @@ fn a_request_to_be_left_alone_is_followed() {
 
 #[test]
 fn without_the_tool_there_are_only_words() {
-    let mut talk = Talk::with(&[]);
-    talk.user("you idiot").user("you idiot");
-    assert!(talk.called().is_empty() && talk.said().contains("polite"), "{}", talk.said());
+    let mut conversation = Conversation::with(&[]);
+    conversation.user("you idiot").user("you idiot");
+    assert!(
+        conversation.called().is_empty() && conversation.said().contains("polite"),
+        "{}",
+        conversation.said()
+    );
 }

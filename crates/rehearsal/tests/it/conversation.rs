@@ -17,14 +17,14 @@ use quarterdeck_testkit::block_on;
 use serde_json::{Value, json};
 
 /// A conversation in which every word is written down.
-pub(crate) struct Talk {
+pub(crate) struct Conversation {
     pub(crate) request: ChatRequest,
     model: Rehearsal,
     log: String,
     last: ModelMessage,
 }
 
-impl Talk {
+impl Conversation {
     /// All built-in tools of a written conversation, with their guides.
     pub(crate) fn new() -> Self {
         Self::with(&text_tools())

@@ -12,7 +12,7 @@ use quarterdeck_rehearsal::Rehearsal;
 use quarterdeck_schema::Schema;
 use serde_json::{Value, json};
 
-use crate::talk::*;
+use crate::conversation::*;
 
 #[test]
 fn it_says_what_it_is() {
@@ -25,10 +25,10 @@ fn it_says_what_it_is() {
 
 #[test]
 fn answers_come_word_by_word() {
-    let mut talk = Talk::new();
-    talk.user("Hello!");
-    talk.request.messages.pop();
-    let events = events(&Rehearsal::new(), &talk.request);
+    let mut conversation = Conversation::new();
+    conversation.user("Hello!");
+    conversation.request.messages.pop();
+    let events = events(&Rehearsal::new(), &conversation.request);
     let [first, second, ..] = events.as_slice() else { panic!("several words") };
     assert_eq!((first, second), (&ChatEvent::Text("Hello! ".into()), &ChatEvent::Text("Ask ".into())));
 }
@@ -50,11 +50,11 @@ fn tokens_are_characters_divided_by_four_and_rounded_up() {
 #[test]
 fn call_ids_are_stable_and_differ_by_their_place() {
     let mut ids = std::collections::BTreeSet::new();
-    let mut talk = Talk::new();
+    let mut conversation = Conversation::new();
     for nth in 0..4 {
-        talk.user("Who built the Fram?").results(&[found(&["project:building-of-fram"])]);
-        talk.results(&[record("project:building-of-fram")]);
-        for message in &talk.request.messages {
+        conversation.user("Who built the Fram?").results(&[found(&["project:building-of-fram"])]);
+        conversation.results(&[record("project:building-of-fram")]);
+        for message in &conversation.request.messages {
             if let ChatMessage::Model(message) = message {
                 ids.extend(message.calls().map(|call| (call.id.clone().unwrap(), call.name.clone())));
             }
@@ -81,8 +81,8 @@ fn a_message_of_a_megabyte_takes_no_time() {
     ];
     for text in texts {
         let begun = Instant::now();
-        let mut talk = Talk::new();
-        talk.user(&text);
+        let mut conversation = Conversation::new();
+        conversation.user(&text);
         assert!(begun.elapsed() < Duration::from_secs(2), "{} {:?}", &text[..12], begun.elapsed());
     }
 }
@@ -93,11 +93,12 @@ fn a_record_of_a_megabyte_takes_no_time() {
         ["Ice. ".repeat(200_000), "[".repeat(1_000_000), "[a](b".repeat(200_000), "ice ".repeat(250_000)]
     {
         let begun = Instant::now();
-        let mut talk = Talk::new();
-        talk.user("What is ice?").results(&[found(&["doc:framheim"])]);
-        talk.results(&[ok(json!({ "records": [{ "id": "doc:ice", "title": "Ice", "full_text": text }] }))]);
+        let mut conversation = Conversation::new();
+        conversation.user("What is ice?").results(&[found(&["doc:framheim"])]);
+        conversation
+            .results(&[ok(json!({ "records": [{ "id": "doc:ice", "title": "Ice", "full_text": text }] }))]);
         assert!(begun.elapsed() < Duration::from_secs(2), "{} {:?}", &text[..5], begun.elapsed());
-        assert!(talk.said().contains("[doc:ice]"));
+        assert!(conversation.said().contains("[doc:ice]"));
     }
 }
 
@@ -323,10 +324,10 @@ proptest! {
     /// Whatever is said, a call that is made is one that the tool's own schema admits: a refusal would be our mistake.
     #[test]
     fn arguments_are_what_the_schema_admits(texts in prop::collection::vec(junk(), 1..4)) {
-        let mut talk = Talk::new();
+        let mut conversation = Conversation::new();
         for text in texts {
-            talk.user(&text);
-            for (name, arguments) in talk.called() {
+            conversation.user(&text);
+            for (name, arguments) in conversation.called() {
                 let schema = SCHEMAS.iter().find(|(tool, _)| *tool == name).map(|(_, schema)| schema).unwrap();
                 let violations = schema.violations(&arguments);
                 prop_assert!(violations.is_empty(), "{}: {} {} {:?}", text, name, arguments, violations);
