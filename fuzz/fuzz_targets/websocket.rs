@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
 /// What is read from bytes that arrive so many at a time, and what is answered.
 fn read(role: Role, bytes: &[u8], piece: usize) -> (Vec<String>, usize) {
     let stream = Pieces { rest: bytes, piece };
-    let mut socket = WebSocket::new(stream, role, Limits { message: MAX_MESSAGE_BYTES }, &[]);
+    let mut socket = WebSocket::new(stream, role, Limits { max_message_bytes: MAX_MESSAGE_BYTES }, &[]);
     let (mut read, mut context) = (Vec::new(), Context::from_waker(Waker::noop()));
     loop {
         while let Some(message) = socket.next() {

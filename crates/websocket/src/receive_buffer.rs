@@ -14,8 +14,8 @@ const MAX_IDLE_BYTES: usize = 16 << 10;
 /// What a peer may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Size of a message, in one frame or several.
-    pub message: usize,
+    /// In one frame or several.
+    pub max_message_bytes: usize,
 }
 
 /// A message, borrowed from the buffer.
@@ -99,7 +99,7 @@ impl ReceiveBuffer {
                 self.bytes.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, self.end - self.start);
             } else {
-                let limit = self.limits.message.saturating_add(MAX_HEADER_BYTES);
+                let limit = self.limits.max_message_bytes.saturating_add(MAX_HEADER_BYTES);
                 let grown = (self.bytes.len() * 2).min(limit.max(INITIAL_BYTES));
                 // A frame that would not fit is refused by its header, so there is always space for more.
                 self.bytes.resize(grown.max(self.end + MAX_HEADER_BYTES), 0);
@@ -196,7 +196,7 @@ impl ReceiveBuffer {
             (_, None) => self.fragments = Vec::new(),
         }
         let before = if head.opcode == Opcode::Continuation { self.fragments.len() } else { 0 };
-        if head.payload > (self.limits.message - before.min(self.limits.message)) as u64 {
+        if head.payload > (self.limits.max_message_bytes - before.min(self.limits.max_message_bytes)) as u64 {
             return Err(Violation { code: CloseCode::TOO_BIG, what: "a message that is too large" });
         }
         Ok(())

@@ -157,7 +157,8 @@ fn with_a_voice() -> Tree {
 async fn turn(address: &str) -> String {
     let stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let path = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k";
-    let mut socket = upgrade(stream, address, path, &[], Limits { message: 1 << 20 }).await.unwrap();
+    let mut socket =
+        upgrade(stream, address, path, &[], Limits { max_message_bytes: 1 << 20 }).await.unwrap();
     let config = json!({ "responseModalities": ["AUDIO"] });
     let setup = json!({ "setup": { "model": "models/any", "generationConfig": config } });
     socket.send_text(&setup.to_string());

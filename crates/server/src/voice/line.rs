@@ -17,7 +17,7 @@ use super::told;
 use crate::places::Place;
 
 /// What a page may send in one message: more than a second of audio in base64, and any text.
-pub(super) const LIMITS: Limits = Limits { message: 64 << 10 };
+pub(super) const LIMITS: Limits = Limits { max_message_bytes: 64 << 10 };
 /// Frames a second. Audio comes in fifty, and the rest is a person's.
 const FRAMES: (f64, f64) = (300.0, 1_000.0);
 /// Bytes a second, and at once: audio twice as fast as anybody speaks, and what a page has kept while the network was

@@ -13,7 +13,7 @@ use crate::live::DisconnectAfter;
 
 /// Much shorter than the audio of an event.
 const EVENT_INTERVAL: Duration = Duration::from_millis(5);
-const LIMITS: Limits = Limits { message: 16 << 20 };
+const LIMITS: Limits = Limits { max_message_bytes: 16 << 20 };
 
 /// Serves a client until the connection ends, for whatever reason.
 pub(super) async fn serve<S>(simulator: &RealtimeSimulator, stream: S)

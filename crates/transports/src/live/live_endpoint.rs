@@ -14,7 +14,7 @@ use crate::endpoint::{address, is_this_machine, secret_header};
 use crate::{ConfigError, Secret};
 
 /// For what a provider sends.
-const LIMITS: Limits = Limits { message: 8 << 20 };
+const LIMITS: Limits = Limits { max_message_bytes: 8 << 20 };
 
 #[derive(Clone)]
 pub(crate) struct LiveEndpoint {

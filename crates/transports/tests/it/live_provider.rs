@@ -46,9 +46,9 @@ pub(crate) struct Provider {
 
 impl Provider {
     pub(crate) async fn accept(ends: &mut mpsc::UnboundedReceiver<DuplexStream>) -> Self {
-        let waiting = receive_upgrade(ends.recv().await.unwrap()).await.unwrap();
-        let request = waiting.request.clone();
-        let socket = waiting.accept(Limits { message: 16 << 20 }).await.unwrap();
+        let pending = receive_upgrade(ends.recv().await.unwrap()).await.unwrap();
+        let request = pending.request.clone();
+        let socket = pending.accept(Limits { max_message_bytes: 16 << 20 }).await.unwrap();
         Self { request, socket }
     }
 
@@ -77,7 +77,7 @@ impl Provider {
     }
 }
 
-/// The next event, waiting for it; flushes as the agent does.
+/// The next event, pending for it; flushes as the agent does.
 pub(crate) async fn event(connection: &mut Box<dyn LiveConnection>) -> Result<LiveEvent<'static>, LiveError> {
     loop {
         if let Some(event) = connection.next() {

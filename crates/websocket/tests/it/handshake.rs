@@ -5,7 +5,7 @@ use quarterdeck_websocket::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
-const LIMITS: Limits = Limits { message: 1_000 };
+const LIMITS: Limits = Limits { max_message_bytes: 1_000 };
 const UPGRADE_REQUEST: &str = "GET /live?key=a&model=b HTTP/1.1\r\nHost: here\r\nUpgrade: WebSocket\r\n\
                       Connection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n\
                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";

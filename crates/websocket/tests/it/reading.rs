@@ -102,7 +102,7 @@ proptest! {
         // Some of it may have come with the handshake.
         let (before, after) = bytes.split_at(before.min(bytes.len()));
         let stream = Pieces::arriving(cut(after, &sizes));
-        let mut socket = WebSocket::new(stream, role, Limits { message: LIMIT }, before);
+        let mut socket = WebSocket::new(stream, role, Limits { max_message_bytes: LIMIT }, before);
         let (read, violation) = read_all(&mut socket);
         prop_assert_eq!(violation, None);
         prop_assert_eq!(read, expected);
@@ -115,7 +115,7 @@ proptest! {
         sizes in prop::collection::vec(1_usize..2_000, 1..5),
         role in prop::sample::select(vec![Role::Server, Role::Client]),
     ) {
-        let mut ours = WebSocket::new(Pieces::default(), role, Limits { message: LIMIT }, &[]);
+        let mut ours = WebSocket::new(Pieces::default(), role, Limits { max_message_bytes: LIMIT }, &[]);
         let mut expected = Vec::new();
         for (is_audio, payload) in &all {
             let class = if *is_audio { Class::Audio } else { Class::Control };
@@ -135,7 +135,7 @@ proptest! {
         prop_assert_eq!(ours.queued_bytes(), 0);
         let other = if role == Role::Server { Role::Client } else { Role::Server };
         let stream = Pieces::arriving(cut(&ours.get_mut().taken, &sizes));
-        let mut theirs = WebSocket::new(stream, other, Limits { message: LIMIT }, &[]);
+        let mut theirs = WebSocket::new(stream, other, Limits { max_message_bytes: LIMIT }, &[]);
         prop_assert_eq!(read_all(&mut theirs), (expected, None));
     }
 
@@ -147,7 +147,7 @@ proptest! {
     ) {
         let whole = read_bytes(role, 100, &bytes);
         let stream = Pieces::arriving(cut(&bytes, &sizes));
-        let mut socket = WebSocket::new(stream, role, Limits { message: 100 }, &[]);
+        let mut socket = WebSocket::new(stream, role, Limits { max_message_bytes: 100 }, &[]);
         prop_assert_eq!(read_all(&mut socket), whole);
     }
 }
@@ -157,7 +157,7 @@ fn a_length_that_is_announced_costs_no_memory() {
     let hundred_megabytes = 100 << 20;
     let mut bytes = head(0x80 | BINARY, mask_to(Role::Server), hundred_megabytes);
     bytes.extend([0; 1_000]);
-    let limits = Limits { message: usize::MAX };
+    let limits = Limits { max_message_bytes: usize::MAX };
     let mut socket = WebSocket::new(Pieces::arriving(cut(&bytes, &[100])), Role::Server, limits, &[]);
     assert_eq!(read_all(&mut socket), (Vec::new(), None));
     assert!(socket.get_mut().max_read_bytes <= 4 << 10, "{}", socket.get_mut().max_read_bytes);
@@ -169,7 +169,7 @@ fn a_buffer_that_was_large_is_given_back() {
     let large = frame(0x80 | BINARY, mask, &[1; 60_000]);
     let small = frame(0x80 | BINARY, mask, &[2; 10]);
     let stream = Pieces::arriving([large, small]);
-    let mut socket = WebSocket::new(stream, Role::Server, Limits { message: LIMIT }, &[]);
+    let mut socket = WebSocket::new(stream, Role::Server, Limits { max_message_bytes: LIMIT }, &[]);
     let (read, violation) = read_all(&mut socket);
     assert_eq!((read.len(), violation), (2, None));
     assert!(socket.get_mut().max_read_bytes > 20_000, "it has grown");
@@ -188,7 +188,7 @@ fn frames_are_counted_with_pings_and_parts() {
         frame(0x80 | CONTINUATION, mask, b"b"),
     ];
     let stream = Pieces::arriving([bytes.concat()]);
-    let mut socket = WebSocket::new(stream, Role::Server, Limits { message: LIMIT }, &[]);
+    let mut socket = WebSocket::new(stream, Role::Server, Limits { max_message_bytes: LIMIT }, &[]);
     assert_eq!(read_all(&mut socket).0, [Kept::Ping(Vec::new()), Kept::Text("ab".into())]);
     assert_eq!(socket.frames(), 4);
 }

@@ -8,7 +8,7 @@ use crate::wire::{BINARY, CLOSE, Kept, PING, Pieces, TEXT, flush, frame, mask_to
 const LIMIT: usize = 70_000;
 
 fn server(stream: Pieces) -> WebSocket<Pieces> {
-    WebSocket::new(stream, Role::Server, Limits { message: LIMIT }, &[])
+    WebSocket::new(stream, Role::Server, Limits { max_message_bytes: LIMIT }, &[])
 }
 
 fn audio(socket: &mut WebSocket<Pieces>, byte: u8) {
@@ -79,7 +79,7 @@ proptest! {
         steps in prop::collection::vec((0_u8..3, 0_usize..400), 1..60),
         role in prop::sample::select(vec![Role::Server, Role::Client]),
     ) {
-        let mut socket = WebSocket::new(Pieces::default(), role, Limits { message: LIMIT }, &[]);
+        let mut socket = WebSocket::new(Pieces::default(), role, Limits { max_message_bytes: LIMIT }, &[]);
         let (mut sent_texts, mut number) = (Vec::new(), 0_u32);
         for (what, amount) in steps {
             match what {
@@ -194,7 +194,7 @@ async fn finishing_is_done_at_once_when_the_peer_has_closed_before() {
     let closes = frame(0x80 | CLOSE, mask_to(Role::Server), &[0x03, 0xe8]);
     let (mut theirs, ours) = tokio::io::duplex(1_000);
     tokio::io::AsyncWriteExt::write_all(&mut theirs, &closes).await.unwrap();
-    let mut socket = WebSocket::new(ours, Role::Server, Limits { message: LIMIT }, &[]);
+    let mut socket = WebSocket::new(ours, Role::Server, Limits { max_message_bytes: LIMIT }, &[]);
     socket.fill().await.unwrap();
     assert!(matches!(socket.next(), Some(Ok(quarterdeck_websocket::Message::Close(..)))));
     // The peer keeps its end open, which is not waited for.

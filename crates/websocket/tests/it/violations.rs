@@ -54,7 +54,7 @@ fn each_violation_has_its_close_code_and_nothing_follows_it() {
     for (what, bytes, code) in refused() {
         let after = frame(0x80 | TEXT, MASK, b"after");
         let stream = Pieces::arriving([bytes, after]);
-        let mut socket = WebSocket::new(stream, Role::Server, Limits { message: LIMIT }, &[]);
+        let mut socket = WebSocket::new(stream, Role::Server, Limits { max_message_bytes: LIMIT }, &[]);
         let (read, violation) = read_all(&mut socket);
         assert_eq!(read, [], "{what}");
         assert_eq!(violation.map(|violation| violation.code), Some(CloseCode(code)), "{what}");
@@ -104,7 +104,7 @@ fn bytes_after_the_end_are_discarded() {
     let bad = frame(0xc0 | TEXT, MASK, b"hi");
     let more = std::iter::repeat_n(vec![0; 1_000], 2_000);
     let stream = Pieces::arriving(std::iter::once(bad).chain(more));
-    let mut socket = WebSocket::new(stream, Role::Server, Limits { message: 1 << 20 }, &[]);
+    let mut socket = WebSocket::new(stream, Role::Server, Limits { max_message_bytes: 1 << 20 }, &[]);
     assert!(read_all(&mut socket).1.is_some());
     assert_eq!(read_all(&mut socket), (Vec::new(), None));
     assert!(socket.get_mut().max_read_bytes <= 4 << 10, "{}", socket.get_mut().max_read_bytes);

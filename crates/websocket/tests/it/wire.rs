@@ -147,7 +147,7 @@ pub(crate) fn read_all<S: AsyncRead + AsyncWrite + Unpin>(
 /// Reads bytes that arrive at once, at a limit.
 pub(crate) fn read_bytes(role: Role, message: usize, bytes: &[u8]) -> (Vec<Kept>, Option<Violation>) {
     let stream = Pieces::arriving([bytes.to_vec()]);
-    read_all(&mut WebSocket::new(stream, role, Limits { message }, &[]))
+    read_all(&mut WebSocket::new(stream, role, Limits { max_message_bytes: message }, &[]))
 }
 
 /// Sends as much as the stream takes.

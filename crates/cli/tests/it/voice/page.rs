@@ -55,7 +55,7 @@ impl Page {
     async fn opens(server: &Server, cookie: String, mut start: Value) -> Self {
         let stream = TcpStream::connect(server.address).await.unwrap();
         let host = server.address.to_string();
-        let limits = Limits { message: 1 << 20 };
+        let limits = Limits { max_message_bytes: 1 << 20 };
         let headers = [("cookie", cookie.as_str())];
         let socket = upgrade(stream, &host, "/voice", &headers, limits).await.unwrap();
         let mut page = Self { socket, cookie, ready: Value::Null, read: Vec::new() };

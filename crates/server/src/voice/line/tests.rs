@@ -22,7 +22,7 @@ fn line() -> (Page, BrowserLine<DuplexStream>) {
         _place: None,
     };
     let socket = WebSocket::new(ours, Role::Server, LIMITS, &[]);
-    let page = WebSocket::new(page, Role::Client, Limits { message: 1 << 20 }, &[]);
+    let page = WebSocket::new(page, Role::Client, Limits { max_message_bytes: 1 << 20 }, &[]);
     (page, BrowserLine::new(socket, ties))
 }
 

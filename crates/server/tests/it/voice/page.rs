@@ -11,7 +11,7 @@ use crate::world::World;
 
 /// Nothing that a test waits for takes this long.
 const PATIENCE: Duration = Duration::from_secs(20);
-const LIMITS: Limits = Limits { message: 1 << 20 };
+const LIMITS: Limits = Limits { max_message_bytes: 1 << 20 };
 
 /// A page on a WebSocket.
 pub(crate) struct Page {

@@ -32,7 +32,7 @@ pub(super) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
         end.by = EndedBy::Simulator;
         return Err(format!("refused with status {status}"));
     }
-    pending.accept(Limits { message: MAX_FRAME_BYTES }).await.map_err(|error| error.to_string())
+    pending.accept(Limits { max_message_bytes: MAX_FRAME_BYTES }).await.map_err(|error| error.to_string())
 }
 
 /// Whether it is one of the provider's paths. The JavaScript SDK starts them with two slashes.

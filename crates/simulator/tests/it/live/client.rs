@@ -61,7 +61,7 @@ impl Client {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let simulator = simulator.clone();
         let server = tokio::spawn(async move { simulator.serve(theirs).await });
-        let socket = upgrade(ours, "localhost", target, &[], Limits { message: 4 << 20 }).await?;
+        let socket = upgrade(ours, "localhost", target, &[], Limits { max_message_bytes: 4 << 20 }).await?;
         Ok(Self { socket, server })
     }
 
