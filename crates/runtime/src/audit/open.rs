@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn wherever_a_line_is_torn_the_trail_goes_on_after_the_last_whole_one() {
+    fn wherever_a_line_is_torn_the_log_goes_on_after_the_last_whole_one() {
         let (ours, head) = trail(3);
         let starts: Vec<usize> =
             std::iter::once(0).chain(ours.match_indices('\n').map(|(at, _)| at + 1)).collect();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_after_the_last_line_is_kept_beside_the_trail() {
+    fn what_is_not_ours_after_the_last_line_is_kept_beside_the_log() {
         let (ours, head) = trail(2);
         let files = tree("");
         let path = files.join("audit.jsonl");

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_template_the_arguments_are_told() {
+    fn without_a_template_the_arguments_are_listed() {
         let args = json!({ "title": "Tea\nnow", "attendees": ["a@b.c"], "guests": [1, 2] });
         assert_eq!(shown(None, args), "book (title: Tea⏎now, attendees: a@b.c, guests: 1, 2)");
     }

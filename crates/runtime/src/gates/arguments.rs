@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn every_violation_is_told_and_no_value_that_is_a_secret() {
+    fn every_violation_is_listed_without_secret_values() {
         let tool = tool(json!({}));
         let mut args = json!({ "top_k": 21, "card": "4111-secret" });
         let decision =

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn someone_must_have_signed_in_where_the_tool_says_so() {
+    fn the_user_must_have_signed_in_where_the_tool_says_so() {
         let asks = || json!({ "availability": { "authenticated": true } });
         assert_eq!(decision(asks(), true, None), "pass");
         assert_eq!(
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_required_must_be_there_and_the_first_that_is_not_is_told() {
+    fn everything_required_must_be_there_and_the_first_that_is_missing_is_named() {
         assert_eq!(decision(json!({ "availability": { "requires": ["images"] } }), false, None), "pass");
         assert_eq!(
             decision(json!({ "availability": { "requires": ["images", "maps", "mail"] } }), false, None),

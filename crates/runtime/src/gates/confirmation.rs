@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_asked_where_the_tool_says_so() {
+    fn the_user_is_asked_where_the_tool_says_so() {
         assert_eq!(decision(json!(false), false), "pass");
         assert_eq!(decision(json!(true), false), "ask");
         assert_eq!(decision(json!("policy"), false), "ask");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_cannot_call_what_a_person_must_approve() {
+    fn a_tool_cannot_call_what_the_user_must_approve() {
         assert_eq!(decision(json!(false), true), "pass");
         for requires in [json!(true), json!("policy")] {
             assert_eq!(

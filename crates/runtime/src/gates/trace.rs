@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_approved_was_asked_before() {
+    fn an_approved_call_was_asked_before() {
         let asked = Trace { steps: vec![step("confirmation", GateOutcome::Asked, None)] };
         assert_eq!(asked.answered_by(), Some("confirmation"));
         let approved = asked.approved();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_has_the_last_word() {
+    fn the_store_decides_after_the_gates() {
         let mut trace = Trace { steps: vec![step("availability", GateOutcome::Reserved, None)] };
         trace.refused_by_store("availability", json!("RATE_LIMIT"));
         assert!(words(&trace).contains("availability: refused\n"));

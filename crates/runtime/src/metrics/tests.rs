@@ -22,7 +22,7 @@ fn some() -> Metrics {
 }
 
 #[test]
-fn people_and_scripts_read_json() {
+fn metrics_are_written_as_json() {
     expect![[r#"
         {
           "responseSizes": {
@@ -105,7 +105,7 @@ fn prometheus_reads_its_own_format() {
 }
 
 #[test]
-fn figures_are_the_same_for_programs() {
+fn counters_are_the_same_for_programs() {
     let metrics = Metrics::default();
     let tool: Arc<str> = "kb_search".into();
     for ms in 1..=100 {
@@ -135,7 +135,7 @@ fn figures_are_the_same_for_programs() {
 }
 
 #[test]
-fn what_has_come_since_the_last_time_is_told_apart() {
+fn the_last_samples_have_percentiles_of_their_own() {
     let metrics = Metrics::default();
     let tool: Arc<str> = "kb_search".into();
     for ms in [500, 500, 500, 10, 30] {

@@ -103,7 +103,7 @@ fn voice_intents_have_no_effect_in_text_and_a_message_does() {
 }
 
 #[test]
-fn what_nobody_knows_is_refused_and_nothing_changes_after_the_end() {
+fn unknown_intents_are_refused_and_nothing_changes_after_the_end() {
     let mut controller = voice();
     let data = json!({});
     let cause = Cause { call_id: "c", data: Some(&data), blocks: false };

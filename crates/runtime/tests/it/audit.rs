@@ -1,4 +1,4 @@
-//! The trail on a real disk: what is missing, changed or cut off is found, and nobody waits for it.
+//! The trail on a real disk: what is missing, changed or cut off is found, and no call waits for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use quarterdeck_store::{MemoryStore, SqliteStore};
 use quarterdeck_testkit::{Tree, tree};
 use serde_json::{Map, Value, json};
 
-fn happening(event: &str) -> AuditEvent {
+fn event(event: &str) -> AuditEvent {
     let fields = Map::from_iter([("args".to_owned(), json!({ "text": "one\ntwo é" }))]);
     AuditEvent { event: event.into(), time: SystemTime::UNIX_EPOCH, fields }
 }
@@ -25,7 +25,7 @@ async fn open(path: &Path, store: &Arc<dyn Store>) -> AuditLog {
 /// Writes so many lines more and closes the trail.
 async fn write(path: &Path, store: &Arc<dyn Store>, lines: usize) {
     let log = open(path, store).await;
-    (0..lines).for_each(|n| log.record(happening(&format!("event {n}"))));
+    (0..lines).for_each(|n| log.record(event(&format!("event {n}"))));
     log.flush();
 }
 
@@ -53,7 +53,7 @@ fn stores(folder: &Tree) -> [(PathBuf, Arc<dyn Store>); 2] {
 }
 
 #[tokio::test]
-async fn a_trail_goes_on_where_it_ended() {
+async fn a_log_goes_on_where_it_ended() {
     let folder = tree("");
     for (path, store) in stores(&folder) {
         write(&path, &store, 3).await;
@@ -66,7 +66,7 @@ async fn a_trail_goes_on_where_it_ended() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn nobody_else_may_read_it() {
+async fn only_its_owner_may_read_it() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tree("");
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
@@ -109,14 +109,14 @@ async fn whatever_is_done_to_its_lines_is_found() {
 }
 
 #[tokio::test]
-async fn a_trail_that_was_forged_from_the_first_line_on_is_found_and_said_when_it_goes_on() {
+async fn a_log_that_was_forged_from_its_first_line_is_found_and_says_so_when_it_goes_on() {
     let folder = tree("");
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let (path, forged) = (folder.join("audit.jsonl"), folder.join("forged.jsonl"));
     write(&path, &store, 3).await;
     let elsewhere: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let log = open(&forged, &elsewhere).await;
-    (0..4).for_each(|_| log.record(happening("made up")));
+    (0..4).for_each(|_| log.record(event("made up")));
     drop(log);
     fs::copy(&forged, &path).unwrap();
     let fault = check(&path, &store).await.fault.unwrap();
@@ -146,7 +146,7 @@ async fn a_torn_last_line_is_taken_off_and_the_chain_goes_on() {
 }
 
 #[tokio::test]
-async fn what_was_cut_off_is_said_by_the_trail_itself() {
+async fn a_log_says_itself_what_was_cut_off() {
     let folder = tree("");
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let path = folder.join("audit.jsonl");
@@ -227,19 +227,19 @@ fn forged(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_trail_that_is_changed_while_it_is_written_says_so_and_goes_on() {
+async fn a_log_that_is_changed_while_it_is_written_says_so_and_goes_on() {
     for (what, attack, expected) in ATTACKS {
         let folder = tree("");
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let path = folder.join("audit.jsonl");
         let log = open(&path, &store).await;
-        (0..3).for_each(|n| log.record(happening(&format!("event {n}"))));
+        (0..3).for_each(|n| log.record(event(&format!("event {n}"))));
         log.flush();
         attack(&path, &fs::read_to_string(&path).unwrap());
         // The deck flushes before it verifies, and nothing else need happen.
         log.flush();
         assert_eq!(check(&path, &store).await.fault.as_deref(), Some(expected), "{what}");
-        log.record(happening("later"));
+        log.record(event("later"));
         log.flush();
         assert_eq!(log.lost(), 0, "{what}");
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
@@ -258,7 +258,7 @@ async fn a_trail_that_is_changed_while_it_is_written_says_so_and_goes_on() {
 }
 
 #[tokio::test]
-async fn a_trail_that_is_changed_between_two_starts_is_found_however_it_was_done() {
+async fn a_change_of_a_log_between_two_starts_is_found_however_it_was_done() {
     for (what, attack, _) in ATTACKS {
         let folder = tree("");
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
@@ -272,7 +272,7 @@ async fn a_trail_that_is_changed_between_two_starts_is_found_however_it_was_done
             assert_eq!(what, "append a line that is none");
             continue;
         };
-        log.record(happening("later"));
+        log.record(event("later"));
         drop(log);
         let found = check(&path, &store).await;
         let is_told =
@@ -283,7 +283,7 @@ async fn a_trail_that_is_changed_between_two_starts_is_found_however_it_was_done
 }
 
 #[tokio::test]
-async fn a_trail_is_known_before_its_first_line() {
+async fn a_log_is_known_to_the_store_before_its_first_line() {
     let folder = tree("");
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let path = folder.join("audit.jsonl");
@@ -318,7 +318,7 @@ async fn a_damaged_last_line_is_refused_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn lines_that_the_store_has_not_heard_of_are_sound_but_not_vouched_for() {
+async fn lines_that_are_not_in_the_store_are_sound_but_unconfirmed() {
     let folder = tree("");
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let path = folder.join("audit.jsonl");
@@ -376,33 +376,33 @@ impl Store for Stuck {
 }
 
 #[tokio::test]
-async fn a_stuck_writer_holds_up_nobody_and_the_trail_counts_what_was_lost() {
+async fn a_stuck_writer_holds_up_no_call_and_the_log_counts_what_was_lost() {
     let folder = tree("");
     let path = folder.join("audit.jsonl");
     let stuck = Arc::new(Stuck::default());
     let store: Arc<dyn Store> = stuck.clone();
     let log = Arc::new(open(&path, &store).await);
-    log.record(happening("first"));
+    log.record(event("first"));
     while !stuck.is_asked.load(Ordering::Acquire) {
         std::thread::yield_now();
     }
     let flood = 10_000_u64;
     let begun = Instant::now();
-    (0..flood).for_each(|_| log.record(happening("flood")));
-    // Somebody who waits for the disk must not make others wait with them.
+    (0..flood).for_each(|_| log.record(event("flood")));
+    // A caller that waits for the disk must not make others wait as well.
     let waits = std::thread::spawn({
         let log = log.clone();
         move || log.flush()
     });
     std::thread::sleep(Duration::from_millis(50));
-    log.record(happening("one more"));
+    log.record(event("one more"));
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let lost = log.lost();
     assert_eq!(lost, flood + 1 - 4_096, "what the queue does not hold");
     assert!(!waits.is_finished());
     stuck.free();
     waits.join().unwrap();
-    log.record(happening("after"));
+    log.record(event("after"));
     log.flush();
     assert_eq!(log.lost(), 0);
     let lines = lines(&path);

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 
-use crate::world::{built, load};
+use crate::probe_tool::{built, load};
 
 async fn call(tool: &str, args: Value) -> Value {
     let snapshot = load(&built()).unwrap().snapshot();
@@ -86,7 +86,7 @@ async fn a_capability_that_is_not_declared_is_refused_with_the_missing_line() {
 }
 
 #[tokio::test]
-async fn a_handler_is_told_about_its_own_tool_by_the_definition() {
+async fn a_handler_gets_the_facts_of_its_own_tool_from_the_definition() {
     let response = call("probe", json!({ "do": "facts" })).await;
     assert_eq!(
         response["data"]["did"]["tool"],

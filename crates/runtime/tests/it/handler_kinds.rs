@@ -7,7 +7,7 @@ use quarterdeck_contracts::{Artifact, HandlerKind, artifact_hash, sha256, tool_h
 use quarterdeck_runtime::{Hosts, Registry};
 use quarterdeck_testkit::Tree;
 
-use crate::world::{built, compiled};
+use crate::probe_tool::{built, compiled};
 
 const TOY_KIND: HandlerKind = HandlerKind::new("toy");
 const MODULE: &[u8] = b"\0toy\xff\xfe";

@@ -7,7 +7,7 @@ use quarterdeck_runtime::{NativeHost, Registry, ReloadError};
 use quarterdeck_testkit::Tree;
 use serde_json::{Value, json};
 
-use crate::world::{built, compiled, definition, hosts, load};
+use crate::probe_tool::{built, compiled, definition, hosts, load};
 
 fn refused(files: &Tree, expected: Expect) {
     expected.assert_eq(&load(files).err().expect("the artifact is refused"));

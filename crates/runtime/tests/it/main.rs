@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod admin;
 mod audit;
 mod capabilities;
 mod execution;
 mod handler_kinds;
 mod loading;
-mod operating;
 mod orchestrator;
-mod world;
+mod probe_tool;

@@ -1,18 +1,18 @@
 //! The orchestrator, from a transport's side.
 
-mod answering;
-mod asking;
-mod budgeting;
+mod blocks;
+mod budgets;
+mod calls;
 mod chaos;
-mod cutting;
-pub(crate) mod deck;
-mod expiring;
-mod fragile;
+mod confirmations;
+mod crashing_store;
+mod expiry;
+pub(crate) mod fixture;
+mod interruptions;
 mod isolation;
-mod judging;
-mod keeping;
-mod living;
-mod moderating;
-mod moody;
-mod resuming;
+mod records;
+mod resumption;
+mod resumption_reads;
 mod secrets;
+mod slow_arguments;
+mod slow_store;

@@ -1,4 +1,4 @@
-//! What a definition calls sensitive appears nowhere that people read.
+//! What a definition calls sensitive appears in no record.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use quarterdeck_contracts::{ConfirmationAnswer, Mode};
 use quarterdeck_runtime::{Call, ClientEvent, Reply};
 use serde_json::{Value, json};
 
-use super::deck::{Deck, one, take};
+use super::fixture::{Fixture, receive, submit_one};
 
 const SECRET: &str = "hunter2-planted";
 
@@ -50,16 +50,16 @@ impl Log {
 #[tokio::test(start_paused = true)]
 async fn planted_secrets_appear_nowhere() {
     let (log, _guard) = Log::kept();
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let with_secret = |what: serde_json::Value| json!({ "what": what, "secret": SECRET });
 
     // What runs, what breaks, what is refused by each kind of gate, and what does not exist.
     for tool in ["book", "book", "book", "crash", "look", "typed_only", "members", "rare", "no_such_tool"] {
-        let response = one(&connection, Call::new(tool, with_secret(json!("x")))).await;
+        let response = submit_one(&connection, Call::new(tool, with_secret(json!("x")))).await;
         assert!(!json!(*response).to_string().contains(SECRET), "{tool}");
     }
-    let wrong = one(&connection, Call::new("look", with_secret(json!(3)))).await;
+    let wrong = submit_one(&connection, Call::new("look", with_secret(json!(3)))).await;
     assert!(!json!(*wrong).to_string().contains(SECRET));
 
     // What is approved is shown: to the user who approves, and nowhere else.
@@ -70,7 +70,7 @@ async fn planted_secrets_appear_nowhere() {
     assert!(request.preview.contains(SECRET), "{}", request.preview);
     assert_eq!(request.args["secret"], SECRET);
     let token = request.token.unwrap();
-    assert!(take(session.resolve_confirmation(token.expose(), ConfirmationAnswer::Approve).await).is_ok());
+    assert!(receive(session.resolve_confirmation(token.expose(), ConfirmationAnswer::Approve).await).is_ok());
 
     let log = log.text();
     for message in [" handler failed ", " handler session="] {
@@ -82,14 +82,14 @@ async fn planted_secrets_appear_nowhere() {
     }
     for (place, text) in [
         ("log", log),
-        ("trail", deck.trail.text()),
-        ("metrics", deck.orchestrator.metrics().json().to_string()),
-        ("metrics", deck.orchestrator.metrics().prometheus()),
+        ("audit log", fixture.audit.text()),
+        ("metrics", fixture.orchestrator.metrics().json().to_string()),
+        ("metrics", fixture.orchestrator.metrics().prometheus()),
     ] {
         assert!(!text.contains(SECRET), "{place}: {text}");
         assert!(!text.contains(token.expose()), "{place} holds a token");
     }
-    assert!(deck.trail.count("tool_execution") > 10);
+    assert!(fixture.audit.count("tool_execution") > 10);
 }
 
 /// Arguments that hold the secret where it does not belong: under misspelt, unknown or misplaced names, in lists, in
@@ -127,8 +127,8 @@ fn misplaced() -> impl Strategy<Value = Value> {
 #[tokio::test(start_paused = true)]
 async fn planted_secrets_in_wrong_places_appear_nowhere_and_what_is_declared_stays_readable() {
     let (log, _guard) = Log::kept();
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let mut runner = TestRunner::deterministic();
     for number in 0..300 {
         let args = misplaced().new_tree(&mut runner).unwrap().current();
@@ -137,17 +137,17 @@ async fn planted_secrets_in_wrong_places_appear_nowhere_and_what_is_declared_sta
             let call = Call::new(tool, args.clone()).with_id(format!("call_{number}_{tool}"));
             for reply in connection.submit(vec![call]).all().await {
                 let Some(answer) = reply.into_answer() else { continue };
-                let told = json!(*take(answer)).to_string();
+                let told = json!(*receive(answer)).to_string();
                 assert!(!told.contains(SECRET), "{tool} {args}: {told}");
             }
         }
     }
-    for (place, text) in [("log", log.text()), ("trail", deck.trail.text())] {
+    for (place, text) in [("log", log.text()), ("audit log", fixture.audit.text())] {
         let line = text.lines().find(|line| line.contains(SECRET));
         assert_eq!(line, None, "{place}");
     }
-    let trail = deck.trail.text();
-    assert!(trail.contains(r#""what":"tea""#), "what is declared stays readable");
-    assert!(trail.contains(r#""secrt":"[hidden]""#), "a misspelt name too, without its value");
-    assert!(deck.trail.count("tool_execution") >= 1_000);
+    let audit = fixture.audit.text();
+    assert!(audit.contains(r#""what":"tea""#), "what is declared stays readable");
+    assert!(audit.contains(r#""secrt":"[hidden]""#), "a misspelt name too, without its value");
+    assert!(fixture.audit.count("tool_execution") >= 1_000);
 }

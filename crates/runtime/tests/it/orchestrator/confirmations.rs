@@ -9,7 +9,7 @@ use quarterdeck_contracts::{
 use quarterdeck_runtime::{Call, Client, ClientEvent, Connection, Reply, Session};
 use serde_json::json;
 
-use super::deck::{Deck, kind, one, take};
+use super::fixture::{Fixture, error_kind, receive, submit_one};
 
 fn pay() -> Call {
     Call::new("pay", json!({ "what": "rent" })).with_id("call_pay_01")
@@ -21,7 +21,7 @@ fn asked(connection: &Connection) -> ConfirmationRequest {
             return request;
         }
     }
-    panic!("nobody was asked");
+    panic!("no confirmation was requested");
 }
 
 fn token(request: &ConfirmationRequest) -> String {
@@ -29,10 +29,10 @@ fn token(request: &ConfirmationRequest) -> String {
 }
 
 async fn answer(session: &Session, token: &str, answer: ConfirmationAnswer) -> Arc<ToolResponse> {
-    take(session.resolve_confirmation(token, answer).await)
+    receive(session.resolve_confirmation(token, answer).await)
 }
 
-/// Suspends a call and gives the token that a person would have.
+/// Suspends a call and gives the token that the user would have.
 async fn suspended(session: &Session, connection: &Connection) -> String {
     let mut replies = connection.submit(vec![pay()]).all().await;
     let Reply::AwaitingConfirmation { request, .. } = replies.remove(0) else { panic!("it must wait") };
@@ -43,62 +43,63 @@ async fn suspended(session: &Session, connection: &Connection) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn in_text_the_call_waits_and_its_one_result_is_the_outcome() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let token = suspended(&session, &connection).await;
-    assert_eq!(deck.outside.times("rent"), 0);
+    assert_eq!(fixture.effects.times("rent"), 0);
     let response = answer(&session, &token, ConfirmationAnswer::Approve).await;
     assert!(response.is_ok());
-    assert_eq!(deck.outside.times("rent"), 1);
+    assert_eq!(fixture.effects.times("rent"), 1);
     let again = answer(&session, &token, ConfirmationAnswer::Approve).await;
-    assert_eq!(kind(&again), Some(ErrorType::ConfirmationInvalid));
-    let redelivered = one(&connection, pay()).await;
+    assert_eq!(error_kind(&again), Some(ErrorType::ConfirmationInvalid));
+    let redelivered = submit_one(&connection, pay()).await;
     assert_eq!(redelivered.outcome, response.outcome);
-    assert_eq!(deck.outside.times("rent"), 1);
+    assert_eq!(fixture.effects.times("rent"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_voice_the_model_is_told_at_once_and_the_outcome_comes_as_a_note() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Voice).await;
-    let response = one(&connection, pay()).await;
-    assert_eq!(kind(&response), Some(ErrorType::ConfirmationRequired));
+async fn in_voice_the_call_is_answered_at_once_and_the_outcome_comes_as_a_note() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Voice).await;
+    let response = submit_one(&connection, pay()).await;
+    assert_eq!(error_kind(&response), Some(ErrorType::ConfirmationRequired));
     assert!(!json!(*response).to_string().contains("qdc_"), "no token for a model");
     let request = asked(&connection);
     assert_eq!(request.preview, "pay (what: rent, top_k: 5)");
-    let same = one(&connection, Call::new("pay", json!({ "what": "rent" })).with_id("call_pay_02")).await;
-    assert_eq!(kind(&same), Some(ErrorType::ConfirmationRequired));
+    let same =
+        submit_one(&connection, Call::new("pay", json!({ "what": "rent" })).with_id("call_pay_02")).await;
+    assert_eq!(error_kind(&same), Some(ErrorType::ConfirmationRequired));
     assert_eq!(token(&asked(&connection)), token(&request), "the same open request");
     assert!(answer(&session, &token(&request), ConfirmationAnswer::Approve).await.is_ok());
-    assert_eq!(deck.outside.times("rent"), 1);
+    assert_eq!(fixture.effects.times("rent"), 1);
     let notes = session.begin_turn(None).notes;
     assert_eq!(notes, [r#"pay (call_pay_01) was approved by the user and was done: {"did":"rent"}."#]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_a_refusal() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+async fn a_denied_call_does_not_run() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let token = suspended(&session, &connection).await;
     assert_eq!(
-        kind(&answer(&session, &token, ConfirmationAnswer::Deny).await),
+        error_kind(&answer(&session, &token, ConfirmationAnswer::Deny).await),
         Some(ErrorType::ConfirmationDenied)
     );
     assert_eq!(
-        kind(&answer(&session, &token, ConfirmationAnswer::Approve).await),
+        error_kind(&answer(&session, &token, ConfirmationAnswer::Approve).await),
         Some(ErrorType::ConfirmationInvalid)
     );
-    assert_eq!(deck.outside.times("rent"), 0);
+    assert_eq!(fixture.effects.times("rent"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_clicks_execute_once() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let token = suspended(&session, &connection).await;
     let clicks = (0..100).map(|_| {
         let (session, token) = (session.clone(), token.clone());
-        tokio::spawn(async move { kind(&answer(&session, &token, ConfirmationAnswer::Approve).await) })
+        tokio::spawn(async move { error_kind(&answer(&session, &token, ConfirmationAnswer::Approve).await) })
     });
     let mut kinds = Vec::new();
     for click in clicks.collect::<Vec<_>>() {
@@ -106,16 +107,16 @@ async fn a_hundred_clicks_execute_once() {
     }
     assert_eq!(kinds.iter().filter(|kind| kind.is_none()).count(), 1);
     assert_eq!(kinds.iter().filter(|kind| **kind == Some(ErrorType::ConfirmationInvalid)).count(), 99);
-    assert_eq!(deck.outside.times("rent"), 1);
+    assert_eq!(fixture.effects.times("rent"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_of_somebody_else_or_of_another_time_is_worth_nothing() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+async fn a_token_of_another_client_session_or_time_is_invalid() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let token = suspended(&session, &connection).await;
-    let (other_session, _other) = deck.open("ann", Mode::Text).await;
-    let (other_client, _stranger) = deck.open("bob", Mode::Text).await;
+    let (other_session, _other) = fixture.open("ann", Mode::Text).await;
+    let (other_client, _stranger) = fixture.open("bob", Mode::Text).await;
     let mut changed = token.clone();
     let last = changed.pop().unwrap();
     changed.push(if last == '0' { '1' } else { '0' });
@@ -123,52 +124,52 @@ async fn a_token_of_somebody_else_or_of_another_time_is_worth_nothing() {
     let mut told = Vec::new();
     for (session, token) in [(&session, &changed), (&other_session, &token), (&other_client, &token)] {
         let response = answer(session, token, approve).await;
-        assert_eq!(kind(&response), Some(ErrorType::ConfirmationInvalid));
+        assert_eq!(error_kind(&response), Some(ErrorType::ConfirmationInvalid));
         let quarterdeck_contracts::Outcome::Failure(error) = &response.outcome else { unreachable!() };
         told.push(error.message.clone());
     }
     told.dedup();
     assert_eq!(told.len(), 1, "it does not tell which it was");
-    deck.clock.advance(Duration::from_secs(301));
-    assert_eq!(kind(&answer(&session, &token, approve).await), Some(ErrorType::ConfirmationExpired));
-    assert_eq!(deck.outside.times("rent"), 0);
+    fixture.clock.advance(Duration::from_secs(301));
+    assert_eq!(error_kind(&answer(&session, &token, approve).await), Some(ErrorType::ConfirmationExpired));
+    assert_eq!(fixture.effects.times("rent"), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn another_registry_voids_what_was_asked_under_the_old_one() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let token = suspended(&session, &connection).await;
     // The row says which registry it was asked under; a restart with another one is told apart by it.
-    let rows = deck.store.scan(Table::Confirmations, Scan::prefix("", 10)).await.unwrap();
+    let rows = fixture.store.scan(Table::Confirmations, Scan::prefix("", 10)).await.unwrap();
     let (key, mut row) = rows.into_iter().next().unwrap();
     row.value["registryVersion"] = json!("1.0.ffffffff");
     let commit = quarterdeck_contracts::Commit::default().put(Table::Confirmations, key, row.value);
-    deck.store.commit(commit).await.unwrap();
+    fixture.store.commit(commit).await.unwrap();
     let response = answer(&session, &token, ConfirmationAnswer::Approve).await;
-    assert_eq!(kind(&response), Some(ErrorType::ConfirmationInvalid));
+    assert_eq!(error_kind(&response), Some(ErrorType::ConfirmationInvalid));
 }
 
 #[tokio::test(start_paused = true)]
-async fn someone_who_says_something_else_lets_the_call_go_on_unapproved() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+async fn a_new_message_answers_a_suspended_call_as_unapproved() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let token = suspended(&session, &connection).await;
     let mut start = session.begin_turn(None);
-    let told = take(start.answers.remove(0));
-    assert_eq!(kind(&told), Some(ErrorType::ConfirmationRequired));
+    let told = receive(start.answers.remove(0));
+    assert_eq!(error_kind(&told), Some(ErrorType::ConfirmationRequired));
     assert!(
         answer(&session, &token, ConfirmationAnswer::Approve).await.is_ok(),
-        "the question is still open"
+        "the confirmation is still open"
     );
     assert_eq!(session.begin_turn(None).notes.len(), 1);
-    assert_eq!(deck.outside.times("rent"), 1);
+    assert_eq!(fixture.effects.times("rent"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_is_answered_sees_what_the_gates_said() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+async fn an_answer_carries_the_trace_of_its_gates() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let token = suspended(&session, &connection).await;
     let said = |answer: &quarterdeck_runtime::Answer| -> Vec<String> {
         let trace = answer.trace.as_ref().unwrap();
@@ -183,47 +184,47 @@ async fn whoever_is_answered_sees_what_the_gates_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_does_not_wait_for_a_person_for_ever() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+async fn a_suspended_call_does_not_wait_for_ever() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     suspended(&session, &connection).await;
     tokio::time::sleep(Duration::from_secs(301)).await;
     let Some(ClientEvent::Answer { answer, .. }) = connection.try_next_event() else {
         panic!("it must be answered")
     };
-    assert_eq!(kind(&take(answer)), Some(ErrorType::ConfirmationExpired));
+    assert_eq!(error_kind(&receive(answer)), Some(ErrorType::ConfirmationExpired));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_survives_a_restart() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+async fn a_confirmation_survives_a_restart() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let token = suspended(&session, &connection).await;
     let id = session.id().to_owned();
-    let after = deck.restarted();
+    let after = fixture.restarted();
     let session =
-        after.orchestrator.resume(&id, Client::anonymous("ann"), deck.snapshot.clone()).await.unwrap();
+        after.orchestrator.resume(&id, Client::anonymous("ann"), fixture.snapshot.clone()).await.unwrap();
     assert!(answer(&session, &token, ConfirmationAnswer::Approve).await.is_ok());
     let after = after.restarted();
     let session =
-        after.orchestrator.resume(&id, Client::anonymous("ann"), deck.snapshot.clone()).await.unwrap();
+        after.orchestrator.resume(&id, Client::anonymous("ann"), fixture.snapshot.clone()).await.unwrap();
     assert_eq!(
-        kind(&answer(&session, &token, ConfirmationAnswer::Approve).await),
+        error_kind(&answer(&session, &token, ConfirmationAnswer::Approve).await),
         Some(ErrorType::ConfirmationInvalid)
     );
-    assert_eq!(deck.outside.times("rent"), 1);
+    assert_eq!(fixture.effects.times("rent"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_trail_shows_every_step_and_no_token() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+async fn the_audit_log_shows_every_step_and_no_token() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     let token = suspended(&session, &connection).await;
     answer(&session, &token, ConfirmationAnswer::Approve).await;
     answer(&session, &token, ConfirmationAnswer::Approve).await;
-    let trail = deck.trail.text();
+    let audit = fixture.audit.text();
     for step in ["requested", "approved", "used"] {
-        assert!(trail.contains(&format!("\"step\":\"{step}\"")), "{trail}");
+        assert!(audit.contains(&format!("\"step\":\"{step}\"")), "{audit}");
     }
-    assert!(!trail.contains("qdc_"));
+    assert!(!audit.contains("qdc_"));
 }

@@ -1,4 +1,4 @@
-//! What operators do: look, end, erase, lift.
+//! What operators do: list, end, erase, lift.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use quarterdeck_runtime::{
 };
 use serde_json::{Value, json};
 
-use crate::orchestrator::deck::{Deck, one};
+use crate::orchestrator::fixture::{Fixture, submit_one};
 
 const DECADES: u64 = 4_000_000_000_000;
 
@@ -28,13 +28,13 @@ async fn rows(store: &dyn Store) -> Vec<(Table, String, Value)> {
 }
 
 /// Lets a client leave something in every table.
-async fn leave_traces(deck: &Deck, client: &str) {
-    let (session, connection) = deck.open(client, Mode::Text).await;
-    one(&connection, call("book", "room").with_id(format!("call_{client}_01"))).await;
-    one(&connection, call("rare", "thing")).await;
-    one(&connection, call("rare_here", "thing")).await;
-    one(&connection, call("count", "n")).await;
-    one(&connection, call("typed_only", "x")).await;
+async fn leave_traces(fixture: &Fixture, client: &str) {
+    let (session, connection) = fixture.open(client, Mode::Text).await;
+    submit_one(&connection, call("book", "room").with_id(format!("call_{client}_01"))).await;
+    submit_one(&connection, call("rare", "thing")).await;
+    submit_one(&connection, call("rare_here", "thing")).await;
+    submit_one(&connection, call("count", "n")).await;
+    submit_one(&connection, call("typed_only", "x")).await;
     connection.submit(vec![call("pay", "rent")]).all().await;
     let Some(ClientEvent::Confirmation { request, .. }) = connection.try_next_event() else { panic!() };
     session
@@ -43,26 +43,26 @@ async fn leave_traces(deck: &Deck, client: &str) {
         .mark_delivered();
     session.begin_turn(None);
     connection.submit(vec![call("pay", "more")]).all().await;
-    let (_voice, _) = deck.open(client, Mode::Voice).await;
+    let (_voice, _) = fixture.open(client, Mode::Voice).await;
     let issued = json!({ "clientId": client, "pendingRequest": "hello", "expiresMs": 1 });
     let commit = Commit::default().put(Table::Sessions, format!("r/issued-{client}"), issued);
-    deck.store.commit(commit).await.unwrap();
+    fixture.store.commit(commit).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn erasing_a_client_takes_every_trace_of_them_and_nothing_of_anybody_else() {
-    let deck = Deck::new();
+async fn erasing_a_client_takes_every_trace_of_them_and_nothing_of_another_client() {
+    let fixture = Fixture::new();
     for client in ["anna", "an", "client"] {
-        leave_traces(&deck, client).await;
+        leave_traces(&fixture, client).await;
     }
-    let before = rows(&*deck.store).await;
-    leave_traces(&deck, "ann").await;
-    let (_, connection) = deck.open("ann", Mode::Text).await;
-    one(&connection, call("block", "x")).await;
+    let before = rows(&*fixture.store).await;
+    leave_traces(&fixture, "ann").await;
+    let (_, connection) = fixture.open("ann", Mode::Text).await;
+    submit_one(&connection, call("block", "x")).await;
     drop(connection);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let with_ann = rows(&*deck.store).await;
+    let with_ann = rows(&*fixture.store).await;
     for table in [
         Table::Sessions,
         Table::Calls,
@@ -74,59 +74,59 @@ async fn erasing_a_client_takes_every_trace_of_them_and_nothing_of_anybody_else(
         let count = |rows: &[(Table, String, Value)]| rows.iter().filter(|row| row.0 == table).count();
         assert!(count(&with_ann) > count(&before), "{table:?}");
     }
-    let erased = erase_client(&*deck.store, "ann").await.unwrap();
-    assert_eq!(rows(&*deck.store).await, before);
+    let erased = erase_client(&*fixture.store, "ann").await.unwrap();
+    assert_eq!(rows(&*fixture.store).await, before);
     assert_eq!(erased, (with_ann.len() - before.len()) as u64);
     let now_ms = 1_768_294_800_000;
     assert!(
-        find_block(&*deck.store, "ann", now_ms).await.unwrap().is_some(),
+        find_block(&*fixture.store, "ann", now_ms).await.unwrap().is_some(),
         "erasing is no way out of a block"
     );
-    assert_eq!(erase_client(&*deck.store, "ann").await.unwrap(), 0);
-    assert_eq!(erase_client(&*deck.store, "nobody").await.unwrap(), 0);
+    assert_eq!(erase_client(&*fixture.store, "ann").await.unwrap(), 0);
+    assert_eq!(erase_client(&*fixture.store, "unknown").await.unwrap(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_has_outlived_its_place_in_the_index_is_erased_too() {
-    let deck = Deck::new();
-    let (session, _connection) = deck.open("ann", Mode::Text).await;
+    let fixture = Fixture::new();
+    let (session, _connection) = fixture.open("ann", Mode::Text).await;
     let index = format!("c/ann/{}", session.id());
-    deck.store.commit(Commit::default().delete(Table::Sessions, index)).await.unwrap();
-    assert!(erase_client(&*deck.store, "ann").await.unwrap() > 0);
-    assert!(rows(&*deck.store).await.is_empty());
+    fixture.store.commit(Commit::default().delete(Table::Sessions, index)).await.unwrap();
+    assert!(erase_client(&*fixture.store, "ann").await.unwrap() > 0);
+    assert!(rows(&*fixture.store).await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn sessions_and_clients_are_listed_the_latest_first() {
-    let deck = Deck::new();
-    let (ann, _a) = deck.open("ann", Mode::Text).await;
-    deck.clock.advance(Duration::from_secs(1));
-    let (anna, connection) = deck.open("anna", Mode::Voice).await;
-    one(&connection, call("book", "room")).await;
+    let fixture = Fixture::new();
+    let (ann, _a) = fixture.open("ann", Mode::Text).await;
+    fixture.clock.advance(Duration::from_secs(1));
+    let (anna, connection) = fixture.open("anna", Mode::Voice).await;
+    submit_one(&connection, call("book", "room")).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let listed: Vec<_> = sessions(&*deck.store).await.unwrap();
+    let listed: Vec<_> = sessions(&*fixture.store).await.unwrap();
     let short: Vec<_> = listed
         .iter()
         .map(|it| (it.id.as_str(), it.client_id.as_str(), it.mode, it.turns, it.calls))
         .collect();
     assert_eq!(short, [(anna.id(), "anna", Mode::Voice, 1, 1), (ann.id(), "ann", Mode::Text, 1, 0)]);
-    assert!(end_stored_session(&*deck.store, ann.id()).await.unwrap());
-    let listed: Vec<_> = clients(&*deck.store).await.unwrap();
+    assert!(end_stored_session(&*fixture.store, ann.id()).await.unwrap());
+    let listed: Vec<_> = clients(&*fixture.store).await.unwrap();
     let short: Vec<_> = listed.iter().map(|it| (it.id.as_str(), it.sessions, it.active)).collect();
     assert_eq!(short, [("anna", 1, 1), ("ann", 1, 0)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn sessions_that_are_left_out_are_counted() {
-    let deck = Deck::new();
+    let fixture = Fixture::new();
     for client in ["ann", "anna", "ben"] {
-        let _ = deck.open(client, Mode::Text).await;
-        deck.clock.advance(Duration::from_secs(1));
+        let _ = fixture.open(client, Mode::Text).await;
+        fixture.clock.advance(Duration::from_secs(1));
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     let recent = async |most| {
         let wanted = |session: &quarterdeck_runtime::SessionSummary| session.client_id.starts_with("ann");
-        let recent = list_recent_sessions(&*deck.store, most, 1_000, wanted).await.unwrap();
+        let recent = list_recent_sessions(&*fixture.store, most, 1_000, wanted).await.unwrap();
         let clients: Vec<_> = recent.sessions.into_iter().map(|session| session.client_id).collect();
         (clients.join(" "), recent.wanted, recent.seen, recent.is_complete)
     };
@@ -136,28 +136,28 @@ async fn sessions_that_are_left_out_are_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_an_operator_ended_stays_ended_and_is_forgotten_in_time() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let id = session.id().to_owned();
     drop((session, connection));
-    assert!(end_stored_session(&*deck.store, &id).await.unwrap());
-    assert!(!end_stored_session(&*deck.store, &id).await.unwrap(), "once");
-    assert!(!end_stored_session(&*deck.store, "ses_unheard_of").await.unwrap());
-    let resumed = deck.orchestrator.resume(&id, Client::anonymous("ann"), deck.snapshot.clone()).await;
+    assert!(end_stored_session(&*fixture.store, &id).await.unwrap());
+    assert!(!end_stored_session(&*fixture.store, &id).await.unwrap(), "once");
+    assert!(!end_stored_session(&*fixture.store, "ses_unheard_of").await.unwrap());
+    let resumed = fixture.orchestrator.resume(&id, Client::anonymous("ann"), fixture.snapshot.clone()).await;
     assert!(matches!(resumed, Err(SessionError::Ended)));
-    deck.store.sweep(DECADES).await.unwrap();
-    assert!(rows(&*deck.store).await.is_empty());
+    fixture.store.sweep(DECADES).await.unwrap();
+    assert!(rows(&*fixture.store).await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn blocks_are_listed_run_out_and_can_be_lifted() {
-    let deck = Deck::new();
-    let store = &*deck.store;
+    let fixture = Fixture::new();
+    let store = &*fixture.store;
     let now_ms = 1_768_294_800_000;
     for client in ["ann", "anna"] {
-        let (_, connection) = deck.open(client, Mode::Text).await;
-        assert!(one(&connection, call("block", "x")).await.is_ok());
+        let (_, connection) = fixture.open(client, Mode::Text).await;
+        assert!(submit_one(&connection, call("block", "x")).await.is_ok());
     }
     let found = find_block(store, "ann", now_ms).await.unwrap().unwrap();
     assert_eq!(

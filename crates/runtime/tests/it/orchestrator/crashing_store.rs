@@ -8,23 +8,23 @@ use quarterdeck_store::MemoryStore;
 use tokio::sync::Notify;
 
 /// Wraps a store in memory. Queued commits wait until the next commit or read, and die with the process.
-pub(crate) struct FragileStore {
+pub(crate) struct CrashingStore {
     kept: Arc<MemoryStore>,
     queued: Mutex<Vec<Commit>>,
-    plan: Mutex<Option<Death>>,
+    plan: Mutex<Option<CrashPoint>>,
     pub(crate) died: Notify,
 }
 
 /// When the process dies.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Death {
+pub(crate) struct CrashPoint {
     /// After so many commits.
     pub(crate) after: u32,
-    /// Whether the last commit is applied before nobody can be told.
+    /// Whether the last commit is applied first.
     pub(crate) applied: bool,
 }
 
-impl FragileStore {
+impl CrashingStore {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             kept: Arc::new(MemoryStore::new()),
@@ -35,7 +35,7 @@ impl FragileStore {
     }
 
     /// Plans a death in one of the next commits.
-    pub(crate) fn die(&self, death: Death) {
+    pub(crate) fn die(&self, death: CrashPoint) {
         *self.plan.lock().unwrap() = Some(death);
     }
 
@@ -68,7 +68,7 @@ impl FragileStore {
     }
 }
 
-impl Store for FragileStore {
+impl Store for CrashingStore {
     fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
         self.settle();
         self.kept.get(table, key)

@@ -9,7 +9,7 @@ use quarterdeck_runtime::{Call, Client, Connection};
 use quarterdeck_store::MemoryStore;
 use serde_json::json;
 
-use super::deck::Deck;
+use super::fixture::Fixture;
 
 /// Confirmations of other sessions in the store.
 const OTHERS: usize = 100_000;
@@ -57,8 +57,8 @@ async fn request_payment(connection: &Connection) {
 #[tokio::test(start_paused = true)]
 async fn resuming_a_session_reads_its_own_confirmations_and_no_others() {
     let store = Arc::new(CountingStore::default());
-    let deck = Deck::on(store.clone(), Arc::default());
-    let (session, connection) = deck.open("ann", Mode::Text).await;
+    let fixture = Fixture::on(store.clone(), Arc::default());
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
     request_payment(&connection).await;
     let (_, own) = store.scan(Table::Confirmations, Scan::prefix("", 1)).await.unwrap().remove(0);
     let mut others = Commit::default();
@@ -70,7 +70,7 @@ async fn resuming_a_session_reads_its_own_confirmations_and_no_others() {
     }
     store.commit(others).await.unwrap();
 
-    let after = deck.restarted();
+    let after = fixture.restarted();
     store.rows_read.store(0, Ordering::Relaxed);
     let client = Client::anonymous("ann");
     let resumed = after.orchestrator.resume(session.id(), client, after.snapshot.clone()).await.unwrap();

@@ -19,19 +19,19 @@ use quarterdeck_store::MemoryStore;
 use quarterdeck_testkit::tree;
 use serde_json::{Value, json};
 
-use crate::world::hosts;
+use crate::probe_tool::hosts;
 
 const HANDLER: &str = "pub async fn execute() {}\n";
 
-/// What the handlers of one test did to the world outside.
+/// What the handlers of one test did outside of the process.
 #[derive(Default)]
-pub(crate) struct Outside {
+pub(crate) struct EffectLog {
     /// How often each thing was done.
     pub(crate) done: Mutex<BTreeMap<String, u32>>,
     /// Every run of a handler.
     pub(crate) runs: Mutex<Vec<Run>>,
     /// How often the process was started.
-    pub(crate) lives: AtomicU32,
+    pub(crate) restarts: AtomicU32,
     /// How often a flaky handler still has to fail.
     pub(crate) failures: Mutex<u32>,
 }
@@ -41,10 +41,10 @@ pub(crate) struct Run {
     pub(crate) tool: &'static str,
     pub(crate) what: String,
     pub(crate) turn: u64,
-    pub(crate) life: u32,
+    pub(crate) process: u32,
 }
 
-impl Outside {
+impl EffectLog {
     pub(crate) fn times(&self, what: &str) -> u32 {
         self.done.lock().unwrap().get(what).copied().unwrap_or(0)
     }
@@ -55,9 +55,9 @@ impl Outside {
 }
 
 /// A clock that tests move: the time of day, and how much time has passed.
-pub(crate) struct HandClock(Mutex<(SystemTime, Duration)>);
+pub(crate) struct ManualClock(Mutex<(SystemTime, Duration)>);
 
-impl HandClock {
+impl ManualClock {
     pub(crate) fn new() -> Arc<Self> {
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800);
         Arc::new(Self(Mutex::new((start, Duration::ZERO))))
@@ -76,7 +76,7 @@ impl HandClock {
     }
 }
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> SystemTime {
         self.0.lock().unwrap().0
     }
@@ -88,9 +88,9 @@ impl Clock for HandClock {
 
 /// A trail in memory.
 #[derive(Default)]
-pub(crate) struct Trail(pub(crate) Mutex<Vec<AuditEvent>>);
+pub(crate) struct AuditRecorder(pub(crate) Mutex<Vec<AuditEvent>>);
 
-impl Trail {
+impl AuditRecorder {
     pub(crate) fn text(&self) -> String {
         self.0.lock().unwrap().iter().map(|it| format!("{} {}\n", it.event, json!(it.fields))).collect()
     }
@@ -100,53 +100,53 @@ impl Trail {
     }
 }
 
-impl AuditSink for Trail {
-    fn record(&self, happening: AuditEvent) {
-        self.0.lock().unwrap().push(happening);
+impl AuditSink for AuditRecorder {
+    fn record(&self, event: AuditEvent) {
+        self.0.lock().unwrap().push(event);
     }
 }
 
 /// Everything that a test looks at.
-pub(crate) struct Deck {
-    pub(crate) outside: Arc<Outside>,
+pub(crate) struct Fixture {
+    pub(crate) effects: Arc<EffectLog>,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<HandClock>,
-    pub(crate) trail: Arc<Trail>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) audit: Arc<AuditRecorder>,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) orchestrator: Orchestrator,
 }
 
-impl Deck {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self::on(Arc::new(MemoryStore::new()), Arc::default())
     }
 
-    /// A new process on an old store, with the same world outside.
+    /// A new process on an old store, with the same effects outside.
     pub(crate) fn restarted(&self) -> Self {
-        let deck = Self::on(self.store.clone(), self.outside.clone());
-        deck.clock.set(self.clock.now());
-        deck
+        let fixture = Self::on(self.store.clone(), self.effects.clone());
+        fixture.clock.set(self.clock.now());
+        fixture
     }
 
-    pub(crate) fn on(store: Arc<dyn Store>, outside: Arc<Outside>) -> Self {
-        let clock = HandClock::new();
-        let trail = Arc::new(Trail::default());
+    pub(crate) fn on(store: Arc<dyn Store>, effects: Arc<EffectLog>) -> Self {
+        let clock = ManualClock::new();
+        let audit = Arc::new(AuditRecorder::default());
         let orchestrator = Orchestrator::new(RuntimeParts {
             clock: clock.clone(),
-            audit: trail.clone(),
+            audit: audit.clone(),
             ..RuntimeParts::new(store.clone())
         });
-        Self { snapshot: snapshot(&outside), outside, store, clock, trail, orchestrator }
+        Self { snapshot: snapshot(&effects), effects, store, clock, audit, orchestrator }
     }
 
-    /// The same with nobody who keeps a trail.
+    /// The same without an audit log.
     pub(crate) fn unaudited() -> Self {
-        let deck = Self::new();
+        let fixture = Self::new();
         let orchestrator = Orchestrator::new(RuntimeParts {
-            clock: deck.clock.clone(),
-            ..RuntimeParts::new(deck.store.clone())
+            clock: fixture.clock.clone(),
+            ..RuntimeParts::new(fixture.store.clone())
         });
-        Self { orchestrator, ..deck }
+        Self { orchestrator, ..fixture }
     }
 
     pub(crate) async fn open(&self, client: &str, mode: Mode) -> (Session, Connection) {
@@ -159,22 +159,22 @@ impl Deck {
 }
 
 /// Submits one call and takes its answer.
-pub(crate) async fn one(connection: &Connection, call: Call) -> Arc<ToolResponse> {
+pub(crate) async fn submit_one(connection: &Connection, call: Call) -> Arc<ToolResponse> {
     let mut replies = connection.submit(vec![call]).all().await;
     match replies.remove(0) {
-        Reply::Answer(answer) => take(answer),
-        Reply::AwaitingConfirmation { .. } => panic!("the call waits for a person"),
+        Reply::Answer(answer) => receive(answer),
+        Reply::AwaitingConfirmation { .. } => panic!("the call waits for the user"),
     }
 }
 
-pub(crate) fn take(answer: Answer) -> Arc<ToolResponse> {
+pub(crate) fn receive(answer: Answer) -> Arc<ToolResponse> {
     let response = answer.response.clone();
     answer.mark_delivered();
     response
 }
 
 /// The error's type, or nothing for a success.
-pub(crate) fn kind(response: &Arc<ToolResponse>) -> Option<ErrorType> {
+pub(crate) fn error_kind(response: &Arc<ToolResponse>) -> Option<ErrorType> {
     match &response.outcome {
         Outcome::Success(_) => None,
         Outcome::Failure(error) => Some(error.kind),
@@ -235,7 +235,7 @@ fn definitions() -> Vec<Value> {
     ]
 }
 
-pub(crate) fn snapshot(outside: &Arc<Outside>) -> Arc<Snapshot> {
+pub(crate) fn snapshot(effects: &Arc<EffectLog>) -> Arc<Snapshot> {
     let files = tree("");
     let hash = native_source_hash([("handler.rs", HANDLER)]);
     let definitions = definitions();
@@ -256,8 +256,8 @@ pub(crate) fn snapshot(outside: &Arc<Outside>) -> Arc<Snapshot> {
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
     let hash: &'static str = Box::leak(hash.into_boxed_str());
     let handlers = ids.into_iter().map(|id| {
-        let (id, outside): (&'static str, _) = (Box::leak(id.into_boxed_str()), outside.clone());
-        NativeHandler::new(id, hash, move |args: Value, context| perform(id, args, context, outside.clone()))
+        let (id, effects): (&'static str, _) = (Box::leak(id.into_boxed_str()), effects.clone());
+        NativeHandler::new(id, hash, move |args: Value, context| perform(id, args, context, effects.clone()))
     });
     let registry = Registry::from_artifact(artifact, files.path(), hosts(NativeHost::new(handlers))).unwrap();
     registry.snapshot()
@@ -267,49 +267,49 @@ async fn perform(
     tool: &'static str,
     args: Value,
     context: Arc<dyn Context>,
-    outside: Arc<Outside>,
+    effects: Arc<EffectLog>,
 ) -> Result<Value, ToolError> {
     let what = args["what"].as_str().unwrap().to_owned();
-    let (turn, life) = (context.facts().session.turn, outside.lives.load(Ordering::Relaxed));
-    outside.runs.lock().unwrap().push(Run { tool, what: what.clone(), turn, life });
+    let (turn, process) = (context.facts().session.turn, effects.restarts.load(Ordering::Relaxed));
+    effects.runs.lock().unwrap().push(Run { tool, what: what.clone(), turn, process });
     match tool {
-        "book" | "pay" | "pay_twice" | "rare" | "toss" => outside.count(&what),
+        "book" | "pay" | "pay_twice" | "rare" | "toss" => effects.count(&what),
         "look" if what.contains("nothing") => {
-            outside.count(&what);
+            effects.count(&what);
             return Ok(json!({ "results": [], "took": 1 }));
         }
         "look" => {
-            outside.count(&what);
+            effects.count(&what);
             return Ok(
                 json!({ "results": [what], "top_k": args["top_k"], "clamped": context.facts().clamped, "voice": context.facts().session.state["voiceActive"] }),
             );
         }
         "slow_book" | "slow_look" => {
-            outside.count(&format!("{what} begun"));
+            effects.count(&format!("{what} begun"));
             tokio::time::sleep(Duration::from_secs(2)).await;
-            outside.count(&what);
+            effects.count(&what);
         }
         "slow_to_retry" => {
-            outside.count(&what);
+            effects.count(&what);
             let error = ToolError::new(ErrorType::Transient, "Not now.").retryable();
             return Err(ToolError { retry_after_ms: Some(20_000), ..error });
         }
         "broken_off" => {
-            outside.count(&what);
+            effects.count(&what);
             let error = ToolError::new(ErrorType::Cancelled, "Half of it was done.");
             return Err(ToolError { partial_side_effects: Some(true), ..error });
         }
         "flaky_book" => {
-            outside.count(&what);
-            let mut failures = outside.failures.lock().unwrap();
+            effects.count(&what);
+            let mut failures = effects.failures.lock().unwrap();
             if *failures > 0 {
                 *failures -= 1;
                 return Err(ToolError::new(ErrorType::Conflict, "Not now.").retryable());
             }
         }
         "flaky" => {
-            outside.count(&what);
-            let mut failures = outside.failures.lock().unwrap();
+            effects.count(&what);
+            let mut failures = effects.failures.lock().unwrap();
             if *failures > 0 {
                 *failures -= 1;
                 let error = ToolError::new(ErrorType::Transient, "Not now.").retryable();
@@ -319,15 +319,23 @@ async fn perform(
         }
         "count" => {
             let key = json!("n");
-            let n = power(&context, Capability::STORE, "get", vec![key.clone()]).await?.as_u64().unwrap_or(0);
+            let n = call_capability(&context, Capability::STORE, "get", vec![key.clone()])
+                .await?
+                .as_u64()
+                .unwrap_or(0);
             tokio::task::yield_now().await;
-            power(&context, Capability::STORE, "put", vec![key, json!(n + 1)]).await?;
+            call_capability(&context, Capability::STORE, "put", vec![key, json!(n + 1)]).await?;
             return Ok(json!({ "n": n + 1 }));
         }
         "chain" => {
             let (first, rest) = what.split_once(' ').unwrap_or((&what, "end"));
-            return power(&context, Capability::TOOLS, "call", vec![json!(first), json!({ "what": rest })])
-                .await;
+            return call_capability(
+                &context,
+                Capability::TOOLS,
+                "call",
+                vec![json!(first), json!({ "what": rest })],
+            )
+            .await;
         }
         "trick" => {
             return Ok(json!({
@@ -337,7 +345,8 @@ async fn perform(
         }
         "block" => {
             let seconds = json!(what.parse().unwrap_or(60_u64));
-            return power(&context, Capability::MODERATION, "block", vec![seconds, json!("Bye.")]).await;
+            return call_capability(&context, Capability::MODERATION, "block", vec![seconds, json!("Bye.")])
+                .await;
         }
         "crash" => {
             context.log(LogLevel::Warn, &format!("about to break with {}", args["secret"]));
@@ -348,7 +357,7 @@ async fn perform(
     Ok(json!({ "did": what }))
 }
 
-async fn power(
+async fn call_capability(
     context: &Arc<dyn Context>,
     capability: Capability,
     method: &str,

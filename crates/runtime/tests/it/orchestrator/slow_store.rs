@@ -1,4 +1,4 @@
-//! A store that is not always in the mood.
+//! A store that is slow or hangs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,14 +6,14 @@ use quarterdeck_contracts::handler::BoxFuture;
 use quarterdeck_contracts::{Commit, CommitError, Row, Scan, Store, StoreError, Table};
 use quarterdeck_store::MemoryStore;
 
-/// Lets others go first before it answers a question, and keeps commits waiting for ever when it `sulks`.
+/// Yields before each read, and never answers a commit while it `hangs`.
 #[derive(Default)]
-pub(crate) struct Moody {
+pub(crate) struct SlowStore {
     store: MemoryStore,
-    pub(crate) sulks: AtomicBool,
+    pub(crate) hangs: AtomicBool,
 }
 
-impl Store for Moody {
+impl Store for SlowStore {
     fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
         hesitate(self.store.get(table, key))
     }
@@ -23,7 +23,7 @@ impl Store for Moody {
     }
 
     fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
-        if self.sulks.load(Ordering::Relaxed) {
+        if self.hangs.load(Ordering::Relaxed) {
             return Box::pin(std::future::pending());
         }
         self.store.commit(commit)

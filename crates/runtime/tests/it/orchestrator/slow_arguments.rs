@@ -6,7 +6,7 @@ use quarterdeck_contracts::{ErrorType, Mode};
 use quarterdeck_runtime::{Call, ClientEvent, DeliveryReason};
 use serde_json::json;
 
-use super::deck::{Deck, kind, one, take};
+use super::fixture::{Fixture, error_kind, receive, submit_one};
 
 /// Too long to be judged on the spot.
 fn long_text() -> String {
@@ -19,45 +19,50 @@ fn long_call(tool: &str) -> Call {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_with_long_arguments_is_answered_whole_and_in_order() {
-    let deck = Deck::new();
-    let (_, connection) = deck.open("ann", Mode::Text).await;
+    let fixture = Fixture::new();
+    let (_, connection) = fixture.open("ann", Mode::Text).await;
     let short = Call::new("book", json!({ "what": "room" }));
     let wrong = Call::new("book", json!({ "what": [long_text()] }));
     let replies = connection.submit(vec![long_call("book"), short.clone(), wrong]).all().await;
-    let kinds: Vec<_> = replies.into_iter().map(|reply| kind(&take(reply.into_answer().unwrap()))).collect();
+    let kinds: Vec<_> =
+        replies.into_iter().map(|reply| error_kind(&receive(reply.into_answer().unwrap()))).collect();
     assert_eq!(kinds, [None, None, Some(ErrorType::Validation)]);
-    assert_eq!((deck.outside.times(&long_text()), deck.outside.times("room")), (1, 1));
-    let replayed = one(&connection, long_call("book")).await;
+    assert_eq!((fixture.effects.times(&long_text()), fixture.effects.times("room")), (1, 1));
+    let replayed = submit_one(&connection, long_call("book")).await;
     assert_eq!(replayed.meta.idempotent_cache_hit, Some(true));
-    assert_eq!(deck.outside.times(&long_text()), 1);
+    assert_eq!(fixture.effects.times(&long_text()), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_cancelled_while_it_is_judged_does_not_run() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Voice).await;
+async fn a_call_that_is_cancelled_while_its_arguments_are_checked_does_not_run() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Voice).await;
     let interrupted = connection.submit(vec![long_call("book")]);
     session.interrupt();
     let answer = interrupted.all().await.remove(0).into_answer().unwrap();
     assert!(!answer.is_wanted);
-    assert_eq!(kind(&take(answer)), Some(ErrorType::Cancelled));
+    assert_eq!(error_kind(&receive(answer)), Some(ErrorType::Cancelled));
     let cancelled = connection.submit(vec![long_call("book"), Call::new("book", json!({ "what": "room" }))]);
     session.cancel(&["call_000001"]);
-    let kinds: Vec<_> =
-        cancelled.all().await.into_iter().map(|reply| kind(&take(reply.into_answer().unwrap()))).collect();
+    let kinds: Vec<_> = cancelled
+        .all()
+        .await
+        .into_iter()
+        .map(|reply| error_kind(&receive(reply.into_answer().unwrap())))
+        .collect();
     assert_eq!(kinds, [Some(ErrorType::Cancelled), None]);
-    assert_eq!((deck.outside.times(&long_text()), deck.outside.times("room")), (0, 1));
+    assert_eq!((fixture.effects.times(&long_text()), fixture.effects.times("room")), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_is_lost_while_a_call_is_judged_drops_no_call() {
-    let deck = Deck::new();
-    let (session, connection) = deck.open("ann", Mode::Voice).await;
+async fn a_connection_that_is_lost_while_arguments_are_checked_drops_no_call() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Voice).await;
     drop(connection.submit(vec![long_call("book")]));
     drop(connection);
     // Judging takes real time, which the paused clock does not see.
     for _ in 0..1_000 {
-        if deck.outside.times(&long_text()) == 1 {
+        if fixture.effects.times(&long_text()) == 1 {
             break;
         }
         tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(10))).await.unwrap();
@@ -67,13 +72,13 @@ async fn a_connection_that_is_lost_while_a_call_is_judged_drops_no_call() {
     let Some(ClientEvent::Answer { why: DeliveryReason::Late, answer }) = connection.try_next_event() else {
         panic!()
     };
-    assert!(take(answer).is_ok());
+    assert!(receive(answer).is_ok());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_mode_lowers_is_lowered_before_it_is_judged() {
-    let deck = Deck::new();
-    let (_, connection) = deck.open("ann", Mode::Voice).await;
+async fn a_clamped_argument_is_clamped_before_it_is_checked() {
+    let fixture = Fixture::new();
+    let (_, connection) = fixture.open("ann", Mode::Voice).await;
     let call = Call::new("look", json!({ "what": long_text(), "top_k": 50 }));
-    assert_eq!(kind(&one(&connection, call).await), None);
+    assert_eq!(error_kind(&submit_one(&connection, call).await), None);
 }
