@@ -1,4 +1,4 @@
-//! What operators do: see sessions and clients, end a session, erase a client.
+//! For operators: list sessions and clients, end a session, erase a client.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,15 +13,15 @@ use crate::store_keys::{all_rows, index_key};
 /// How many rows are erased in one commit, or read at once.
 const BATCH_ROWS: usize = 500;
 
-/// A session, in a few words.
+/// A stored session, for lists.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSummary {
     /// Its id.
     pub id: String,
-    /// Whose it is.
+    /// The client that it belongs to.
     pub client_id: String,
-    /// How they reach the agent.
+    /// How the user reaches the agent.
     pub mode: Mode,
     /// Whether it has not ended.
     pub is_active: bool,
@@ -33,21 +33,21 @@ pub struct SessionSummary {
     pub registry_version: String,
     /// When it began, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When a client was last there.
+    /// When a client was last connected.
     pub seen_ms: u64,
 }
 
-/// A client, in a few words.
+/// A client with stored sessions, for lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientSummary {
-    /// What they are known by.
+    /// Stable across sessions.
     pub id: String,
     /// How many sessions are stored.
     pub sessions: u64,
     /// How many of them have not ended.
     pub active: u64,
-    /// When they were last there.
+    /// When it was last connected.
     pub seen_ms: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct RecentSessions {
 }
 
 /// The latest `most` sessions that are wanted, of at most `look_at` that are looked at: a store may hold very many, and
-/// they stand in it by their ids.
+/// they are keyed by their ids.
 pub async fn list_recent_sessions(
     store: &dyn Store,
     most: usize,
@@ -145,43 +145,43 @@ pub async fn end_stored_session(store: &dyn Store, id: &str) -> Result<bool, Com
     Ok(true)
 }
 
-/// Erases everything that is kept of a client but the audit trail, and says how many rows that was. A block stays:
-/// erasing must not be a way out of it.
+/// Erases everything that is kept of a client but the audit log; the number of rows. A block stays: erasing must not
+/// be a way out of it.
 pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, CommitError> {
-    let mut doomed: Vec<(Table, String)> = Vec::new();
+    let mut keys: Vec<(Table, String)> = Vec::new();
     let windows = all_rows(store, Table::Rates, "").await?;
-    let forget_windows = |doomed: &mut Vec<(Table, String)>, suffix: &str| {
+    let add_windows = |keys: &mut Vec<(Table, String)>, suffix: &str| {
         let theirs = windows.iter().filter(|(key, _)| key.ends_with(suffix));
-        doomed.extend(theirs.map(|(key, _)| (Table::Rates, key.clone())));
+        keys.extend(theirs.map(|(key, _)| (Table::Rates, key.clone())));
     };
     for id in list_session_ids(store, client).await? {
         let calls = all_rows(store, Table::Calls, &format!("{id}/")).await?;
-        doomed.extend(calls.into_iter().map(|(key, _)| (Table::Calls, key)));
+        keys.extend(calls.into_iter().map(|(key, _)| (Table::Calls, key)));
         let confirmations = all_rows(store, Table::SessionConfirmations, &format!("{id}/")).await?;
-        doomed.extend(confirmations.into_iter().map(|(key, _)| (Table::SessionConfirmations, key)));
-        let said = all_rows(store, Table::History, &format!("s/{id}/")).await?;
-        doomed.extend(said.into_iter().map(|(key, _)| (Table::History, key)));
-        forget_windows(&mut doomed, &format!("/session/{id}"));
-        doomed.push((Table::Sessions, session_key(&id)));
-        doomed.push((Table::Sessions, index_key(client, &id)));
+        keys.extend(confirmations.into_iter().map(|(key, _)| (Table::SessionConfirmations, key)));
+        let history = all_rows(store, Table::History, &format!("s/{id}/")).await?;
+        keys.extend(history.into_iter().map(|(key, _)| (Table::History, key)));
+        add_windows(&mut keys, &format!("/session/{id}"));
+        keys.push((Table::Sessions, session_key(&id)));
+        keys.push((Table::Sessions, index_key(client, &id)));
     }
     for (key, value) in all_rows(store, Table::Sessions, "r/").await? {
         if value["clientId"] == client {
-            doomed.push((Table::Sessions, key));
+            keys.push((Table::Sessions, key));
         }
     }
     for (key, value) in all_rows(store, Table::Confirmations, "").await? {
         if value["clientId"] == client {
-            doomed.push((Table::Confirmations, key));
+            keys.push((Table::Confirmations, key));
         }
     }
     let chats = all_rows(store, Table::History, &format!("c/{client}/")).await?;
-    doomed.extend(chats.into_iter().map(|(key, _)| (Table::History, key)));
+    keys.extend(chats.into_iter().map(|(key, _)| (Table::History, key)));
     let values = all_rows(store, Table::Values, &format!("{client}/")).await?;
-    doomed.extend(values.into_iter().map(|(key, _)| (Table::Values, key)));
-    forget_windows(&mut doomed, &format!("/client/{client}"));
-    let count = doomed.len() as u64;
-    for portion in doomed.chunks(BATCH_ROWS) {
+    keys.extend(values.into_iter().map(|(key, _)| (Table::Values, key)));
+    add_windows(&mut keys, &format!("/client/{client}"));
+    let count = keys.len() as u64;
+    for portion in keys.chunks(BATCH_ROWS) {
         let commit =
             portion.iter().fold(Commit::default(), |commit, (table, key)| commit.delete(*table, key));
         store.commit(commit).await?;

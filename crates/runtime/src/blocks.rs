@@ -12,7 +12,7 @@ const PAGE_ROWS: usize = 500;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Block {
-    /// Who.
+    /// The blocked client.
     #[serde(default)]
     pub client_id: String,
     /// Until when, in milliseconds since 1970.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// One tool invocation that a model asked for.
+/// One tool call of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// The provider's id for it, when it gave one.

@@ -7,14 +7,15 @@ use serde_json::Value;
 
 use crate::gates::ClientFacts;
 
-/// What a site asks of a client: `staff` (a claim that is true) or `role=staff` (one that is this text, or lists it).
+/// A claim that a site requires of a client: `staff` (a claim that is true) or `role=staff` (one that is this text, or
+/// lists it).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequiredClaim {
     name: String,
     value: Option<String>,
 }
 
-/// Why a text is no requirement.
+/// The text is not a claim.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a claim is written as its name, or as name=value")]
 pub struct NotAClaim;

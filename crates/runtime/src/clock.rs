@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Tells the time.
+/// The time of day, and the time that passes.
 pub trait Clock: Send + Sync {
     /// The time of day. It can be set, also backwards.
     fn now(&self) -> SystemTime;
@@ -31,8 +31,8 @@ pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
-/// The time of day as deadlines are judged by it: it follows the clock forwards, and goes on by itself while the clock
-/// stands further back. What has expired in this process therefore stays expired, whatever is done to the clock.
+/// The time of day for deadlines: it follows the clock forwards, and goes on by itself while the clock
+/// is behind. What has expired in this process therefore stays expired, whatever is done to the clock.
 pub(crate) struct SteadyClock {
     clock: Arc<dyn Clock>,
     /// The latest time that was given out, in milliseconds since 1970. It never goes back.

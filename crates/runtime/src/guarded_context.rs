@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::redact::Secrets;
 
 /// A context that refuses the capabilities that the tool did not declare, and keeps what is sensitive out of log and
-/// trail even when the handler writes it there.
+/// log even when the handler writes it there.
 pub(crate) struct GuardedContext {
     inner: Arc<dyn Context>,
     facts: CallFacts,

@@ -1,4 +1,4 @@
-//! What happens in a host, on its way to the operator: the log and the trail.
+//! Writes events of handler hosts to the log and the audit log.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::orchestrator::Orchestrator;
 use crate::shared::Shared;
 
 impl Orchestrator {
-    /// Hears what happens in hosts, for [`crate::Registry::observe_hosts`].
+    /// An observer that logs and audits what happens in hosts, for [`crate::Registry::observe_hosts`].
     pub fn host_observer(&self) -> Arc<dyn HostObserver> {
         Arc::new(HostEventRecorder(self.shared().clone()))
     }

@@ -93,7 +93,7 @@ impl Orchestrator {
         self.shared.clock.now()
     }
 
-    /// What deadlines are judged by, in milliseconds since 1970. It never goes back, whatever is done to the clock.
+    /// The clock for deadlines, in milliseconds since 1970. It never goes back, even if the system clock is set back.
     pub fn now_ms(&self) -> u64 {
         self.shared.steady.now_ms()
     }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// What sessions may do and how long things are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// Limits in a session that is written.
+    /// Limits of text sessions.
     pub text: Budgets,
-    /// Limits in a session that is spoken.
+    /// Limits of voice sessions.
     pub voice: Budgets,
     /// How long the user has to answer a request for confirmation.
     pub confirmation_lifetime: Duration,
@@ -24,7 +24,7 @@ pub struct Policy {
     pub retention: Duration,
     /// How many recorded calls that do not write a session remembers.
     pub max_remembered_calls: usize,
-    /// How many connections' worth of events wait for a client at the most.
+    /// How many events may be queued for a client.
     pub max_queued_events: usize,
     /// How many calls one message may carry; those beyond are refused unread.
     pub max_calls_per_message: usize,

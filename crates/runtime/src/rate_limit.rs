@@ -8,7 +8,7 @@ use serde_json::json;
 /// is as old as its newest call: a little strict, and bounded.
 const MAX_GROUPS: u64 = 256;
 
-/// Whose window it is.
+/// The key of the window that a call counts in.
 pub(crate) fn key(tool: &str, limit: &RateLimit, client: &str, session: &str) -> String {
     match limit.per {
         RateLimitScope::Client => format!("{tool}/client/{client}"),
@@ -17,7 +17,7 @@ pub(crate) fn key(tool: &str, limit: &RateLimit, client: &str, session: &str) ->
     }
 }
 
-/// What the store has to say about one more call.
+/// Whether one more call is within a rate limit.
 pub(crate) enum Slot {
     /// This commit takes it, unless another call did in the meantime.
     Available(Commit),
@@ -31,7 +31,7 @@ struct Group {
     calls: u64,
 }
 
-/// Looks for a slot at a time.
+/// Finds a slot for a call at a time.
 pub(crate) async fn find_slot(
     store: &dyn Store,
     key: &str,

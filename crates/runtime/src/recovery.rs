@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{Scan, StoreError, Table};
+use quarterdeck_contracts::{StoreError, Table};
 
 use crate::confirmation::{ConfirmationRow, Status, expire_later, index_key};
 use crate::envelope::outcome_unknown;
@@ -10,9 +10,7 @@ use crate::gates::Redelivery;
 use crate::ids::random_hex;
 use crate::ledger::Ledger;
 use crate::session::{CallRow, PendingAnswer, PendingConfirmation, SessionCore};
-
-/// How many rows are read at once.
-const PAGE_ROWS: usize = 500;
+use crate::store_keys::all_rows;
 
 /// Restores the session's calls and open confirmations.
 pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Result<(), StoreError> {
@@ -39,19 +37,12 @@ pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Resu
 }
 
 async fn stored_calls(core: &SessionCore) -> Result<Vec<CallRow>, StoreError> {
-    let mut rows = Vec::new();
-    let mut scan = Scan::prefix(format!("{}/", core.id), PAGE_ROWS);
-    loop {
-        let page = core.shared.store.scan(Table::Calls, scan.clone()).await?;
-        let Some((last, _)) = page.last() else { return Ok(rows) };
-        scan.after = Some(last.clone());
-        for (key, row) in page {
-            match serde_json::from_value::<CallRow>(row.value) {
-                Ok(row) => rows.push(row),
-                Err(error) => tracing::error!(key, error = %error, "stored call cannot be read"),
-            }
-        }
-    }
+    let rows = all_rows(&*core.shared.store, Table::Calls, &format!("{}/", core.id)).await?;
+    let parsed = rows.into_iter().filter_map(|(key, value)| {
+        let row = serde_json::from_value::<CallRow>(value);
+        row.inspect_err(|error| tracing::error!(key, error = %error, "stored call cannot be read")).ok()
+    });
+    Ok(parsed.collect())
 }
 
 fn restore_call(core: &SessionCore, row: &CallRow) {
@@ -81,34 +72,30 @@ fn restore_call(core: &SessionCore, row: &CallRow) {
 
 async fn restore_confirmations(core: &Arc<SessionCore>) -> Result<(), StoreError> {
     let store = &core.shared.store;
-    let mut scan = Scan::prefix(index_key(&core.id, ""), PAGE_ROWS);
-    loop {
-        let page = store.scan(Table::SessionConfirmations, scan.clone()).await?;
-        let Some((last, _)) = page.last() else { return Ok(()) };
-        scan.after = Some(last.clone());
-        for (key, _) in page {
-            let hash = key[scan.prefix.len()..].to_owned();
-            let stored = store.get(Table::Confirmations, &hash).await?;
-            let row = stored.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
-            let is_open = |row: &ConfirmationRow| {
-                row.status == Status::Open
-                    && row.session_id == *core.id
-                    && row.registry_version == core.snapshot.version()
-            };
-            let Some(row) = row.filter(is_open) else { continue };
-            let Some(left) = core.shared.time_left(&hash, &row) else {
-                core.shared.store_expiry(&hash).await?;
-                continue;
-            };
-            core.lock().confirmations.push(PendingConfirmation {
-                content: row.content.as_str().into(),
-                suspended: None,
-                request: None,
-                hash: hash.clone(),
-                expires_ms: row.expires_ms,
-                is_claimed: false,
-            });
-            expire_later(core, hash, left);
-        }
+    let prefix = index_key(&core.id, "");
+    for (key, _) in all_rows(&**store, Table::SessionConfirmations, &prefix).await? {
+        let hash = key[prefix.len()..].to_owned();
+        let stored = store.get(Table::Confirmations, &hash).await?;
+        let row = stored.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
+        let is_open = |row: &ConfirmationRow| {
+            row.status == Status::Open
+                && row.session_id == *core.id
+                && row.registry_version == core.snapshot.version()
+        };
+        let Some(row) = row.filter(is_open) else { continue };
+        let Some(left) = core.shared.time_left(&hash, &row) else {
+            core.shared.store_expiry(&hash).await?;
+            continue;
+        };
+        core.lock().confirmations.push(PendingConfirmation {
+            content: row.content.as_str().into(),
+            suspended: None,
+            request: None,
+            hash: hash.clone(),
+            expires_ms: row.expires_ms,
+            is_claimed: false,
+        });
+        expire_later(core, hash, left);
     }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Hides what a tool's definition calls sensitive, wherever it stands.
+//! Hides what a tool's definition declares as sensitive, wherever it appears.
 //!
 //! A model that misspells a name, or puts a value where it does not belong, must not bring a secret into a record by it. So
 //! of a tool with sensitive arguments only that is shown which the definition declares, as it declares it: `declared` says
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use quarterdeck_contracts::{Metadata, ToolError};
 use serde_json::Value;
 
-/// What stands in the place of a hidden value.
+/// Replaces a hidden value.
 pub(crate) const HIDDEN: &str = "[hidden]";
 
-/// What a definition says about the arguments of a tool.
+/// Which arguments of a tool are sensitive, and the schema that declares them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SensitiveArguments<'a> {
     pointers: &'a [String],
@@ -33,7 +33,7 @@ pub(crate) fn redacted(sensitive: Option<SensitiveArguments<'_>>, args: &Value) 
     // Of a tool that does not exist it is not known what is sensitive, and a name may be a secret too.
     let Some(sensitive) = sensitive else { return HIDDEN.into() };
     let mut shown = hidden_in_place(sensitive, args);
-    // A value that is hidden in one place may stand in another as well.
+    // A value that is hidden in one place may appear in another as well.
     Secrets::difference(args, &shown).hide_in(&mut shown);
     shown
 }
@@ -87,7 +87,7 @@ pub(crate) struct Secrets(Arc<[String]>);
 const MIN_SECRET_BYTES: usize = 4;
 
 impl Secrets {
-    /// What a definition calls sensitive, as it stands in these arguments.
+    /// The sensitive values in these arguments.
     pub(crate) fn of(sensitive: SensitiveArguments<'_>, args: &Value) -> Self {
         if sensitive.pointers.is_empty() {
             return Self::default();
@@ -95,7 +95,7 @@ impl Secrets {
         Self::difference(args, &hidden_in_place(sensitive, args))
     }
 
-    /// What stands in arguments and not in what is shown of them.
+    /// What arguments hold and their shown form does not.
     fn difference(args: &Value, shown: &Value) -> Self {
         let mut found = Vec::new();
         collect(args, shown, &mut found);

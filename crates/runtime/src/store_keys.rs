@@ -3,7 +3,7 @@
 use quarterdeck_contracts::{Scan, Store, StoreError, Table};
 use serde_json::Value;
 
-/// Which sessions a client has.
+/// The index of a client's sessions.
 pub(crate) fn index_key(client: &str, session: &str) -> String {
     format!("c/{client}/{session}")
 }

@@ -19,23 +19,23 @@ const MAX_CONCURRENT_CHECKS: usize = 4;
 
 static CHECKS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_CHECKS);
 
-/// Arguments that were judged before their call is admitted.
+/// Arguments that were checked before their call is admitted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedArguments {
-    /// As they were judged.
+    /// As they were checked.
     pub given: Value,
     /// The same with their defaults, or everything that is wrong.
     pub outcome: Result<Value, Vec<Violation>>,
 }
 
-/// Judges arguments and fills in their defaults.
+/// Checks arguments and fills in their defaults.
 pub(crate) async fn check_arguments(schema: &Arc<Schema>, given: Value) -> CheckedArguments {
     let (schema, mut filled) = (schema.clone(), given.clone());
     let judged = run_blocking(move || schema.admit(&mut filled).map(|_| filled)).await;
     CheckedArguments { given, outcome: judged.unwrap_or_else(|| Err(vec![Violation::too_complex()])) }
 }
 
-/// Does work that may take a while. `None` if it did not end in time; it then goes on in vain, to its own bound.
+/// Runs work that may take a while. `None` if it did not end in time; it then goes on to its own bound, in vain.
 pub(crate) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let done = async {
         let permit = CHECKS.acquire().await.ok()?;

@@ -4,7 +4,7 @@ use quarterdeck_contracts::sha256;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What stands before the first line.
+/// The hash that the first line follows.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// The end of a chain.
@@ -39,7 +39,7 @@ impl ChainHead {
         (line, Self { seq, hash })
     }
 
-    /// How the next line begins, whatever it says.
+    /// The beginning of the next line, which is the same for any content.
     pub(super) fn beginning(&self) -> String {
         format!("{{\"seq\":{},\"prev\":\"{}\"", self.seq + 1, self.hash)
     }

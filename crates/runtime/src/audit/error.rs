@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use quarterdeck_contracts::{DiskError, StoreError};
 
-/// Why a trail cannot be continued. The file is as it was.
+/// Why a log cannot be continued. The file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditLogError {
     /// The file cannot be opened or read.
     #[error("cannot open the audit trail {path}: {}", DiskError::explain(reason))]
     Unreadable {
-        /// Which one.
+        /// Its file.
         path: PathBuf,
-        /// Why.
+        /// What the operating system said.
         reason: std::io::Error,
     },
     /// It does not end with a line of ours.
@@ -21,15 +21,15 @@ pub enum AuditLogError {
          move it away and keep it, a new one is begun"
     )]
     Damaged {
-        /// Which one.
+        /// Its file.
         path: PathBuf,
-        /// Which line.
+        /// The number of the line.
         line: u64,
     },
     /// Another process writes it.
     #[error("the audit trail {path} is written by another process; stop that one first")]
     InUse {
-        /// Which one.
+        /// Its file.
         path: PathBuf,
     },
     /// The store cannot be read or written.

@@ -1,16 +1,16 @@
-//! The line by which a trail says itself that something is missing from it, or was put into it.
+//! The line that a log gets when something is missing from it, or was put into it.
 
 use serde_json::{Map, Value, json};
 
 use super::chain::ChainHead;
 use crate::envelope::timestamp;
 
-/// Its event. A handler's own events have a prefix, so none of them passes for it.
+/// Its event name. A handler's own events have a prefix, so none of them passes for it.
 const EVENT: &str = "audit_gap";
 
-/// What was found instead of the trail as it was left.
+/// What differs from the log as it was left.
 pub(super) struct Gap<'a> {
-    /// The end of the trail as the store, or the process that writes it, knows it; `None` when the store knows none.
+    /// The end of the log as the store, or the process that writes it, knows it; `None` when the store knows none.
     pub(super) expected: Option<&'a ChainHead>,
     /// The number of the last line that was found; `None` when the file was changed while it was being written.
     pub(super) found: Option<u64>,
@@ -30,7 +30,7 @@ impl Gap<'_> {
     }
 }
 
-/// What a line says to have gone wrong before it, if it is such a line.
+/// What went wrong before a line, if it is a gap line.
 pub(super) fn describe_gap(line: &Value) -> Option<String> {
     if line.get("event").and_then(Value::as_str) != Some(EVENT) {
         return None;

@@ -1,8 +1,8 @@
-//! Reading a trail line by line, without believing that what stands there is one.
+//! Reads a log line by line. The file may be anything.
 
 use std::io::{self, BufRead, Read};
 
-/// The longest line of a trail, in bytes. What is longer is not written, and is damage where it is read: a foreign
+/// The longest line of a log, in bytes. What is longer is not written, and is damage where it is read: a foreign
 /// file without line ends must not fill the memory.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 

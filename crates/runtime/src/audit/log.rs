@@ -1,4 +1,4 @@
-//! The trail on disk.
+//! The audit log on disk: one writer thread, one file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ enum Message {
 }
 
 impl AuditLog {
-    /// Opens a trail for appending, under the name of this node. When it returns, the store knows that there is one.
+    /// Opens a log for appending, under the name of this node. When it returns, the store knows that there is one.
     pub async fn open(path: &Path, node: &str, store: Arc<dyn Store>) -> Result<Self, AuditLogError> {
         let row = store.get(Table::Audit, node).await?;
         let kept: Option<ChainHead> = row.and_then(|row| serde_json::from_value(row.value).ok());
@@ -58,7 +58,7 @@ impl AuditLog {
         };
         let found = writer.head.seq;
         if !has_stored_head || (kept.is_none() && found > 0) {
-            // What was cut off or replaced stays so, and the trail says so itself.
+            // What was cut off or replaced stays so, and a gap line says so.
             let known = kept.as_ref().map(|head| head.seq);
             tracing::error!(path = %path.display(), expected = known, found, "audit trail was cut off or replaced");
             writer.append(Gap { expected: kept.as_ref(), found: Some(found) }.fields());
@@ -128,7 +128,7 @@ impl Drop for AuditLog {
 }
 
 struct Writer<F = File> {
-    /// `None` when something else stands where the trail was.
+    /// `None` while something else is at the path of the log.
     disk: Option<LogFile<F>>,
     path: PathBuf,
     head: ChainHead,
@@ -148,7 +148,7 @@ impl<F: AppendFile> Writer<F> {
             let before = self.head.seq;
             self.look_at_file();
             let mut waiting = Vec::new();
-            // What has piled up in the meantime shares one update of the head.
+            // Events that were queued meanwhile share one update of the head.
             for message in message.into_iter().chain(std::iter::from_fn(|| receiver.try_recv().ok())) {
                 self.take(message, &mut waiting);
             }
@@ -159,15 +159,15 @@ impl<F: AppendFile> Writer<F> {
         }
     }
 
-    /// A file that is cut, replaced or deleted while it is being written is noticed here, and the trail says so.
-    /// The chain goes on, in the file that stands there now, so that what happens from now on is recorded.
+    /// A file that is cut, replaced or deleted while it is being written is noticed here, and the log says so.
+    /// The chain goes on in the file that is there now, so that later events are recorded.
     fn look_at_file(&mut self) {
         let is_as_left = self.disk.as_mut().map(|disk| disk.is_as_left(&self.path));
         match is_as_left {
             Some(Ok(true)) => return,
             // The cause will be logged when a line is written.
             Some(Err(error)) => {
-                tracing::warn!(error = %error, path = %self.path.display(), "audit trail could not be looked at");
+                tracing::warn!(error = %error, path = %self.path.display(), "audit trail could not be checked");
                 return;
             }
             Some(Ok(false)) | None => {}
@@ -228,7 +228,7 @@ impl<F: AppendFile> Writer<F> {
 
     fn keep_head(&self) {
         if let Err(error) = self.store.queue(self.head_row()) {
-            tracing::warn!(error = %error, "the head of the audit trail was not stored");
+            tracing::warn!(error = %error, "head of the audit trail was not stored");
         }
     }
 

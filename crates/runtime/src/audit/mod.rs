@@ -27,10 +27,10 @@ pub use query::{Filter, matches_filter};
 pub use search::{AuditMatches, Search, search};
 pub use verify::{Verification, verify};
 
-/// One thing that happened.
+/// One line of the audit log, before it is chained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEvent {
-    /// What kind: `tool_execution`, `state_transition`, `confirmation`, `session_start`, or a handler's own name.
+    /// Its kind: `tool_execution`, `state_transition`, `confirmation`, `session_start`, or a handler's own name.
     pub event: Arc<str>,
     /// When.
     pub time: SystemTime,
@@ -38,7 +38,7 @@ pub struct AuditEvent {
     pub fields: Map<String, Value>,
 }
 
-/// Takes what happened. An implementation must return at once: a full disk or a slow writer never holds up a call.
+/// Takes audit events. An implementation must return at once: a full disk or a slow writer never holds up a call.
 pub trait AuditSink: Send + Sync {
     /// Takes one event.
     fn record(&self, event: AuditEvent);

@@ -1,6 +1,6 @@
-//! Opening a trail to go on with it: is it ours, is its last line whole, and is the line in it that the store knows?
+//! Opens a log to continue it: is it ours, is its last line whole, and is the line in it that the store knows?
 //!
-//! Nothing is changed before the file is known to be a trail, and of what is not a line of ours no byte is lost.
+//! Nothing is changed before the file is known to be a log, and of what is not a line of ours no byte is lost.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -10,7 +10,7 @@ use super::chain::{ChainHead, parts};
 use super::error::AuditLogError;
 use super::lines::{Ending, read_line};
 
-/// A trail that is ready for its next line.
+/// A log that is ready for its next line.
 #[derive(Debug)]
 pub(super) struct OpenedLog {
     pub(super) file: File,
@@ -21,7 +21,7 @@ pub(super) struct OpenedLog {
     pub(super) has_stored_head: bool,
 }
 
-/// Opens a trail, or makes it for its owner alone.
+/// Opens a log, or makes it for its owner alone.
 pub(super) fn open(path: &Path, kept: &ChainHead) -> Result<OpenedLog, AuditLogError> {
     let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
     refuse_non_file(path).map_err(unreadable)?;
@@ -45,7 +45,7 @@ pub(super) fn open(path: &Path, kept: &ChainHead) -> Result<OpenedLog, AuditLogE
             None => return Err(damaged(lines)),
         },
     };
-    // A trail that was changed while it was being written has lines whose numbers are not their places.
+    // A log that was changed while it was being written has lines whose numbers are not their places.
     let has_stored_head = found.has_stored_head || head == *kept;
     match found.rest {
         Rest::Nothing => Ok(OpenedLog { file, length: found.whole, head, has_stored_head }),
@@ -68,7 +68,7 @@ pub(super) fn open(path: &Path, kept: &ChainHead) -> Result<OpenedLog, AuditLogE
     }
 }
 
-/// A pipe would be waited for without end, and a folder says so in words that lead nowhere.
+/// Opening a pipe would wait without end, and the error for a folder is no help.
 fn refuse_non_file(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => {
@@ -90,7 +90,7 @@ struct FileScan {
     rest: Rest,
 }
 
-/// What stands after the last whole line.
+/// What comes after the last whole line.
 enum Rest {
     Nothing,
     Tail(Vec<u8>),
@@ -136,22 +136,22 @@ fn is_beginning(bytes: &[u8], head: &ChainHead) -> bool {
     bytes[..common] == expected.as_bytes()[..common]
 }
 
-/// Takes off what a crash has torn. What does not look like our next line is kept beside the trail: after a power cut
-/// it may be anything, and it may be something that another program has written.
+/// Removes a line that a crash has torn. What does not look like our next line is kept beside the log: after a power
+/// cut it may be anything, also something that another program has written.
 fn remove_tail(path: &Path, file: &mut File, whole: u64, tail: &[u8], is_ours: bool) -> io::Result<()> {
     if is_ours {
-        tracing::warn!(path = %path.display(), bytes = tail.len(), "torn last line taken off the audit trail");
+        tracing::warn!(path = %path.display(), bytes = tail.len(), "torn last line removed from the audit trail");
     } else {
         let aside = keep_aside(path, file, whole)?;
         tracing::error!(
             path = %path.display(), aside = %aside.display(), bytes = tail.len(),
-            "what stood after the last line of the audit trail was not ours, and was moved aside"
+            "foreign data after the last line of the audit trail was moved aside"
         );
     }
     file.set_len(whole)
 }
 
-/// Copies everything from an offset on into the first free name beside the trail.
+/// Copies everything from an offset on into a new file beside the log.
 fn keep_aside(path: &Path, file: &mut File, from: u64) -> io::Result<PathBuf> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -180,8 +180,8 @@ mod tests {
 
     use super::*;
 
-    /// A trail of so many lines.
-    fn trail(lines: usize) -> (String, ChainHead) {
+    /// A log of so many lines.
+    fn sample_log(lines: usize) -> (String, ChainHead) {
         let (mut text, mut head) = (String::new(), ChainHead::default());
         for number in 0..lines {
             let fields = Map::from_iter([("event".to_owned(), Value::from(format!("event {number}")))]);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_foreign_file_is_refused_without_losing_a_byte() {
-        let (ours, _) = trail(3);
+        let (ours, _) = sample_log(3);
         let long = "x".repeat(super::super::MAX_LINE_BYTES + 9);
         let files = tree("");
         let path = files.join("audit.jsonl");
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn wherever_a_line_is_torn_the_log_goes_on_after_the_last_whole_one() {
-        let (ours, head) = trail(3);
+        let (ours, head) = sample_log(3);
         let starts: Vec<usize> =
             std::iter::once(0).chain(ours.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let files = tree("");
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_is_not_ours_after_the_last_line_is_kept_beside_the_log() {
-        let (ours, head) = trail(2);
+        let (ours, head) = sample_log(2);
         let files = tree("");
         let path = files.join("audit.jsonl");
         for (number, tail) in [&b"\0\0\0\0\0"[..], b"{\"seq\":3,\"prev\":\"ab", b"\xff\xfe half of a letter"]

@@ -1,19 +1,19 @@
-//! Finding lines again.
+//! Which lines match a filter.
 
 use serde_json::Value;
 
-/// Which lines are wanted; what is absent does not matter.
+/// Which lines are wanted. An absent field matches any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// What kind.
+    /// The event's name.
     pub event: Option<String>,
-    /// Whose.
+    /// The client's id.
     pub client: Option<String>,
-    /// In which session.
+    /// The session's id.
     pub session: Option<String>,
-    /// Of which tool.
+    /// The tool's id.
     pub tool: Option<String>,
-    /// How it failed.
+    /// The type of the error.
     pub error: Option<String>,
     /// Not before this (RFC 3339, UTC; compared as text, as the lines are written).
     pub since: Option<String>,

@@ -1,4 +1,4 @@
-//! Finding the latest lines of a trail, however long it is: it is read from its end, within a limit.
+//! Finds the latest lines of a log of any length, reading from its end within a limit.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,9 +10,9 @@ use super::query::{Filter, matches_filter};
 
 /// How much is read at once.
 const CHUNK_BYTES: u64 = 256 << 10;
-/// The longest line that is looked at. Ours are far shorter; a longer one is damage.
+/// Longer lines are skipped. Ours are far shorter; a longer one is damage.
 const MAX_SEARCHED_LINE_BYTES: usize = 1 << 20;
-/// How much is found at once.
+/// How many bytes of matches one search returns.
 const MAX_MATCH_BYTES: usize = 4 << 20;
 /// Lines of several sessions may be a moment out of order; after so many that are too old, all further ones are.
 const MAX_OLD_LINES: usize = 256;
@@ -20,11 +20,11 @@ const MAX_OLD_LINES: usize = 256;
 /// Which lines are wanted, and how far to look for them.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
-    /// What they must match.
+    /// Fields that they must match.
     pub filter: Filter,
-    /// What they must hold, in whatever case.
+    /// Text that they must contain, in any case.
     pub text: Option<String>,
-    /// Where to begin: where an earlier search ended, or at the end of the trail.
+    /// Where to begin: where an earlier search ended, or at the end of the log.
     pub before: Option<u64>,
     /// How many lines to find.
     pub max_lines: usize,
@@ -32,7 +32,7 @@ pub struct Search {
     pub max_bytes: u64,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditMatches {
     /// The lines, the newest first.
@@ -43,7 +43,7 @@ pub struct AuditMatches {
     pub scanned_bytes: u64,
 }
 
-/// Searches a trail from its end. It blocks.
+/// Searches a log from its end. It blocks.
 pub fn search(path: &Path, wanted: &Search) -> io::Result<AuditMatches> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -80,7 +80,7 @@ pub fn search(path: &Path, wanted: &Search) -> io::Result<AuditMatches> {
     Ok(found)
 }
 
-/// Whether a line is worth parsing: what must be in it is there.
+/// Whether a line is worth parsing, from its text alone.
 fn may_match(line: &str, filter: &Filter, needle: Option<&str>) -> bool {
     let Filter { event, client, session, tool, error, .. } = filter;
     let is_plain =
@@ -105,7 +105,7 @@ struct ReverseLines {
     file: File,
     /// Everything before this has not been read.
     position: u64,
-    /// What was read after it and has not been given.
+    /// What was read after it and not returned yet.
     pending: Vec<u8>,
     /// Whether more than is kept of a line was read.
     is_too_long: bool,
@@ -114,7 +114,7 @@ struct ReverseLines {
 }
 
 impl ReverseLines {
-    /// The line before, and where it begins. What is no text is passed.
+    /// The line before, and where it begins. Lines that are not UTF-8 are skipped.
     fn previous(&mut self) -> io::Result<Option<(u64, String)>> {
         loop {
             let end = self.pending.iter().rposition(|byte| *byte == b'\n');
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    fn trail(text: &str) -> tempfile::NamedTempFile {
+    fn sample_log(text: &str) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         file
@@ -186,7 +186,7 @@ mod tests {
     fn pages_follow_each_other_without_a_gap() {
         let text: String =
             (1..=2_500).map(|number| line(number, &"x".repeat(number as usize % 300))).collect();
-        let file = trail(&text);
+        let file = sample_log(&text);
         let (mut seen, mut before) = (Vec::new(), None);
         loop {
             let found = search(file.path(), &Search { before, max_lines: 7, ..wanted() }).unwrap();
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn only_what_matches_is_found_and_what_is_being_written_is_not() {
         let text = format!("{}{}[]\nno json\n{}{{\"seq\":9", line(1, "ann"), line(2, "ben"), line(3, "Ann"));
-        let file = trail(&text);
+        let file = sample_log(&text);
         let by = |change: fn(&mut Search)| {
             let mut search_for = wanted();
             change(&mut search_for);
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn it_looks_no_further_than_it_may_and_says_where_it_stopped() {
         let text: String = (1..=1_000).map(|number| line(number, "ann")).collect();
-        let file = trail(&text);
+        let file = sample_log(&text);
         let filter = Filter { session: Some("unknown".into()), ..Filter::default() };
         let found = search(file.path(), &Search { filter, max_bytes: 10_000, ..wanted() }).unwrap();
         assert!((10_000..10_200).contains(&found.scanned_bytes), "{}", found.scanned_bytes);
@@ -234,7 +234,7 @@ mod tests {
     fn a_line_that_is_too_long_is_passed() {
         let text =
             format!("{}{{\"seq\":7,\"x\":\"{}\"}}\n{}", line(1, "a"), "x".repeat(3 << 20), line(2, "a"));
-        let found = search(trail(&text).path(), &wanted()).unwrap();
+        let found = search(sample_log(&text).path(), &wanted()).unwrap();
         assert_eq!(numbers(&found), [2, 1]);
         assert_eq!(search(Path::new("/nowhere/at/all"), &wanted()).unwrap(), AuditMatches::default());
     }

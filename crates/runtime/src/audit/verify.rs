@@ -1,4 +1,4 @@
-//! Whether a trail is whole. There is one answer to that, for the terminal and for the deck.
+//! Whether a log is whole. The command line and the deck both ask here.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -12,7 +12,7 @@ use super::chain::ChainHead;
 use super::gap;
 use super::lines::{Ending, read_line};
 
-/// What was found in a trail.
+/// The result of verifying a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
@@ -30,8 +30,8 @@ pub struct Verification {
 const MAX_ATTEMPTS: u32 = 4;
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Reads a trail from its first line to its last, compares the end with the head in the store, and believes what the
-/// trail says itself about lines that are missing from it. It blocks while it reads.
+/// Reads a log from its first line to its last, compares the end with the head in the store, and takes the
+/// log's own gap lines at their word. It blocks while it reads.
 pub async fn verify(path: &Path, node: &str, store: &dyn Store) -> Result<Verification, String> {
     let mut tries = 1;
     loop {
@@ -67,7 +67,7 @@ async fn look(path: &Path, node: &str, store: &dyn Store) -> Result<(Verificatio
     Ok((Verification { lines: chain.head.seq, unconfirmed, fault }, chain.is_unfinished))
 }
 
-/// A trail that the store knows was there.
+/// A log that the store knows was there.
 fn without_file(kept: Option<&ChainHead>) -> Verification {
     let fault = kept.map(|kept| {
         format!(
@@ -80,15 +80,15 @@ fn without_file(kept: Option<&ChainHead>) -> Verification {
 
 /// What following a chain came to.
 struct Chain {
-    /// The end of what holds.
+    /// The last line that holds.
     head: ChainHead,
     /// Whether the line that the store knows is in it.
     has_stored_head: bool,
     /// What is wrong with the line after it.
     fault: Option<String>,
-    /// Whether that is only that it has no end.
+    /// Whether its only fault is that it has no end.
     is_unfinished: bool,
-    /// What the trail says itself about what is missing from it.
+    /// The first gap that the log records.
     gap: Option<String>,
 }
 

@@ -8,22 +8,22 @@ use super::chain::ChainHead;
 use super::error::AuditLogError;
 use super::open::open;
 
-/// What a trail is written to.
+/// A file that lines are appended to.
 pub(super) trait AppendFile: Write + Sized {
     /// Cuts it back to a length, in bytes.
     fn cut(&mut self, length: u64) -> io::Result<()>;
 
-    /// What it is like now.
+    /// Its present length, and whether it is still at its path.
     fn state(&mut self, path: &Path) -> io::Result<State>;
 
     /// Whether the next line begins on a line of its own.
     fn has_line_end(&mut self) -> io::Result<bool>;
 
-    /// Opens what stands at the path now, or makes it, and says how long it is.
+    /// Opens or creates the file at the path; the file and its length.
     fn open_anew(path: &Path, head: &ChainHead) -> Result<(Self, u64), AuditLogError>;
 }
 
-/// What a file is like.
+/// Where a file is, and its length.
 pub(super) struct State {
     /// Whether the path still leads to it.
     pub(super) is_at_path: bool,
@@ -91,8 +91,8 @@ impl<F: AppendFile> LogFile<F> {
         Ok(state.is_at_path && (state.length == self.length || self.is_torn))
     }
 
-    /// Goes on after another process has changed the file, in the one that stands at the path now. Nothing that stands
-    /// there is taken off: it is evidence.
+    /// Goes on after another process has changed the file, in the one at the path now. Nothing that is
+    /// there is removed: it is evidence.
     pub(super) fn resume(disk: Option<Self>, path: &Path, head: &ChainHead) -> Result<Self, AuditLogError> {
         let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
         if let Some(mut disk) = disk {

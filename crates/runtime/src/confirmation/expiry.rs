@@ -11,7 +11,7 @@ use crate::envelope::confirmation_expired;
 use crate::session::{Answer, SessionCore};
 use crate::shared::Shared;
 
-/// How long to wait for a store that could not be told that a confirmation has expired, and how often.
+/// How long to wait, and how often, for a store that could not take the expiry of a confirmation.
 const RETRY_BACKOFF: Duration = Duration::from_secs(5);
 const MAX_RETRIES: usize = 12;
 
@@ -38,7 +38,7 @@ pub(crate) fn expire_later(core: &Arc<SessionCore>, hashed: String, wait: Durati
     });
 }
 
-/// The call does not wait any longer, also when the store could not be told: in this process the deadline stands.
+/// The call does not wait any longer, even if the expiry could not be stored: in this process the deadline holds.
 async fn report_expired(core: &Arc<SessionCore>, hashed: &str, status: Option<Status>) {
     match (status, suspended_call(core, hashed)) {
         (Some(status @ (Status::Approved | Status::Denied)), Some(entry)) => {

@@ -106,7 +106,7 @@ async fn claim(core: &Arc<SessionCore>, hash: String) -> Claim {
     }
 }
 
-/// What has become of a confirmation. Its time may have run out unnoticed, and then that is stored before it is told.
+/// The status of a confirmation. If its time has run out unnoticed, that is stored before it is reported.
 async fn current_status(core: &SessionCore, hash: &str, row: &ConfirmationRow) -> Result<Status, StoreError> {
     if row.status != Status::Open || core.shared.time_left(hash, row).is_some() {
         return Ok(row.status);

@@ -13,7 +13,7 @@ pub(crate) fn new_token() -> Result<ConfirmationToken, getrandom::Error> {
     Ok(ConfirmationToken::new(format!("qdc_{hex}")))
 }
 
-/// What is stored of a token, and what it is looked up by: comparing hashes tells nothing about the token.
+/// What is stored of a token, and what it is looked up by: comparing hashes reveals nothing about the token.
 pub(crate) fn hash(token: &str) -> String {
     sha256(token.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! The arguments are what the tool's schema says.
+//! The arguments fit the tool's schema.
 
 use quarterdeck_schema::Violation;
 use serde_json::Value;
@@ -44,13 +44,13 @@ mod tests {
     use serde_json::json;
 
     use super::super::CheckedArguments;
-    use super::super::sample::{facts, says, subject, tool, words};
+    use super::super::sample::{decide, describe, facts, subject, tool};
     use super::*;
 
     #[test]
     fn defaults_are_filled_in() {
         let mut args = json!({ "query": "q" });
-        assert_eq!(says(&Arguments, &tool(json!({})), &mut args, &facts(Mode::Text)), "pass");
+        assert_eq!(decide(&Arguments, &tool(json!({})), &mut args, &facts(Mode::Text)), "pass");
         assert_eq!(args, json!({ "query": "q", "top_k": 5 }));
     }
 
@@ -61,15 +61,15 @@ mod tests {
             given: json!({ "query": "long" }),
             outcome: Err(vec![Violation::too_complex()]),
         };
-        let says = |mut args: Value| {
+        let decide = |mut args: Value| {
             subject("kb_search", Some(&tool), &mut args, |call| {
                 let Subject { name, tool, known, .. } = *call;
                 let mut call = Subject { name, args: &mut *call.args, tool, judged: Some(&judged), known };
-                words(&Arguments.judge(&mut call, &facts))
+                describe(&Arguments.judge(&mut call, &facts))
             })
         };
-        assert!(says(json!({ "query": "long" })).contains("too complex"));
-        assert_eq!(says(json!({ "query": "other" })), "pass");
+        assert!(decide(json!({ "query": "long" })).contains("too complex"));
+        assert_eq!(decide(json!({ "query": "other" })), "pass");
     }
 
     #[test]

@@ -83,7 +83,7 @@ mod tests {
     use quarterdeck_contracts::Mode;
     use serde_json::{Value, json};
 
-    use super::super::sample::{facts, says, tool};
+    use super::super::sample::{decide, facts, tool};
     use super::*;
 
     /// The decision for a user who has signed in (or not) with a plan, where an image provider is configured.
@@ -94,7 +94,7 @@ mod tests {
             present: Arc::new(BTreeSet::from(["images".to_owned()])),
             ..facts(Mode::Text)
         };
-        says(&AvailabilityGate, &tool(more), &mut json!({}), &facts)
+        decide(&AvailabilityGate, &tool(more), &mut json!({}), &facts)
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
     fn a_tool_that_may_block_is_refused_where_foreign_text_was_read() {
         let decision = |more: Value, has_read_foreign_text: bool| {
             let facts = Facts { has_read_foreign_text, ..facts(Mode::Voice) };
-            says(&AvailabilityGate, &tool(more), &mut json!({}), &facts)
+            decide(&AvailabilityGate, &tool(more), &mut json!({}), &facts)
         };
         let blocks = || json!({ "capabilities": ["store", "moderation"], "category": "action" });
         assert_eq!(decision(blocks(), false), "pass");

@@ -43,13 +43,13 @@ mod tests {
     use quarterdeck_contracts::Mode;
     use serde_json::json;
 
-    use super::super::sample::{facts, says, tool};
+    use super::super::sample::{decide, facts, tool};
     use super::*;
 
     const SPENT: &str = "is spent. Answer with what you have, or ask the user to narrow it down.";
 
     fn decision(mode: Mode, more: serde_json::Value, calls: u32, retrieval: u32) -> String {
-        says(&Budget, &tool(more), &mut json!({}), &Facts { calls, retrieval, ..facts(mode) })
+        decide(&Budget, &tool(more), &mut json!({}), &Facts { calls, retrieval, ..facts(mode) })
     }
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
         let mut facts = facts(Mode::Text);
         facts.budgets.retrieval = 1;
         facts.retrieval = 1;
-        let decision = says(&Budget, &tool(json!({})), &mut json!({}), &facts);
+        let decision = decide(&Budget, &tool(json!({})), &mut json!({}), &facts);
         assert_eq!(decision, format!("BUDGET_EXCEEDED: This turn's budget of 1 retrieval call {SPENT}"));
     }
 }

@@ -50,12 +50,12 @@ mod tests {
     use quarterdeck_contracts::Mode;
     use serde_json::json;
 
-    use super::super::sample::{facts, says, tool};
+    use super::super::sample::{decide, facts, tool};
     use super::*;
 
-    /// What the gate says, and the arguments after it.
+    /// The gate's decision, and the arguments after it.
     fn decision(mode: Mode, more: Value, mut args: Value) -> (String, Value) {
-        let said = says(&Clamp, &tool(more), &mut args, &facts(mode));
+        let said = decide(&Clamp, &tool(more), &mut args, &facts(mode));
         (said, args)
     }
 

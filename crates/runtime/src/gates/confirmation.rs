@@ -41,12 +41,12 @@ mod tests {
     use quarterdeck_contracts::Mode;
     use serde_json::{Value, json};
 
-    use super::super::sample::{facts, says, tool};
+    use super::super::sample::{decide, facts, tool};
     use super::*;
 
     fn decision(requires: Value, is_nested: bool) -> String {
         let facts = Facts { is_nested, ..facts(Mode::Text) };
-        says(&ConfirmationGate, &tool(json!({ "requiresConfirmation": requires })), &mut json!({}), &facts)
+        decide(&ConfirmationGate, &tool(json!({ "requiresConfirmation": requires })), &mut json!({}), &facts)
     }
 
     #[test]
@@ -60,7 +60,7 @@ mod tests {
     fn arguments_that_cannot_be_shown_in_full_are_refused_unasked() {
         let decision = |text: String| {
             let tool = tool(json!({ "requiresConfirmation": true }));
-            says(&ConfirmationGate, &tool, &mut json!({ "query": text }), &facts(Mode::Text))
+            decide(&ConfirmationGate, &tool, &mut json!({ "query": text }), &facts(Mode::Text))
         };
         let around = shown_arguments(&json!({ "query": "" })).chars().count();
         assert_eq!(decision("x".repeat(MAX_SHOWN_CHARS - around)), "ask");

@@ -24,14 +24,14 @@ mod tests {
     use quarterdeck_contracts::Mode;
     use serde_json::json;
 
-    use super::super::sample::{facts, says, tool};
+    use super::super::sample::{decide, facts, tool};
     use super::*;
 
     #[test]
     fn an_equal_call_gets_the_answer_of_the_first_unless_twice_means_twice() {
         let decision = |duplicate, repeatable: bool| {
             let facts = Facts { duplicate, ..facts(Mode::Text) };
-            says(&DuplicateGate, &tool(json!({ "repeatable": repeatable })), &mut json!({}), &facts)
+            decide(&DuplicateGate, &tool(json!({ "repeatable": repeatable })), &mut json!({}), &facts)
         };
         assert_eq!(decision(Duplicate::No, false), "pass");
         assert_eq!(decision(Duplicate::InTurn, false), "replay ByContent");

@@ -1,4 +1,4 @@
-//! What gates judge from: plain data, so that a verdict can be given again elsewhere.
+//! What gates judge from: plain data, so that a verdict can be reproduced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -39,35 +39,35 @@ mod tests {
     use quarterdeck_contracts::Mode;
     use serde_json::json;
 
-    use super::super::sample::{facts, subject, tool, words};
+    use super::super::sample::{describe, facts, subject, tool};
     use super::*;
 
-    fn says(name: &str) -> String {
-        subject(name, None, &mut json!({}), |call| words(&KnownTool.judge(call, &facts(Mode::Text))))
+    fn decide(name: &str) -> String {
+        subject(name, None, &mut json!({}), |call| describe(&KnownTool.judge(call, &facts(Mode::Text))))
     }
 
     #[test]
     fn the_nearest_names_are_offered_the_nearest_first() {
         assert_eq!(
-            says("kb_serch"),
+            decide("kb_serch"),
             "NOT_FOUND: There is no tool called kb_serch. Did you mean kb_search or kb_search_all or kb_search_old?"
         );
         assert_eq!(
-            says("getWeather"),
+            decide("getWeather"),
             "NOT_FOUND: There is no tool called getWeather. Did you mean get_weather?"
         );
     }
 
     #[test]
     fn nothing_is_offered_for_a_name_like_no_other() {
-        assert_eq!(says("zzz"), "NOT_FOUND: There is no tool called zzz.");
+        assert_eq!(decide("zzz"), "NOT_FOUND: There is no tool called zzz.");
     }
 
     #[test]
     fn a_tool_that_exists_passes() {
         let tool = tool(json!({}));
         let decision = subject("kb_search", Some(&tool), &mut json!({}), |call| {
-            words(&KnownTool.judge(call, &facts(Mode::Text)))
+            describe(&KnownTool.judge(call, &facts(Mode::Text)))
         });
         assert_eq!(decision, "pass");
     }

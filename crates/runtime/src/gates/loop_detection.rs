@@ -42,12 +42,12 @@ mod tests {
     use quarterdeck_contracts::Mode;
     use serde_json::json;
 
-    use super::super::sample::{facts, says, tool};
+    use super::super::sample::{decide, facts, tool};
     use super::*;
 
     fn decision(more: serde_json::Value, identical: u32, empty: u32) -> String {
         let facts = Facts { identical, empty, ..facts(Mode::Text) };
-        says(&LoopDetection, &tool(more), &mut json!({}), &facts)
+        decide(&LoopDetection, &tool(more), &mut json!({}), &facts)
     }
 
     #[test]

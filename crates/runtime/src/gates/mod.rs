@@ -28,10 +28,10 @@ pub use trace::{GateExplanation, GateOutcome, Step, Trace};
 pub use crate::validation::CheckedArguments;
 pub(crate) use clamp::clamp;
 
-/// One rule that stands between a model's call and its handler.
+/// One rule between a model's call and its handler.
 ///
-/// A gate judges from the call and the facts alone and does no I/O, so that any verdict can be given again from what
-/// was recorded. It may change the arguments when it says so.
+/// A gate judges from the call and the facts alone and does no I/O, so that any verdict can be reproduced from what
+/// was recorded. It may change the arguments, with [`Decision::Change`].
 pub(crate) trait Gate: Send + Sync {
     /// Stable name, used in traces and metrics.
     fn name(&self) -> &'static str;
@@ -40,14 +40,14 @@ pub(crate) trait Gate: Send + Sync {
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision;
 }
 
-/// What a gate says.
+/// The decision of one gate.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// Nothing to say.
+    /// Pass the call on.
     Pass,
-    /// Nothing against it, but something was changed: which parameter, and from what to what.
+    /// Pass it on with a changed parameter.
     Change(Clamped),
-    /// Nothing against it, if the store has a slot left.
+    /// Pass it on, if the store has a slot left.
     Reserve(RateLimit),
     /// It was answered before.
     Replay(RecordedAnswer),
@@ -87,7 +87,7 @@ pub struct Subject<'a> {
     pub args: &'a mut Value,
     /// The tool, if there is one of that name.
     pub tool: Option<ToolView<'a>>,
-    /// What its arguments were found to be beforehand, where judging them takes long.
+    /// The result of checking its arguments, where that was done beforehand because it takes long.
     pub judged: Option<&'a CheckedArguments>,
     /// The names that exist.
     pub known: &'a dyn Fn() -> Vec<String>,
@@ -98,13 +98,13 @@ pub struct Subject<'a> {
 pub struct ToolView<'a> {
     /// Its definition.
     pub metadata: &'a Metadata,
-    /// The schema of its arguments, ready to judge.
+    /// The compiled schema of its arguments.
     pub parameters: &'a Schema,
-    /// The same as its author wrote it.
+    /// The same schema as its author wrote it.
     pub source: &'a Value,
 }
 
-/// What came of all gates together.
+/// The decision of all gates together.
 #[derive(Debug)]
 pub enum Verdict {
     /// It may run.

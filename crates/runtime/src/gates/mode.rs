@@ -32,13 +32,13 @@ impl Gate for ModeGate {
 mod tests {
     use serde_json::json;
 
-    use super::super::sample::{facts, says, tool};
+    use super::super::sample::{decide, facts, tool};
     use super::*;
 
     #[test]
     fn a_tool_of_the_other_mode_is_refused_with_the_way_that_exists_here() {
         let (typed, spoken) = (json!({ "allowedModes": ["text"] }), json!({ "allowedModes": ["voice"] }));
-        let decision = |more, mode| says(&ModeGate, &tool(more), &mut json!({}), &facts(mode));
+        let decision = |more, mode| decide(&ModeGate, &tool(more), &mut json!({}), &facts(mode));
         assert_eq!(decision(typed.clone(), Mode::Text), "pass");
         assert_eq!(decision(spoken.clone(), Mode::Voice), "pass");
         assert_eq!(

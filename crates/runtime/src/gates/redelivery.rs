@@ -28,7 +28,7 @@ mod tests {
     use quarterdeck_contracts::Mode;
     use serde_json::json;
 
-    use super::super::sample::{facts, says, tool};
+    use super::super::sample::{decide, facts, tool};
     use super::*;
 
     #[test]
@@ -36,7 +36,7 @@ mod tests {
         let decision = |redelivery| {
             let facts = Facts { redelivery, ..facts(Mode::Text) };
             // A tool that means each of several equal calls does not mean a frame that comes twice.
-            says(&RedeliveryGate, &tool(json!({ "repeatable": true })), &mut json!({}), &facts)
+            decide(&RedeliveryGate, &tool(json!({ "repeatable": true })), &mut json!({}), &facts)
         };
         assert_eq!(decision(Redelivery::New), "pass");
         assert_eq!(decision(Redelivery::Same), "replay ById");

@@ -37,7 +37,7 @@ pub(super) fn tool(more: Value) -> Tool {
     Tool { metadata, parameters: Schema::compile(&source).unwrap(), source }
 }
 
-/// A first call in a turn, against which nothing can be said.
+/// A first call in a turn, which every gate passes.
 pub(super) fn facts(mode: Mode) -> Facts {
     Facts {
         mode,
@@ -77,12 +77,12 @@ pub(super) fn subject<T>(
     with(&mut Subject { name, args, tool, judged: None, known: &known })
 }
 
-/// What one gate says about a call of `kb_search`, in words.
-pub(super) fn says(gate: &dyn Gate, tool: &Tool, args: &mut Value, facts: &Facts) -> String {
-    subject("kb_search", Some(tool), args, |call| words(&gate.judge(call, facts)))
+/// One gate's decision about a call of `kb_search`, as text.
+pub(super) fn decide(gate: &dyn Gate, tool: &Tool, args: &mut Value, facts: &Facts) -> String {
+    subject("kb_search", Some(tool), args, |call| describe(&gate.judge(call, facts)))
 }
 
-pub(super) fn words(decision: &Decision) -> String {
+pub(super) fn describe(decision: &Decision) -> String {
     match decision {
         Decision::Pass => "pass".into(),
         Decision::Change(it) => format!("{} from {} to {}", it.parameter, it.asked, it.given),

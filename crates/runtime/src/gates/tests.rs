@@ -121,7 +121,7 @@ fn a_trace_holds_no_arguments() {
     assert_eq!(json!(trace), json!([{ "gate": "arguments", "decision": "refused", "detail": "VALIDATION" }]));
 }
 
-fn words(verdict: &Verdict) -> String {
+fn describe(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Allow(allowed) => format!("{allowed:?}"),
         Verdict::Replay(which) => format!("{which:?}"),
@@ -219,7 +219,7 @@ proptest! {
         let facts: Facts = serde_json::from_str(&recorded.0).unwrap();
         let mut again: Value = serde_json::from_str(&recorded.1).unwrap();
         let (other_verdict, other_trace) = subject("kb_search", tool, &mut again, |call| judge(call, &facts));
-        prop_assert_eq!(words(&verdict), words(&other_verdict));
+        prop_assert_eq!(describe(&verdict), describe(&other_verdict));
         prop_assert_eq!(&trace, &other_trace);
         prop_assert_eq!(first, again);
         let trace_again: Trace = serde_json::from_str(&json!(trace).to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! What gates said about one call.
+//! What the gates decided about one call.
 
 use std::fmt;
 
@@ -11,18 +11,18 @@ use super::{Decision, RecordedAnswer, names};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Trace {
-    /// Those that said something.
+    /// The decisions of gates that did not just pass it on.
     pub steps: Vec<Step>,
 }
 
-/// What one gate said.
+/// The decision of one gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The gate.
     pub gate: String,
     /// What it did.
     pub decision: GateOutcome,
-    /// What exactly.
+    /// Details, depending on the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Value>,
 }
@@ -50,9 +50,9 @@ pub enum GateOutcome {
 pub struct GateExplanation<'a> {
     /// The gate.
     pub gate: &'static str,
-    /// What it said.
+    /// Its decision.
     pub verdict: GateOutcome,
-    /// What exactly.
+    /// Details, depending on the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'a Value>,
 }
@@ -87,7 +87,7 @@ impl Trace {
         self
     }
 
-    /// Every gate in its order, those that said nothing included.
+    /// Every gate in its order, those that passed the call on included.
     pub fn explain(&self) -> Vec<GateExplanation<'_>> {
         let answered_by = self.answered_by();
         let mut is_over = false;
@@ -146,7 +146,7 @@ mod tests {
         Step { gate: gate.into(), decision, detail }
     }
 
-    fn words(trace: &Trace) -> String {
+    fn describe(trace: &Trace) -> String {
         let each = trace.explain();
         each.iter().map(|said| format!("{}: {}\n", said.gate, said.verdict)).collect()
     }
@@ -155,7 +155,7 @@ mod tests {
     fn every_gate_is_explained_those_that_passed_and_those_that_were_not_asked() {
         let refused = step("budget", GateOutcome::Refused, Some(json!("BUDGET_EXCEEDED")));
         let trace = Trace { steps: vec![refused] };
-        let said = words(&trace);
+        let said = describe(&trace);
         assert!(said.contains("duplicate: passed\nbudget: refused\nclamp: not reached\n"), "{said}");
         let shown = json!(trace.explain());
         assert_eq!(shown[0], json!({ "gate": "well_formed", "verdict": "passed" }));
@@ -176,6 +176,6 @@ mod tests {
     fn the_store_decides_after_the_gates() {
         let mut trace = Trace { steps: vec![step("availability", GateOutcome::Reserved, None)] };
         trace.refused_by_store("availability", json!("RATE_LIMIT"));
-        assert!(words(&trace).contains("availability: refused\n"));
+        assert!(describe(&trace).contains("availability: refused\n"));
     }
 }

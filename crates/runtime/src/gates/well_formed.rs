@@ -43,28 +43,28 @@ mod tests {
     use quarterdeck_contracts::Mode;
     use serde_json::json;
 
-    use super::super::sample::{facts, subject, words};
+    use super::super::sample::{describe, facts, subject};
     use super::*;
 
-    fn says(name: &str, args: &mut Value) -> String {
-        subject(name, None, args, |call| words(&WellFormed.judge(call, &facts(Mode::Text))))
+    fn decide(name: &str, args: &mut Value) -> String {
+        subject(name, None, args, |call| describe(&WellFormed.judge(call, &facts(Mode::Text))))
     }
 
     #[test]
     fn a_call_has_a_name() {
         for name in [String::new(), "x".repeat(257), "é".repeat(129)] {
-            assert_eq!(says(&name, &mut json!({})), "VALIDATION: The call names no tool.");
+            assert_eq!(decide(&name, &mut json!({})), "VALIDATION: The call names no tool.");
         }
-        assert_eq!(says(&"x".repeat(256), &mut json!({})), "pass");
+        assert_eq!(decide(&"x".repeat(256), &mut json!({})), "pass");
     }
 
     #[test]
     fn arguments_are_an_object_and_absent_ones_an_empty_one() {
         let mut absent = Value::Null;
-        assert_eq!(says("t", &mut absent), "pass");
+        assert_eq!(decide("t", &mut absent), "pass");
         assert_eq!(absent, json!({}));
         for mut args in [json!([]), json!("{}"), json!(0), json!(false)] {
-            assert_eq!(says("t", &mut args), "VALIDATION: The arguments are not a JSON object.");
+            assert_eq!(decide("t", &mut args), "VALIDATION: The arguments are not a JSON object.");
         }
     }
 
@@ -75,7 +75,7 @@ mod tests {
             ("{\"a\"", "EOF while parsing an object at line 1 column 4"),
         ] {
             assert_eq!(
-                says("t", &mut json!(text)),
+                decide("t", &mut json!(text)),
                 format!("VALIDATION: The arguments are not a JSON object: {reason}.")
             );
         }

@@ -156,7 +156,7 @@ impl Entry {
         wait(&self.cancel, || self.is_cancelled().then_some(())).await;
     }
 
-    /// Gives the call its answer. The first one stands; `false` says that there was one.
+    /// Gives the call its answer, unless it has one; `false` if it had.
     pub(crate) fn set_answer(&self, response: Arc<ToolResponse>) -> bool {
         let first = self.answer.set(response).is_ok();
         if first {

@@ -154,7 +154,7 @@ impl Ledger {
         self.by_content.get(content).filter(|entry| entry.answer().is_none()).cloned()
     }
 
-    /// Enters a call, and says which one was forgotten for it.
+    /// Enters a call. The one that was forgotten for it, if any.
     pub(crate) fn insert(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         if entry.turn == self.turn_number() {
             self.by_content.insert(entry.content.clone(), entry.clone());
@@ -174,7 +174,7 @@ impl Ledger {
         Some(oldest)
     }
 
-    /// Remembers a refusal under the id of its call, and says whose was forgotten for it.
+    /// Remembers a refusal under the id of its call. The id that was forgotten for it, if any.
     pub(crate) fn remember_refusal(
         &mut self,
         provider_id: &str,
@@ -194,7 +194,7 @@ impl Ledger {
         Some(oldest)
     }
 
-    /// Takes a call out again, so that it may be tried anew.
+    /// Removes a call, so that it may be made again.
     pub(crate) fn remove(&mut self, entry: &Arc<Entry>) {
         self.unlink(entry);
         self.reads.retain(|other| !Arc::ptr_eq(other, entry));

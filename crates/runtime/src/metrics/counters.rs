@@ -11,9 +11,9 @@ use super::window::SampleWindow;
 /// What has been counted so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counters {
-    /// Sessions that are written in.
+    /// Open text sessions.
     pub text: u64,
-    /// Sessions that are spoken in.
+    /// Open voice sessions.
     pub voice: u64,
     /// Sessions since the start.
     pub total: u64,

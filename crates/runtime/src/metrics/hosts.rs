@@ -1,4 +1,4 @@
-//! What hosts have trouble with, as counters.
+//! Stuck threads and quarantines of hosts, as metrics.
 
 use std::fmt::Write;
 

@@ -19,7 +19,7 @@ pub use hosts::{host_health_json, host_health_prometheus};
 pub(crate) use response_chars::response_chars;
 use tool::ToolMetrics;
 
-/// Counts. Cheap enough for every call, and bounded: one window per tool that exists.
+/// Counters of all calls and sessions. Cheap enough for every call, and bounded: one window per tool that exists.
 #[derive(Debug, Default)]
 pub struct Metrics {
     counts: Mutex<Counts>,
@@ -36,7 +36,7 @@ struct Counts {
     audit_lost: u64,
 }
 
-/// What the model's window is filled with, in tokens.
+/// Use of the model's context window, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Context {
     /// The system prompt of the last session.
@@ -54,7 +54,7 @@ pub(crate) struct Sample {
     pub(crate) size: usize,
     pub(crate) duration: Duration,
     pub(crate) error: Option<ErrorType>,
-    /// Soft limits that it went over.
+    /// Whether it took longer than its soft limit.
     pub(crate) slow: bool,
 }
 
@@ -63,7 +63,7 @@ impl Metrics {
     pub(crate) fn record_execution(&self, tool: &Arc<str>, sample: Sample) {
         let warns = self.tool(tool, |metrics| metrics.record_execution(sample));
         if let Some(p95) = warns {
-            tracing::warn!(tool = %tool, p95, "responses of this tool are large; most models pay for every character");
+            tracing::warn!(tool = %tool, p95, "responses of a tool are large");
         }
     }
 
@@ -93,7 +93,7 @@ impl Metrics {
         self.lock().turns += 1;
     }
 
-    /// What a session was started with. Says so when the window is nearly full.
+    /// Records the tokens that a session starts with, and warns when the model's window is nearly full.
     pub fn context(&self, system_prompt: u64, declarations: u64, used: u64, window: u64) {
         let mut counts = self.lock();
         let peak = counts.context.peak.max(used);

@@ -11,7 +11,7 @@ pub(super) struct SampleWindow {
     samples: VecDeque<f64>,
 }
 
-/// What a window says.
+/// The statistics of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Summary {
     pub(super) average: f64,

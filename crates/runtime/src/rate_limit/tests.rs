@@ -12,7 +12,7 @@ fn limit(calls: u64, window_ms: u64) -> RateLimit {
     RateLimit { calls, window_ms, per: RateLimitScope::Client }
 }
 
-/// Takes a slot at a time, or says when to come back.
+/// Takes a slot at a time, or returns when to retry.
 fn take(store: &MemoryStore, limit: &RateLimit, now_ms: u64) -> Result<(), u64> {
     match block_on(find_slot(store, "k", limit, now_ms)).unwrap() {
         Slot::Available(commit) => {

@@ -35,7 +35,7 @@ struct DeclaredSchema<'a> {
 }
 
 impl<'a> DeclaredSchema<'a> {
-    /// A value as the schemas that it stands under declare it.
+    /// A value, with everything hidden that none of its schemas declares.
     fn shown(&self, value: &Value, under: &[&'a Value], depth: usize) -> Value {
         let mut schemas = Vec::new();
         for schema in under {
@@ -98,7 +98,7 @@ impl<'a> DeclaredSchema<'a> {
     }
 }
 
-/// Under which schema the value of a name stands.
+/// The schema of a field.
 fn of_field<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     schema["properties"].get(name).or_else(|| {
         // A map with values of one kind has names of its own.

@@ -29,7 +29,7 @@ impl Snapshot {
         answer.stamp(meta(tool_id, version, self.version(), start.elapsed(), clock.now()))
     }
 
-    /// The same for arguments that a gate has judged and filled in already.
+    /// The same for arguments that a gate has checked and filled in already.
     pub(crate) async fn run(
         &self,
         tool: &LoadedTool,
@@ -58,7 +58,7 @@ impl Snapshot {
 }
 
 impl LoadedTool {
-    /// Judges arguments and fills in their defaults.
+    /// Checks arguments and fills in their defaults.
     pub fn validate(&self, args: &mut Value) -> Result<(), ToolError> {
         let outcome = self.parameters.admit(args);
         self.validated_as(outcome, args)

@@ -1,4 +1,4 @@
-//! The life of a registry: load, lock, reload in development, and snapshots that sessions pin.
+//! Loads, locks and reloads the registry, and hands out the snapshots that sessions pin.
 
 mod invoke;
 mod load;
@@ -17,7 +17,7 @@ pub use load::{LoadError, LoadProblem};
 pub use snapshot::{NotBuilt, Snapshot};
 pub use tool::LoadedTool;
 
-/// What runs handlers, by their kind.
+/// The hosts that run handlers, by their kind.
 #[derive(Clone, Default)]
 pub struct Hosts(BTreeMap<HandlerKind, Arc<dyn HandlerHost>>);
 
@@ -108,7 +108,7 @@ impl Registry {
         }
     }
 
-    /// What the hosts have trouble with.
+    /// Stuck threads and quarantines of all hosts.
     pub fn host_health(&self) -> HostHealth {
         let mut health = HostHealth::default();
         for host in self.hosts.all() {

@@ -1,4 +1,4 @@
-//! A registry at one moment. It never changes, and a session answers from it for as long as it lives.
+//! A loaded artifact. It never changes, and a session keeps the one that it was opened with.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ pub struct Snapshot {
     commit: Option<String>,
     tools: IndexMap<String, LoadedTool>,
     declarations: BTreeMap<(Provider, Mode), Vec<Value>>,
-    /// A session answers for as long as it lives, so what runs its handlers lives as long.
+    /// Kept, because sessions outlive a reload and still need what runs their handlers.
     _hosts: Hosts,
 }
 
-/// What an artifact says about itself.
+/// The header of an artifact.
 pub(super) struct Header {
     pub(super) version: String,
     pub(super) content_hash: String,
@@ -58,7 +58,7 @@ impl Snapshot {
         &self.version
     }
 
-    /// What is compared.
+    /// Identifies the content.
     pub fn content_hash(&self) -> &str {
         &self.content_hash
     }

@@ -56,7 +56,7 @@ impl LoadedTool {
         &self.compiled.documentation
     }
 
-    /// The tool as it stands in the artifact.
+    /// The tool as the artifact has it.
     pub fn compiled(&self) -> &CompiledTool {
         &self.compiled
     }

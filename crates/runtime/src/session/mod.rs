@@ -96,7 +96,7 @@ impl SessionCore {
         self.shared.clock.now()
     }
 
-    /// What deadlines are judged by, in milliseconds since 1970. It never goes back.
+    /// The clock for deadlines, in milliseconds since 1970. It never goes back, even if the system clock is set back.
     pub(crate) fn now_ms(&self) -> u64 {
         self.shared.steady.now_ms()
     }

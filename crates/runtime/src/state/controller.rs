@@ -1,4 +1,4 @@
-//! Applies intents, or says why not.
+//! Applies intents, or refuses them with a reason.
 
 use quarterdeck_contracts::{EndAfter, Intent, Mode, RequestedIntent};
 use serde::Serialize;
@@ -34,9 +34,9 @@ pub(crate) struct Cause<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Transition {
-    /// What was asked: an intent, or a step of the session's life.
+    /// What was requested: an intent, or a step such as the end of the session.
     pub(crate) asked: Value,
-    /// The call that asked, if one did.
+    /// The call that requested it, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) call_id: Option<String>,
     /// Whether the state changed.
@@ -57,7 +57,7 @@ impl StateController {
 
     /// Applies the intents of one call, in order.
     pub(crate) fn apply(&mut self, intents: &[RequestedIntent], cause: Cause<'_>) -> Vec<Transition> {
-        // A failed call says no farewell that anything could wait for.
+        // A failed call has no farewell to wait for.
         let says_farewell = cause.data.is_some()
             && intents.iter().any(|intent| {
                 matches!(
@@ -157,7 +157,7 @@ impl StateController {
         self.state.pending_end_voice_session.clone()
     }
 
-    /// The generation that may have asked for an end was cut. A block stands all the same.
+    /// The response that may have requested an end was interrupted. The end of a blocked session stays.
     pub(crate) fn interrupt(&mut self) -> Option<Transition> {
         let pending = self.state.pending_end_voice_session.take_if(|pending| pending.reason != BLOCKED)?;
         self.is_turn_complete = false;

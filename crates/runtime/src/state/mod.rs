@@ -1,6 +1,6 @@
 //! The session's state, and the only way to change it.
 //!
-//! Handlers get a copy and return intents; the controller applies them or refuses, and says which. Nothing here does
+//! Handlers get a copy and return intents; the controller applies or refuses each. Nothing here does
 //! I/O: a transition is data, which the caller records.
 
 mod controller;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use controller::{Cause, StateController, Transition};
 
-/// What a session is like right now.
+/// The state of a session, as handlers see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionState {
@@ -28,7 +28,7 @@ pub struct SessionState {
     pub pending_message: Option<String>,
 }
 
-/// The end of a voice session, as it was asked for.
+/// The end of a voice session, as it was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingEnd {
