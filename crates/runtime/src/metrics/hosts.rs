@@ -1,11 +1,9 @@
 //! Stuck threads and quarantines of hosts, as metrics.
 
-use std::fmt::Write;
-
 use quarterdeck_contracts::handler::HostHealth;
 use serde_json::{Value, json};
 
-use super::prometheus::escaped;
+use super::prometheus::{Page, label};
 
 /// As JSON, for operators and scripts.
 pub fn host_health_json(health: &HostHealth) -> Value {
@@ -18,32 +16,14 @@ pub fn host_health_json(health: &HostHealth) -> Value {
 
 /// In the text format of Prometheus.
 pub fn host_health_prometheus(health: &HostHealth) -> String {
-    let mut text = String::new();
-    let mut family = |name: &str, kind: &str, help: &str, samples: Vec<(String, u64)>| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "# HELP quarterdeck_{name} {help}\n# TYPE quarterdeck_{name} {kind}");
-        for (labels, value) in samples {
-            let _ = writeln!(text, "quarterdeck_{name}{labels} {value}");
-        }
-    };
-    family(
-        "handler_stuck_threads",
-        "gauge",
-        "Threads that calls hold past their deadline.",
-        vec![(String::new(), health.stuck_threads as u64)],
-    );
-    family(
-        "handler_quarantines_total",
-        "counter",
-        "Times that a handler was taken out of service.",
-        vec![(String::new(), health.quarantines_total)],
-    );
-    let label = |tool: &str| format!("{{tool=\"{}\"}}", escaped(tool));
-    family(
-        "handler_quarantined",
-        "gauge",
-        "Handlers that are out of service.",
-        health.quarantines.iter().map(|quarantine| (label(&quarantine.tool_id), 1)).collect(),
-    );
-    text
+    let mut page = Page::default();
+    let total = |value: u64| [(String::new(), value as f64)];
+    let stuck = total(health.stuck_threads as u64);
+    page.family("handler_stuck_threads", "gauge", "Threads that calls hold past their deadline.", stuck);
+    let quarantines = total(health.quarantines_total);
+    let help = "Times that a handler was taken out of service.";
+    page.family("handler_quarantines_total", "counter", help, quarantines);
+    let quarantined = health.quarantines.iter().map(|quarantine| (label(&quarantine.tool_id, ""), 1.0));
+    page.family("handler_quarantined", "gauge", "Handlers that are out of service.", quarantined);
+    page.text
 }

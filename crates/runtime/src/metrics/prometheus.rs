@@ -3,107 +3,88 @@
 use std::fmt::Write;
 
 use super::Counts;
+use super::tool::ToolMetrics;
+use super::window::Summary;
+
+const COUNTER: &str = "counter";
+const GAUGE: &str = "gauge";
 
 pub(super) fn render(counts: &Counts) -> String {
-    let mut text = String::new();
-    let mut family = |name: &str, kind: &str, help: &str, samples: Vec<(String, f64)>| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "# HELP quarterdeck_{name} {help}\n# TYPE quarterdeck_{name} {kind}");
-        for (labels, value) in samples {
-            let _ = writeln!(text, "quarterdeck_{name}{labels} {value}");
-        }
+    let mut page = Page::default();
+    let total = |value: u64| [(String::new(), value as f64)];
+    let of_tools = |value: fn(&ToolMetrics) -> u64| {
+        counts.tools.iter().map(move |(tool, metrics)| (label(tool, ""), value(metrics) as f64))
     };
-    let tools = || counts.tools.iter();
-    let label = |tool: &str, more: &str| format!("{{tool=\"{}\"{more}}}", escaped(tool));
-    family(
-        "tool_calls_total",
-        "counter",
-        "Calls that a handler has answered.",
-        tools().map(|(tool, metrics)| (label(tool, ""), metrics.calls as f64)).collect(),
-    );
-    family(
-        "tool_errors_total",
-        "counter",
-        "Answers that were failures, by type.",
-        tools()
-            .flat_map(|(tool, metrics)| {
-                metrics.errors.iter().map(move |(kind, count)| {
-                    (format!("{{tool=\"{}\",type=\"{kind}\"}}", escaped(tool)), *count as f64)
-                })
-            })
-            .collect(),
-    );
-    family(
-        "tool_refusals_total",
-        "counter",
-        "Calls that a gate has refused.",
-        tools()
-            .flat_map(|(tool, metrics)| {
-                metrics.refused.iter().map(move |(gate, count)| {
-                    (format!("{{tool=\"{}\",gate=\"{}\"}}", escaped(tool), escaped(gate)), *count as f64)
-                })
-            })
-            .collect(),
-    );
-    family(
-        "tool_replays_total",
-        "counter",
-        "Calls that were answered from the record.",
-        tools().map(|(tool, metrics)| (label(tool, ""), metrics.cache_hits as f64)).collect(),
-    );
-    family(
-        "tool_over_budget_total",
-        "counter",
-        "Calls that took longer than their soft limits.",
-        tools().map(|(tool, metrics)| (label(tool, ""), metrics.slow as f64)).collect(),
-    );
-    for (name, help, window) in [
-        ("tool_duration_seconds", "Time of the last thousand calls.", true),
-        ("tool_response_characters", "Size of the last thousand responses.", false),
-    ] {
-        family(
-            name,
-            "gauge",
-            help,
-            tools()
-                .flat_map(|(tool, metrics)| {
-                    let summary = if window { metrics.duration_ms.summary() } else { metrics.size.summary() };
-                    let scale = if window { 1_000.0 } else { 1.0 };
-                    [("0.5", summary.p50), ("0.95", summary.p95), ("0.99", summary.p99)].map(
-                        |(quantile, value)| {
-                            (label(tool, &format!(",quantile=\"{quantile}\"")), value / scale)
-                        },
-                    )
-                })
-                .collect(),
-        );
-    }
-    family(
-        "sessions_active",
-        "gauge",
-        "Sessions that have not ended.",
-        vec![
-            ("{mode=\"text\"}".into(), counts.text as f64),
-            ("{mode=\"voice\"}".into(), counts.voice as f64),
-        ],
-    );
-    family(
-        "sessions_total",
-        "counter",
-        "Sessions that were opened.",
-        vec![(String::new(), counts.total as f64)],
-    );
-    family("turns_total", "counter", "Turns that were begun.", vec![(String::new(), counts.turns as f64)]);
-    family(
-        "audit_lost_lines_total",
-        "counter",
-        "Audit lines that could not be kept.",
-        vec![(String::new(), counts.audit_lost as f64)],
-    );
-    text
+    let calls = of_tools(|metrics| metrics.calls);
+    page.family("tool_calls_total", COUNTER, "Calls that a handler has answered.", calls);
+    let errors = counts.tools.iter().flat_map(|(tool, metrics)| {
+        let by_type = metrics.errors.iter();
+        by_type.map(move |(kind, count)| (label(tool, &format!(",type=\"{kind}\"")), *count as f64))
+    });
+    page.family("tool_errors_total", COUNTER, "Answers that were failures, by type.", errors);
+    let refusals = counts.tools.iter().flat_map(|(tool, metrics)| {
+        let by_gate = metrics.refused.iter();
+        by_gate
+            .map(move |(gate, count)| (label(tool, &format!(",gate=\"{}\"", escaped(gate))), *count as f64))
+    });
+    page.family("tool_refusals_total", COUNTER, "Calls that a gate has refused.", refusals);
+    let replays = of_tools(|metrics| metrics.cache_hits);
+    page.family("tool_replays_total", COUNTER, "Calls that were answered from the record.", replays);
+    let slow = of_tools(|metrics| metrics.slow);
+    page.family("tool_over_budget_total", COUNTER, "Calls that took longer than their soft limits.", slow);
+    let durations = quantiles(counts, 1_000.0, |metrics| metrics.duration_ms.summary());
+    page.family("tool_duration_seconds", GAUGE, "Time of the last thousand calls.", durations);
+    let sizes = quantiles(counts, 1.0, |metrics| metrics.size.summary());
+    page.family("tool_response_characters", GAUGE, "Size of the last thousand responses.", sizes);
+    let active = [("text", counts.text), ("voice", counts.voice)];
+    let active = active.map(|(mode, count)| (format!("{{mode=\"{mode}\"}}"), count as f64));
+    page.family("sessions_active", GAUGE, "Sessions that have not ended.", active);
+    page.family("sessions_total", COUNTER, "Sessions that were opened.", total(counts.total));
+    page.family("turns_total", COUNTER, "Turns that were begun.", total(counts.turns));
+    let lost = total(counts.audit_lost);
+    page.family("audit_lost_lines_total", COUNTER, "Audit lines that could not be kept.", lost);
+    page.text
 }
 
-/// A label's value.
-pub(super) fn escaped(value: &str) -> String {
+fn quantiles(
+    counts: &Counts,
+    scale: f64,
+    summary: fn(&ToolMetrics) -> Summary,
+) -> impl Iterator<Item = (String, f64)> {
+    counts.tools.iter().flat_map(move |(tool, metrics)| {
+        let summary = summary(metrics);
+        let values = [("0.5", summary.p50), ("0.95", summary.p95), ("0.99", summary.p99)];
+        values.map(|(quantile, value)| (label(tool, &format!(",quantile=\"{quantile}\"")), value / scale))
+    })
+}
+
+#[derive(Default)]
+pub(super) struct Page {
+    pub(super) text: String,
+}
+
+impl Page {
+    /// Writes one metric: each sample has its labels, in braces, and its value.
+    pub(super) fn family(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (String, f64)>,
+    ) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "# HELP quarterdeck_{name} {help}\n# TYPE quarterdeck_{name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(self.text, "quarterdeck_{name}{labels} {value}");
+        }
+    }
+}
+
+/// The labels of a tool's sample.
+pub(super) fn label(tool: &str, more: &str) -> String {
+    format!("{{tool=\"{}\"{more}}}", escaped(tool))
+}
+
+fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
