@@ -1,5 +1,7 @@
 //! The line that a log gets when something is missing from it, or was put into it.
 
+use std::time::SystemTime;
+
 use serde_json::{Map, Value, json};
 
 use super::chain::ChainHead;
@@ -17,9 +19,9 @@ pub(super) struct Gap<'a> {
 }
 
 impl Gap<'_> {
-    pub(super) fn fields(&self) -> Map<String, Value> {
+    pub(super) fn fields(&self, now: SystemTime) -> Map<String, Value> {
         let fields = json!({
-            "event": EVENT, "time": timestamp(std::time::SystemTime::now()),
+            "event": EVENT, "time": timestamp(now),
             "expected": self.expected.map(|head| head.seq), "expectedHash": self.expected.map(|head| &head.hash),
             "found": self.found,
         });

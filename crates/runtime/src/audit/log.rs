@@ -18,6 +18,7 @@ use super::lines::MAX_LINE_BYTES;
 use super::open::{OpenedLog, open};
 use super::watch::{AppendFile, LogFile};
 use super::{AuditEvent, AuditSink};
+use crate::clock::{Clock, SystemClock};
 use crate::envelope::timestamp;
 
 /// How many events may wait for the disk. Beyond that they are counted, not kept.
@@ -42,6 +43,16 @@ enum Message {
 impl AuditLog {
     /// Opens a log for appending, under the name of this node. When it returns, the store knows that there is one.
     pub async fn open(path: &Path, node: &str, store: Arc<dyn Store>) -> Result<Self, AuditLogError> {
+        Self::open_with_clock(path, node, store, Arc::new(SystemClock)).await
+    }
+
+    /// The same with another clock than the machine's, which gap lines take their time from.
+    pub async fn open_with_clock(
+        path: &Path,
+        node: &str,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, AuditLogError> {
         let row = store.get(Table::Audit, node).await?;
         let kept: Option<ChainHead> = row.and_then(|row| serde_json::from_value(row.value).ok());
         let expected = kept.clone().unwrap_or_default();
@@ -54,6 +65,7 @@ impl AuditLog {
             head,
             node: node.to_owned(),
             store,
+            clock,
             lost: lost.clone(),
         };
         let found = writer.head.seq;
@@ -61,7 +73,7 @@ impl AuditLog {
             // What was cut off or replaced stays so, and a gap line says so.
             let known = kept.as_ref().map(|head| head.seq);
             tracing::error!(path = %path.display(), expected = known, found, "audit trail was cut off or replaced");
-            writer.append(Gap { expected: kept.as_ref(), found: Some(found) }.fields());
+            writer.append_gap(&Gap { expected: kept.as_ref(), found: Some(found) });
         }
         if has_stored_head && kept.is_some() && found > expected.seq {
             let lines = found - expected.seq;
@@ -134,6 +146,7 @@ struct Writer<F = File> {
     head: ChainHead,
     node: String,
     store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
     lost: Arc<AtomicU64>,
 }
 
@@ -179,7 +192,7 @@ impl<F: AppendFile> Writer<F> {
                 tracing::error!(path = %path, "audit trail was changed by another process while it was being written");
                 self.disk = Some(disk);
                 let head = self.head.clone();
-                self.append(Gap { expected: Some(&head), found: None }.fields());
+                self.append_gap(&Gap { expected: Some(&head), found: None });
             }
             Err(error) if was_usable => {
                 tracing::error!(error = %error, path = %path, "audit trail was replaced; lines are lost until it is moved away");
@@ -199,6 +212,10 @@ impl<F: AppendFile> Writer<F> {
                 self.append(fields);
             }
         }
+    }
+
+    fn append_gap(&mut self, gap: &Gap<'_>) {
+        self.append(gap.fields(self.clock.now()));
     }
 
     fn append(&mut self, mut fields: Map<String, Value>) {
@@ -313,6 +330,7 @@ mod tests {
                 head: ChainHead::default(),
                 node: "n".into(),
                 store: Arc::new(MemoryStore::new()),
+                clock: Arc::new(SystemClock),
                 lost: Arc::default(),
             };
             writer.append(fields("first"));
@@ -341,6 +359,7 @@ mod tests {
             head: ChainHead::default(),
             node: "n".into(),
             store: Arc::new(MemoryStore::new()),
+            clock: Arc::new(SystemClock),
             lost: Arc::default(),
         };
         let mut long = fields("long");

@@ -126,7 +126,8 @@ pub struct Allowed {
     pub rate_limit: Option<RateLimit>,
 }
 
-/// The gates, in their order.
+/// The gates, in their order. A gate's file and type have its name (`loop` is a keyword, hence `loop_detection`); the
+/// type ends in `Gate` where a contract type has the name already.
 const GATES: [&dyn Gate; 11] = [
     &well_formed::WellFormed,
     &known_tool::KnownTool,

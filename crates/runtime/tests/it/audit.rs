@@ -13,6 +13,8 @@ use quarterdeck_store::{MemoryStore, SqliteStore};
 use quarterdeck_testkit::{Tree, tree};
 use serde_json::{Map, Value, json};
 
+use crate::orchestrator::fixture::ManualClock;
+
 fn event(event: &str) -> AuditEvent {
     let fields = Map::from_iter([("args".to_owned(), json!({ "text": "one\ntwo é" }))]);
     AuditEvent { event: event.into(), time: SystemTime::UNIX_EPOCH, fields }
@@ -160,10 +162,23 @@ async fn a_log_says_itself_what_was_cut_off() {
     assert_eq!(check(&path, &store).await, faulty(3, fault));
 }
 
-/// A change of a trail, given the path and its text.
+#[tokio::test]
+async fn a_gap_line_has_the_time_of_the_clock() {
+    let folder = tree("");
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let path = folder.join("audit.jsonl");
+    write(&path, &store, 2).await;
+    fs::write(&path, "").unwrap();
+    let clock = ManualClock::new();
+    drop(AuditLog::open_with_clock(&path, "node", store, clock.clone()).await.unwrap());
+    let gap = &lines(&path)[0];
+    assert_eq!((&gap["event"], &gap["time"]), (&json!("audit_gap"), &json!("2026-01-13T09:00:00.000Z")));
+}
+
+/// A change of a log, given the path and its text.
 type Attack = fn(&Path, &str);
 
-/// Every way to change a trail that leaves it shorter, longer or elsewhere, and what is found afterwards.
+/// Every way to change a log that leaves it shorter, longer or elsewhere, and what is found afterwards.
 const ATTACKS: [(&str, Attack, &str); 8] = [
     (
         "cut off the last line",
