@@ -17,19 +17,12 @@ const BATCH_ROWS: usize = 500;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSummary {
-    /// Its id.
     pub id: String,
-    /// The client that it belongs to.
     pub client_id: String,
-    /// How the user reaches the agent.
     pub mode: Mode,
-    /// Whether it has not ended.
     pub is_active: bool,
-    /// How many turns it has had.
     pub turns: u64,
-    /// How many calls.
     pub calls: u64,
-    /// The registry it is pinned to.
     pub registry_version: String,
     /// When it began, in milliseconds since 1970.
     pub created_ms: u64,
@@ -43,9 +36,7 @@ pub struct SessionSummary {
 pub struct ClientSummary {
     /// Stable across sessions.
     pub id: String,
-    /// How many sessions are stored.
     pub sessions: u64,
-    /// How many of them have not ended.
     pub active: u64,
     /// When it was last connected.
     pub seen_ms: u64,
@@ -65,7 +56,6 @@ pub async fn sessions(store: &dyn Store) -> Result<Vec<SessionSummary>, StoreErr
 pub struct RecentSessions {
     /// The latest first.
     pub sessions: Vec<SessionSummary>,
-    /// How many were looked at.
     pub seen: usize,
     /// How many of those were wanted, also beyond those that are given.
     pub wanted: usize,
@@ -101,7 +91,6 @@ pub async fn list_recent_sessions(
     Ok(recent)
 }
 
-/// One session that is stored.
 pub async fn session(store: &dyn Store, id: &str) -> Result<Option<SessionSummary>, StoreError> {
     let key = session_key(id);
     let row = store.get(Table::Sessions, &key).await?;

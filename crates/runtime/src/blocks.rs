@@ -8,11 +8,9 @@ use serde_json::json;
 /// How many rows are read at once.
 const PAGE_ROWS: usize = 500;
 
-/// One block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Block {
-    /// The blocked client.
     #[serde(default)]
     pub client_id: String,
     /// Until when, in milliseconds since 1970.

@@ -14,12 +14,10 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call without an id.
     pub fn new(name: impl Into<String>, args: Value) -> Self {
         Self { id: None, name: name.into(), args }
     }
 
-    /// Gives it the provider's id.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());

@@ -15,7 +15,6 @@ pub struct RequiredClaim {
     value: Option<String>,
 }
 
-/// The text is not a claim.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a claim is written as its name, or as name=value")]
 pub struct NotAClaim;

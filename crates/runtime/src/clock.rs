@@ -16,11 +16,11 @@ pub trait Clock: Send + Sync {
     }
 }
 
-/// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[allow(clippy::disallowed_methods, reason = "this is the clock that everything else reads")]
     fn now(&self) -> SystemTime {
         SystemTime::now()
     }
@@ -53,7 +53,6 @@ impl SteadyClock {
         Self { clock, latest_ms: AtomicU64::new(now_ms), anchor, anchor_ms: AtomicU64::new(now_ms) }
     }
 
-    /// Milliseconds since 1970.
     pub(crate) fn now_ms(&self) -> u64 {
         let wall = epoch_ms(self.clock.now());
         let since = wall.checked_sub(self.anchor_ms.load(Ordering::Relaxed));

@@ -42,11 +42,9 @@ impl Client {
     }
 }
 
-/// Why there is no session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The client is blocked.
     #[error("the client is blocked until {}", .0.until_ms)]
     Blocked(Box<Block>),
     /// There is none of that id for this client.
@@ -58,18 +56,15 @@ pub enum SessionError {
     /// The id cannot be one.
     #[error("a session or client id has 1 to 128 letters, digits, `-`, `_`, `.`, `:` or `@`")]
     InvalidId,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Orchestrator {
-    /// Puts the parts together.
     pub fn new(parts: RuntimeParts) -> Self {
         Self { shared: Arc::new(Shared::new(parts)) }
     }
 
-    /// The metrics of all sessions.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.shared.metrics
     }
@@ -78,12 +73,10 @@ impl Orchestrator {
         &self.shared
     }
 
-    /// The policy of all sessions.
     pub fn policy(&self) -> &Policy {
         &self.shared.policy
     }
 
-    /// The store of all sessions.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
     }
@@ -98,12 +91,10 @@ impl Orchestrator {
         self.shared.steady.now_ms()
     }
 
-    /// Whether a client has a voice session open.
     pub fn has_voice_session(&self, client: &str) -> bool {
         self.shared.voice_sessions.has_open(client)
     }
 
-    /// Opens a session under a new id.
     pub async fn open(
         &self,
         client: Client,

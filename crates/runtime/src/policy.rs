@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What sessions may do and how long things are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// Limits of text sessions.
     pub text: Budgets,
-    /// Limits of voice sessions.
     pub voice: Budgets,
     /// How long the user has to answer a request for confirmation.
     pub confirmation_lifetime: Duration,
@@ -30,7 +28,6 @@ pub struct Policy {
     pub max_calls_per_message: usize,
 }
 
-/// Limits of one mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Budgets {
@@ -53,7 +50,6 @@ pub struct Budgets {
 }
 
 impl Policy {
-    /// The limits of a mode.
     pub fn budgets(&self, mode: Mode) -> &Budgets {
         match mode {
             Mode::Text => &self.text,

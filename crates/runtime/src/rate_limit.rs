@@ -21,8 +21,9 @@ pub(crate) fn key(tool: &str, limit: &RateLimit, client: &str, session: &str) ->
 pub(crate) enum Slot {
     /// This commit takes it, unless another call did in the meantime.
     Available(Commit),
-    /// There is none.
-    Taken { retry_after_ms: u64 },
+    Taken {
+        retry_after_ms: u64,
+    },
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

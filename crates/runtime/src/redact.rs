@@ -104,7 +104,6 @@ impl Secrets {
         Self(found.into())
     }
 
-    /// A text without them.
     pub(crate) fn hide(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
     }
@@ -123,7 +122,6 @@ impl Secrets {
         }
     }
 
-    /// An error without them.
     pub(crate) fn hide_in_error(&self, error: &mut ToolError) {
         if self.0.is_empty() {
             return;

@@ -22,7 +22,6 @@ static CHECKS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_CHECKS);
 /// Arguments that were checked before their call is admitted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedArguments {
-    /// As they were checked.
     pub given: Value,
     /// The same with their defaults, or everything that is wrong.
     pub outcome: Result<Value, Vec<Violation>>,

@@ -12,7 +12,6 @@ pub const GENESIS: &str = "00000000000000000000000000000000000000000000000000000
 pub(super) struct ChainHead {
     /// The number of the last line; zero before the first.
     pub(super) seq: u64,
-    /// Its hash.
     pub(super) hash: String,
 }
 

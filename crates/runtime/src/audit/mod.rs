@@ -32,7 +32,6 @@ pub use verify::{Verification, verify};
 pub struct AuditEvent {
     /// Its kind: `tool_execution`, `state_transition`, `confirmation`, `session_start`, or a handler's own name.
     pub event: Arc<str>,
-    /// When.
     pub time: SystemTime,
     /// Everything else, in the order in which it is written.
     pub fields: Map<String, Value>,
@@ -40,7 +39,6 @@ pub struct AuditEvent {
 
 /// Takes audit events. An implementation must return at once: a full disk or a slow writer never holds up a call.
 pub trait AuditSink: Send + Sync {
-    /// Takes one event.
     fn record(&self, event: AuditEvent);
 
     /// Whether events are kept at all; otherwise they need not be put together.

@@ -14,7 +14,6 @@ use super::lines::{Ending, read_line};
 #[derive(Debug)]
 pub(super) struct OpenedLog {
     pub(super) file: File,
-    /// How long it is, in bytes.
     pub(super) length: u64,
     pub(super) head: ChainHead,
     /// Whether the line that the store knows as the last is in it.
@@ -81,7 +80,6 @@ fn refuse_non_file(path: &Path) -> io::Result<()> {
 }
 
 struct FileScan {
-    /// The last whole line.
     last: Vec<u8>,
     /// How many whole lines there are, and their length in bytes.
     lines: u64,

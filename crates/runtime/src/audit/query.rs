@@ -5,15 +5,10 @@ use serde_json::Value;
 /// Which lines are wanted. An absent field matches any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// The event's name.
     pub event: Option<String>,
-    /// The client's id.
     pub client: Option<String>,
-    /// The session's id.
     pub session: Option<String>,
-    /// The tool's id.
     pub tool: Option<String>,
-    /// The type of the error.
     pub error: Option<String>,
     /// Not before this (RFC 3339, UTC; compared as text, as the lines are written).
     pub since: Option<String>,
@@ -21,7 +16,6 @@ pub struct Filter {
     pub until: Option<String>,
 }
 
-/// Whether a line is wanted.
 pub fn matches_filter(line: &Value, filter: &Filter) -> bool {
     let is = |name: &str, wanted: &Option<String>| {
         wanted.as_deref().is_none_or(|wanted| line.get(name).and_then(Value::as_str) == Some(wanted))

@@ -20,26 +20,21 @@ const MAX_OLD_LINES: usize = 256;
 /// Which lines are wanted, and how far to look for them.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
-    /// Fields that they must match.
     pub filter: Filter,
     /// Text that they must contain, in any case.
     pub text: Option<String>,
     /// Where to begin: where an earlier search ended, or at the end of the log.
     pub before: Option<u64>,
-    /// How many lines to find.
     pub max_lines: usize,
-    /// How many bytes to look at.
     pub max_bytes: u64,
 }
 
-/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditMatches {
     /// The lines, the newest first.
     pub lines: Vec<Value>,
     /// Where to go on; `None` when there is nothing older.
     pub next: Option<u64>,
-    /// How many bytes were looked at.
     pub scanned_bytes: u64,
 }
 

@@ -12,7 +12,6 @@ use super::chain::ChainHead;
 use super::gap;
 use super::lines::{Ending, read_line};
 
-/// The result of verifying a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {

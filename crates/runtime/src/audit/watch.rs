@@ -8,7 +8,6 @@ use super::chain::ChainHead;
 use super::error::AuditLogError;
 use super::open::open;
 
-/// A file that lines are appended to.
 pub(super) trait AppendFile: Write + Sized {
     /// Cuts it back to a length, in bytes.
     fn cut(&mut self, length: u64) -> io::Result<()>;

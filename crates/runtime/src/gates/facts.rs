@@ -27,24 +27,19 @@ pub struct Facts {
     pub calls: u32,
     /// Those of them that retrieve.
     pub retrieval: u32,
-    /// What the mode allows.
     pub budgets: Budgets,
-    /// Who is on the other end.
     pub client: Arc<ClientFacts>,
     /// Capabilities and configuration keys that are present.
     pub present: Arc<BTreeSet<String>>,
-    /// Whether another tool makes the call.
     pub is_nested: bool,
     /// Whether text that is not the user's own was read in this turn: records, calendars, answers from the network.
     #[serde(default)]
     pub has_read_foreign_text: bool,
 }
 
-/// What is known about the client.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientFacts {
-    /// Whether they have signed in.
     pub authenticated: bool,
     /// The claims of their verified token.
     pub claims: BTreeMap<String, Value>,
@@ -66,9 +61,7 @@ pub enum Redelivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Duplicate {
-    /// No.
     No,
-    /// In this turn.
     InTurn,
     /// An equal write of an earlier turn, whose answer was not delivered yet.
     UndeliveredWrite,

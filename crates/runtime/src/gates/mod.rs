@@ -40,10 +40,8 @@ pub(crate) trait Gate: Send + Sync {
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision;
 }
 
-/// The decision of one gate.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// Pass the call on.
     Pass,
     /// Pass it on with a changed parameter.
     Change(Clamped),
@@ -51,13 +49,11 @@ pub(crate) enum Decision {
     Reserve(RateLimit),
     /// It was answered before.
     Replay(RecordedAnswer),
-    /// No.
     Refuse(Box<ToolError>),
     /// Only if the user approves it.
     Confirm,
 }
 
-/// Which recorded answer is given again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordedAnswer {
     /// That of the same provider id.
@@ -71,7 +67,6 @@ pub enum RecordedAnswer {
 /// A parameter that was lowered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clamped {
-    /// Which one.
     pub parameter: &'static str,
     /// What the model asked for.
     pub asked: u64,
@@ -81,7 +76,6 @@ pub struct Clamped {
 
 /// The call that is judged.
 pub struct Subject<'a> {
-    /// The name that was called.
     pub name: &'a str,
     /// The arguments, which gates may change.
     pub args: &'a mut Value,
@@ -93,10 +87,8 @@ pub struct Subject<'a> {
     pub known: &'a dyn Fn() -> Vec<String>,
 }
 
-/// What gates may know about a tool.
 #[derive(Clone, Copy)]
 pub struct ToolView<'a> {
-    /// Its definition.
     pub metadata: &'a Metadata,
     /// The compiled schema of its arguments.
     pub parameters: &'a Schema,
@@ -107,11 +99,9 @@ pub struct ToolView<'a> {
 /// The decision of all gates together.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It may run.
     Allow(Allowed),
     /// It was answered before.
     Replay(RecordedAnswer),
-    /// It may not, and this is why.
     Refuse(Box<ToolError>),
     /// The user must approve it first.
     Confirm,
@@ -120,7 +110,6 @@ pub enum Verdict {
 /// What an allowed call takes along.
 #[derive(Debug, Default)]
 pub struct Allowed {
-    /// What was lowered.
     pub clamped: Vec<Clamped>,
     /// The slot it needs when it executes.
     pub rate_limit: Option<RateLimit>,

@@ -15,12 +15,9 @@ pub struct Trace {
     pub steps: Vec<Step>,
 }
 
-/// The decision of one gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// The gate.
     pub gate: String,
-    /// What it did.
     pub decision: GateOutcome,
     /// Details, depending on the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,9 +45,7 @@ pub enum GateOutcome {
 /// lowered, so it may be shown to anyone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct GateExplanation<'a> {
-    /// The gate.
     pub gate: &'static str,
-    /// Its decision.
     pub verdict: GateOutcome,
     /// Details, depending on the decision.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,11 +16,8 @@ use crate::gates::Trace;
 pub enum Phase {
     /// Through the gates; it waits for its turn or for the user's approval.
     Admitted,
-    /// Its handler has begun.
     Running,
-    /// It has its answer.
     Done,
-    /// The answer was sent.
     Delivered,
     /// The answer was heard (voice).
     Heard,
@@ -52,7 +49,6 @@ pub(crate) struct Entry {
 /// What a caller of a call waits for.
 #[derive(Debug, Clone)]
 pub(crate) enum CallUpdate {
-    /// It has its answer.
     Answered(Arc<ToolResponse>),
     /// It waits for the user. The request holds no token.
     AwaitingConfirmation(Arc<ConfirmationRequest>),
@@ -176,7 +172,6 @@ impl Entry {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Suspends the call until the user has decided.
     pub(crate) fn await_confirmation(&self, confirmation: Arc<ConfirmationRequest>) {
         if self.confirmation.set(confirmation).is_ok() {
             self.updated.notify_waiters();
@@ -188,12 +183,10 @@ impl Entry {
         self.confirmation.get().is_some()
     }
 
-    /// The answer, once there is one.
     pub(crate) fn answer(&self) -> Option<Arc<ToolResponse>> {
         self.answer.get().cloned()
     }
 
-    /// Waits for the answer.
     pub(crate) async fn wait_for_answer(&self) -> Arc<ToolResponse> {
         wait(&self.updated, || self.answer()).await
     }

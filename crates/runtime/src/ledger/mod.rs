@@ -28,7 +28,6 @@ const MAX_REFUSALS: usize = 200;
 /// A map whose keys are hashed fast and from a random seed: a call's content is long, and looked up several times.
 type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
-/// The calls of one session.
 pub(crate) struct Ledger {
     turns: VecDeque<Turn>,
     /// The calls of this turn, by content.
@@ -47,16 +46,8 @@ pub(crate) struct Ledger {
 /// What a provider's id stood for.
 #[derive(Clone)]
 pub(crate) enum KnownCall {
-    /// A call that was admitted.
     Call(Arc<Entry>),
-    /// One that a gate refused.
-    Refusal {
-        /// What it was.
-        content: Arc<str>,
-        response: Arc<ToolResponse>,
-        /// In which turn.
-        turn: u64,
-    },
+    Refusal { content: Arc<str>, response: Arc<ToolResponse>, turn: u64 },
 }
 
 impl Ledger {
@@ -73,7 +64,6 @@ impl Ledger {
         }
     }
 
-    /// The present turn.
     pub(crate) fn turn(&mut self) -> &mut Turn {
         if self.turns.is_empty() {
             self.turns.push_back(Turn::default());
@@ -200,7 +190,6 @@ impl Ledger {
         self.reads.retain(|other| !Arc::ptr_eq(other, entry));
     }
 
-    /// The answer of a call was delivered.
     pub(crate) fn mark_delivered(&mut self, entry: &Arc<Entry>) {
         entry.advance(Phase::Delivered);
         if self.undelivered_writes.get(&entry.content).is_some_and(|other| Arc::ptr_eq(other, entry)) {

@@ -9,7 +9,6 @@ use crate::policy::Budgets;
 /// Beyond so many different calls in a turn, further ones are not counted apart; the budget is spent by then.
 const MAX_DISTINCT_CALLS: usize = 1_000;
 
-/// The counters of one turn.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     pub(crate) number: u64,

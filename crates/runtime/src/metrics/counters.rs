@@ -8,7 +8,6 @@ use super::Metrics;
 use super::tool::{ToolMetrics, ms, tokens};
 use super::window::SampleWindow;
 
-/// What has been counted so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counters {
     /// Open text sessions.
@@ -19,13 +18,13 @@ pub struct Counters {
     pub total: u64,
     /// Turns since the start.
     pub turns: u64,
-    /// Audit lines that could not be kept.
     pub audit_lost: u64,
     /// The tools that were called, by their ids.
     pub tools: Vec<(Arc<str>, ToolCounters)>,
 }
 
-/// One tool's counters. Counts are since the start; times and sizes are of the last thousand answers.
+/// One tool's counters. Counts are since the start; durations, in milliseconds, and tokens are of the last
+/// thousand answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCounters {
@@ -39,37 +38,26 @@ pub struct ToolCounters {
     pub cache_hits: u64,
     /// How often it took longer than its soft limit.
     pub over_budget: u64,
-    /// Milliseconds.
     pub average: f64,
-    /// Milliseconds.
     pub p50: f64,
-    /// Milliseconds.
     pub p95: f64,
-    /// Milliseconds.
     pub p99: f64,
-    /// Tokens of an answer.
     pub tokens_average: u64,
-    /// Tokens of an answer.
     pub tokens_p95: u64,
 }
 
-/// Durations and sizes of some answers of a tool.
+/// Durations, in milliseconds, and tokens of some answers of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Percentiles {
-    /// Milliseconds.
     pub p50: f64,
-    /// Milliseconds.
     pub p95: f64,
-    /// Tokens of an answer.
     pub tokens_average: u64,
-    /// Tokens of an answer.
     pub tokens_p95: u64,
 }
 
 /// The counters at one moment, with the samples behind them.
 #[derive(Debug)]
 pub struct MetricsSnapshot {
-    /// What had been counted by then.
     pub counters: Counters,
     answers: Vec<ToolSamples>,
 }
@@ -83,7 +71,6 @@ impl MetricsSnapshot {
 }
 
 impl Metrics {
-    /// What has been counted so far.
     pub fn counters(&self) -> Counters {
         self.snapshot().counters
     }

@@ -41,7 +41,6 @@ struct Counts {
 struct Context {
     /// The system prompt of the last session.
     system_prompt: u64,
-    /// Its tool declarations.
     declarations: u64,
     /// The most that any session has used.
     peak: u64,
@@ -50,7 +49,6 @@ struct Context {
 /// One answer of a handler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
-    /// Characters of the answer.
     pub(crate) size: usize,
     pub(crate) duration: Duration,
     pub(crate) error: Option<ErrorType>,
@@ -59,7 +57,6 @@ pub(crate) struct Sample {
 }
 
 impl Metrics {
-    /// A handler answered.
     pub(crate) fn record_execution(&self, tool: &Arc<str>, sample: Sample) {
         let warns = self.tool(tool, |metrics| metrics.record_execution(sample));
         if let Some(p95) = warns {
@@ -67,12 +64,10 @@ impl Metrics {
         }
     }
 
-    /// A recorded answer was given again.
     pub(crate) fn record_replay(&self, tool: &Arc<str>) {
         self.tool(tool, |metrics| metrics.cache_hits += 1);
     }
 
-    /// A gate refused.
     pub(crate) fn record_refusal(&self, tool: &Arc<str>, gate: &str) {
         self.tool(tool, |metrics| metrics.record_refusal(gate));
     }
@@ -104,7 +99,6 @@ impl Metrics {
         }
     }
 
-    /// Audit lines that could not be kept.
     pub fn audit_lost(&self, lines: u64) {
         self.lock().audit_lost += lines;
     }
@@ -134,7 +128,6 @@ impl Metrics {
         })
     }
 
-    /// The metrics in the text format of Prometheus.
     pub fn prometheus(&self) -> String {
         prometheus::render(&self.lock())
     }

@@ -80,7 +80,6 @@ impl Page {
     }
 }
 
-/// The labels of a tool's sample.
 pub(super) fn label(tool: &str, more: &str) -> String {
     format!("{{tool=\"{}\"{more}}}", escaped(tool))
 }

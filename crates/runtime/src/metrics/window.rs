@@ -5,13 +5,11 @@ use std::collections::VecDeque;
 /// How many samples a window holds.
 const MAX_SAMPLES: usize = 1_000;
 
-/// The last samples.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SampleWindow {
     samples: VecDeque<f64>,
 }
 
-/// The statistics of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Summary {
     pub(super) average: f64,

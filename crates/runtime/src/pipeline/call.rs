@@ -123,7 +123,6 @@ impl ToolCall {
     }
 }
 
-/// What a call came to.
 pub(super) struct CallOutcome {
     pub(super) response: Arc<ToolResponse>,
     /// Whether its handler ran. Otherwise it was refused, cancelled, or answered from the record.

@@ -24,7 +24,6 @@ pub(super) fn is_quick(core: &SessionCore, call: &Call) -> bool {
     core.snapshot.find(&call.name).is_none_or(|tool| tool.parameters.is_quick(&call.args))
 }
 
-/// What gates may know about a tool.
 pub(super) fn view(tool: &LoadedTool) -> ToolView<'_> {
     ToolView { metadata: tool.metadata(), parameters: &tool.parameters, source: &tool.compiled().json_schema }
 }

@@ -15,10 +15,8 @@ use serde_json::Value;
 use super::snapshot::Header;
 use super::{Hosts, LoadedTool, Snapshot};
 
-/// Why an artifact was not loaded.
 #[derive(Debug)]
 pub struct LoadError {
-    /// Everything that is wrong.
     pub problems: Vec<LoadProblem>,
 }
 
@@ -38,13 +36,10 @@ impl fmt::Display for LoadError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadProblem {
-    /// The file cannot be read.
     #[error("cannot read {path}: {reason}; run `quarterdeck build`")]
     Unreadable { path: String, reason: String },
-    /// The file is something else.
     #[error("{path} is not a registry artifact: {reason}; run `quarterdeck build`")]
     NotAnArtifact { path: String, reason: String },
-    /// The file was written by another version.
     #[error(
         "the artifact has format version {found}, and this quarterdeck reads {ARTIFACT_FORMAT_VERSION}; run `quarterdeck build`"
     )]
@@ -55,7 +50,6 @@ pub enum LoadProblem {
     /// A handler's file is not what was compiled.
     #[error("{file} {state} since the artifact was built; run `quarterdeck build`")]
     HandlerChanged { file: String, state: &'static str },
-    /// A schema cannot be compiled by this version.
     #[error("the {which} of {tool} cannot be compiled: {source}; run `quarterdeck check`")]
     Schema { tool: String, which: &'static str, source: SchemaError },
     /// No host is registered for a handler's kind.
@@ -63,7 +57,6 @@ pub enum LoadProblem {
         "{tool} has a handler of kind `{kind}`, which this quarterdeck does not run; use a build that does"
     )]
     NoHost { tool: String, kind: HandlerKind },
-    /// A host cannot get a handler ready.
     #[error("{tool}: {source}")]
     Handler { tool: String, source: HostError },
 }

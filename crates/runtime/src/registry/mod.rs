@@ -52,7 +52,6 @@ pub enum ReloadError {
     /// In production the registry does not change under its sessions.
     #[error("the registry is locked; restart to load another one")]
     Locked,
-    /// The new artifact is not sound.
     #[error(transparent)]
     Load(#[from] LoadError),
 }

@@ -19,7 +19,6 @@ pub struct Snapshot {
     _hosts: Hosts,
 }
 
-/// The header of an artifact.
 pub(super) struct Header {
     pub(super) version: String,
     pub(super) content_hash: String,
@@ -68,22 +67,18 @@ impl Snapshot {
         self.commit.as_deref()
     }
 
-    /// How many tools there are.
     pub fn len(&self) -> usize {
         self.tools.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// The tool of that id.
     pub fn find(&self, tool_id: &str) -> Option<&LoadedTool> {
         self.tools.get(tool_id)
     }
 
-    /// Every tool, by id.
     pub fn tools(&self) -> impl Iterator<Item = &LoadedTool> {
         self.tools.values()
     }

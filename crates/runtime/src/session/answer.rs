@@ -11,13 +11,10 @@ use crate::ledger::{CallUpdate, Entry};
 /// What came of one call of a message.
 #[derive(Debug)]
 pub enum Reply {
-    /// Its answer.
     Answer(Answer),
     /// It waits for the user's approval, which was requested.
     AwaitingConfirmation {
-        /// The call that waits.
         call_id: Arc<str>,
-        /// Its tool.
         name: Arc<str>,
         /// What the user is asked. It holds no token.
         request: Arc<ConfirmationRequest>,
@@ -42,7 +39,6 @@ impl Reply {
 pub struct Answer {
     /// The id under which the call came, or ours when it had none.
     pub call_id: Arc<str>,
-    /// The tool that was called.
     pub name: Arc<str>,
     /// The envelope. It holds no token, so any of it may be shown to a model.
     pub response: Arc<ToolResponse>,
@@ -188,7 +184,6 @@ pub(crate) struct PendingAnswer {
     pub(crate) trace: Option<Trace>,
 }
 
-/// Where an answer comes from.
 #[derive(Clone)]
 pub(crate) enum AnswerSource {
     /// A call in the ledger, perhaps still running.
@@ -248,7 +243,6 @@ impl PendingAnswer {
     }
 }
 
-/// Whether a call was cancelled.
 pub(crate) fn is_cancelled(response: &ToolResponse) -> bool {
     matches!(&response.outcome, Outcome::Failure(error) if error.kind == ErrorType::Cancelled)
 }

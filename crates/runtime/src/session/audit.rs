@@ -26,7 +26,6 @@ pub(crate) struct AuditRecord<'a> {
 }
 
 impl SessionCore {
-    /// One line for a call.
     pub(crate) fn audit_call(&self, record: &AuditRecord<'_>) {
         if !self.shared.audit.is_enabled() {
             return;

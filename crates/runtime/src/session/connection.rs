@@ -34,14 +34,12 @@ impl Session {
         Connection { core, number }
     }
 
-    /// Whether a client is connected.
     pub fn is_connected(&self) -> bool {
         self.core.is_connected()
     }
 }
 
 impl Connection {
-    /// The session.
     pub fn session(&self) -> Session {
         Session { core: self.core.clone() }
     }

@@ -11,30 +11,22 @@ use crate::state::PendingEnd;
 /// Something that the client should know.
 #[derive(Debug)]
 pub enum ClientEvent {
-    /// A tool's message.
     Message(Value),
     /// A note while a slow tool runs.
     Progress {
-        /// The call that runs.
         call_id: Arc<str>,
-        /// What the handler reports.
         text: String,
     },
     /// A request for the user's approval, with the token that resolves it. Never for a model.
     Confirmation {
-        /// The call that needs it.
         call_id: Arc<str>,
-        /// What is asked.
         request: ConfirmationRequest,
     },
     /// The outcome of a call that could not be delivered where the call was made.
     Answer {
-        /// Why it comes this way.
         why: DeliveryReason,
-        /// The answer.
         answer: Answer,
     },
-    /// The session is over.
     End(PendingEnd),
 }
 

@@ -132,17 +132,14 @@ impl SessionCore {
 }
 
 impl Session {
-    /// The session's id.
     pub fn id(&self) -> &str {
         &self.core.id
     }
 
-    /// The id of the client that it belongs to.
     pub fn client(&self) -> &str {
         &self.core.client
     }
 
-    /// How the user reaches the agent.
     pub fn mode(&self) -> Mode {
         self.core.mode
     }
@@ -170,7 +167,6 @@ impl Session {
         })
     }
 
-    /// A copy of its state.
     pub fn state(&self) -> SessionState {
         self.core.lock().controller.state().clone()
     }

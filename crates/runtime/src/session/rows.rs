@@ -29,7 +29,6 @@ pub(crate) struct SessionRow {
     pub(crate) seen_ms: u64,
 }
 
-/// The key of a session in its table.
 pub(crate) fn session_key(id: &str) -> String {
     format!("s/{id}")
 }

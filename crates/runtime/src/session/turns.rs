@@ -10,10 +10,8 @@ use crate::state::PendingEnd;
 /// How many messages that began a turn are remembered, so that a second delivery is recognised.
 const MAX_TURN_KEYS: usize = 50;
 
-/// A turn that was begun.
 #[derive(Debug)]
 pub struct TurnStart {
-    /// Its number.
     pub number: u64,
     /// Whether it is a second delivery of a message that began this turn before.
     pub is_repeated: bool,
@@ -99,7 +97,6 @@ impl Session {
         self.core.audit_transitions(transition.into_iter().collect());
     }
 
-    /// The model has finished its response.
     pub fn complete_turn(&self) {
         self.core.lock().controller.complete_turn();
     }

@@ -22,11 +22,9 @@ pub(crate) struct StateController {
 /// What an intent came with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cause<'a> {
-    /// The call that returned it.
     pub(crate) call_id: &'a str,
     /// Its data; `None` when the call failed.
     pub(crate) data: Option<&'a Value>,
-    /// Whether the call blocked the client.
     pub(crate) blocks: bool,
 }
 
@@ -141,7 +139,6 @@ impl StateController {
         pending.is_some_and(|pending| pending.after == EndAfter::FarewellSpoken)
     }
 
-    /// The model has finished its turn.
     pub(crate) fn complete_turn(&mut self) {
         self.is_turn_complete = self.state.pending_end_voice_session.is_some();
     }
@@ -165,7 +162,6 @@ impl StateController {
         Some(lifecycle("end_void", Some(json!(pending)), Ok(())))
     }
 
-    /// Ends the session, once.
     pub(crate) fn end(&mut self, reason: &str) -> Transition {
         let detail = Some(json!({ "reason": reason }));
         if !self.state.is_active {

@@ -14,9 +14,7 @@ pub(crate) use controller::{Cause, StateController, Transition};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionState {
-    /// Whether it has not ended.
     pub is_active: bool,
-    /// How the user reaches the agent.
     pub mode: Mode,
     /// The end that waits for what is being said.
     pub pending_end_voice_session: Option<PendingEnd>,
@@ -34,7 +32,6 @@ pub struct SessionState {
 pub struct PendingEnd {
     /// What must have been heard first.
     pub after: EndAfter,
-    /// Why.
     pub reason: String,
     /// What is said at the end.
     pub closing_message: Option<String>,
@@ -55,7 +52,6 @@ impl PendingEnd {
 }
 
 impl SessionState {
-    /// A session that has just begun.
     pub fn new(mode: Mode) -> Self {
         Self {
             is_active: true,
