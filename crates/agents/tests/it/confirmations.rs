@@ -1,4 +1,4 @@
-//! Calls that need a person's word.
+//! Calls that need a user's word.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use quarterdeck_contracts::{ChatMessage, ErrorType};
 use quarterdeck_runtime::Client;
 use serde_json::json;
 
-use crate::world::{Does, World, ann, call, events, lines, token, told};
+use crate::world::{ModelStep, World, ann, call, event_lines, events, lines, token};
 
 fn decision(token: &str, is_approved: bool) -> Vec<ConfirmationReply> {
     vec![ConfirmationReply { token: token.into(), is_approved }]
 }
 
-/// Somebody is asked about a payment. The token.
+/// Requests a confirmation for a payment. Returns the token.
 async fn asked(world: &World) -> String {
-    world.model.calls(vec![call("1", "pay", json!({ "what": "a cake" }))]);
-    let events = events(world.say("Buy a cake").await.unwrap()).await;
+    world.model.call_tools(vec![call("1", "pay", json!({ "what": "a cake" }))]);
+    let events = events(world.send("Buy a cake").await.unwrap()).await;
     expect![[r#"
         started
         round
@@ -38,7 +38,7 @@ async fn an_approved_call_runs_once_and_the_turn_goes_on() {
     let world = World::new();
     let token = asked(&world).await;
     assert_eq!(world.runs("pay"), 0);
-    world.model.says("Paid.");
+    world.model.reply("Paid.");
     let reader = world
         .agent
         .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
@@ -51,7 +51,7 @@ async fn an_approved_call_runs_once_and_the_turn_goes_on() {
         text "Paid."
         finished Some(Answered)
     "#]]
-    .assert_eq(&told(reader).await);
+    .assert_eq(&event_lines(reader).await);
     let again =
         world.agent.resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true)).await;
     assert!(
@@ -64,7 +64,7 @@ async fn an_approved_call_runs_once_and_the_turn_goes_on() {
 async fn a_denied_call_does_not_run_and_the_model_is_told() {
     let world = World::new();
     let token = asked(&world).await;
-    world.model.says("Then not.");
+    world.model.reply("Then not.");
     let reader = world
         .agent
         .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, false))
@@ -77,12 +77,12 @@ async fn a_denied_call_does_not_run_and_the_model_is_told() {
         text "Then not."
         finished Some(Answered)
     "#]]
-    .assert_eq(&told(reader).await);
+    .assert_eq(&event_lines(reader).await);
     assert_eq!(world.runs("pay"), 0);
 }
 
 #[tokio::test]
-async fn a_word_that_we_did_not_ask_for_counts_for_nothing() {
+async fn a_confirmation_that_was_not_requested_counts_for_nothing() {
     let world = World::new();
     let token = asked(&world).await;
     let forged =
@@ -94,25 +94,25 @@ async fn a_word_that_we_did_not_ask_for_counts_for_nothing() {
     let apart = world.agent.resolve_confirmation(&ben, &decision(&token, true)[0]).await;
     assert!(matches!(apart, Err(Refusal::Confirmation(_))));
     assert_eq!(world.runs("pay"), 0);
-    world.model.says("Paid.");
+    world.model.reply("Paid.");
     let reader = world
         .agent
         .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
         .await
         .unwrap();
-    assert!(told(reader).await.contains("Paid."), "the question is still open for whoever was asked");
+    assert!(event_lines(reader).await.contains("Paid."), "the confirmation is still open for its client");
 }
 
 #[tokio::test]
-async fn a_word_given_apart_is_known_to_the_model_in_the_next_turn() {
+async fn a_confirmation_outside_the_conversation_is_known_to_the_model_in_the_next_turn() {
     let world = World::new();
     let token = asked(&world).await;
     let response = world.agent.resolve_confirmation(&ann(), &decision(&token, true)[0]).await.unwrap();
     assert!(response.is_ok());
-    assert_eq!(world.model.asked.lock().unwrap().len(), 1, "the model is not asked by it");
-    world.model.says("You have bought a cake.");
-    world.tells("What did you do?").await;
-    let messages = world.model.last_asked().messages;
+    assert_eq!(world.model.requests.lock().unwrap().len(), 1, "the model is not asked by it");
+    world.model.reply("You have bought a cake.");
+    world.send_and_collect("What did you do?").await;
+    let messages = world.model.last_request().messages;
     let results = messages.iter().find_map(|message| match message {
         ChatMessage::Tools { results } => Some(results),
         _ => None,
@@ -122,20 +122,20 @@ async fn a_word_given_apart_is_known_to_the_model_in_the_next_turn() {
 }
 
 #[tokio::test]
-async fn a_question_is_shown_while_it_is_open_and_its_outcome_for_good() {
+async fn a_confirmation_is_shown_while_it_is_open_and_its_outcome_for_good() {
     let world = World::new();
     let token = asked(&world).await;
-    world.model.says("The weather is fine.");
-    world.tells("How is the weather?").await;
+    world.model.reply("The weather is fine.");
+    world.send_and_collect("How is the weather?").await;
     let (question, _) = shown_call(&world).await;
-    assert_eq!(question.as_deref(), Some(&*token), "whoever went on talking is still asked");
-    world.model.says("Your cake is paid for.");
+    assert_eq!(question.as_deref(), Some(&*token), "a user who wrote something else is still asked");
+    world.model.reply("Your cake is paid for.");
     let reader = world
         .agent
         .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
         .await
         .unwrap();
-    told(reader).await;
+    event_lines(reader).await;
     assert_eq!(
         shown_call(&world).await,
         (None, Some(true)),
@@ -145,7 +145,7 @@ async fn a_question_is_shown_while_it_is_open_and_its_outcome_for_good() {
 }
 
 #[tokio::test]
-async fn a_question_that_has_expired_is_not_shown() {
+async fn an_expired_confirmation_is_not_shown() {
     let world = World::new();
     asked(&world).await;
     assert!(shown_call(&world).await.0.is_some());
@@ -153,7 +153,7 @@ async fn a_question_that_has_expired_is_not_shown() {
     assert_eq!(shown_call(&world).await.0, None);
 }
 
-/// The first call as a page sees it that is loaded again: the token of its question, and whether it worked.
+/// The first call as a client sees it that is loaded again: the token of its question, and whether it worked.
 async fn shown_call(world: &World) -> (Option<String>, Option<bool>) {
     let view = world.agent.view(&ann(), Address::Chat("chat")).await.unwrap().unwrap();
     let Part::Call { answer, question, .. } = &view.turns[0].parts[0] else { panic!("{view:?}") };
@@ -162,29 +162,26 @@ async fn shown_call(world: &World) -> (Option<String>, Option<bool>) {
 }
 
 #[tokio::test]
-async fn whoever_says_something_else_instead_is_answered_and_can_still_decide() {
+async fn a_user_who_writes_something_else_is_answered_and_can_still_confirm() {
     let world = World::new();
     let token = asked(&world).await;
-    world.model.says("The weather is fine.");
-    world.tells("How is the weather?").await;
-    let messages = world.model.last_asked().messages;
+    world.model.reply("The weather is fine.");
+    world.send_and_collect("How is the weather?").await;
+    let messages = world.model.last_request().messages;
     let ChatMessage::Tools { results } = &messages[2] else { panic!("{messages:?}") };
     let text = serde_json::to_string(&results[0].response).unwrap();
     assert!(text.contains("CONFIRMATION_REQUIRED") && !text.contains(&token), "{text}");
-    world.model.says("Your cake is paid for.");
+    world.model.reply("Your cake is paid for.");
     let reader = world
         .agent
         .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
         .await
         .unwrap();
-    let told = told(reader).await;
-    assert!(told.contains("answer {\"did\":\"a cake\"}") && told.contains("paid for"), "{told}");
-    let last = world.model.last_asked().messages;
+    let lines = event_lines(reader).await;
+    assert!(lines.contains("answer {\"did\":\"a cake\"}") && lines.contains("paid for"), "{lines}");
+    let last = world.model.last_request().messages;
     let Some(ChatMessage::User { text }) = last.last() else { panic!("{last:?}") };
-    assert!(
-        text.starts_with("[Note: pay (") && text.contains("approved by the person and was done"),
-        "{text}"
-    );
+    assert!(text.starts_with("[Note: pay (") && text.contains("and was done"), "{text}");
     assert_eq!(world.runs("pay"), 1);
 }
 
@@ -193,69 +190,69 @@ async fn a_turn_that_waits_outlives_the_process() {
     let world = World::new();
     let token = asked(&world).await;
     let restarted = world.restarted();
-    restarted.model.says("Paid.");
+    restarted.model.reply("Paid.");
     let reader = restarted
         .agent
         .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
         .await
         .unwrap();
-    let told = told(reader).await;
-    assert!(told.contains("answer {\"did\":\"a cake\"}") && told.contains("Paid."), "{told}");
+    let lines = event_lines(reader).await;
+    assert!(lines.contains("answer {\"did\":\"a cake\"}") && lines.contains("Paid."), "{lines}");
     assert_eq!(world.runs("pay"), 1);
 }
 
 #[tokio::test]
-async fn a_word_given_while_the_turn_still_runs_is_not_forgotten() {
+async fn a_confirmation_during_its_turn_is_not_lost() {
     let world = World::new();
     let calls = vec![
         call("1", "pay", json!({ "what": "a cake" })),
         call("2", "slow_book", json!({ "what": "a table" })),
     ];
-    world.model.calls(calls).says("Both are done.");
-    let mut reader = world.say("Buy a cake and book a table").await.unwrap();
+    world.model.call_tools(calls).reply("Both are done.");
+    let mut reader = world.send("Buy a cake and book a table").await.unwrap();
     let mut seen = Vec::new();
     while !lines(&seen).contains("asked") {
         seen.extend(reader.next().await.unwrap());
     }
     let token = token(&seen);
     assert!(world.agent.resolve_confirmation(&ann(), &decision(&token, true)[0]).await.unwrap().is_ok());
-    told(reader).await;
-    told(world.say("And?").await.unwrap()).await;
-    let asked = serde_json::to_string(&world.model.last_asked().messages).unwrap();
+    event_lines(reader).await;
+    event_lines(world.send("And?").await.unwrap()).await;
+    let asked = serde_json::to_string(&world.model.last_request().messages).unwrap();
     assert!(asked.contains("{\"did\":\"a cake\"}") && !asked.contains("Nothing was done"), "{asked}");
     assert_eq!(world.runs("pay"), 1);
 }
 
 #[tokio::test]
-async fn of_two_who_decide_at_once_one_is_heard() {
+async fn of_two_concurrent_confirmations_one_counts() {
     let world = World::new();
     let token = asked(&world).await;
-    world.model.says("Paid.");
+    world.model.reply("Paid.");
     let ann = ann();
     let decide = || world.agent.resolve_confirmations(&ann, Address::Chat("chat"), decision(&token, true));
     let (first, second) = tokio::join!(decide(), decide());
-    let mut heard = Vec::new();
+    let mut answers = Vec::new();
     for reader in [first, second].into_iter().flatten() {
-        heard.push(told(reader).await);
+        answers.push(event_lines(reader).await);
     }
-    assert_eq!(heard.iter().filter(|told| told.contains("Paid.")).count(), 1, "{heard:?}");
+    assert_eq!(answers.iter().filter(|lines| lines.contains("Paid.")).count(), 1, "{answers:?}");
     assert_eq!(world.runs("pay"), 1);
-    assert_eq!(world.model.asked.lock().unwrap().len(), 2, "nobody is asked about nothing");
+    assert_eq!(world.model.requests.lock().unwrap().len(), 2, "the model is asked once for it");
 }
 
 #[tokio::test]
 async fn no_model_ever_sees_a_token() {
     let world = World::new();
     let token = asked(&world).await;
-    world.model.says("Fine.").says("Done.");
-    world.tells("Something else").await;
+    world.model.reply("Fine.").reply("Done.");
+    world.send_and_collect("Something else").await;
     let reader = world
         .agent
         .resolve_confirmations(&ann(), Address::Chat("chat"), decision(&token, true))
         .await
         .unwrap();
-    told(reader).await;
-    for request in world.model.asked.lock().unwrap().iter() {
+    event_lines(reader).await;
+    for request in world.model.requests.lock().unwrap().iter() {
         let messages = serde_json::to_string(&request.messages).unwrap();
         assert!(!messages.contains(&token) && !request.system.contains(&token));
     }
@@ -263,10 +260,10 @@ async fn no_model_ever_sees_a_token() {
 
 /// A conversation as a chat program tells it.
 #[derive(Clone, Default)]
-struct Telling(Vec<ChatMessage>);
+struct ClientTranscript(Vec<ChatMessage>);
 
-impl Telling {
-    fn person(mut self, text: &str) -> Self {
+impl ClientTranscript {
+    fn user(mut self, text: &str) -> Self {
         self.0.push(ChatMessage::User { text: text.into() });
         self
     }
@@ -276,79 +273,84 @@ impl Telling {
         self
     }
 
-    /// The person says something more.
-    async fn says(&self, world: &World, user: User, chat: &str, text: &str) -> Vec<StreamEvent> {
+    /// The user sends another message.
+    async fn send(&self, world: &World, user: User, chat: &str, text: &str) -> Vec<StreamEvent> {
         let (before, text, fingerprint) = (self.0.clone(), text.to_owned(), text.to_owned());
         let transcript = Transcript { before, text, fingerprint, is_retry: false };
         events(world.agent.complete(&user, Address::Chat(chat), transcript).await.unwrap()).await
     }
 }
 
-/// A conversation with an open question: how it is told, the question, and its code.
-async fn with_question(world: &World, chat: &str, what: &str) -> (Telling, String, String) {
-    world.model.calls(vec![call(what, "pay", json!({ "what": what }))]).says("Please approve it.");
-    let events = Telling::default().says(world, ann(), chat, "Buy it").await;
+/// A conversation with an open confirmation: its transcript, the text of the request, and its code.
+async fn with_open_confirmation(world: &World, chat: &str, what: &str) -> (ClientTranscript, String, String) {
+    world.model.call_tools(vec![call(what, "pay", json!({ "what": what }))]).reply("Please approve it.");
+    let events = ClientTranscript::default().send(world, ann(), chat, "Buy it").await;
     let request = events.iter().find_map(|event| match event {
         StreamEvent::ConfirmationRequest { request, .. } => Some(request.clone()),
         _ => None,
     });
     let request = request.unwrap_or_else(|| panic!("no question: {}", lines(&events)));
-    let question = format_confirmation(&request);
-    let told = Telling::default().person("Buy it").agent(&format!("{question}Please approve it."));
-    (told, question, confirmation_code(request.token.as_ref().unwrap().expose()))
+    let request_text = format_confirmation(&request);
+    let transcript =
+        ClientTranscript::default().user("Buy it").agent(&format!("{request_text}Please approve it."));
+    (transcript, request_text, confirmation_code(request.token.as_ref().unwrap().expose()))
 }
 
-/// What the model was told last.
-fn last_told(world: &World) -> String {
-    let last = world.model.last_asked().messages;
+/// The last message that the model got.
+fn last_user_message(world: &World) -> String {
+    let last = world.model.last_request().messages;
     let Some(ChatMessage::User { text }) = last.last() else { panic!("{last:?}") };
     text.clone()
 }
 
 #[tokio::test]
-async fn where_a_protocol_cannot_ask_the_person_answers_with_a_code() {
+async fn where_a_protocol_cannot_ask_the_user_replies_with_a_confirmation_code() {
     let world = World::new();
-    let (told, _, code) = with_question(&world, "v1", "a cake").await;
-    world.model.says("Which one?").says("Done.").says("Once is enough.");
-    told.says(&world, ann(), "v1", "approve 000000").await;
+    let (transcript, _, code) = with_open_confirmation(&world, "v1", "a cake").await;
+    world.model.reply("Which one?").reply("Done.").reply("Once is enough.");
+    transcript.send(&world, ann(), "v1", "approve 000000").await;
     assert_eq!(world.runs("pay"), 0, "a code of no question");
-    assert!(last_told(&world).contains("answers no open question of this conversation"));
-    told.says(&world, ann(), "v1", &format!("approve {}", code.to_lowercase())).await;
+    assert!(last_user_message(&world).contains("answers no open question of this conversation"));
+    transcript.send(&world, ann(), "v1", &format!("approve {}", code.to_lowercase())).await;
     assert_eq!(world.runs("pay"), 1);
-    assert!(last_told(&world).contains("approved by the person and was done"), "{}", last_told(&world));
-    told.says(&world, ann(), "v1", &format!("approve {code}")).await;
+    assert!(last_user_message(&world).contains("and was done"), "{}", last_user_message(&world));
+    transcript.send(&world, ann(), "v1", &format!("approve {code}")).await;
     assert_eq!(world.runs("pay"), 1, "a code counts once");
 }
 
 #[tokio::test]
-async fn a_code_finds_its_question_however_the_conversation_begins() {
+async fn a_confirmation_code_finds_its_request_however_the_conversation_begins() {
     let world = World::new();
     let ben = User { client: Client::anonymous("ben"), ..ann() };
-    let (told, question, code) = with_question(&world, "begins so", "a cake").await;
+    let (transcript, question, code) = with_open_confirmation(&world, "begins so", "a cake").await;
     let approval = format!("approve {code}");
-    world.model.says("What do you mean?").says("Done.").says("Which one?");
-    told.says(&world, ben, "begins so", &approval).await;
-    assert_eq!(world.runs("pay"), 0, "the code is somebody else's");
+    world.model.reply("What do you mean?").reply("Done.").reply("Which one?");
+    transcript.send(&world, ben, "begins so", &approval).await;
+    assert_eq!(world.runs("pay"), 0, "the code is of another client");
     // A program that has forgotten the beginning, and trims what it keeps.
-    let shorter = Telling::default().agent(question.trim());
-    shorter.says(&world, ann(), "begins otherwise", &approval).await;
+    let shorter = ClientTranscript::default().agent(question.trim());
+    shorter.send(&world, ann(), "begins otherwise", &approval).await;
     assert_eq!(world.runs("pay"), 1);
-    assert!(last_told(&world).contains(r#"was done: {"did":"a cake"}"#), "{}", last_told(&world));
+    assert!(
+        last_user_message(&world).contains(r#"was done: {"did":"a cake"}"#),
+        "{}",
+        last_user_message(&world)
+    );
 }
 
 #[tokio::test]
-async fn a_code_answers_only_in_the_conversation_in_which_its_question_stands() {
+async fn a_confirmation_code_counts_only_in_the_conversation_of_its_request() {
     // Two conversations of one client, which begin differently, or in the same words and therefore in one session.
     for (cake_chat, boat_chat) in [("one", "two"), ("same", "same")] {
         let world = World::new();
-        let (cake, cake_question, cake_code) = with_question(&world, cake_chat, "a cake").await;
-        let (boat, _, boat_code) = with_question(&world, boat_chat, "a boat").await;
+        let (cake, cake_question, cake_code) = with_open_confirmation(&world, cake_chat, "a cake").await;
+        let (boat, _, boat_code) = with_open_confirmation(&world, boat_chat, "a boat").await;
         assert_ne!(cake_code, boat_code);
-        let empty = Telling::default();
+        let empty = ClientTranscript::default();
         for (name, other) in [
             ("the other question stands there", boat.clone()),
             ("nothing stands there", empty.clone()),
-            ("the person quotes it", boat.clone().person(&cake_question)),
+            ("the user quotes it", boat.clone().user(&cake_question)),
             ("only the code was mentioned", boat.clone().agent(&format!("Reply `approve {cake_code}`."))),
             (
                 "the model asks for it in other words",
@@ -356,35 +358,39 @@ async fn a_code_answers_only_in_the_conversation_in_which_its_question_stands() 
             ),
         ] {
             for word in ["approve", "deny"] {
-                world.model.says("What do you mean?");
-                other.says(&world, ann(), boat_chat, &format!("{word} {cake_code}")).await;
+                world.model.reply("What do you mean?");
+                other.send(&world, ann(), boat_chat, &format!("{word} {cake_code}")).await;
                 assert_eq!((world.runs("pay"), name), (0, name));
                 assert!(
-                    last_told(&world).contains("answers no open question of this conversation"),
+                    last_user_message(&world).contains("answers no open question of this conversation"),
                     "{name}"
                 );
             }
         }
-        world.model.says("Done.").says("Done.");
-        cake.says(&world, ann(), cake_chat, &format!("approve {cake_code}")).await;
-        assert!(last_told(&world).contains(r#"{"did":"a cake"}"#), "{}", last_told(&world));
+        world.model.reply("Done.").reply("Done.");
+        cake.send(&world, ann(), cake_chat, &format!("approve {cake_code}")).await;
+        assert!(last_user_message(&world).contains(r#"{"did":"a cake"}"#), "{}", last_user_message(&world));
         assert_eq!(world.runs("pay"), 1, "the other one is still open");
-        boat.says(&world, ann(), boat_chat, &format!("approve {boat_code}")).await;
-        assert!(last_told(&world).contains(r#"{"did":"a boat"}"#), "{}", last_told(&world));
+        boat.send(&world, ann(), boat_chat, &format!("approve {boat_code}")).await;
+        assert!(last_user_message(&world).contains(r#"{"did":"a boat"}"#), "{}", last_user_message(&world));
         assert_eq!(world.runs("pay"), 2);
     }
 }
 
 #[tokio::test]
-async fn a_code_of_an_expired_question_is_refused_and_the_model_is_told() {
+async fn a_code_of_an_expired_confirmation_is_refused_and_the_model_is_told() {
     let world = World::new();
-    let (told, _, code) = with_question(&world, "v1", "a cake").await;
+    let (transcript, _, code) = with_open_confirmation(&world, "v1", "a cake").await;
     world.clock.advance(Duration::from_secs(301));
     world.clock.set_back(Duration::from_secs(3_600));
-    world.model.says("Shall I ask again?");
-    told.says(&world, ann(), "v1", &format!("approve {code}")).await;
+    world.model.reply("Shall I ask again?");
+    transcript.send(&world, ann(), "v1", &format!("approve {code}")).await;
     assert_eq!(world.runs("pay"), 0);
-    assert!(last_told(&world).contains("has expired. Nothing was done."), "{}", last_told(&world));
+    assert!(
+        last_user_message(&world).contains("has expired. Nothing was done."),
+        "{}",
+        last_user_message(&world)
+    );
 }
 
 #[tokio::test]
@@ -396,25 +402,25 @@ async fn conversations_that_a_client_tells_itself_do_not_wait_for_each_other() {
             Transcript { before: Vec::new(), text: "Hello".into(), fingerprint: "f".into(), is_retry };
         world.agent.complete(&ann, Address::Chat("v1"), transcript)
     };
-    world.model.will(Does::Hangs("Well")).says("Hello yourself");
+    world.model.then(ModelStep::Hang("Well")).reply("Hello yourself");
     let slow = complete(false).await.unwrap();
-    let quick = told(complete(false).await.unwrap()).await;
+    let quick = event_lines(complete(false).await.unwrap()).await;
     assert!(quick.contains("Hello yourself"), "{quick}");
     let mut again = complete(true).await.unwrap();
     assert!(lines(&again.next().await.unwrap()).contains("started"), "a request sent again joins the first");
-    assert_eq!(world.model.asked.lock().unwrap().len(), 2);
+    assert_eq!(world.model.requests.lock().unwrap().len(), 2);
     drop(slow);
 }
 
 #[tokio::test]
-async fn a_code_does_not_help_whoever_is_blocked() {
+async fn a_confirmation_code_of_a_blocked_client_is_refused() {
     let world = World::new();
     let ann = ann();
-    let (told, _, code) = with_question(&world, "v1", "a cake").await;
-    world.model.calls(vec![call("2", "block", json!({ "what": "them" }))]);
-    told.says(&world, ann.clone(), "v1", "…").await;
+    let (transcript, _, code) = with_open_confirmation(&world, "v1", "a cake").await;
+    world.model.call_tools(vec![call("2", "block", json!({ "what": "them" }))]);
+    transcript.send(&world, ann.clone(), "v1", "…").await;
     let transcript = Transcript {
-        before: told.0.clone(),
+        before: transcript.0.clone(),
         text: format!("approve {code}"),
         fingerprint: "f".into(),
         is_retry: false,

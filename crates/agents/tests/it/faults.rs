@@ -1,4 +1,4 @@
-//! When the model fails, or the person leaves.
+//! When the model fails, or the user leaves.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use quarterdeck_agents::text::Settings;
 use quarterdeck_contracts::{ChatErrorKind, ChatMessage};
 use serde_json::json;
 
-use crate::world::{Does, World, call, lines, told};
+use crate::world::{ModelStep, World, call, event_lines, lines};
 
 #[tokio::test]
 async fn every_failure_is_told_plainly_and_the_session_goes_on() {
@@ -23,14 +23,14 @@ async fn every_failure_is_told_plainly_and_the_session_goes_on() {
         (ChatErrorKind::Silent, "TRANSIENT \"The model did not answer in time."),
     ] {
         let world = World::new();
-        world.model.will(Does::Fails("Well, ", kind)).says("Better now.");
-        let failed = world.tells("Hello").await;
+        world.model.then(ModelStep::Fail("Well, ", kind)).reply("Better now.");
+        let failed = world.send_and_collect("Hello").await;
         let expected = format!("started\nround\ntext \"Well, \"\nfailed {words}");
         assert!(failed.starts_with(&expected), "{failed}");
         assert!(failed.ends_with("finished Some(Failed)\n"), "{failed}");
         assert!(!failed.contains("told to"), "what the provider said is for the log: {failed}");
-        assert!(world.tells("And now?").await.contains("Better now."));
-        let said = world.model.last_asked().messages;
+        assert!(world.send_and_collect("And now?").await.contains("Better now."));
+        let said = world.model.last_request().messages;
         assert!(
             matches!(&said[1], ChatMessage::Model(message) if message.text() == "Well, "),
             "what was said stays: {said:?}"
@@ -41,32 +41,32 @@ async fn every_failure_is_told_plainly_and_the_session_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_never_ends_is_given_up() {
     let world = World::with(Settings { round_deadline: Duration::from_secs(30), ..Settings::default() });
-    world.model.will(Does::Hangs("Hm"));
-    let told = world.tells("Hello").await;
-    assert!(told.contains("failed TRANSIENT \"The model did not answer in time."), "{told}");
+    world.model.then(ModelStep::Hang("Hm"));
+    let lines = world.send_and_collect("Hello").await;
+    assert!(lines.contains("failed TRANSIENT \"The model did not answer in time."), "{lines}");
 }
 
 #[tokio::test]
-async fn when_the_person_leaves_the_model_is_let_go_and_the_next_message_works() {
+async fn when_the_user_leaves_the_model_request_is_aborted_and_the_next_message_works() {
     let world = World::new();
-    world.model.will(Does::Hangs("Once upon a ")).says("Hello again.");
-    let mut reader = world.say("Tell me a story").await.unwrap();
+    world.model.then(ModelStep::Hang("Once upon a ")).reply("Hello again.");
+    let mut reader = world.send("Tell me a story").await.unwrap();
     let mut seen = String::new();
     while !seen.contains("Once") {
         seen += &lines(&reader.next().await.unwrap());
     }
     drop(reader);
-    assert!(world.tells("Hi").await.contains("Hello again."));
+    assert!(world.send_and_collect("Hi").await.contains("Hello again."));
     assert!(*world.model.dropped.lock().unwrap() >= 1, "the request was aborted");
-    let said = world.model.last_asked().messages;
+    let said = world.model.last_request().messages;
     assert!(matches!(&said[1], ChatMessage::Model(message) if message.text() == "Once upon a "), "{said:?}");
 }
 
 #[tokio::test]
-async fn a_write_that_has_begun_when_the_person_leaves_finishes_and_is_told_later() {
+async fn a_write_that_has_begun_when_the_user_leaves_finishes_and_is_reported_later() {
     let world = World::new();
-    world.model.calls(vec![call("1", "slow_book", json!({ "what": "a table" }))]).says("It is booked.");
-    let mut reader = world.say("Book a table").await.unwrap();
+    world.model.call_tools(vec![call("1", "slow_book", json!({ "what": "a table" }))]).reply("It is booked.");
+    let mut reader = world.send("Book a table").await.unwrap();
     let mut seen = String::new();
     while !seen.contains("call slow_book") {
         seen += &lines(&reader.next().await.unwrap());
@@ -76,9 +76,9 @@ async fn a_write_that_has_begun_when_the_person_leaves_finishes_and_is_told_late
     }
     drop(reader);
     tokio::time::sleep(Duration::from_millis(2_500)).await;
-    let told = told(world.say("Did it work?").await.unwrap()).await;
-    assert!(told.contains("late slow_book {\"did\":\"a table\"}"), "the person is told: {told}");
-    let asked = serde_json::to_string(&world.model.last_asked().messages).unwrap();
+    let lines = event_lines(world.send("Did it work?").await.unwrap()).await;
+    assert!(lines.contains("late slow_book {\"did\":\"a table\"}"), "the user is told: {lines}");
+    let asked = serde_json::to_string(&world.model.last_request().messages).unwrap();
     assert!(
         asked.contains("slow_book was interrupted but had begun, and was done."),
         "the model is told: {asked}"
@@ -91,9 +91,9 @@ async fn forty_calls_at_once_are_answered_and_bounded() {
     let world = World::new();
     let calls =
         (0..40).map(|n| call(&n.to_string(), "look", json!({ "what": format!("thing {n}") }))).collect();
-    world.model.calls(calls).says("That is a lot.");
-    let told = world.tells("Look at everything").await;
-    assert_eq!(told.matches("answer ").count(), 40, "{told}");
+    world.model.call_tools(calls).reply("That is a lot.");
+    let lines = world.send_and_collect("Look at everything").await;
+    assert_eq!(lines.matches("answer ").count(), 40, "{lines}");
     assert_eq!(world.runs("look"), 5, "the budget of a turn");
-    assert!(told.ends_with("text \"That is a lot.\"\nfinished Some(Answered)\n"));
+    assert!(lines.ends_with("text \"That is a lot.\"\nfinished Some(Answered)\n"));
 }

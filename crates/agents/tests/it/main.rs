@@ -4,11 +4,11 @@
 
 mod both;
 mod confirmations;
+mod conversation;
 mod faults;
 mod history;
 mod memory;
 mod prompt;
-mod talk;
 mod turn;
 mod voice;
 mod world;

@@ -6,7 +6,7 @@ use quarterdeck_agents::text::{Address, Settings, StreamEvent, Transcript};
 use quarterdeck_contracts::ChatMessage;
 use serde_json::json;
 
-use crate::world::{World, ann, call, events, message, told};
+use crate::world::{World, ann, call, event_lines, events, message};
 
 /// What all conversations together may take.
 const MAX_CONVERSATIONS: usize = 4 << 20;
@@ -29,7 +29,7 @@ async fn the_oldest_conversations_are_left_to_the_store_when_all_take_too_much()
     *world.model.window.lock().unwrap() = Some(10_000_000);
     let answer = long(900_000);
     for number in 0..8 {
-        world.model.says(answer);
+        world.model.reply(answer);
         let chat = format!("chat {number}");
         let reader = world.agent.send_message(&ann(), Address::Chat(&chat), message("Go on.")).await.unwrap();
         assert_eq!(events(reader).await.len(), 4 + answer.len().div_ceil(16 << 10) - 1);
@@ -44,10 +44,10 @@ async fn the_oldest_conversations_are_left_to_the_store_when_all_take_too_much()
     );
     assert_eq!(memory.answers, 0);
     // The first of them goes on where it was.
-    world.model.says("Well?");
+    world.model.reply("Well?");
     let reader = world.agent.send_message(&ann(), Address::Chat("chat 0"), message("And?")).await.unwrap();
-    told(reader).await;
-    let asked = world.model.last_asked().messages;
+    event_lines(reader).await;
+    let asked = world.model.last_request().messages;
     assert!(matches!(&asked[1], ChatMessage::Model(said) if said.text() == answer), "{}", asked.len());
 }
 
@@ -56,23 +56,23 @@ async fn a_large_conversation_is_let_go_after_its_turn_and_loses_nothing() {
     let world = World::new();
     *world.model.window.lock().unwrap() = Some(10_000_000);
     let answer = long(2_000_000);
-    world.model.says(answer).says("Yes.");
-    world.tells("Go on.").await;
+    world.model.reply(answer).reply("Yes.");
+    world.send_and_collect("Go on.").await;
     over(&world).await;
     assert_eq!(world.agent.memory_use().conversations, 0);
-    assert!(world.tells("Do you remember?").await.contains("Yes."));
-    let asked = world.model.last_asked().messages;
+    assert!(world.send_and_collect("Do you remember?").await.contains("Yes."));
+    let asked = world.model.last_request().messages;
     assert!(matches!(&asked[1], ChatMessage::Model(said) if said.text() == answer));
 }
 
 #[tokio::test]
-async fn a_question_keeps_its_conversation_at_hand() {
+async fn an_open_confirmation_keeps_its_conversation_in_memory() {
     let world = World::new();
-    world.model.will(crate::world::Does::Says(
+    world.model.then(crate::world::ModelStep::ClientAction(
         vec![long(2_000_000)],
         vec![call("1", "pay", json!({ "what": "a cake" }))],
     ));
-    let told = events(world.say("Buy a cake").await.unwrap()).await;
+    let told = events(world.send("Buy a cake").await.unwrap()).await;
     assert!(told.iter().any(|event| matches!(event, StreamEvent::ConfirmationRequest { .. })));
     over(&world).await;
     assert!(world.agent.memory_use().conversations > 2_000_000, "its token is nowhere else");
@@ -87,14 +87,14 @@ async fn a_long_answer_that_is_asked_for_again_does_nothing_twice() {
         let transcript = Transcript { before, text, fingerprint: "the same".into(), is_retry };
         world.agent.complete(&ann, Address::Chat("v1"), transcript)
     };
-    world.model.calls(vec![call("1", "book", json!({ "what": "a table" }))]).says(long(2_000_000));
+    world.model.call_tools(vec![call("1", "book", json!({ "what": "a table" }))]).reply(long(2_000_000));
     events(ask(false).await.unwrap()).await;
     over(&world).await;
     let taken = world.agent.memory_use().conversations;
     assert!(taken < 100_000, "what was said is not kept: {taken}");
-    world.model.says("It was booked before.");
-    told(ask(true).await.unwrap()).await;
-    let asked = world.model.last_asked().messages;
+    world.model.reply("It was booked before.");
+    event_lines(ask(true).await.unwrap()).await;
+    let asked = world.model.last_request().messages;
     let Some(ChatMessage::User { text }) = asked.last() else { panic!("{asked:?}") };
     assert!(text.contains("book was done already"), "{text}");
     assert_eq!(world.runs("book"), 1);
@@ -103,8 +103,11 @@ async fn a_long_answer_that_is_asked_for_again_does_nothing_twice() {
 #[tokio::test]
 async fn an_answer_that_is_too_long_is_cut_and_the_session_goes_on() {
     let world = World::new();
-    world.model.will(crate::world::Does::Says(vec![long(3 << 20), long(3 << 20)], Vec::new())).says("Hello.");
-    let told = events(world.say("Go on.").await.unwrap()).await;
+    world
+        .model
+        .then(crate::world::ModelStep::ClientAction(vec![long(3 << 20), long(3 << 20)], Vec::new()))
+        .reply("Hello.");
+    let told = events(world.send("Go on.").await.unwrap()).await;
     let words: usize =
         told.iter().map(|event| if let StreamEvent::Text(text) = event { text.len() } else { 0 }).sum();
     assert_eq!(words, 4 << 20);
@@ -113,5 +116,5 @@ async fn an_answer_that_is_too_long_is_cut_and_the_session_goes_on() {
         matches!(last, StreamEvent::Finished { ending: Some(quarterdeck_agents::turn::Ending::Cut), .. }),
         "{last:?}"
     );
-    assert!(world.tells("And?").await.contains("Hello."));
+    assert!(world.send_and_collect("And?").await.contains("Hello."));
 }

@@ -5,14 +5,14 @@ use quarterdeck_agents::text::{Address, Settings};
 use quarterdeck_agents::{Declare, Situation};
 use serde_json::json;
 
-use crate::world::{World, ann, call, message, told};
+use crate::world::{World, ann, call, event_lines, message};
 
 /// The system instruction from the tools on.
 async fn tools_part(settings: Settings) -> String {
     let world = World::with(settings);
-    world.model.says("Hello.");
-    world.tells("Hi").await;
-    let system = world.model.last_asked().system;
+    world.model.reply("Hello.");
+    world.send_and_collect("Hi").await;
+    let system = world.model.last_request().system;
     let from = system.find("## Tools").unwrap();
     let version = system[from..].split(['(', ')']).nth(1).unwrap().to_owned();
     system[from..].replace(&version, "registry VERSION")
@@ -48,13 +48,17 @@ async fn summaries_stand_when_guides_do_not_fit_and_one_can_be_asked_for() {
     );
     let world = World::with(settings);
     let describe = |id: &str, tool: &str| call(id, "describe_tool", json!({ "tool_id": tool }));
-    world.model.calls(vec![describe("1", "look"), describe("2", "nothing")]);
-    world.model.calls(vec![describe("3", "look")]).calls(vec![describe("4", "look")]).says("Now I know.");
-    let told = world.tells("How do you look?").await;
-    assert!(told.contains("\"guide\":\"# Tool\\n\\nDoes it."), "{told}");
-    assert!(told.contains("NOT_FOUND: There is no tool called nothing here."), "{told}");
-    assert!(told.contains("LOOP_DETECTED: The guide of look was given already."), "{told}");
-    let declared = serde_json::to_string(&world.model.last_asked().tools).unwrap();
+    world.model.call_tools(vec![describe("1", "look"), describe("2", "nothing")]);
+    world
+        .model
+        .call_tools(vec![describe("3", "look")])
+        .call_tools(vec![describe("4", "look")])
+        .reply("Now I know.");
+    let lines = world.send_and_collect("How do you look?").await;
+    assert!(lines.contains("\"guide\":\"# Tool\\n\\nDoes it."), "{lines}");
+    assert!(lines.contains("NOT_FOUND: There is no tool called nothing here."), "{lines}");
+    assert!(lines.contains("LOOP_DETECTED: The guide of look was given already."), "{lines}");
+    let declared = serde_json::to_string(&world.model.last_request().tools).unwrap();
     assert!(declared.contains("describe_tool"));
 }
 
@@ -63,21 +67,21 @@ async fn tools_of_the_other_mode_are_told_about_unless_the_site_says_otherwise()
     let all = tools_part(Settings::default()).await;
     assert!(all.contains("<tool id=\"speak\""));
     let world = World::new();
-    world.model.calls(vec![call("1", "speak", json!({ "what": "hi" }))]).says("I cannot.");
-    assert!(world.tells("Speak").await.contains("MODE_RESTRICTED"));
+    world.model.call_tools(vec![call("1", "speak", json!({ "what": "hi" }))]).reply("I cannot.");
+    assert!(world.send_and_collect("Speak").await.contains("MODE_RESTRICTED"));
     let narrow = tools_part(Settings { declare: Declare::Mode, ..Settings::default() }).await;
     assert!(!narrow.contains("speak"));
 }
 
 #[tokio::test]
-async fn the_day_is_the_person_s_own_and_what_they_say_is_checked() {
+async fn the_date_is_in_the_users_time_zone_and_input_is_checked() {
     let world = World::new();
     let mut user = ann();
     let mut ask = async |time_zone: &str, locale: &str| {
         user.situation = Situation { time_zone: Some(time_zone.into()), locale: Some(locale.into()) };
-        world.model.says("Hello.");
-        told(world.agent.send_message(&user, Address::New, message("Hi")).await.unwrap()).await;
-        let system = world.model.last_asked().system.to_string();
+        world.model.reply("Hello.");
+        event_lines(world.agent.send_message(&user, Address::New, message("Hi")).await.unwrap()).await;
+        let system = world.model.last_request().system.to_string();
         let from = system.find("Today is").unwrap();
         let line = system[from..].lines().next().unwrap().to_owned();
         format!("{line} … {}", system.trim_end().lines().last().unwrap())

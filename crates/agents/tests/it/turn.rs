@@ -83,11 +83,11 @@ fn the_last_round_must_end_in_words() {
     turn.apply_reply(reply("Enough.", &[Some("b")]));
     assert_eq!(turn.next(), Step::Finish(Ending::Answered));
     let Some(ChatMessage::Model(last)) = turn.messages().last() else { panic!() };
-    assert_eq!(last.calls().count(), 0, "a call that nobody answers is not kept");
+    assert_eq!(last.calls().count(), 0, "a call without an answer is not kept");
 }
 
 #[test]
-fn a_turn_waits_for_everybody_who_is_asked() {
+fn a_turn_waits_for_every_confirmation() {
     let mut turn = begin(8);
     turn.apply_reply(reply("", &[Some("a"), Some("b"), Some("c")]));
     turn.await_confirmation(0);
@@ -97,7 +97,7 @@ fn a_turn_waits_for_everybody_who_is_asked() {
     assert_eq!(turn.unresolved().collect::<Vec<_>>(), ["a", "c"]);
     let stored = serde_json::to_string(&turn).unwrap();
     let mut turn: Turn = serde_json::from_str(&stored).unwrap();
-    assert!(!turn.resolve("b", response()), "nobody was asked about it");
+    assert!(!turn.resolve("b", response()), "it needs no confirmation");
     assert!(turn.resolve("a", response()));
     assert!(!turn.resolve("a", response()), "decided once");
     assert!(turn.is_suspended());

@@ -24,59 +24,59 @@ use serde_json::{Value, json};
 const HANDLER: &str = "pub async fn execute() {}\n";
 
 /// What a model does when it is asked.
-pub(crate) enum Does {
-    /// Says these pieces and makes these calls.
-    Says(Vec<&'static str>, Vec<ModelCall>),
-    /// Says something, then fails.
-    Fails(&'static str, ChatErrorKind),
-    /// Says something, then nothing for ever.
-    Hangs(&'static str),
+pub(crate) enum ModelStep {
+    /// ClientAction these pieces and makes these calls.
+    ClientAction(Vec<&'static str>, Vec<ModelCall>),
+    /// ClientAction something, then fails.
+    Fail(&'static str, ChatErrorKind),
+    /// ClientAction something, then nothing for ever.
+    Hang(&'static str),
 }
 
 /// A model that does what it was told to, in order, and remembers what it was asked.
 #[derive(Default)]
-pub(crate) struct Puppet {
-    plan: Mutex<VecDeque<Does>>,
-    pub(crate) asked: Mutex<Vec<ChatRequest>>,
+pub(crate) struct ScriptedModel {
+    plan: Mutex<VecDeque<ModelStep>>,
+    pub(crate) requests: Mutex<Vec<ChatRequest>>,
     pub(crate) dropped: Arc<Mutex<u32>>,
     pub(crate) window: Mutex<Option<usize>>,
 }
 
-impl Puppet {
-    pub(crate) fn will(&self, does: Does) -> &Self {
-        self.plan.lock().unwrap().push_back(does);
+impl ScriptedModel {
+    pub(crate) fn then(&self, step: ModelStep) -> &Self {
+        self.plan.lock().unwrap().push_back(step);
         self
     }
 
-    pub(crate) fn says(&self, text: &'static str) -> &Self {
-        self.will(Does::Says(vec![text], Vec::new()))
+    pub(crate) fn reply(&self, text: &'static str) -> &Self {
+        self.then(ModelStep::ClientAction(vec![text], Vec::new()))
     }
 
-    pub(crate) fn calls(&self, calls: Vec<ModelCall>) -> &Self {
-        self.will(Does::Says(Vec::new(), calls))
+    pub(crate) fn call_tools(&self, calls: Vec<ModelCall>) -> &Self {
+        self.then(ModelStep::ClientAction(Vec::new(), calls))
     }
 
-    pub(crate) fn last_asked(&self) -> ChatRequest {
-        self.asked.lock().unwrap().last().unwrap().clone()
+    pub(crate) fn last_request(&self) -> ChatRequest {
+        self.requests.lock().unwrap().last().unwrap().clone()
     }
 }
 
 /// Counts when a stream is let go.
-struct Dropped(Arc<Mutex<u32>>);
+struct StreamGuard(Arc<Mutex<u32>>);
 
-impl Drop for Dropped {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         *self.0.lock().unwrap() += 1;
     }
 }
 
-impl ChatModel for Puppet {
+impl ChatModel for ScriptedModel {
     fn declarations(&self) -> Provider {
         Provider::Openai
     }
 
     fn name(&self) -> &str {
-        "puppet/1"
+        "scripted/1"
     }
 
     fn window(&self) -> usize {
@@ -84,24 +84,28 @@ impl ChatModel for Puppet {
     }
 
     fn ask(&self, request: ChatRequest) -> ChatStream {
-        self.asked.lock().unwrap().push(request);
-        let does = self.plan.lock().unwrap().pop_front();
-        let guard = Dropped(self.dropped.clone());
+        self.requests.lock().unwrap().push(request);
+        let step = self.plan.lock().unwrap().pop_front();
+        let guard = StreamGuard(self.dropped.clone());
         let text = |text: &str| Ok(ChatEvent::Text(text.to_owned()));
-        let events: ChatStream = match does {
+        let events: ChatStream = match step {
             None => Box::pin(stream::iter([text("(nothing planned)"), done(&["(nothing planned)"], &[])])),
-            Some(Does::Says(pieces, calls)) => {
+            Some(ModelStep::ClientAction(pieces, calls)) => {
                 let mut events: Vec<_> = pieces.iter().map(|piece| text(piece)).collect();
                 events.push(done(&pieces, &calls));
                 Box::pin(stream::iter(events))
             }
-            Some(Does::Fails(said, kind)) => {
-                let error =
-                    ChatError { kind, model: "puppet/1".into(), detail: "told to".into(), retry_after: None };
+            Some(ModelStep::Fail(said, kind)) => {
+                let error = ChatError {
+                    kind,
+                    model: "scripted/1".into(),
+                    detail: "told to".into(),
+                    retry_after: None,
+                };
                 let said = (!said.is_empty()).then(|| text(said));
                 Box::pin(stream::iter(said.into_iter().chain([Err(error)])))
             }
-            Some(Does::Hangs(said)) => {
+            Some(ModelStep::Hang(said)) => {
                 let said = (!said.is_empty()).then(|| text(said));
                 Box::pin(stream::iter(said).chain(stream::pending()))
             }
@@ -120,7 +124,7 @@ fn done(pieces: &[&str], calls: &[ModelCall]) -> Result<ChatEvent, ChatError> {
     }
     parts.extend(calls.iter().cloned().map(|call| ModelPart::new(PartContent::Call(call))));
     Ok(ChatEvent::Done(ModelReply {
-        message: ModelMessage { by: "puppet/1".into(), parts },
+        message: ModelMessage { by: "scripted/1".into(), parts },
         finish: Finish::Stop,
         usage: Usage { input_tokens: 10, output_tokens: 2 },
     }))
@@ -133,9 +137,9 @@ pub(crate) fn call(id: &str, name: &str, args: Value) -> ModelCall {
 }
 
 /// A clock that stands still until a test moves it: the time of day, and how much time has passed.
-pub(crate) struct HandClock(Mutex<(SystemTime, Duration)>);
+pub(crate) struct ManualClock(Mutex<(SystemTime, Duration)>);
 
-impl HandClock {
+impl ManualClock {
     pub(crate) fn at(time: SystemTime) -> Arc<Self> {
         Arc::new(Self(Mutex::new((time, Duration::ZERO))))
     }
@@ -153,7 +157,7 @@ impl HandClock {
     }
 }
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> SystemTime {
         self.0.lock().unwrap().0
     }
@@ -165,10 +169,10 @@ impl Clock for HandClock {
 
 /// Everything that a test looks at.
 pub(crate) struct World {
-    pub(crate) model: Arc<Puppet>,
+    pub(crate) model: Arc<ScriptedModel>,
     pub(crate) agent: TextAgent,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<HandClock>,
+    pub(crate) clock: Arc<ManualClock>,
     /// How often each tool has run.
     pub(crate) runs: Arc<Mutex<BTreeMap<String, u32>>>,
     settings: Settings,
@@ -181,7 +185,7 @@ impl World {
 
     pub(crate) fn with(settings: Settings) -> Self {
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800);
-        let clock = HandClock::at(start);
+        let clock = ManualClock::at(start);
         Self::on(Arc::new(MemoryStore::new()), clock, Arc::default(), settings)
     }
 
@@ -192,11 +196,11 @@ impl World {
 
     fn on(
         store: Arc<dyn Store>,
-        clock: Arc<HandClock>,
+        clock: Arc<ManualClock>,
         runs: Arc<Mutex<BTreeMap<String, u32>>>,
         settings: Settings,
     ) -> Self {
-        let model = Arc::new(Puppet::default());
+        let model = Arc::new(ScriptedModel::default());
         let parts = quarterdeck_runtime::RuntimeParts {
             clock: clock.clone(),
             ..quarterdeck_runtime::RuntimeParts::new(store.clone())
@@ -215,13 +219,13 @@ impl World {
         self.runs.lock().unwrap().get(tool).copied().unwrap_or(0)
     }
 
-    pub(crate) async fn say(&self, text: &str) -> Result<Reader, Refusal> {
+    pub(crate) async fn send(&self, text: &str) -> Result<Reader, Refusal> {
         self.agent.send_message(&ann(), Address::Chat("chat"), message(text)).await
     }
 
-    /// Says something and tells what came of it.
-    pub(crate) async fn tells(&self, text: &str) -> String {
-        told(self.say(text).await.unwrap()).await
+    /// ClientAction something and tells what came of it.
+    pub(crate) async fn send_and_collect(&self, text: &str) -> String {
+        event_lines(self.send(text).await.unwrap()).await
     }
 }
 
@@ -243,7 +247,7 @@ pub(crate) async fn events(mut reader: Reader) -> Vec<StreamEvent> {
 }
 
 /// The same as short lines.
-pub(crate) async fn told(reader: Reader) -> String {
+pub(crate) async fn event_lines(reader: Reader) -> String {
     lines(&events(reader).await)
 }
 
@@ -289,7 +293,7 @@ pub(crate) fn token(events: &[StreamEvent]) -> String {
         StreamEvent::ConfirmationRequest { request, .. } => request.token.as_ref(),
         _ => None,
     });
-    asked.expect("nobody was asked").expose().to_owned()
+    asked.expect("a confirmation request").expose().to_owned()
 }
 
 fn definition(tool: &str, more: Value) -> Value {

@@ -14,17 +14,17 @@ fn cases() -> Vec<Case> {
                 written: vec![vec![call("book", "{\"what\": \"a")]],
                 spoken: vec![vec![call("book", "\"{\\\"what\\\": \\\"a\"")]],
             })],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":false,"error":{"type":"VALIDATION","message":"The arguments are not a JSON object: EOF while parsing a string at line 1 column 11.","retryable":false,"partialSideEffects":false},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
                     model hears: Turn 1.
                     book -> {"error":{"type":"VALIDATION","message":"The arguments are not a JSON object: EOF while parsing a string at line 1 column 11.","retryable":false,"partialSideEffects":false}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: nothing
                 "#]],
             },
@@ -32,17 +32,17 @@ fn cases() -> Vec<Case> {
         Case {
             name: "not an object",
             steps: vec![Step::Turn(both(vec![vec![call("book", "[\"room\"]")]]))],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":false,"error":{"type":"VALIDATION","message":"The arguments are not a JSON object.","retryable":false,"partialSideEffects":false},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 book -> {"error":{"type":"VALIDATION","message":"The arguments are not a JSON object.","retryable":false,"partialSideEffects":false}}
-                person reads: Well.
+                user reads: Well.
                 ran: nothing
             "#]],
             },
@@ -50,17 +50,17 @@ fn cases() -> Vec<Case> {
         Case {
             name: "something required is missing",
             steps: vec![Step::Turn(both(vec![vec![call("book", "{}")]]))],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":false,"error":{"type":"VALIDATION","message":"what is required","retryable":false,"details":[{"path":"","keyword":"required","message":"what is required"}],"partialSideEffects":false},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 book -> {"error":{"type":"VALIDATION","message":"what is required","retryable":false,"details":[{"path":"","keyword":"required","message":"what is required"}],"partialSideEffects":false}}
-                person reads: Well.
+                user reads: Well.
                 ran: nothing
             "#]],
             },
@@ -68,38 +68,38 @@ fn cases() -> Vec<Case> {
         Case {
             name: "of another type",
             steps: vec![Step::Turn(both(vec![vec![call("book", "{\"what\": 7}")]]))],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":false,"error":{"type":"VALIDATION","message":"what must be a string (got 7)","retryable":false,"details":[{"path":"/what","keyword":"type","message":"what must be a string (got 7)"}],"partialSideEffects":false},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 book -> {"error":{"type":"VALIDATION","message":"what must be a string (got 7)","retryable":false,"details":[{"path":"/what","keyword":"type","message":"what must be a string (got 7)"}],"partialSideEffects":false}}
-                person reads: Well.
+                user reads: Well.
                 ran: nothing
             "#]],
             },
         },
         Case {
-            name: "a field that nobody knows",
+            name: "an unknown field",
             steps: vec![Step::Turn(both(vec![vec![call(
                 "book",
                 "{\"what\": \"room\", \"when\": \"now\"}",
             )]]))],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":false,"error":{"type":"VALIDATION","message":"unknown parameter \"when\"; known are \"what\"","retryable":false,"details":[{"path":"","keyword":"additionalProperties","message":"unknown parameter \"when\"; known are \"what\""}],"partialSideEffects":false},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 book -> {"error":{"type":"VALIDATION","message":"unknown parameter \"when\"; known are \"what\"","retryable":false,"details":[{"path":"","keyword":"additionalProperties","message":"unknown parameter \"when\"; known are \"what\""}],"partialSideEffects":false}}
-                person reads: Well.
+                user reads: Well.
                 ran: nothing
             "#]],
             },

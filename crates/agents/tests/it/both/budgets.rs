@@ -2,12 +2,12 @@
 
 use expect_test::expect;
 
-use super::case::{Case, Each, Made, Step, call, in_writing_and_in_speech};
+use super::case::{Case, Each, ScriptedCall, Step, call, in_writing_and_in_speech};
 
 in_writing_and_in_speech!(cases);
 
 fn cases() -> Vec<Case> {
-    let calls = |name: &'static str, count: usize| -> Vec<Made> {
+    let calls = |name: &'static str, count: usize| -> Vec<ScriptedCall> {
         (1..=count).map(|number| call(name, &format!("{{\"what\":\"{name} {number}\"}}"))).collect()
     };
     vec![
@@ -17,7 +17,7 @@ fn cases() -> Vec<Case> {
                 Step::Turn(Each { written: vec![calls("look", 6)], spoken: vec![calls("look", 3)] }),
                 Step::Turn(Each { written: vec![calls("look", 1)], spoken: vec![calls("look", 1)] }),
             ],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     look -> {"ok":true,"data":{"results":["look 1"]},"meta":{}}
@@ -26,23 +26,23 @@ fn cases() -> Vec<Case> {
                     look -> {"ok":true,"data":{"results":["look 4"]},"meta":{}}
                     look -> {"ok":true,"data":{"results":["look 5"]},"meta":{}}
                     look -> {"ok":false,"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 5 retrieval calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     model hears: Turn 2.
                     look -> {"ok":true,"data":{"results":["look 1"]},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: look 6
                 "#]],
                 spoken: expect![[r#"
-                model hears: Turn 1.
-                look -> {"output":{"results":["look 1"]}}
-                look -> {"output":{"results":["look 2"]}}
-                look -> {"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 2 retrieval calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false}}
-                person reads: Well.
-                model hears: Turn 2.
-                look -> {"output":{"results":["look 1"]}}
-                person reads: Well.
-                ran: look 3
-            "#]],
+                    model hears: Turn 1.
+                    look -> {"output":{"results":["look 1"]}}
+                    look -> {"output":{"results":["look 2"]}}
+                    look -> {"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 2 retrieval calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false}}
+                    user reads: Well.
+                    model hears: Turn 2.
+                    look -> {"output":{"results":["look 1"]}}
+                    user reads: Well.
+                    ran: look 3
+                "#]],
             },
         },
         Case {
@@ -51,7 +51,7 @@ fn cases() -> Vec<Case> {
                 written: vec![calls("book", 11), calls("remind", 1)],
                 spoken: vec![calls("book", 4), calls("remind", 1)],
             })],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":true,"data":{"did":"book 1"},"meta":{}}
@@ -66,19 +66,19 @@ fn cases() -> Vec<Case> {
                     book -> {"ok":true,"data":{"did":"book 10"},"meta":{}}
                     book -> {"ok":false,"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 10 calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false},"meta":{}}
                     remind -> {"ok":true,"data":{"did":"remind 1"},"intents":[{"type":"SET_PENDING_MESSAGE","message":"The shop closes at six."}],"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: book 10, remind 1
                 "#]],
                 spoken: expect![[r#"
-                model hears: Turn 1.
-                book -> {"output":{"did":"book 1"}}
-                book -> {"output":{"did":"book 2"}}
-                book -> {"output":{"did":"book 3"}}
-                book -> {"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 3 calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false}}
-                remind -> {"output":{"did":"remind 1"}}
-                person reads: Well.
-                ran: book 3, remind 1
-            "#]],
+                    model hears: Turn 1.
+                    book -> {"output":{"did":"book 1"}}
+                    book -> {"output":{"did":"book 2"}}
+                    book -> {"output":{"did":"book 3"}}
+                    book -> {"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 3 calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false}}
+                    remind -> {"output":{"did":"remind 1"}}
+                    user reads: Well.
+                    ran: book 3, remind 1
+                "#]],
             },
         },
     ]

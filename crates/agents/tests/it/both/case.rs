@@ -1,4 +1,4 @@
-//! A case: what happens, and what each stage must come to.
+//! A case: what happens, and what each agent must come to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,11 +20,11 @@ pub(crate) fn both<T: Clone>(it: T) -> Each<T> {
 }
 
 /// What the model does in a turn: messages of calls, one after the other.
-pub(crate) type Rounds = Vec<Vec<Made>>;
+pub(crate) type Rounds = Vec<Vec<ScriptedCall>>;
 
 /// A call as a model makes it.
 #[derive(Clone)]
-pub(crate) struct Made {
+pub(crate) struct ScriptedCall {
     pub(crate) name: &'static str,
     /// As it stands on the wire.
     pub(crate) args: String,
@@ -39,11 +39,11 @@ pub(crate) enum Id {
     Given(&'static str),
 }
 
-pub(crate) fn call(name: &'static str, args: &str) -> Made {
-    Made { name, args: args.to_owned(), id: Id::Fresh }
+pub(crate) fn call(name: &'static str, args: &str) -> ScriptedCall {
+    ScriptedCall { name, args: args.to_owned(), id: Id::Fresh }
 }
 
-impl Made {
+impl ScriptedCall {
     pub(crate) fn without_id(self) -> Self {
         Self { id: Id::Missing, ..self }
     }
@@ -55,12 +55,12 @@ impl Made {
 
 /// What happens.
 pub(crate) enum Step {
-    /// The person says something, and this is what the model does before it answers.
+    /// The user says something, and this is what the model does before it answers.
     Turn(Each<Rounds>),
     /// Time passes.
     Later(Duration),
-    /// The person's word about the last question.
-    Word {
+    /// The reply to the last confirmation request.
+    Confirm {
         approves: bool,
         /// Whether a model that speaks is told of it at once and says something.
         is_noted: bool,
@@ -71,45 +71,45 @@ pub(crate) enum Step {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) steps: Vec<Step>,
-    /// What the provider got, what the person was told, and what ran.
-    pub(crate) comes_to: Each<Expect>,
+    /// What the provider inputs, what the user was told, and what ran.
+    pub(crate) expected: Each<Expect>,
 }
 
-/// An agent with a model and a person at its ends.
-pub(crate) trait Stage: Sized {
+/// An agent with a model and a user at its ends.
+pub(crate) trait Harness: Sized {
     /// Sets everything up for these steps.
     async fn begin(steps: &[Step]) -> Self;
     async fn turn(&mut self, text: &str);
     async fn later(&mut self, time: Duration);
-    async fn word(&mut self, approves: bool);
+    async fn confirm(&mut self, approves: bool);
     /// What has happened since the last look, one line each.
     async fn seen(&mut self) -> Vec<String>;
     fn runs(&self) -> &Runs;
-    /// The column of this stage.
+    /// The column of this harness.
     fn pick<T>(each: &Each<T>) -> &T;
 }
 
 /// Plays every case and compares what comes of it.
 #[expect(clippy::print_stdout, reason = "it says which case a comparison that fails belongs to")]
-pub(crate) async fn play<S: Stage>(cases: Vec<Case>) {
+pub(crate) async fn play<H: Harness>(cases: Vec<Case>) {
     for case in cases {
-        let mut stage = S::begin(&case.steps).await;
+        let mut harness = H::begin(&case.steps).await;
         let mut lines = Vec::new();
         let mut turns = 0;
         for step in &case.steps {
             match step {
                 Step::Turn(_) => {
                     turns += 1;
-                    stage.turn(&format!("Turn {turns}.")).await;
+                    harness.turn(&format!("Turn {turns}.")).await;
                 }
-                Step::Later(time) => stage.later(*time).await,
-                Step::Word { approves, .. } => stage.word(*approves).await,
+                Step::Later(time) => harness.later(*time).await,
+                Step::Confirm { approves, .. } => harness.confirm(*approves).await,
             }
-            lines.extend(stage.seen().await);
+            lines.extend(harness.seen().await);
         }
-        lines.push(stage.runs().told());
+        lines.push(harness.runs().received());
         println!("{}", case.name);
-        S::pick(&case.comes_to).assert_eq(&format!("{}\n", lines.join("\n")));
+        H::pick(&case.expected).assert_eq(&format!("{}\n", lines.join("\n")));
     }
 }
 
@@ -129,7 +129,7 @@ impl Runs {
         repeated.map(|((_, what), count)| format!("{what}: {count} times")).collect()
     }
 
-    fn told(&self) -> String {
+    fn received(&self) -> String {
         let mut ran: BTreeMap<String, u32> = BTreeMap::new();
         for ((tool, _), count) in &*self.0.lock().unwrap() {
             *ran.entry(tool.clone()).or_default() += count;
@@ -139,17 +139,17 @@ impl Runs {
     }
 }
 
-/// Tests of a table, one for each stage.
+/// Tests of a table, one for each harness.
 macro_rules! in_writing_and_in_speech {
     ($cases:ident) => {
         #[tokio::test]
         async fn in_writing() {
-            crate::both::case::play::<crate::both::written::Written>($cases()).await;
+            crate::both::case::play::<crate::both::text_harness::TextHarness>($cases()).await;
         }
 
         #[tokio::test(start_paused = true)]
         async fn in_speech() {
-            crate::both::case::play::<crate::both::spoken::Spoken>($cases()).await;
+            crate::both::case::play::<crate::both::voice_harness::VoiceCallHarness>($cases()).await;
         }
     };
 }

@@ -1,4 +1,4 @@
-//! What a person must approve.
+//! What a user must approve.
 
 use std::time::Duration;
 
@@ -10,52 +10,52 @@ in_writing_and_in_speech!(cases);
 
 fn cases() -> Vec<Case> {
     let pay = || Step::Turn(both(vec![vec![call("pay", "{\"what\":\"rent\"}")]]));
-    let yes = |is_noted| Step::Word { approves: true, is_noted };
+    let yes = |is_noted| Step::Confirm { approves: true, is_noted };
     vec![
         Case {
             name: "approved, and approved again",
             steps: vec![pay(), yes(true), yes(false)],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
-                    person is asked: pay (what: rent)
+                    confirmation requested: pay (what: rent)
                     pay -> {"ok":true,"data":{"did":"rent"},"meta":{}}
-                    person reads: Well.
-                    person: CONFIRMATION_INVALID
+                    user reads: Well.
+                    user: CONFIRMATION_INVALID
                     ran: pay 1
                 "#]],
                 spoken: expect![[r#"
                     model hears: Turn 1.
                     pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"A person must approve pay first.","retryable":false,"suggestion":"Tell the person that they are being asked, and go on; the outcome will be told.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
-                    person is asked: pay (what: rent)
-                    person reads: Well.
+                    confirmation requested: pay (what: rent)
+                    user reads: Well.
                     model hears: [Note: pay (function-call-1) was approved by the person and was done: {"did":"rent"}.]
-                    person reads: Noted.
-                    person: CONFIRMATION_INVALID
+                    user reads: Noted.
+                    user: CONFIRMATION_INVALID
                     ran: pay 1
                 "#]],
             },
         },
         Case {
             name: "denied, and then approved",
-            steps: vec![pay(), Step::Word { approves: false, is_noted: true }, yes(false)],
-            comes_to: Each {
+            steps: vec![pay(), Step::Confirm { approves: false, is_noted: true }, yes(false)],
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
-                    person is asked: pay (what: rent)
+                    confirmation requested: pay (what: rent)
                     pay -> {"ok":false,"error":{"type":"CONFIRMATION_DENIED","message":"The person did not approve pay.","retryable":false,"partialSideEffects":false},"meta":{}}
-                    person reads: Well.
-                    person: CONFIRMATION_INVALID
+                    user reads: Well.
+                    user: CONFIRMATION_INVALID
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
                     model hears: Turn 1.
                     pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"A person must approve pay first.","retryable":false,"suggestion":"Tell the person that they are being asked, and go on; the outcome will be told.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
-                    person is asked: pay (what: rent)
-                    person reads: Well.
+                    confirmation requested: pay (what: rent)
+                    user reads: Well.
                     model hears: [Note: pay (function-call-1) was not approved by the person.]
-                    person reads: Noted.
-                    person: CONFIRMATION_INVALID
+                    user reads: Noted.
+                    user: CONFIRMATION_INVALID
                     ran: nothing
                 "#]],
             },
@@ -63,24 +63,24 @@ fn cases() -> Vec<Case> {
         Case {
             name: "approved too late, and again",
             steps: vec![pay(), Step::Later(Duration::from_secs(301)), yes(false), yes(false)],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
-                    person is asked: pay (what: rent)
+                    confirmation requested: pay (what: rent)
                     pay -> {"ok":false,"error":{"type":"CONFIRMATION_EXPIRED","message":"This confirmation has expired. Nothing was done.","retryable":false,"suggestion":"Ask again if it is still wanted.","partialSideEffects":false},"meta":{}}
-                    person reads: Well.
-                    person: CONFIRMATION_INVALID
+                    user reads: Well.
+                    user: CONFIRMATION_INVALID
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
-                model hears: Turn 1.
-                pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"A person must approve pay first.","retryable":false,"suggestion":"Tell the person that they are being asked, and go on; the outcome will be told.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
-                person is asked: pay (what: rent)
-                person reads: Well.
-                person: CONFIRMATION_EXPIRED
-                person: CONFIRMATION_EXPIRED
-                ran: nothing
-            "#]],
+                    model hears: Turn 1.
+                    pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"A person must approve pay first.","retryable":false,"suggestion":"Tell the person that they are being asked, and go on; the outcome will be told.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
+                    confirmation requested: pay (what: rent)
+                    user reads: Well.
+                    user: CONFIRMATION_EXPIRED
+                    user: CONFIRMATION_EXPIRED
+                    ran: nothing
+                "#]],
             },
         },
     ]

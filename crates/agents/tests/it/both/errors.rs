@@ -12,17 +12,17 @@ fn cases() -> Vec<Case> {
         Case {
             name: "data",
             steps: vec![uses("look")],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     look -> {"ok":true,"data":{"results":["room"]},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: look 1
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 look -> {"output":{"results":["room"]}}
-                person reads: Well.
+                user reads: Well.
                 ran: look 1
             "#]],
             },
@@ -30,17 +30,17 @@ fn cases() -> Vec<Case> {
         Case {
             name: "an error of the tool",
             steps: vec![uses("fail")],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     fail -> {"ok":false,"error":{"type":"CONFLICT","message":"It is taken.","retryable":false,"details":{"taken":"room"},"suggestion":"Try tomorrow.","partialSideEffects":false},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: fail 1
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 fail -> {"error":{"type":"CONFLICT","message":"It is taken.","retryable":false,"details":{"taken":"room"},"suggestion":"Try tomorrow.","partialSideEffects":false}}
-                person reads: Well.
+                user reads: Well.
                 ran: fail 1
             "#]],
             },
@@ -48,17 +48,17 @@ fn cases() -> Vec<Case> {
         Case {
             name: "a tool that does not exist",
             steps: vec![uses("bok")],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     bok -> {"ok":false,"error":{"type":"NOT_FOUND","message":"There is no tool called bok.","retryable":false,"suggestion":"Did you mean book or look?","partialSideEffects":false},"meta":{"toolVersion":""}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 bok -> {"error":{"type":"NOT_FOUND","message":"There is no tool called bok.","retryable":false,"suggestion":"Did you mean book or look?","partialSideEffects":false}}
-                person reads: Well.
+                user reads: Well.
                 ran: nothing
             "#]],
             },

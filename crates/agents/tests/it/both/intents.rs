@@ -12,17 +12,17 @@ fn cases() -> Vec<Case> {
         Case {
             name: "the end: of a call, after its last words; writing has none",
             steps: vec![uses("leave")],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     leave -> {"ok":true,"data":{"did":"it"},"intents":[{"type":"END_VOICE_SESSION","after":"current_turn"}],"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: leave 1
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 leave -> {"output":{"did":"it"}}
-                person reads: Well.
+                user reads: Well.
                 the call ends: user_requested closing=- text=-
                 ran: leave 1
             "#]],
@@ -31,14 +31,14 @@ fn cases() -> Vec<Case> {
         Case {
             name: "silence: nothing more is read or heard; writing goes on",
             steps: vec![uses("hide"), uses("look")],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     hide -> {"ok":true,"data":{"did":"it"},"intents":[{"type":"SUPPRESS_AUDIO","value":true},{"type":"SUPPRESS_TRANSCRIPT","value":true}],"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     model hears: Turn 2.
                     look -> {"ok":true,"data":{"results":["it"]},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: hide 1, look 1
                 "#]],
                 spoken: expect![[r#"
@@ -53,30 +53,30 @@ fn cases() -> Vec<Case> {
         Case {
             name: "a message: in front of the next turn, once",
             steps: vec![uses("remind"), uses("look"), uses("book")],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     remind -> {"ok":true,"data":{"did":"it"},"intents":[{"type":"SET_PENDING_MESSAGE","message":"The shop closes at six."}],"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     model hears: [Note: The shop closes at six.]⏎⏎Turn 2.
                     look -> {"ok":true,"data":{"results":["it"]},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     model hears: Turn 3.
                     book -> {"ok":true,"data":{"did":"it"},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: book 1, look 1, remind 1
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 remind -> {"output":{"did":"it"}}
-                person reads: Well.
+                user reads: Well.
                 model hears: [Note: The shop closes at six.]
                 model hears: Turn 2.
                 look -> {"output":{"results":["it"]}}
-                person reads: Well.
+                user reads: Well.
                 model hears: Turn 3.
                 book -> {"output":{"did":"it"}}
-                person reads: Well.
+                user reads: Well.
                 ran: book 1, look 1, remind 1
             "#]],
             },

@@ -1,4 +1,4 @@
-//! The tools are changed while people talk, as somebody does who develops them.
+//! The tools are changed during calls, as in development.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 
 use super::log::Errors;
 use super::tools::orchestrator;
-use crate::voice::stage::{Actor, ann, asks};
+use crate::voice::harness::{FakeLiveModel, ann, tool_calls};
 
-/// A page that only listens, and keeps which version of the tools it was told.
+/// A client that only listens, and keeps which version of the tools it was told.
 struct Listener {
     versions: Arc<Mutex<Vec<(String, String)>>>,
 }
@@ -34,8 +34,8 @@ impl ClientLink for Listener {
         None
     }
 
-    fn send(&mut self, told: ServerMessage<'_>) {
-        if let ServerMessage::Ready { session_id, tools_version, .. } = told {
+    fn send(&mut self, received: ServerMessage<'_>) {
+        if let ServerMessage::Ready { session_id, tools_version, .. } = received {
             self.versions.lock().unwrap().push((session_id.into(), tools_version.into()));
         }
     }
@@ -62,7 +62,7 @@ impl ClientLink for Listener {
 /// Writes a tool that answers with a word, and the artifact.
 fn write(tools: &Path, word: &str) {
     let definition = json!({
-        "toolId": "look", "version": "1.0.0", "description": format!("Says {word}."), "category": "retrieval",
+        "toolId": "look", "version": "1.0.0", "description": format!("ClientAction {word}."), "category": "retrieval",
         "sideEffects": "read_only", "idempotent": true, "requiresConfirmation": false,
         "allowedModes": ["text", "voice"], "latencyBudgetMs": 5000,
         "parameters": { "type": "object", "additionalProperties": false, "properties": {} },
@@ -94,7 +94,7 @@ async fn wait_until(mut is_so: impl FnMut() -> bool) {
 }
 
 #[tokio::test]
-async fn a_call_keeps_the_tools_that_it_began_with_and_whoever_runs_it_is_told() {
+async fn a_call_keeps_the_tools_that_it_began_with_and_the_operator_is_told() {
     let errors = Errors::default();
     let _logged = tracing::subscriber::set_default(errors.clone());
     let files = tree("");
@@ -103,7 +103,7 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_whoever_runs_it_is_told()
     let artifact = files.path().join("tool_registry.json");
     let registry = Arc::new(Registry::load(&artifact, files.path(), hosts).unwrap());
     let (orchestrator, _) = orchestrator();
-    let model = Arc::new(Actor::default());
+    let model = Arc::new(FakeLiveModel::default());
     let agent = VoiceAgent::new(Parts {
         orchestrator,
         registry: registry.clone(),
@@ -119,19 +119,19 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_whoever_runs_it_is_told()
     write(files.path(), "new");
     let reloaded = registry.reload().unwrap().version().to_owned();
     let session = versions.lock().unwrap()[0].0.clone();
-    let opening =
+    let request =
         CallRequest { session_id: Some(session.as_str().into()), may_resume: true, pending_request: None };
-    agent.start_call(&ann(), opening, line()).await;
+    agent.start_call(&ann(), request, line()).await;
     wait_until(|| versions.lock().unwrap().len() == 2).await;
-    model.says(asks(&[("1", "look", json!({}))])).await;
-    let mut got = model.got();
-    let looked = |got: &str| got.contains(r#"{"results":["old"]}"#);
+    model.send(tool_calls(&[("1", "look", json!({}))])).await;
+    let mut inputs = model.take_inputs();
+    let looked = |inputs: &str| inputs.contains(r#"{"results":["old"]}"#);
     wait_until(|| {
-        got.push_str(&model.got());
-        looked(&got)
+        inputs.push_str(&model.take_inputs());
+        looked(&inputs)
     })
     .await;
-    assert!(looked(&got), "the handler that the session was pinned to runs: {got}");
+    assert!(looked(&inputs), "the handler that the session was pinned to runs: {inputs}");
     let seen = versions.lock().unwrap().clone();
     let before = &seen[0].1;
     assert_eq!(seen, [(session.clone(), before.clone()), (session, before.clone())], "it says what it has");
@@ -139,9 +139,9 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_whoever_runs_it_is_told()
     let errors = errors.lines();
     assert!(errors.len() == 1 && errors[0].contains(before) && errors[0].contains(&reloaded), "{errors:?}");
     // The model is told of the old ones too, when it is found again.
-    model.breaks().await;
-    wait_until(|| model.openings().len() == 2).await;
-    let tools: Vec<Vec<Value>> = model.openings().iter().map(|opening| opening.tools.to_vec()).collect();
+    model.drop_connection().await;
+    wait_until(|| model.setups().len() == 2).await;
+    let tools: Vec<Vec<Value>> = model.setups().iter().map(|setup| setup.tools.to_vec()).collect();
     assert!(tools.len() == 2 && tools[0] == tools[1], "{tools:?}");
 
     registry.lock();

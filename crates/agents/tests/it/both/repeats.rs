@@ -16,25 +16,25 @@ fn cases() -> Vec<Case> {
                 Step::Turn(both(vec![vec![book().without_id(), reordered().without_id()]])),
                 Step::Turn(both(vec![vec![book().without_id()]])),
             ],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":true,"data":{"did":"room"},"meta":{}}
                     book -> {"ok":true,"data":{"did":"room"},"meta":{"_original_turn":1,"_idempotent_cache_hit":true}}
-                    person reads: Well.
+                    user reads: Well.
                     model hears: Turn 2.
                     book -> {"ok":true,"data":{"did":"room"},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: book 2
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 book -> {"output":{"did":"room"}}
                 book -> {"output":{"did":"room"}}
-                person reads: Well.
+                user reads: Well.
                 model hears: Turn 2.
                 book -> {"output":{"did":"room"}}
-                person reads: Well.
+                user reads: Well.
                 ran: book 2
             "#]],
             },
@@ -42,19 +42,19 @@ fn cases() -> Vec<Case> {
         Case {
             name: "under ids that cannot be relied on",
             steps: vec![Step::Turn(both(vec![vec![book().with_id("c1")], vec![book().with_id("c2")]]))],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":true,"data":{"did":"room"},"meta":{}}
                     book -> {"ok":true,"data":{"did":"room"},"meta":{"_original_turn":1,"_idempotent_cache_hit":true}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: book 1
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 book -> {"output":{"did":"room"}}
                 book -> {"output":{"did":"room"}}
-                person reads: Well.
+                user reads: Well.
                 ran: book 1
             "#]],
             },
@@ -62,13 +62,13 @@ fn cases() -> Vec<Case> {
         Case {
             name: "the third time in a turn",
             steps: vec![Step::Turn(both(vec![vec![book()], vec![book()], vec![book()]]))],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":true,"data":{"did":"room"},"meta":{}}
                     book -> {"ok":true,"data":{"did":"room"},"meta":{"_original_turn":1,"_idempotent_cache_hit":true}}
                     book -> {"ok":false,"error":{"type":"LOOP_DETECTED","message":"book was called 3 times with the same arguments.","retryable":false,"suggestion":"Try another approach or other words.","partialSideEffects":false},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: book 1
                 "#]],
                 spoken: expect![[r#"
@@ -76,7 +76,7 @@ fn cases() -> Vec<Case> {
                 book -> {"output":{"did":"room"}}
                 book -> {"output":{"did":"room"}}
                 book -> {"error":{"type":"LOOP_DETECTED","message":"book was called 3 times with the same arguments.","retryable":false,"suggestion":"Try another approach or other words.","partialSideEffects":false}}
-                person reads: Well.
+                user reads: Well.
                 ran: book 1
             "#]],
             },
@@ -87,23 +87,23 @@ fn cases() -> Vec<Case> {
                 Step::Turn(both(vec![vec![book().with_id("call-number-4711")]])),
                 Step::Turn(both(vec![vec![book().with_id("call-number-4711")]])),
             ],
-            comes_to: Each {
+            expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
                     book -> {"ok":true,"data":{"did":"room"},"meta":{}}
-                    person reads: Well.
+                    user reads: Well.
                     model hears: Turn 2.
                     book -> {"ok":true,"data":{"did":"room"},"meta":{"_original_turn":1,"_idempotent_cache_hit":true}}
-                    person reads: Well.
+                    user reads: Well.
                     ran: book 1
                 "#]],
                 spoken: expect![[r#"
                 model hears: Turn 1.
                 book -> {"output":{"did":"room"}}
-                person reads: Well.
+                user reads: Well.
                 model hears: Turn 2.
                 book -> {"output":{"did":"room"}}
-                person reads: Well.
+                user reads: Well.
                 ran: book 1
             "#]],
             },

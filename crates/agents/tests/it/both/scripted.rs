@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::case::{Id, Made};
+use super::case::{Id, ScriptedCall};
 
 /// A provider of chat completions.
 #[derive(Clone, Default)]
 pub(crate) struct Scripted {
     /// Messages of calls; without one, it says something.
-    script: Arc<Mutex<VecDeque<Vec<Made>>>>,
+    script: Arc<Mutex<VecDeque<Vec<ScriptedCall>>>>,
     asked: Arc<Mutex<Vec<Value>>>,
     calls: Arc<Mutex<usize>>,
 }
@@ -33,7 +33,7 @@ impl Scripted {
     }
 
     /// What the model does in the next turn.
-    pub(crate) fn will(&self, rounds: &[Vec<Made>]) {
+    pub(crate) fn will(&self, rounds: &[Vec<ScriptedCall>]) {
         self.script.lock().unwrap().extend(rounds.iter().cloned());
     }
 
@@ -61,7 +61,7 @@ impl Scripted {
         stream.shutdown().await.unwrap();
     }
 
-    fn wire(&self, index: usize, call: &Made) -> Value {
+    fn wire(&self, index: usize, call: &ScriptedCall) -> Value {
         let mut wire = json!({
             "index": index, "type": "function", "function": { "name": call.name, "arguments": call.args },
         });

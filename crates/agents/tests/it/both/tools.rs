@@ -12,7 +12,7 @@ use quarterdeck_store::MemoryStore;
 use serde_json::{Value, json};
 
 use super::case::Runs;
-use crate::world::{HandClock, registry_of};
+use crate::world::{ManualClock, registry_of};
 
 pub(crate) fn registry(runs: &Runs) -> Arc<Registry> {
     let modes = json!(["text", "voice"]);
@@ -37,8 +37,8 @@ pub(crate) fn registry(runs: &Runs) -> Arc<Registry> {
 }
 
 /// An orchestrator whose clock a test moves.
-pub(crate) fn orchestrator() -> (Orchestrator, Arc<HandClock>) {
-    let clock = HandClock::at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800));
+pub(crate) fn orchestrator() -> (Orchestrator, Arc<ManualClock>) {
+    let clock = ManualClock::at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800));
     let parts = RuntimeParts { clock: clock.clone(), ..RuntimeParts::new(Arc::new(MemoryStore::new())) };
     (Orchestrator::new(parts), clock)
 }

@@ -6,149 +6,162 @@ use quarterdeck_agents::voice::CallRequest;
 use quarterdeck_contracts::LiveEvent;
 use serde_json::json;
 
-use super::stage::{Says, Studio, asks, audio, heard, over, said};
+use super::harness::{ClientAction, VoiceHarness, audio, model_said, tool_calls, turn_complete, user_said};
 
 #[tokio::test(start_paused = true)]
 async fn a_call_ends_after_the_turn_and_once_it_was_heard() {
-    let studio = Studio::new();
-    let page = studio.on_the_line().await;
-    studio
+    let harness = VoiceHarness::new();
+    let client = harness.connect_client().await;
+    harness
         .model
-        .sends([heard("That is all."), asks(&[("call-0000001", "leave", json!({ "what": "x" }))])])
+        .send_all([
+            user_said("That is all."),
+            tool_calls(&[("call-0000001", "leave", json!({ "what": "x" }))]),
+        ])
         .await;
-    studio.model.sends([said("Bye."), audio(48_000)]).await;
-    page.told();
-    studio.model.says(over()).await;
-    assert_eq!(page.told(), "turn complete\n", "a second of audio is still to be heard");
-    studio.model.got();
-    page.says(Says::Drained).await;
-    assert_eq!(page.told(), "end done closing=Bye. text=We talked.\nhung up: Ended\n");
-    assert_eq!(studio.model.got(), "1 closed\n");
-    assert_eq!(studio.agent.active_calls(), 0);
+    harness.model.send_all([model_said("Bye."), audio(48_000)]).await;
+    client.received();
+    harness.model.send(turn_complete()).await;
+    assert_eq!(client.received(), "turn complete\n", "a second of audio is still to be heard");
+    harness.model.take_inputs();
+    client.send(ClientAction::Drained).await;
+    assert_eq!(client.received(), "end done closing=Bye. text=We talked.\nclosed: Ended\n");
+    assert_eq!(harness.model.take_inputs(), "1 closed\n");
+    assert_eq!(harness.agent.active_calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_never_says_that_it_was_heard_does_not_keep_the_call() {
-    let studio = Studio::new();
-    let page = studio.on_the_line().await;
-    studio
+async fn a_client_that_never_reports_drained_does_not_keep_the_call() {
+    let harness = VoiceHarness::new();
+    let client = harness.connect_client().await;
+    harness
         .model
-        .sends([
-            heard("Bye."),
-            asks(&[("call-0000001", "leave", json!({ "what": "x" }))]),
+        .send_all([
+            user_said("Bye."),
+            tool_calls(&[("call-0000001", "leave", json!({ "what": "x" }))]),
             audio(96_000),
-            over(),
+            turn_complete(),
         ])
         .await;
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(studio.agent.active_calls(), 1, "two seconds of audio, and five of patience");
+    assert_eq!(harness.agent.active_calls(), 1, "two seconds of audio, and the farewell timeout of five");
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(studio.agent.active_calls(), 0);
-    assert!(page.told().ends_with("end done closing=Bye. text=We talked.\nhung up: Ended\n"));
+    assert_eq!(harness.agent.active_calls(), 0);
+    assert!(client.received().ends_with("end done closing=Bye. text=We talked.\nclosed: Ended\n"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn barging_in_voids_an_end() {
-    let studio = Studio::new();
-    let page = studio.on_the_line().await;
-    studio
+async fn barge_in_voids_an_end() {
+    let harness = VoiceHarness::new();
+    let client = harness.connect_client().await;
+    harness
         .model
-        .sends([heard("Bye."), asks(&[("call-0000001", "leave", json!({ "what": "x" }))]), audio(960)])
-        .await;
-    studio
-        .model
-        .sends([
-            LiveEvent::Interrupted { end_follows: true },
-            over(),
-            heard("One more thing."),
-            said("Yes?"),
-            over(),
+        .send_all([
+            user_said("Bye."),
+            tool_calls(&[("call-0000001", "leave", json!({ "what": "x" }))]),
+            audio(960),
         ])
         .await;
-    page.says(Says::Drained).await;
+    harness
+        .model
+        .send_all([
+            LiveEvent::Interrupted { end_follows: true },
+            turn_complete(),
+            user_said("One more thing."),
+            model_said("Yes?"),
+            turn_complete(),
+        ])
+        .await;
+    client.send(ClientAction::Drained).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(studio.agent.active_calls(), 1);
+    assert_eq!(harness.agent.active_calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_farewell_is_heard_before_the_audio_is_cut() {
-    let studio = Studio::new();
-    let page = studio.on_the_line().await;
-    studio
+    let harness = VoiceHarness::new();
+    let client = harness.connect_client().await;
+    harness
         .model
-        .sends([heard("Go away."), asks(&[("call-0000001", "bid_farewell", json!({ "what": "x" }))])])
+        .send_all([
+            user_said("Go away."),
+            tool_calls(&[("call-0000001", "bid_farewell", json!({ "what": "x" }))]),
+        ])
         .await;
-    page.told();
-    studio.model.sends([said("Farewell."), audio(960), over()]).await;
-    assert_eq!(page.told(), "model: Farewell.\naudio 960\nturn complete\n");
-    page.says(Says::Drained).await;
-    assert_eq!(page.told(), "end user_requested closing=- text=-\nhung up: Ended\n");
+    client.received();
+    harness.model.send_all([model_said("Farewell."), audio(960), turn_complete()]).await;
+    assert_eq!(client.received(), "model: Farewell.\naudio 960\nturn complete\n");
+    client.send(ClientAction::Drained).await;
+    assert_eq!(client.received(), "end user_requested closing=- text=-\nclosed: Ended\n");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_says_nothing_more_does_not_keep_the_call() {
-    let studio = Studio::new();
-    let _page = studio.on_the_line().await;
-    studio.model.sends([heard("Bye."), asks(&[("call-0000001", "leave", json!({ "what": "x" }))])]).await;
+    let harness = VoiceHarness::new();
+    let _page = harness.connect_client().await;
+    harness
+        .model
+        .send_all([user_said("Bye."), tool_calls(&[("call-0000001", "leave", json!({ "what": "x" }))])])
+        .await;
     tokio::time::sleep(Duration::from_secs(31)).await;
-    assert_eq!(studio.agent.active_calls(), 0);
+    assert_eq!(harness.agent.active_calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_talks_for_more_than_two_hours() {
-    let studio = Studio::new();
-    let page = studio.on_the_line().await;
+async fn a_call_ends_after_two_hours() {
+    let harness = VoiceHarness::new();
+    let client = harness.connect_client().await;
     for _ in 0..4 * 119 {
-        page.says(Says::Audio(vec![0; 640])).await;
+        client.send(ClientAction::Audio(vec![0; 640])).await;
         tokio::time::sleep(Duration::from_secs(15)).await;
     }
-    studio.model.sends([heard("Are you still there?"), said("I am."), over()]).await;
-    page.told();
-    assert_eq!(studio.agent.active_calls(), 1, "a minute before");
-    page.says(Says::Audio(vec![0; 640])).await;
+    harness.model.send_all([user_said("Are you still there?"), model_said("I am."), turn_complete()]).await;
+    client.received();
+    assert_eq!(harness.agent.active_calls(), 1, "a minute before");
+    client.send(ClientAction::Audio(vec![0; 640])).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    page.says(Says::Audio(vec![0; 640])).await;
+    client.send(ClientAction::Audio(vec![0; 640])).await;
     tokio::time::sleep(Duration::from_secs(40)).await;
-    assert_eq!(studio.agent.active_calls(), 0);
+    assert_eq!(harness.agent.active_calls(), 0);
     let end = "error UNAVAILABLE: This call has become too long. Please call again.\n\
-               end too_long closing=- text=-\nhung up: Ended\n";
-    assert_eq!(page.told().trim_start_matches("ping\n"), end);
-    assert_eq!(studio.model.got().lines().last(), Some("1 closed"));
+               end too_long closing=- text=-\nclosed: Ended\n";
+    assert_eq!(client.received().trim_start_matches("ping\n"), end);
+    assert_eq!(harness.model.take_inputs().lines().last(), Some("1 closed"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_hangs_up() {
-    let studio = Studio::new();
-    let page = studio.on_the_line().await;
-    page.says(Says::Stop).await;
-    assert_eq!(page.told(), "end user_hung_up closing=- text=-\nhung up: Ended\n");
-    assert_eq!(studio.agent.active_calls(), 0);
-    let again = studio.on_the_line().await;
+async fn a_user_hangs_up() {
+    let harness = VoiceHarness::new();
+    let client = harness.connect_client().await;
+    client.send(ClientAction::Stop).await;
+    assert_eq!(client.received(), "end user_hung_up closing=- text=-\nclosed: Ended\n");
+    assert_eq!(harness.agent.active_calls(), 0);
+    let again = harness.connect_client().await;
     drop(again);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stopping_server_says_so_and_keeps_the_session() {
-    let studio = Studio::new();
-    let page = studio.on_the_line().await;
-    studio.model.sends([heard("Hello."), said("Good day."), over()]).await;
-    page.told();
-    studio.agent.drain(Duration::from_secs(8)).await;
-    assert_eq!(page.told(), "going away in 8000\nhung up: Stopping\n");
-    assert_eq!(studio.agent.active_calls(), 0);
-    let opening = studio.session().await;
-    let next = studio.restarted();
-    let page = next.calls(opening).await;
-    assert_eq!(page.told(), "ready actor/1 resumed=true\n");
-    let history = &next.model.openings()[0].history;
+    let harness = VoiceHarness::new();
+    let client = harness.connect_client().await;
+    harness.model.send_all([user_said("Hello."), model_said("Good day."), turn_complete()]).await;
+    client.received();
+    harness.agent.drain(Duration::from_secs(8)).await;
+    assert_eq!(client.received(), "going away in 8000\nclosed: Stopping\n");
+    assert_eq!(harness.agent.active_calls(), 0);
+    let request = harness.session().await;
+    let next = harness.restarted();
+    let client = next.call(request).await;
+    assert_eq!(client.received(), "ready fake/1 resumed=true\n");
+    let history = &next.model.setups()[0].history;
     assert_eq!(history.len(), 2, "what was said: {history:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_blocked_person_is_told_and_does_not_reach_the_model() {
-    let studio = Studio::new();
-    studio.block().await;
-    let page = studio.calls(CallRequest::default()).await;
-    assert_eq!(page.told(), "blocked: Enough for today.\nhung up: Refused\n");
-    assert!(studio.model.openings().is_empty());
+async fn a_blocked_client_is_told_and_does_not_reach_the_model() {
+    let harness = VoiceHarness::new();
+    harness.block().await;
+    let client = harness.call(CallRequest::default()).await;
+    assert_eq!(client.received(), "blocked: Enough for today.\nclosed: Refused\n");
+    assert!(harness.model.setups().is_empty());
 }

@@ -1,10 +1,10 @@
-//! The voice agent between a model and a page that do what a test wants.
+//! The voice agent between a model and a client that do what a test wants.
 
-mod calling;
-mod cutting;
+mod edge_cases;
 mod ending;
-mod losing;
-mod odd;
+pub(crate) mod harness;
+mod interruptions;
+mod reconnects;
 pub(crate) mod simulated;
-pub(crate) mod stage;
-mod talking;
+mod tool_calls;
+mod turns;

@@ -12,7 +12,7 @@ use quarterdeck_transports::{GeminiLive, GeminiLiveConfig, OpenAiRealtime, OpenA
 use serde_json::{Value, json};
 use url::Url;
 
-use super::stage::{Page, Says, Studio};
+use super::harness::{ClientAction, FakeClient, VoiceHarness};
 
 struct Pipe(LiveSimulator);
 
@@ -43,13 +43,13 @@ async fn pass(time: Duration) {
 }
 
 /// Everything that the model said.
-fn said(told: &str) -> String {
-    told.lines().filter_map(|line| line.strip_prefix("model: ")).collect()
+fn said(received: &str) -> String {
+    received.lines().filter_map(|line| line.strip_prefix("model: ")).collect()
 }
 
 /// Fails with everything that is known.
-fn assert_clean(report: &Report, told: &str, what: &str) {
-    assert!(report.faults.is_empty(), "{what}: {:?}\n{told}\n{report:#?}", report.faults);
+fn assert_clean(report: &Report, received: &str, what: &str) {
+    assert!(report.faults.is_empty(), "{what}: {:?}\n{received}\n{report:#?}", report.faults);
 }
 
 /// A turn with two tools, one of which writes, and a turn after it.
@@ -65,23 +65,23 @@ fn two_tools() -> Scenario {
     ]))
 }
 
-/// Plays the conversation and gives what the page was told.
-async fn converse(studio: &Studio, page: &Page) -> String {
+/// Plays the conversation and gives what the client was told.
+async fn converse(harness: &VoiceHarness, client: &FakeClient) -> String {
     for text in ["Good day", "Book the room", "Many thanks"] {
-        page.writes(text).await;
+        client.send_text(text).await;
         pass(Duration::from_secs(8)).await;
-        page.says(Says::Drained).await;
+        client.send(ClientAction::Drained).await;
     }
-    assert_eq!(studio.agent.active_calls(), 1, "the call is on");
-    page.told()
+    assert_eq!(harness.agent.active_calls(), 1, "the call is on");
+    client.received()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_cut_at_every_frame_loses_nothing_and_does_nothing_twice() {
     let (whole, simulator) = model(two_tools());
-    let studio = Studio::spoken_with(whole);
-    let page = studio.calls(CallRequest::default()).await;
-    converse(&studio, &page).await;
+    let harness = VoiceHarness::with_model(whole);
+    let client = harness.call(CallRequest::default()).await;
+    converse(&harness, &client).await;
     assert_eq!(simulator.report().turns, 3);
     let mut cuts = 0;
     for count in 0.. {
@@ -99,15 +99,18 @@ async fn a_connection_cut_at_every_frame_loses_nothing_and_does_nothing_twice() 
 /// The same conversation with a cut. Whether it came to that.
 async fn cut(after: DisconnectAfter) -> bool {
     let (model, simulator) = model(two_tools().with_disconnect(Disconnect { connection: 1, after }));
-    let studio = Studio::spoken_with(model);
-    let page = studio.calls(CallRequest::default()).await;
-    let told = converse(&studio, &page).await;
+    let harness = VoiceHarness::with_model(model);
+    let client = harness.call(CallRequest::default()).await;
+    let received = converse(&harness, &client).await;
     let report = simulator.report();
     let what = format!("cut {after:?}");
-    assert_clean(&report, &told, &what);
-    assert_eq!((studio.runs("book"), studio.runs("look")), (1, 1), "{what}\n{told}\n{report:#?}");
-    assert!(said(&told).contains("You are welcome."), "{what}: the call goes on\n{told}\n{report:#?}");
-    assert!(said(&told).contains("booked."), "{what}: the booking is answered\n{told}\n{report:#?}");
+    assert_clean(&report, &received, &what);
+    assert_eq!((harness.runs("book"), harness.runs("look")), (1, 1), "{what}\n{received}\n{report:#?}");
+    assert!(
+        said(&received).contains("You are welcome."),
+        "{what}: the call goes on\n{received}\n{report:#?}"
+    );
+    assert!(said(&received).contains("booked."), "{what}: the booking is answered\n{received}\n{report:#?}");
     report.connections > 1
 }
 
@@ -135,55 +138,55 @@ async fn half_an_hour_with_three_departures_and_two_losses_loses_no_turn() {
         json!({ "begins": "text", "containing": format!("Question {number}?"), "steps": steps })
     };
     let (model, simulator) = model(scenario(&(1..=TURNS).map(turn).collect()));
-    let studio = Studio::spoken_with(model);
-    let page = studio.calls(CallRequest::default()).await;
+    let harness = VoiceHarness::with_model(model);
+    let client = harness.call(CallRequest::default()).await;
     let began = tokio::time::Instant::now();
-    let mut told = String::new();
+    let mut received = String::new();
     for number in 1..=TURNS {
-        page.writes(&format!("Question {number}?")).await;
+        client.send_text(&format!("Question {number}?")).await;
         // A microphone that hears nothing but the room.
         for _ in 0..60 {
-            page.says(Says::Audio(vec![0; 640])).await;
+            client.send(ClientAction::Audio(vec![0; 640])).await;
             pass(Duration::from_millis(995)).await;
         }
-        page.says(Says::Drained).await;
-        let now = page.told();
+        client.send(ClientAction::Drained).await;
+        let now = client.received();
         assert!(
             said(&now).contains(&format!("Answer number {number}.")),
             "turn {number}: {now}\n{:#?}",
             simulator.report()
         );
-        told.push_str(&now);
+        received.push_str(&now);
     }
     assert!(began.elapsed() >= Duration::from_secs(1_800));
     let report = simulator.report();
-    assert_clean(&report, &told, "half an hour");
+    assert_clean(&report, &received, "half an hour");
     assert_eq!((report.turns, report.connections), (TURNS, 6), "{report:#?}");
-    assert_eq!(studio.runs("look") as usize, TURNS, "nothing is looked up twice");
-    assert!(!told.contains("error"), "{told}");
+    assert_eq!(harness.runs("look") as usize, TURNS, "nothing is looked up twice");
+    assert!(!received.contains("error"), "{received}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_in_mid_conversation_loses_no_turn() {
     let (model, simulator) = model(two_tools());
-    let studio = Studio::spoken_with(model.clone());
-    let page = studio.calls(CallRequest::default()).await;
-    page.writes("Good day").await;
+    let harness = VoiceHarness::with_model(model.clone());
+    let client = harness.call(CallRequest::default()).await;
+    client.send_text("Good day").await;
     pass(Duration::from_secs(20)).await;
-    studio.agent.drain(Duration::from_secs(1)).await;
+    harness.agent.drain(Duration::from_secs(1)).await;
     pass(Duration::from_secs(2)).await;
-    let opening = studio.session().await;
-    let next = studio.restarted_with(model);
-    drop(studio);
-    let page = next.calls(opening).await;
-    assert!(page.told().starts_with("ready gemini/gemini-3.8-live resumed=true\n"));
+    let request = harness.session().await;
+    let next = harness.restarted_with(model);
+    drop(harness);
+    let client = next.call(request).await;
+    assert!(client.received().starts_with("ready gemini/gemini-3.8-live resumed=true\n"));
     for text in ["Book the room", "Many thanks"] {
-        page.writes(text).await;
+        client.send_text(text).await;
         pass(Duration::from_secs(20)).await;
     }
-    let (report, told) = (simulator.report(), page.told());
-    assert_clean(&report, &told, "restart");
-    assert_eq!((report.turns, report.resumptions, next.runs("book")), (3, 1, 1), "{told}");
+    let (report, received) = (simulator.report(), client.received());
+    assert_clean(&report, &received, "restart");
+    assert_eq!((report.turns, report.resumptions, next.runs("book")), (3, 1, 1), "{received}");
 }
 
 struct RealtimePipe(RealtimeSimulator);
@@ -198,13 +201,13 @@ impl Dialer for RealtimePipe {
 }
 
 /// The other provider, which forgets everything when its connection is lost.
-fn realtime(simulator: RealtimeSimulator) -> Studio {
+fn realtime(simulator: RealtimeSimulator) -> VoiceHarness {
     let config = OpenAiRealtimeConfig {
         base_url: "wss://simulator".into(),
         ..OpenAiRealtimeConfig::new("no key is needed")
     };
     let model = OpenAiRealtime::new(config).unwrap().with_dialer(Arc::new(RealtimePipe(simulator)));
-    Studio::spoken_with(Arc::new(model))
+    VoiceHarness::with_model(Arc::new(model))
 }
 
 /// Greets, books and thanks.
@@ -226,14 +229,17 @@ fn realtime_answers() -> RealtimeSimulator {
 #[tokio::test(start_paused = true)]
 async fn another_provider_behind_the_same_trait_calls_the_same_tools() {
     let simulator = realtime_answers();
-    let studio = realtime(simulator.clone());
-    let page = studio.calls(CallRequest::default()).await;
-    let told = converse(&studio, &page).await;
+    let harness = realtime(simulator.clone());
+    let client = harness.call(CallRequest::default()).await;
+    let received = converse(&harness, &client).await;
     let report = simulator.report();
-    assert!(told.starts_with("ready openai/gpt-realtime-2.1 resumed=false\n"), "{told}");
-    assert_eq!(studio.runs("book"), 1, "{told}\n{report:#?}");
-    assert!(said(&told).contains("Hello.") && said(&told).contains("It is booked."), "{told}\n{report:#?}");
-    assert_eq!(told.matches("turn complete").count(), 3, "{told}");
+    assert!(received.starts_with("ready openai/gpt-realtime-2.1 resumed=false\n"), "{received}");
+    assert_eq!(harness.runs("book"), 1, "{received}\n{report:#?}");
+    assert!(
+        said(&received).contains("Hello.") && said(&received).contains("It is booked."),
+        "{received}\n{report:#?}"
+    );
+    assert_eq!(received.matches("turn complete").count(), 3, "{received}");
     assert!(report.faults.is_empty(), "{report:#?}");
 }
 
@@ -244,15 +250,15 @@ async fn another_provider_cut_at_every_event_goes_on_and_does_nothing_twice() {
         let mut is_cut = false;
         for after in [DisconnectAfter::Sent(count), DisconnectAfter::Received(count)] {
             let simulator = realtime_answers().with_disconnect(Disconnect { connection: 1, after });
-            let studio = realtime(simulator.clone());
-            let page = studio.calls(CallRequest::default()).await;
-            let told = converse(&studio, &page).await;
+            let harness = realtime(simulator.clone());
+            let client = harness.call(CallRequest::default()).await;
+            let received = converse(&harness, &client).await;
             let report = simulator.report();
-            let all = format!("cut {after:?}\n{told}\n{report:#?}");
+            let all = format!("cut {after:?}\n{received}\n{report:#?}");
             assert!(report.faults.is_empty(), "{all}");
-            assert_eq!(studio.runs("book"), 1, "{all}");
-            assert!(said(&told).contains("booked"), "the booking is answered: {all}");
-            assert_eq!(told.matches("turn complete").count(), 3, "the call goes on: {all}");
+            assert_eq!(harness.runs("book"), 1, "{all}");
+            assert!(said(&received).contains("booked"), "the booking is answered: {all}");
+            assert_eq!(received.matches("turn complete").count(), 3, "the call goes on: {all}");
             assert!(report.calls.iter().all(|call| call.outputs.len() <= 1), "{all}");
             is_cut |= report.connections > 1;
             cuts += usize::from(report.connections > 1);
@@ -272,35 +278,35 @@ fn sound(millis: usize, loudness: i16) -> Vec<Vec<u8>> {
     vec![piece; millis / 20]
 }
 
-async fn speak(page: &Page, millis: usize, loudness: i16) {
+async fn speak(client: &FakeClient, millis: usize, loudness: i16) {
     for piece in sound(millis, loudness) {
-        page.says(Says::Audio(piece)).await;
+        client.send(ClientAction::Audio(piece)).await;
         pass(Duration::from_millis(15)).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn somebody_speaks_is_answered_and_barges_in() {
-    let long = "This is a rather long answer that somebody may well want to cut short before it ends.";
+    let long = "This is a rather long answer that a user may well want to cut short before it ends.";
     let (model, simulator) = model(scenario(&json!([
         { "begins": "speech", "heard": "Tell me.", "steps": [{ "say": long }] },
         { "begins": "speech", "heard": "Stop.", "steps": [{ "say": "Gladly." }] },
     ])));
-    let studio = Studio::spoken_with(model);
-    let page = studio.calls(CallRequest::default()).await;
-    speak(&page, 800, 8_000).await;
-    speak(&page, 1_000, 0).await;
-    let told = page.told();
-    assert!(told.contains("person: Tell me.") && told.contains("audio "), "{told}");
-    speak(&page, 800, 8_000).await;
-    let told = page.told();
-    assert!(told.contains("interrupted"), "{told}");
-    speak(&page, 3_000, 0).await;
+    let harness = VoiceHarness::with_model(model);
+    let client = harness.call(CallRequest::default()).await;
+    speak(&client, 800, 8_000).await;
+    speak(&client, 1_000, 0).await;
+    let received = client.received();
+    assert!(received.contains("user: Tell me.") && received.contains("audio "), "{received}");
+    speak(&client, 800, 8_000).await;
+    let received = client.received();
+    assert!(received.contains("interrupted"), "{received}");
+    speak(&client, 3_000, 0).await;
     pass(Duration::from_secs(3)).await;
-    let told = page.told();
-    assert!(told.contains("person: Stop.") && said(&told).contains("Gladly."), "{told}");
+    let received = client.received();
+    assert!(received.contains("user: Stop.") && said(&received).contains("Gladly."), "{received}");
     let report = simulator.report();
-    assert_clean(&report, &told, "speech");
+    assert_clean(&report, &received, "speech");
     assert_eq!(report.interruptions, 1);
 }
 
@@ -312,21 +318,21 @@ async fn another_provider_is_barged_into_while_it_speaks_and_while_it_is_only_he
         say("One two three four five six."),
         say("Gladly."),
     ]);
-    let studio = realtime(simulator.clone());
-    let page = studio.calls(CallRequest::default()).await;
-    let mut told = String::new();
+    let harness = realtime(simulator.clone());
+    let client = harness.call(CallRequest::default()).await;
+    let mut received = String::new();
     for interruptions in [0, 1, 2] {
-        speak(&page, 300, 8_000).await;
-        speak(&page, 600, 0).await;
-        told.push_str(&page.told());
-        assert_eq!(told.matches("interrupted").count(), interruptions, "{told}");
+        speak(&client, 300, 8_000).await;
+        speak(&client, 600, 0).await;
+        received.push_str(&client.received());
+        assert_eq!(received.matches("interrupted").count(), interruptions, "{received}");
     }
     pass(Duration::from_secs(3)).await;
     let report = simulator.report();
     assert!(report.faults.is_empty(), "{report:#?}");
     assert_eq!((report.heard, report.cancelled, report.truncated.len()), (3, 1, 2), "{report:#?}");
-    page.writes("Are you there?").await;
+    client.send_text("Are you there?").await;
     pass(Duration::from_secs(3)).await;
-    told.push_str(&page.told());
-    assert_eq!(told.matches("turn complete").count(), 3, "all but the one that was cut off: {told}");
+    received.push_str(&client.received());
+    assert_eq!(received.matches("turn complete").count(), 3, "all but the one that was cut off: {received}");
 }

@@ -8,25 +8,25 @@ use quarterdeck_agents::voice::{CallRequest, Parts, Settings, VoiceAgent};
 use quarterdeck_simulator::live::LiveSimulator;
 use serde_json::{Value, json};
 
-use super::case::{Each, Id, Made, Rounds, Runs, Stage, Step};
+use super::case::{Each, Harness, Id, Rounds, Runs, ScriptedCall, Step};
 use super::tools::{orchestrator, registry};
+use crate::voice::harness::{ClientAction, FakeClient, ann, run_until_idle};
 use crate::voice::simulated::{model, scenario};
-use crate::voice::stage::{Page, Says, ann, settle};
-use crate::world::HandClock;
+use crate::world::ManualClock;
 
-pub(crate) struct Spoken {
-    page: Page,
-    /// What the page was told since the last look.
-    told: String,
+pub(crate) struct VoiceCallHarness {
+    client: FakeClient,
+    /// What the client was told since the last look.
+    received: String,
     simulator: LiveSimulator,
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     runs: Runs,
     /// Of what the simulator has reported: words and calls that were looked at.
     seen: (usize, usize),
     _agent: VoiceAgent,
 }
 
-impl Stage for Spoken {
+impl Harness for VoiceCallHarness {
     async fn begin(steps: &[Step]) -> Self {
         let turns: Vec<Value> = steps.iter().filter_map(turn).collect();
         let (model, simulator) = model(scenario(&turns.into()));
@@ -39,15 +39,15 @@ impl Stage for Spoken {
             prompts: Prompts::default(),
             settings: Settings::default(),
         });
-        let (page, line) = Page::new();
+        let (client, line) = FakeClient::new();
         agent.start_call(&ann(), CallRequest::default(), line).await;
-        settle().await;
-        page.told();
-        Self { page, told: String::new(), simulator, clock, runs, seen: (0, 0), _agent: agent }
+        run_until_idle().await;
+        client.received();
+        Self { client, received: String::new(), simulator, clock, runs, seen: (0, 0), _agent: agent }
     }
 
     async fn turn(&mut self, text: &str) {
-        self.page.writes(text).await;
+        self.client.send_text(text).await;
         self.wait().await;
     }
 
@@ -55,8 +55,8 @@ impl Stage for Spoken {
         self.clock.advance(time);
     }
 
-    async fn word(&mut self, approves: bool) {
-        self.page.says(Says::Confirm(self.page.token(), approves)).await;
+    async fn confirm(&mut self, approves: bool) {
+        self.client.send(ClientAction::Confirm(self.client.token(), approves)).await;
         self.wait().await;
     }
 
@@ -70,7 +70,7 @@ impl Stage for Spoken {
             lines.push(format!("{} -> {}", call.name, call.answers[0]));
         }
         self.seen = (report.heard.len(), report.calls.len());
-        lines.extend(std::mem::take(&mut self.told).lines().filter_map(shown));
+        lines.extend(std::mem::take(&mut self.received).lines().filter_map(shown));
         lines
     }
 
@@ -83,16 +83,16 @@ impl Stage for Spoken {
     }
 }
 
-impl Spoken {
-    /// Until the model has said everything and the page has played it.
+impl VoiceCallHarness {
+    /// Until the model has said everything and the client has played it.
     async fn wait(&mut self) {
         tokio::time::sleep(Duration::from_secs(20)).await;
-        self.told.push_str(&self.page.told());
+        self.received.push_str(&self.client.received());
         // A call that has ended takes nothing more.
-        if !self.told.contains("hung up") {
-            self.page.says(Says::Drained).await;
+        if !self.received.contains("closed") {
+            self.client.send(ClientAction::Drained).await;
             tokio::time::sleep(Duration::from_secs(1)).await;
-            self.told.push_str(&self.page.told());
+            self.received.push_str(&self.client.received());
         }
     }
 }
@@ -101,10 +101,10 @@ impl Spoken {
 fn turn(step: &Step) -> Option<Value> {
     match step {
         Step::Turn(each) => Some(json!({ "begins": "text", "steps": steps(&each.spoken) })),
-        Step::Word { is_noted: true, .. } => {
+        Step::Confirm { is_noted: true, .. } => {
             Some(json!({ "begins": "content", "steps": [{ "say": "Noted." }] }))
         }
-        Step::Word { is_noted: false, .. } | Step::Later(_) => None,
+        Step::Confirm { is_noted: false, .. } | Step::Later(_) => None,
     }
 }
 
@@ -118,7 +118,7 @@ fn steps(rounds: &Rounds) -> Vec<Value> {
     steps
 }
 
-fn wire(call: &Made) -> Value {
+fn wire(call: &ScriptedCall) -> Value {
     let args: Value = serde_json::from_str(&call.args).unwrap();
     let mut wire = json!({ "name": call.name, "args": args });
     match call.id {
@@ -129,14 +129,14 @@ fn wire(call: &Made) -> Value {
     wire
 }
 
-/// What of the page's lines is not told in writing in the same way.
+/// What of the client's lines is not received in writing in the same way.
 fn shown(line: &str) -> Option<String> {
     let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
     match kind {
-        "asked" => Some(format!("person is asked: {}", rest.split_once(' ').unwrap_or_default().1)),
-        "error" => Some(format!("person: {}", rest.split(':').next().unwrap_or_default())),
+        "asked" => Some(format!("confirmation requested: {}", rest.split_once(' ').unwrap_or_default().1)),
+        "error" => Some(format!("user: {}", rest.split(':').next().unwrap_or_default())),
         "end" => Some(format!("the call ends: {rest}")),
-        "model:" => Some(format!("person reads: {rest}")),
+        "model:" => Some(format!("user reads: {rest}")),
         _ => None,
     }
 }

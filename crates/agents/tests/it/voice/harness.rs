@@ -1,4 +1,4 @@
-//! A model and a page that do what a test wants, and the voice agent between them. The clock stands still.
+//! A model and a client that do what a test wants, and the voice agent between them. The clock stands still.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -25,11 +25,11 @@ use quarterdeck_store::MemoryStore;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::world::{HandClock, registry_of};
+use crate::world::{ManualClock, registry_of};
 
-/// What a page sends, for keeps.
+/// What a client sends, for keeps.
 #[derive(Debug, Clone)]
-pub(crate) enum Says {
+pub(crate) enum ClientAction {
     Audio(Vec<u8>),
     Text(String),
     Confirm(String, bool),
@@ -39,84 +39,84 @@ pub(crate) enum Says {
 }
 
 /// The test's end of a line.
-pub(crate) struct Page {
-    says: Option<mpsc::UnboundedSender<Says>>,
-    told: Arc<Mutex<Vec<String>>>,
+pub(crate) struct FakeClient {
+    says: Option<mpsc::UnboundedSender<ClientAction>>,
+    received: Arc<Mutex<Vec<String>>>,
     tokens: Arc<Mutex<Vec<String>>>,
-    /// Whether the page takes what it is sent.
+    /// Whether the client takes what it is sent.
     reads: Arc<Mutex<bool>>,
     waiting: Arc<Mutex<usize>>,
 }
 
 /// The agent's end of it.
-struct PageLine {
-    from: mpsc::UnboundedReceiver<Says>,
-    arrived: VecDeque<Says>,
-    lent: Option<Says>,
-    told: Arc<Mutex<Vec<String>>>,
+struct FakeLink {
+    from: mpsc::UnboundedReceiver<ClientAction>,
+    arrived: VecDeque<ClientAction>,
+    lent: Option<ClientAction>,
+    received: Arc<Mutex<Vec<String>>>,
     tokens: Arc<Mutex<Vec<String>>>,
     reads: Arc<Mutex<bool>>,
     waiting: Arc<Mutex<usize>>,
 }
 
-impl Page {
+impl FakeClient {
     pub(crate) fn new() -> (Self, Box<dyn ClientLink>) {
         let (says, from) = mpsc::unbounded_channel();
-        let page = Self {
+        let client = Self {
             says: Some(says),
-            told: Arc::default(),
+            received: Arc::default(),
             tokens: Arc::default(),
             reads: Arc::new(Mutex::new(true)),
             waiting: Arc::default(),
         };
-        let line = PageLine {
+        let line = FakeLink {
             from,
             arrived: VecDeque::new(),
             lent: None,
-            told: page.told.clone(),
-            tokens: page.tokens.clone(),
-            reads: page.reads.clone(),
-            waiting: page.waiting.clone(),
+            received: client.received.clone(),
+            tokens: client.tokens.clone(),
+            reads: client.reads.clone(),
+            waiting: client.waiting.clone(),
         };
-        (page, Box::new(line))
+        (client, Box::new(line))
     }
 
-    pub(crate) async fn says(&self, says: Says) {
-        self.says.as_ref().unwrap().send(says).unwrap();
-        settle().await;
+    pub(crate) async fn send(&self, action: ClientAction) {
+        self.says.as_ref().unwrap().send(action).unwrap();
+        run_until_idle().await;
     }
 
-    pub(crate) async fn writes(&self, text: &str) {
-        self.says(Says::Text(text.to_owned())).await;
+    pub(crate) async fn send_text(&self, text: &str) {
+        self.send(ClientAction::Text(text.to_owned())).await;
     }
 
     /// Its network is gone.
-    pub(crate) async fn vanishes(&mut self) {
+    pub(crate) async fn disconnect(&mut self) {
         self.says = None;
-        settle().await;
+        run_until_idle().await;
     }
 
     /// What it was told since the last look, one line each.
-    pub(crate) fn told(&self) -> String {
-        let mut told = std::mem::take(&mut *self.told.lock().unwrap()).join("\n");
-        told.push('\n');
-        told
+    pub(crate) fn received(&self) -> String {
+        let mut received = std::mem::take(&mut *self.received.lock().unwrap()).join("\n");
+        received.push('\n');
+        received
     }
 
     pub(crate) fn token(&self) -> String {
-        self.tokens.lock().unwrap().last().expect("nobody was asked").clone()
+        self.tokens.lock().unwrap().last().expect("a confirmation request").clone()
     }
 
-    pub(crate) fn stops_reading(&self) {
+    pub(crate) fn stop_reading(&self) {
         *self.reads.lock().unwrap() = false;
     }
 
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn queued_bytes(&self) -> usize {
         *self.waiting.lock().unwrap()
     }
 }
 
-impl ClientLink for PageLine {
+impl ClientLink for FakeLink {
     fn poll_fill(&mut self, context: &mut TaskContext<'_>) -> Poll<Result<(), Disconnect>> {
         match self.from.poll_recv(context) {
             Poll::Ready(Some(says)) => {
@@ -131,17 +131,19 @@ impl ClientLink for PageLine {
     fn next(&mut self) -> Option<ClientMessage<'_>> {
         self.lent = Some(self.arrived.pop_front()?);
         Some(match self.lent.as_ref()? {
-            Says::Audio(bytes) => ClientMessage::Audio(Audio::Pcm(bytes.as_slice().into())),
-            Says::Text(text) => ClientMessage::Text(text.as_str()),
-            Says::Confirm(token, is_approved) => ClientMessage::Confirm { token, is_approved: *is_approved },
-            Says::Drained => ClientMessage::Drained,
-            Says::Interrupt => ClientMessage::Interrupt,
-            Says::Stop => ClientMessage::Stop,
+            ClientAction::Audio(bytes) => ClientMessage::Audio(Audio::Pcm(bytes.as_slice().into())),
+            ClientAction::Text(text) => ClientMessage::Text(text.as_str()),
+            ClientAction::Confirm(token, is_approved) => {
+                ClientMessage::Confirm { token, is_approved: *is_approved }
+            }
+            ClientAction::Drained => ClientMessage::Drained,
+            ClientAction::Interrupt => ClientMessage::Interrupt,
+            ClientAction::Stop => ClientMessage::Stop,
         })
     }
 
-    fn send(&mut self, told: ServerMessage<'_>) {
-        let line = match told {
+    fn send(&mut self, received: ServerMessage<'_>) {
+        let line = match received {
             ServerMessage::Ready { is_resumed, provider, .. } => {
                 format!("ready {provider} resumed={is_resumed}")
             }
@@ -150,15 +152,15 @@ impl ClientLink for PageLine {
                 format!("audio {}", audio.samples_len())
             }
             ServerMessage::Transcript { by, text, is_final, .. } => {
-                let by = if by == Speaker::User { "person" } else { "model" };
-                format!("{by}{}: {text}", if is_final { "" } else { " (guess)" })
+                let by = if by == Speaker::User { "user" } else { "model" };
+                format!("{by}{}: {text}", if is_final { "" } else { " (interim)" })
             }
             ServerMessage::ToolCall { id, name, args } => format!("call {id} {name} {args}"),
             ServerMessage::ToolResult { id, response, .. } => {
                 format!("result {id} {}", outcome(&response.outcome))
             }
             ServerMessage::ConfirmationRequest { id, request } => {
-                let token = request.token.as_ref().expect("a page gets the token");
+                let token = request.token.as_ref().expect("a client gets the token");
                 self.tokens.lock().unwrap().push(token.expose().to_owned());
                 format!("asked {id} {}", request.preview)
             }
@@ -176,7 +178,7 @@ impl ClientLink for PageLine {
             ServerMessage::GoingAway { in_ms } => format!("going away in {in_ms}"),
             ServerMessage::Message(value) => format!("message {value}"),
         };
-        self.told.lock().unwrap().push(line);
+        self.received.lock().unwrap().push(line);
     }
 
     fn poll_flush(&mut self, _: &mut TaskContext<'_>) -> Poll<Result<(), Disconnect>> {
@@ -199,11 +201,11 @@ impl ClientLink for PageLine {
     }
 
     fn ping(&mut self) {
-        self.told.lock().unwrap().push("ping".into());
+        self.received.lock().unwrap().push("ping".into());
     }
 
     fn close(self: Box<Self>, why: CloseReason) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        self.told.lock().unwrap().push(format!("hung up: {why:?}"));
+        self.received.lock().unwrap().push(format!("closed: {why:?}"));
         Box::pin(std::future::ready(()))
     }
 }
@@ -219,8 +221,8 @@ type Sent = Result<LiveEvent<'static>, LiveError>;
 
 /// A model that is spoken with, played by the test.
 #[derive(Default)]
-pub(crate) struct Actor {
-    openings: Mutex<Vec<LiveSetup>>,
+pub(crate) struct FakeLiveModel {
+    setups: Mutex<Vec<LiveSetup>>,
     connections: Mutex<Vec<Option<mpsc::UnboundedSender<Sent>>>>,
     /// Every input, with the number of the connection.
     inputs: Arc<Mutex<Vec<(usize, String)>>>,
@@ -230,77 +232,77 @@ pub(crate) struct Actor {
     pub(crate) fails: Mutex<VecDeque<LiveErrorKind>>,
 }
 
-struct ActorConnection {
+struct FakeConnection {
     number: usize,
     from: mpsc::UnboundedReceiver<Sent>,
     arrived: VecDeque<LiveEvent<'static>>,
     inputs: Arc<Mutex<Vec<(usize, String)>>>,
 }
 
-impl Actor {
-    /// Says something on the last connection.
-    pub(crate) async fn says(&self, event: LiveEvent<'static>) {
-        self.sends([event]).await;
+impl FakeLiveModel {
+    /// ClientAction something on the last connection.
+    pub(crate) async fn send(&self, event: LiveEvent<'static>) {
+        self.send_all([event]).await;
     }
 
-    /// Says several things on an older connection, counted from 0.
-    pub(crate) async fn says_on(&self, number: usize, events: impl IntoIterator<Item = LiveEvent<'static>>) {
+    /// ClientAction several things on an older connection, counted from 0.
+    pub(crate) async fn send_on(&self, number: usize, events: impl IntoIterator<Item = LiveEvent<'static>>) {
         for event in events {
             let connections = self.connections.lock().unwrap();
             connections[number].as_ref().unwrap().send(Ok(event)).unwrap();
         }
-        settle().await;
+        run_until_idle().await;
     }
 
-    /// Says several things at once.
-    pub(crate) async fn sends(&self, events: impl IntoIterator<Item = LiveEvent<'static>>) {
+    /// ClientAction several things at once.
+    pub(crate) async fn send_all(&self, events: impl IntoIterator<Item = LiveEvent<'static>>) {
         for event in events {
             let connections = self.connections.lock().unwrap();
             connections.last().unwrap().as_ref().unwrap().send(Ok(event)).unwrap();
         }
-        settle().await;
+        run_until_idle().await;
     }
 
     /// The connection breaks.
-    pub(crate) async fn breaks(&self) {
+    pub(crate) async fn drop_connection(&self) {
         let sender = self.connections.lock().unwrap().last_mut().unwrap().take().unwrap();
         let _ = sender.send(Err(error(LiveErrorKind::Lost)));
-        settle().await;
+        run_until_idle().await;
     }
 
     /// An older connection breaks, counted from 0.
-    pub(crate) async fn breaks_on(&self, number: usize) {
+    pub(crate) async fn drop_connection_of(&self, number: usize) {
         let sender = self.connections.lock().unwrap()[number].take().unwrap();
         let _ = sender.send(Err(error(LiveErrorKind::Lost)));
-        settle().await;
+        run_until_idle().await;
     }
 
-    pub(crate) fn openings(&self) -> Vec<LiveSetup> {
-        self.openings.lock().unwrap().clone()
+    pub(crate) fn setups(&self) -> Vec<LiveSetup> {
+        self.setups.lock().unwrap().clone()
     }
 
     /// What it got since the last look, one line each.
-    pub(crate) fn got(&self) -> String {
+    pub(crate) fn take_inputs(&self) -> String {
         let inputs = std::mem::take(&mut *self.inputs.lock().unwrap());
         inputs.into_iter().map(|(number, input)| format!("{number} {input}\n")).collect()
     }
 }
 
 pub(crate) fn error(kind: LiveErrorKind) -> LiveError {
-    LiveError { kind, model: "actor/1".into(), code: Some(1011), detail: "told to".into() }
+    LiveError { kind, model: "fake/1".into(), code: Some(1011), detail: "told to".into() }
 }
 
-impl LiveModel for Actor {
+impl LiveModel for FakeLiveModel {
     fn declarations(&self) -> Provider {
         Provider::GeminiJsonSchema
     }
 
     fn name(&self) -> &str {
-        "actor/1"
+        "fake/1"
     }
 
-    fn connect(&self, opening: LiveSetup) -> LiveConnecting {
-        self.openings.lock().unwrap().push(opening);
+    fn connect(&self, setup: LiveSetup) -> LiveConnecting {
+        self.setups.lock().unwrap().push(setup);
         if let Some(kind) = self.fails.lock().unwrap().pop_front() {
             return Box::pin(std::future::ready(Err(error(kind))));
         }
@@ -309,7 +311,7 @@ impl LiveModel for Actor {
         connections.push(Some(sender));
         let number = connections.len();
         let inputs = self.inputs.clone();
-        let connection = ActorConnection { number, from, arrived: VecDeque::new(), inputs };
+        let connection = FakeConnection { number, from, arrived: VecDeque::new(), inputs };
         let delay = *self.delay.lock().unwrap();
         Box::pin(async move {
             tokio::time::sleep(delay).await;
@@ -318,7 +320,7 @@ impl LiveModel for Actor {
     }
 }
 
-impl LiveConnection for ActorConnection {
+impl LiveConnection for FakeConnection {
     fn poll_fill(&mut self, context: &mut TaskContext<'_>) -> Poll<Result<(), LiveError>> {
         match self.from.poll_recv(context) {
             Poll::Ready(Some(Ok(event))) => {
@@ -364,20 +366,20 @@ impl LiveConnection for ActorConnection {
 }
 
 /// Everything that a test looks at.
-pub(crate) struct Studio {
-    pub(crate) model: Arc<Actor>,
+pub(crate) struct VoiceHarness {
+    pub(crate) model: Arc<FakeLiveModel>,
     pub(crate) agent: VoiceAgent,
     pub(crate) orchestrator: Orchestrator,
     registry: Arc<Registry>,
     store: Arc<dyn Store>,
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     runs: Arc<Mutex<BTreeMap<String, u32>>>,
 }
 
-impl Studio {
+impl VoiceHarness {
     pub(crate) fn new() -> Self {
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800);
-        Self::on(Arc::new(MemoryStore::new()), HandClock::at(start), Arc::default())
+        Self::on(Arc::new(MemoryStore::new()), ManualClock::at(start), Arc::default())
     }
 
     /// Another process on the same store.
@@ -386,22 +388,22 @@ impl Studio {
     }
 
     /// With room for so many calls.
-    pub(crate) fn with_room_for(calls: usize) -> Self {
-        let mut studio = Self::new();
+    pub(crate) fn with_max_calls(calls: usize) -> Self {
+        let mut harness = Self::new();
         let settings = Settings { calls, ..Settings::default() };
-        studio.agent = agent(&studio.orchestrator, &studio.registry, studio.model.clone(), settings);
-        studio
+        harness.agent = agent(&harness.orchestrator, &harness.registry, harness.model.clone(), settings);
+        harness
     }
 
     /// With another model than the actor.
-    pub(crate) fn spoken_with(model: Arc<dyn LiveModel>) -> Self {
-        let mut studio = Self::new();
-        studio.agent = studio.agent_of(model);
-        studio
+    pub(crate) fn with_model(model: Arc<dyn LiveModel>) -> Self {
+        let mut harness = Self::new();
+        harness.agent = harness.agent_of(model);
+        harness
     }
 
-    fn on(store: Arc<dyn Store>, clock: Arc<HandClock>, runs: Arc<Mutex<BTreeMap<String, u32>>>) -> Self {
-        let model = Arc::new(Actor::default());
+    fn on(store: Arc<dyn Store>, clock: Arc<ManualClock>, runs: Arc<Mutex<BTreeMap<String, u32>>>) -> Self {
+        let model = Arc::new(FakeLiveModel::default());
         let parts = quarterdeck_runtime::RuntimeParts {
             clock: clock.clone(),
             ..quarterdeck_runtime::RuntimeParts::new(store.clone())
@@ -414,9 +416,9 @@ impl Studio {
 
     /// Another process on the same store, spoken with by a model that has lived on.
     pub(crate) fn restarted_with(&self, model: Arc<dyn LiveModel>) -> Self {
-        let mut studio = self.restarted();
-        studio.agent = studio.agent_of(model);
-        studio
+        let mut harness = self.restarted();
+        harness.agent = harness.agent_of(model);
+        harness
     }
 
     fn agent_of(&self, model: Arc<dyn LiveModel>) -> VoiceAgent {
@@ -427,23 +429,23 @@ impl Studio {
         self.runs.lock().unwrap().get(tool).copied().unwrap_or(0)
     }
 
-    pub(crate) async fn calls(&self, opening: CallRequest) -> Page {
-        self.is_called_by("ann", opening).await
+    pub(crate) async fn call(&self, request: CallRequest) -> FakeClient {
+        self.call_as("ann", request).await
     }
 
-    pub(crate) async fn is_called_by(&self, client: &str, opening: CallRequest) -> Page {
-        let (page, line) = Page::new();
+    pub(crate) async fn call_as(&self, client: &str, request: CallRequest) -> FakeClient {
+        let (page, link) = FakeClient::new();
         let user = User { client: Client::anonymous(client), ..ann() };
-        self.agent.start_call(&user, opening, line).await;
-        settle().await;
+        self.agent.start_call(&user, request, link).await;
+        run_until_idle().await;
         page
     }
 
     /// A call that stands, with nothing said in it.
-    pub(crate) async fn on_the_line(&self) -> Page {
-        let page = self.calls(CallRequest::default()).await;
-        assert_eq!(page.told(), "ready actor/1 resumed=false\n");
-        page
+    pub(crate) async fn connect_client(&self) -> FakeClient {
+        let client = self.call(CallRequest::default()).await;
+        assert_eq!(client.received(), "ready fake/1 resumed=false\n");
+        client
     }
 
     /// Ann is blocked for a minute.
@@ -481,15 +483,15 @@ pub(crate) fn ann() -> User {
 }
 
 /// Lets everything happen that does not wait for the clock.
-pub(crate) async fn settle() {
+pub(crate) async fn run_until_idle() {
     tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
-pub(crate) fn heard(text: &'static str) -> LiveEvent<'static> {
+pub(crate) fn user_said(text: &'static str) -> LiveEvent<'static> {
     LiveEvent::InputTranscript(TranscriptPiece { text: text.into(), stage: TranscriptStage::Final })
 }
 
-pub(crate) fn said(text: &'static str) -> LiveEvent<'static> {
+pub(crate) fn model_said(text: &'static str) -> LiveEvent<'static> {
     LiveEvent::OutputTranscript(TranscriptPiece { text: text.into(), stage: TranscriptStage::Segment })
 }
 
@@ -497,11 +499,11 @@ pub(crate) fn audio(bytes: usize) -> LiveEvent<'static> {
     LiveEvent::Audio(Audio::Pcm(vec![0; bytes].into()))
 }
 
-pub(crate) fn over() -> LiveEvent<'static> {
+pub(crate) fn turn_complete() -> LiveEvent<'static> {
     LiveEvent::TurnComplete { more_follows: false }
 }
 
-pub(crate) fn asks(calls: &[(&str, &str, Value)]) -> LiveEvent<'static> {
+pub(crate) fn tool_calls(calls: &[(&str, &str, Value)]) -> LiveEvent<'static> {
     let call = |(id, name, args): &(&str, &str, Value)| ModelCall {
         id: (!id.is_empty()).then(|| format!("function-{id}")),
         name: (*name).into(),

@@ -10,21 +10,21 @@ use quarterdeck_agents::text::{
 use quarterdeck_transports::{OpenAi, OpenAiConfig};
 use serde_json::Value;
 
-use super::case::{Each, Runs, Stage, Step};
+use super::case::{Each, Harness, Runs, Step};
 use super::scripted::Scripted;
 use super::tools::{orchestrator, registry};
-use crate::world::{HandClock, ann, events, message, token};
+use crate::world::{ManualClock, ann, events, message, token};
 
-pub(crate) struct Written {
+pub(crate) struct TextHarness {
     agent: TextAgent,
     provider: Scripted,
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     runs: Runs,
     token: Option<String>,
-    told: Vec<String>,
+    received: Vec<String>,
 }
 
-impl Stage for Written {
+impl Harness for TextHarness {
     async fn begin(steps: &[Step]) -> Self {
         let (provider, runs) = (Scripted::default(), Runs::default());
         let (orchestrator, clock) = orchestrator();
@@ -39,14 +39,14 @@ impl Stage for Written {
         });
         let mut turns = steps.iter().filter_map(|step| match step {
             Step::Turn(each) => Some(&each.written),
-            Step::Later(_) | Step::Word { .. } => None,
+            Step::Later(_) | Step::Confirm { .. } => None,
         });
         // After the calls of a turn the model says something, and that ends it.
         turns.by_ref().for_each(|rounds| {
             provider.will(rounds);
             provider.will(&[Vec::new()]);
         });
-        Self { agent, provider, clock, runs, token: None, told: Vec::new() }
+        Self { agent, provider, clock, runs, token: None, received: Vec::new() }
     }
 
     async fn turn(&mut self, text: &str) {
@@ -58,8 +58,8 @@ impl Stage for Written {
         self.clock.advance(time);
     }
 
-    async fn word(&mut self, approves: bool) {
-        let token = self.token.clone().expect("somebody was asked");
+    async fn confirm(&mut self, approves: bool) {
+        let token = self.token.clone().expect("a confirmation was requested");
         let decision = vec![ConfirmationReply { token, is_approved: approves }];
         let reader = self.agent.resolve_confirmations(&ann(), Address::Chat("chat"), decision).await;
         self.follow(reader).await;
@@ -70,7 +70,7 @@ impl Stage for Written {
         for request in self.provider.asked() {
             lines.extend(heard(request["messages"].as_array().unwrap()));
         }
-        lines.append(&mut self.told);
+        lines.append(&mut self.received);
         lines
     }
 
@@ -83,29 +83,29 @@ impl Stage for Written {
     }
 }
 
-impl Written {
+impl TextHarness {
     async fn follow(&mut self, reader: Result<Reader, Refusal>) {
         let reader = match reader {
             Ok(reader) => reader,
-            Err(Refusal::Confirmation(error)) => return self.told.push(format!("person: {}", error.kind)),
+            Err(Refusal::Confirmation(error)) => return self.received.push(format!("user: {}", error.kind)),
             Err(other) => panic!("{other:?}"),
         };
         let events = events(reader).await;
         for event in &events {
             match event {
                 StreamEvent::ConfirmationRequest { request, .. } => {
-                    self.told.push(format!("person is asked: {}", request.preview));
+                    self.received.push(format!("confirmation requested: {}", request.preview));
                     self.token = Some(token(&events));
                 }
-                StreamEvent::Text(text) => self.told.push(format!("person reads: {text}")),
-                StreamEvent::Failed(failure) => self.told.push(format!("person: {}", failure.kind)),
+                StreamEvent::Text(text) => self.received.push(format!("user reads: {text}")),
+                StreamEvent::Failed(failure) => self.received.push(format!("user: {}", failure.kind)),
                 _ => {}
             }
         }
     }
 }
 
-/// What is new in a request: what the person said, or what calls have come to.
+/// What is new in a request: what the user said, or what calls have come to.
 fn heard(messages: &[Value]) -> Vec<String> {
     let is_new = |message: &&Value| message["role"] == "tool" || message["role"] == "user";
     let mut new: Vec<_> = messages.iter().rev().take_while(is_new).collect();
