@@ -41,6 +41,9 @@ pub(super) struct Journal {
     /// Grows with every change.
     #[serde(skip)]
     revision: u64,
+    /// Counts turns that were added, those included that were dropped since.
+    #[serde(skip)]
+    added: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +92,15 @@ impl Journal {
 
     pub(super) fn revision(&self) -> u64 {
         self.revision
+    }
+
+    pub(super) fn added_turns(&self) -> usize {
+        self.added
+    }
+
+    /// The turns that were added since there were so many.
+    pub(super) fn turns_since(&self, added: usize) -> impl Iterator<Item = &LiveTurn> {
+        self.turns.iter().skip(self.turns.len().saturating_sub(self.added - added))
     }
 
     pub(super) fn user_text(&self) -> &str {
@@ -157,6 +169,7 @@ impl Journal {
             return;
         }
         self.turns.push_back(LiveTurn { by, text });
+        self.added += 1;
         if let Some(handle) = &mut self.handle {
             handle.after += 1;
         }

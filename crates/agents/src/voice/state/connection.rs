@@ -51,8 +51,9 @@ pub(super) struct ConnectionState {
 #[derive(Debug, Default)]
 pub(super) struct ReplayMark {
     pub(super) last_note: u64,
-    /// The revision of the journal.
+    /// The revision of the journal, and how many turns it had.
     pub(super) revision: u64,
+    pub(super) turns: usize,
     /// What the user had said in the present turn, if it waits for an answer.
     pub(super) user_text: String,
     pub(super) with_handle: bool,

@@ -150,6 +150,7 @@ impl<S: CallSession> CallState<S> {
         self.connection.begin_attempt(ReplayMark {
             last_note,
             revision: self.journal.revision(),
+            turns: self.journal.added_turns(),
             user_text: if awaits_answer { self.journal.user_text().to_owned() } else { String::new() },
             with_handle: replay.handle.is_some(),
             asks: replay.asks,
@@ -172,6 +173,7 @@ impl<S: CallSession> CallState<S> {
         if self.connection.is_connected && self.journal.is_answered() {
             self.complete_turn();
         }
+        let missed = self.missed_turns();
         self.return_unsent();
         self.connection.accept(self.timing.now);
         self.push(Output::AcceptConnection);
@@ -188,6 +190,9 @@ impl<S: CallSession> CallState<S> {
             (true, false) => Owes::Words,
             (true, true) => Owes::Answer,
         };
+        if !missed.is_empty() {
+            self.send_provider(ProviderOutput::Note { text: missed.join("\n"), asks: false });
+        }
         self.catch_up();
         if !self.input_audio.is_empty() {
             self.push(Output::ReplayInputAudio);
@@ -196,7 +201,22 @@ impl<S: CallSession> CallState<S> {
         }
     }
 
-    /// Tells a connection what has happened since its context was put together.
+    /// Notes, and messages that the user withdrew by interrupting, since the connection's context was put together.
+    fn missed_turns(&self) -> Vec<String> {
+        let replayed = &self.connection.replayed;
+        let mut known = replayed.user_text.as_str();
+        let missed = self.journal.turns_since(replayed.turns).filter(|turn| turn.by == Speaker::User);
+        let missed = missed.map(|turn| match turn.text.strip_prefix(known) {
+            Some(new) => {
+                known = "";
+                new.trim_start().to_owned()
+            }
+            None => turn.text.clone(),
+        });
+        missed.filter(|text| !text.is_empty()).collect()
+    }
+
+    /// Tells a connection what the user waits for, or does not any more, since its context was put together.
     fn catch_up(&mut self) {
         let known = std::mem::take(&mut self.connection.replayed.user_text);
         let now = self.timing.now;

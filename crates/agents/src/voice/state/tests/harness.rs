@@ -26,13 +26,13 @@ use crate::voice::state::{
 #[derive(Default)]
 pub(super) struct FakeSession {
     pub(super) end: Option<PendingEnd>,
-    turns: u32,
+    /// Notes that the session gives at the beginning of the next turn.
+    pub(super) notes: Vec<String>,
 }
 
 impl CallSession for FakeSession {
     fn begin_turn(&mut self) -> Vec<String> {
-        self.turns += 1;
-        Vec::new()
+        std::mem::take(&mut self.notes)
     }
 
     fn interrupt(&mut self) {
@@ -85,6 +85,8 @@ pub(super) enum Step {
     Complete(usize),
     /// The session reports the answer of a call of an earlier connection.
     LateAnswer,
+    /// The session has a note for the next turn.
+    SessionNote(String),
     /// A tool asks for the end of the session.
     AskToEnd,
     /// Time passes, with ticks.
@@ -209,6 +211,7 @@ impl TestCall {
                 self.line(format_args!("> late answer"));
                 self.feed(Input::Session(SessionEvent::Answer { reason: DeliveryReason::Late, answer }));
             }
+            Step::SessionNote(note) => self.state.session.notes.push(note),
             Step::AskToEnd => self.state.session.end = Some(PendingEnd::with_reason("done")),
             Step::Wait(time) => self.wait(time),
             Step::Flush => self.flush(),

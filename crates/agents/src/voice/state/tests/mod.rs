@@ -90,6 +90,31 @@ fn text_that_is_written_while_the_provider_is_away_reaches_the_next_connection_o
 }
 
 #[test]
+fn notes_and_withdrawn_text_reach_the_next_connection_without_asking() {
+    check(
+        [
+            Step::Lose(LiveErrorKind::Lost),
+            Step::Wait(Duration::from_millis(250)),
+            Step::SessionNote("pay was approved".into()),
+            text("One?"),
+            Step::Client(ClientInput::Interrupt),
+            Step::Open,
+        ],
+        expect![[r#"
+            > provider lost
+            connect [] asks=false
+            > client Text("One?")
+            client: user "One?"
+            > client Interrupt
+            client: interrupted
+            > provider opened
+            accept
+            provider: Note { text: "[Note: pay was approved]\nOne?", asks: false }
+        "#]],
+    );
+}
+
+#[test]
 fn no_audio_of_a_suppressed_response_reaches_the_client() {
     check(
         [

@@ -40,6 +40,7 @@ fn step() -> impl Strategy<Value = fn(usize) -> Step> {
         (3, |_| Step::Lose(LiveErrorKind::Lost)),
         (6, Step::Complete),
         (1, |_| Step::LateAnswer),
+        (2, |n| Step::SessionNote(format!("<n{n}>"))),
         (1, |_| Step::AskToEnd),
         (5, |_| Step::Flush),
         (4, |_| Step::Wait(Duration::from_millis(300))),
@@ -60,7 +61,7 @@ fn confirm(n: usize) -> ClientInput {
 /// What the test knows of a call beside the machine.
 #[derive(Default)]
 struct Observer {
-    /// Texts of the user: those that were written, and those that the present connection has transcribed itself.
+    /// Notes, and what the user has said or written; and what of it the present connection has transcribed itself.
     written: BTreeSet<String>,
     transcribed: BTreeSet<String>,
     /// What a connection knew when it gave a handle.
@@ -78,9 +79,8 @@ fn tokens(text: &str) -> impl Iterator<Item = String> {
 impl Observer {
     fn note(&mut self, call: &TestCall, step: &Step) {
         match step {
+            Step::SessionNote(note) => self.written.extend(tokens(note)),
             Step::Client(ClientInput::Text(text)) => self.written.extend(tokens(text)),
-            // What is withdrawn while no connection stands is not told to the next one.
-            Step::Client(ClientInput::Interrupt) if !call.is_connected => self.written.clear(),
             Step::Provider(event) if call.is_connected => match event {
                 // A late transcript is of audio that the connection has had, and that its handles cover.
                 LiveEvent::InputTranscript(_)
@@ -143,7 +143,9 @@ impl Observer {
         }
         prop_assert!(told.values().all(|count| *count == 1), "{told:?}\n{}", call.log());
         if call.is_connected && !call.is_connecting() && !call.state.is_ended() {
-            let known = self.known(call);
+            let mut known = self.known(call);
+            // A note of the session waits for the next turn.
+            known.extend(call.state.session.notes.iter().flat_map(|note| tokens(note)));
             let lost: Vec<_> = self.written.difference(&known).collect();
             prop_assert!(lost.is_empty(), "{lost:?} lost\n{}", call.log());
         }
@@ -153,13 +155,13 @@ impl Observer {
 
 fn sent_texts(call: &TestCall) -> impl Iterator<Item = String> {
     call.sent.iter().flat_map(|message| match message {
-        ProviderOutput::Text(text) => tokens(text).collect::<Vec<_>>(),
+        ProviderOutput::Text(text) | ProviderOutput::Note { text, .. } => tokens(text).collect::<Vec<_>>(),
         _ => Vec::new(),
     })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
 
     /// Every call of a connection is answered to that connection, at most once at any time and exactly once in the end
     /// unless it was cancelled; what the user said is known to every connection, and told to none twice; every answer is
