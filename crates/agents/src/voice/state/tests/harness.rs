@@ -83,6 +83,8 @@ pub(super) enum Step {
     Lose(LiveErrorKind),
     /// The running call at this index, modulo their number, is answered.
     Complete(usize),
+    /// The provider cancels the running call at this index, modulo their number.
+    Cancel(usize),
     /// The session reports the answer of a call of an earlier connection.
     LateAnswer,
     /// The session has a note for the next turn.
@@ -206,6 +208,11 @@ impl TestCall {
                 self.feed(Input::ProviderLost(error(kind)));
             }
             Step::Complete(index) => self.complete(index),
+            Step::Cancel(index) if self.is_connected && !self.running.is_empty() => {
+                let ids = Vec::from_iter(self.running[index % self.running.len()].call.id.clone());
+                self.line(format_args!("> provider cancels {ids:?}"));
+                self.feed(Input::Provider(LiveEvent::CallsCancelled(ids)));
+            }
             Step::LateAnswer => {
                 let answer = self.hold("earlier-call", "book");
                 self.line(format_args!("> late answer"));
@@ -215,7 +222,7 @@ impl TestCall {
             Step::AskToEnd => self.state.session.end = Some(PendingEnd::with_reason("done")),
             Step::Wait(time) => self.wait(time),
             Step::Flush => self.flush(),
-            Step::Provider(_) | Step::ModelAudio | Step::FailToOpen(_) | Step::Lose(_) => {}
+            Step::Provider(_) | Step::ModelAudio | Step::FailToOpen(_) | Step::Lose(_) | Step::Cancel(_) => {}
         }
         self.feed(Input::BatchDone);
     }

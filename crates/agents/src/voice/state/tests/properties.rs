@@ -29,9 +29,7 @@ fn step() -> impl Strategy<Value = fn(usize) -> Step> {
         (2, |_| Step::Provider(LiveEvent::TurnComplete { more_follows: true })),
         (3, |_| Step::Provider(LiveEvent::GenerationComplete)),
         (5, |n| Step::Provider(calls(&[&format!("c{n}a"), &format!("c{n}b")]))),
-        (2, |n| {
-            Step::Provider(LiveEvent::CallsCancelled(vec![format!("c{}a", n - 1), format!("c{}b", n - 2)]))
-        }),
+        (3, Step::Cancel),
         (3, |n| Step::Provider(LiveEvent::ResumptionHandle(Some(format!("h{n}"))))),
         (1, |_| Step::Provider(LiveEvent::GoingAway { left: Some(Duration::from_secs(5)) })),
         (6, |_| Step::Open),
@@ -66,7 +64,7 @@ struct Observer {
     transcribed: BTreeSet<String>,
     /// What a connection knew when it gave a handle.
     known_by_handle: BTreeMap<String, BTreeSet<String>>,
-    /// Calls of the present connection, and those of them that it has cancelled.
+    /// Calls of the present connection, and running ones that it has cancelled.
     asked: BTreeSet<String>,
     cancelled: BTreeSet<String>,
     generation: u64,
@@ -79,6 +77,9 @@ fn tokens(text: &str) -> impl Iterator<Item = String> {
 impl Observer {
     fn note(&mut self, call: &TestCall, step: &Step) {
         match step {
+            Step::Cancel(index) if call.is_connected && !call.running.is_empty() => {
+                self.cancelled.extend(call.running[index % call.running.len()].call.id.clone());
+            }
             Step::SessionNote(note) => self.written.extend(tokens(note)),
             Step::Client(ClientInput::Text(text)) => self.written.extend(tokens(text)),
             Step::Provider(event) if call.is_connected => match event {
@@ -90,9 +91,6 @@ impl Observer {
                     self.transcribed.extend(tokens(&piece.text));
                 }
                 LiveEvent::Calls(calls) => self.asked.extend(calls.iter().filter_map(|call| call.id.clone())),
-                LiveEvent::CallsCancelled(ids) => {
-                    self.cancelled.extend(ids.iter().filter(|id| self.asked.contains(*id)).cloned());
-                }
                 LiveEvent::ResumptionHandle(Some(handle)) => {
                     let known = self.known(call);
                     self.known_by_handle.insert(handle.clone(), known);
@@ -135,6 +133,7 @@ impl Observer {
             }
         }
         prop_assert!(results.values().all(|count| *count == 1), "{results:?}\n{}", call.log());
+        prop_assert!(!results.keys().any(|id| self.cancelled.contains(*id)), "{results:?}\n{}", call.log());
         let mut told: BTreeMap<String, usize> = BTreeMap::new();
         let history =
             call.context.iter().flat_map(|context| &context.history).flat_map(|turn| tokens(&turn.text));
