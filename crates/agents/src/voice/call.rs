@@ -111,7 +111,9 @@ impl Call {
         while !self.state.is_ended() {
             let wake = self.wait().await;
             self.handle(wake);
-            self.feed(Input::BatchDone);
+            if self.state.has_notes() {
+                self.feed(Input::BatchDone);
+            }
             self.flush_now().await;
             self.set_timer();
         }

@@ -165,7 +165,7 @@ impl<S: CallSession> CallState<S> {
         // The session reports what came of a confirmation, to this client and any other. It says nothing of a token that
         // was not valid, or of a decision that could not be taken.
         if let Some(error) = failure.filter(|error| is_open || is_invalid(error.kind)) {
-            self.send_client(ClientOutput::Error(error));
+            self.send_error(error);
         }
         self.deliver([answer.id]);
         self.follow_session();

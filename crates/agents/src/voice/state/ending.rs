@@ -122,7 +122,7 @@ impl<S: CallSession> CallState<S> {
         }
         if now.saturating_duration_since(self.timing.started_at) >= self.settings.max_duration {
             let error = unavailable("This call has become too long. Please call again.");
-            self.send_client(ClientOutput::Error(error));
+            self.send_error(error);
             self.end = Some(CallEnd::Ended(PendingEnd::with_reason("too_long")));
         }
         self.end_if_overdue();

@@ -115,7 +115,7 @@ impl<S: CallSession> CallState<S> {
             return self.push(Output::ResolveConfirmation { token, answer });
         }
         let message = "Too many confirmations at a time. Try again in a moment.";
-        self.send_client(ClientOutput::Error(ToolError::new(ErrorType::RateLimit, message)));
+        self.send_error(ToolError::new(ErrorType::RateLimit, message));
     }
 
     /// A link of the client has taken over.

@@ -29,7 +29,7 @@ impl<S: CallSession> CallState<S> {
             LiveEvent::TurnComplete { more_follows: true } => self.speech.pause(),
             LiveEvent::ResponseFailed => {
                 let message = "The model could not answer that. Please say it again.";
-                self.send_client(ClientOutput::Error(ToolError { retryable: true, ..unavailable(message) }));
+                self.send_error(ToolError { retryable: true, ..unavailable(message) });
             }
             LiveEvent::GoingAway { left } => {
                 self.connection.on_going_away(left, self.timing.now);

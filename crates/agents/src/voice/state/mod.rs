@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::{Audio, LiveError};
+use quarterdeck_contracts::{Audio, LiveError, ToolError};
 use quarterdeck_runtime::PendingEnd;
 use tokio::time::Instant;
 
@@ -174,6 +174,11 @@ impl<S: CallSession> CallState<S> {
         self.end.clone()
     }
 
+    /// Whether notes wait for an [`Input::BatchDone`].
+    pub(super) fn has_notes(&self) -> bool {
+        !self.notes.is_empty()
+    }
+
     /// Counts provider connections that were accepted.
     pub(super) fn generation(&self) -> u64 {
         self.connection.generation
@@ -226,6 +231,10 @@ impl<S: CallSession> CallState<S> {
             true => self.push(Output::Client(message)),
             false => self.client.missed.push(message),
         }
+    }
+
+    fn send_error(&mut self, error: ToolError) {
+        self.send_client(ClientOutput::Error(Box::new(error)));
     }
 
     /// Sends the provider something; `false` when it is not connected.

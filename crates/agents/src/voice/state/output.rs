@@ -134,7 +134,7 @@ pub(in crate::voice) enum ClientOutput {
     Progress { id: Arc<str>, text: String },
     Interrupted,
     TurnComplete,
-    Error(ToolError),
+    Error(Box<ToolError>),
     GoingAway { in_ms: u64 },
     Message(Value),
 }

@@ -9,9 +9,11 @@ use quarterdeck_contracts::{LiveErrorKind, LiveEvent};
 use super::harness::{Fate, Step, TestCall, calls, heard, said};
 use crate::voice::state::{ClientInput, ClientOutput, ProviderOutput};
 
-/// A step, with a number that makes texts, ids and handles unlike every other's.
-fn step() -> impl Strategy<Value = fn(usize) -> Step> {
-    let steps: Vec<(u32, fn(usize) -> Step)> = vec![
+/// Makes a step from a number that makes texts, ids and handles unlike every other's.
+type MakeStep = fn(usize) -> Step;
+
+fn step() -> impl Strategy<Value = MakeStep> {
+    let steps: Vec<(u32, MakeStep)> = vec![
         (6, |n| Step::Client(ClientInput::Text(format!("<t{n}>")))),
         (2, |_| Step::Client(ClientInput::Interrupt)),
         (2, |_| Step::Client(ClientInput::Drained)),
