@@ -60,13 +60,11 @@ impl Declare {
 /// How much of the tools' guides a prompt carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guides {
-    /// All of them.
     Whole,
     /// A line for each; the model gets the rest with `describe_tool`.
     Summaries,
 }
 
-/// A system instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct System {
     pub(crate) text: String,

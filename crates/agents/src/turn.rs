@@ -23,7 +23,6 @@ pub struct Turn {
     usage: Usage,
 }
 
-/// What a turn needs done next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Ask the model, with the conversation and this turn's messages.
@@ -32,7 +31,6 @@ pub enum Step {
     RunCalls(Vec<TurnCall>),
     /// Wait for confirmations. The turn is suspended until every one is resolved.
     AwaitConfirmation,
-    /// Nothing more.
     Finish(Ending),
 }
 
@@ -45,11 +43,9 @@ pub struct TurnCall {
     pub call: ModelCall,
 }
 
-/// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The model has answered.
     Answered,
     /// Its answer was cut at the largest length.
     Cut,
@@ -57,11 +53,9 @@ pub enum Ending {
     Filtered,
     /// The model had nothing to say.
     Empty,
-    /// The user left.
     Aborted,
     /// The model failed, or the conversation was ended by a tool.
     Failed,
-    /// A tool has ended the conversation.
     Closed,
 }
 
@@ -73,7 +67,6 @@ enum State {
     Over(Ending),
 }
 
-/// The place of one call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Slot {
     shown: TurnCall,
@@ -101,7 +94,6 @@ impl Turn {
         }
     }
 
-    /// What is to be done next.
     pub fn next(&self) -> Step {
         match &self.state {
             // The last round must end in text, so that the user always gets an answer.
@@ -123,17 +115,14 @@ impl Turn {
         &self.messages
     }
 
-    /// What it has taken so far.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Whether it waits for a confirmation.
     pub fn is_suspended(&self) -> bool {
         self.next() == Step::AwaitConfirmation
     }
 
-    /// How it ended, if it has.
     pub fn ending(&self) -> Option<&Ending> {
         match &self.state {
             State::Over(ending) => Some(ending),
@@ -182,7 +171,6 @@ impl Turn {
         }
     }
 
-    /// The model has answered.
     pub fn apply_reply(&mut self, reply: ModelReply) {
         let is_last = self.is_last_round();
         self.rounds += 1;
@@ -337,16 +325,13 @@ impl Turn {
     }
 }
 
-/// Something that happened in a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEvent<'a> {
     /// A request to the model.
     Round,
     /// Text of the model.
     Text(&'a str),
-    /// It called a tool.
     Call(TurnCall),
-    /// A call was answered.
     Answer(String, &'a Arc<ToolResponse>),
 }
 

@@ -13,7 +13,7 @@ use quarterdeck_contracts::{
 use super::conversation::{Conversation, OpenConfirmation};
 use super::{ConfirmationReply, TextCore};
 
-/// The code of a question, from its token.
+/// The code of a confirmation, from its token.
 pub fn confirmation_code(token: &str) -> String {
     sha256(format!("code:{token}").as_bytes())[..6].to_uppercase()
 }
@@ -42,18 +42,17 @@ pub fn format_confirmation(request: &ConfirmationRequest) -> String {
     words
 }
 
-/// The longest run of backticks.
+/// The length of the longest run of backticks.
 fn longest_fence(text: &str) -> usize {
     text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// What a code that was typed stands for.
 pub(super) enum CodeMatch {
-    /// It is no code.
     NotACode,
-    /// A question of this conversation.
+    /// It answers a confirmation of this conversation.
     Confirmation(Arc<Conversation>),
-    /// It has the form of a code, and no question that stands in this conversation has it.
+    /// It has the form of a code, and no open confirmation of this conversation has it.
     Unknown,
 }
 

@@ -17,7 +17,6 @@ pub(super) struct TurnContext {
     pub(super) tools: Arc<[Value]>,
     /// Whether `describe_tool` is among them.
     pub(super) describes: bool,
-    /// How many of the oldest turns are left out.
     pub(super) trimmed_turns: usize,
     /// The client's own transcript, in protocols where the client keeps the conversation.
     pub(super) transcript: Option<Vec<ChatMessage>>,
@@ -59,7 +58,6 @@ impl TurnContext {
         }
     }
 
-    /// Says how full the window is.
     pub(super) fn record_context_use(&self, agent: &TextCore, used: u64) {
         let (system, tools) = (self.system_tokens as u64, self.tool_tokens as u64);
         agent.orchestrator.metrics().context(

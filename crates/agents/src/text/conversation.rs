@@ -22,7 +22,6 @@ pub(super) struct Conversation {
     used_ms: AtomicU64,
 }
 
-/// History and current turn of a conversation.
 #[derive(Default)]
 pub(super) struct ConversationState {
     pub(super) turns: Vec<TurnRecord>,
@@ -37,11 +36,9 @@ pub(super) struct ConversationState {
     pub(super) notes: Vec<String>,
     /// How many trimmed turns the client has been told of.
     pub(super) reported_trimmed: usize,
-    /// What the turns take.
     held: HeldBytes,
 }
 
-/// The turn that runs in a conversation.
 #[derive(Clone)]
 pub(super) struct RunningTurn {
     pub(super) stream: Arc<EventStream>,
@@ -66,7 +63,6 @@ impl Drop for TurnGuard {
     }
 }
 
-/// The outcome of a confirmation.
 #[derive(Clone)]
 pub(super) struct ResolvedConfirmation {
     pub(super) call_id: Arc<str>,
@@ -136,7 +132,6 @@ impl Conversation {
         state.held.bytes() > MAX_IDLE_BYTES && state.is_stored()
     }
 
-    /// Whether everything in it is in the store.
     pub(super) fn is_stored(&self) -> bool {
         self.lock().is_stored()
     }
@@ -173,7 +168,6 @@ impl ConversationState {
         }
     }
 
-    /// Puts a turn in its place.
     pub(super) fn keep(&mut self, mut record: TurnRecord) {
         record.bytes = written_bytes(&record);
         match self.turns.iter_mut().find(|known| known.number == record.number) {

@@ -24,7 +24,6 @@ use crate::describe;
 use crate::note::{format_notes, late_answer_note};
 use crate::turn::{Ending, Step, TurnCall, text_message};
 
-/// Everything that one turn needs while it runs.
 pub(super) struct TurnDriver {
     agent: Arc<TextCore>,
     guard: TurnGuard,
@@ -80,7 +79,7 @@ impl TurnDriver {
         self.finish().await;
     }
 
-    /// Asks the model and passes on what it says.
+    /// Asks the model and streams its answer.
     async fn ask(&mut self, tool_use: ToolUse) -> Result<(), Stop> {
         self.emit(StreamEvent::RoundStarted);
         if !self.notes.is_empty() {
@@ -213,7 +212,6 @@ impl TurnDriver {
         block.ok().flatten().map(|block| block.message)
     }
 
-    /// The conversation as the model gets it.
     fn request(&self, tool_use: ToolUse) -> ChatRequest {
         let mut messages = match &self.context.transcript {
             Some(transcript) => transcript.clone(),
@@ -228,7 +226,6 @@ impl TurnDriver {
         }
     }
 
-    /// Ends the turn where it stands.
     fn stop(&mut self, stop: Stop) {
         let (said, ending, failure) = match stop {
             Stop::Abandoned(said) => (said, Ending::Aborted, None),

@@ -14,17 +14,14 @@ use crate::turn::{Ending, TurnCall};
 pub enum StreamEvent {
     /// The turn has started, or is resumed after a confirmation.
     Started {
-        /// The id of the message that answers.
         message_id: Arc<str>,
         session_id: Arc<str>,
     },
     /// The model is asked.
     RoundStarted,
-    /// More of the answer.
     Text(Box<str>),
     /// More of what the model thinks.
     Thought(Box<str>),
-    /// The model calls a tool.
     ToolCall(Arc<TurnCall>),
     /// A call needs confirmation.
     ConfirmationRequest {
@@ -32,7 +29,6 @@ pub enum StreamEvent {
         /// What is asked, with the token that answers it.
         request: Arc<ConfirmationRequest>,
     },
-    /// A call is answered.
     ToolResult {
         id: Arc<str>,
         response: Arc<ToolResponse>,
@@ -42,28 +38,24 @@ pub enum StreamEvent {
     /// A note while a slow tool runs.
     Progress {
         id: Arc<str>,
-        /// What it says.
         text: Box<str>,
     },
     /// The outcome of a call of an earlier turn.
     LateToolResult {
         id: Arc<str>,
-        /// The tool.
         name: Arc<str>,
         response: Arc<ToolResponse>,
         /// What the gates said, if it is still known.
         gates: Option<Arc<Trace>>,
     },
-    /// Something for the page: a tool's message, or a note of ours.
+    /// Data for the client: a tool's message, or a notice of ours.
     Data {
         /// What it is: `timeout`, `voice-session-start`.
         name: Box<str>,
-        /// What it says.
         value: Value,
     },
     /// The reader was too slow, and has lost this much text.
     Lagged {
-        /// How many bytes they were.
         bytes: u64,
     },
     /// It went wrong. The session goes on.
@@ -72,7 +64,6 @@ pub enum StreamEvent {
     Finished {
         /// How it ended; `None` while it waits.
         ending: Option<Ending>,
-        /// What it took.
         usage: Usage,
     },
 }
@@ -84,7 +75,6 @@ pub struct Failure {
     pub kind: ErrorType,
     /// One sentence for the user.
     pub message: String,
-    /// Whether it may work later.
     pub retryable: bool,
 }
 

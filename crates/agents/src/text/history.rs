@@ -16,7 +16,6 @@ use crate::turn::{Turn, TurnEvent};
 
 /// How many turns a conversation keeps at hand. Older ones stay in the store.
 const MAX_LOADED_TURNS: usize = 500;
-/// How many rows are read at once.
 const SCAN_PAGE_ROWS: usize = 50;
 
 /// One turn, as it is kept.
@@ -27,9 +26,7 @@ pub(super) struct TurnRecord {
     /// What makes a second delivery of the message known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
-    /// The client's id for the message.
     pub(super) person_id: Option<String>,
-    /// What the answer is called.
     pub(super) message_id: Arc<str>,
     /// What the user wrote, without our notes.
     pub(super) said: String,
@@ -50,7 +47,6 @@ pub(super) struct TurnRecord {
 }
 
 impl TurnRecord {
-    /// Whether a message with this key has begun it.
     pub(super) fn has_key(&self, key: &str) -> bool {
         self.key.as_deref() == Some(key)
     }
@@ -114,7 +110,6 @@ fn chat_key(client: &str, chat: &str) -> String {
     format!("c/{client}/{}", &sha256(chat.as_bytes())[..32])
 }
 
-/// The write that keeps a turn.
 pub(super) fn put_turn(session: &str, record: &TurnRecord, expires_ms: u64) -> Commit {
     Commit::default().put_until(Table::History, key(session, record.number), json!(record), Some(expires_ms))
 }

@@ -167,7 +167,7 @@ impl TextCore {
     }
 }
 
-/// Forgets the conversation that was idle for the longest time, of those that lose nothing by it first. Whether there
+/// Evicts the conversation that was idle for the longest time, stored ones first. Returns whether there
 /// was one.
 fn evict_oldest(known: &mut HashMap<String, Arc<Conversation>>) -> bool {
     let idle = known.iter().filter(|(_, conversation)| is_idle(conversation));

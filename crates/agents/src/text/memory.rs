@@ -14,13 +14,12 @@ pub(super) const MAX_IDLE_BYTES: usize = 1 << 20;
 /// What answers and conversations take in memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// What waits for readers of answers.
+    /// Events that wait for readers.
     pub answers: usize,
-    /// Turns that are kept at hand.
+    /// Turns that are kept in memory.
     pub conversations: usize,
 }
 
-/// Counts it.
 #[derive(Debug)]
 pub(super) struct AnswerMemory {
     max_conversation_bytes: usize,
@@ -29,7 +28,6 @@ pub(super) struct AnswerMemory {
 }
 
 impl AnswerMemory {
-    /// Conversations may take so much, all together.
     pub(super) fn new(max_conversation_bytes: usize) -> Self {
         Self { max_conversation_bytes, answers: Arc::default(), conversations: Arc::default() }
     }

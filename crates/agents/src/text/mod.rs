@@ -72,9 +72,7 @@ impl Default for Settings {
 pub struct Parts {
     /// Decides what the model may do.
     pub orchestrator: Orchestrator,
-    /// The tools.
     pub registry: Arc<Registry>,
-    /// The model.
     pub model: Arc<dyn ChatModel>,
     /// The texts that an operator may change.
     pub prompts: Prompts,
@@ -97,30 +95,27 @@ pub(crate) struct TextCore {
     memory: AnswerMemory,
 }
 
-/// Who writes.
 #[derive(Debug, Clone)]
 pub struct User {
-    /// Who they are, as the server has established it.
+    /// The client, as the server has identified it.
     pub client: Client,
-    /// Where and when they are, as they say.
+    /// Time zone and language, as the client says.
     pub situation: Situation,
 }
 
 /// Which conversation is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address<'a> {
-    /// A new one.
     New,
     /// One that the client has a name of its own for. It begins with the first message.
     Chat(&'a str),
-    /// A session.
     Session(&'a str),
 }
 
 /// A message from the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What their page calls the message; a second delivery under the same id is the same message.
+    /// The client's id for the message; a second delivery under the same id is the same message.
     pub id: Option<String>,
     /// Their key for this request, which counts before the id.
     pub idempotency_key: Option<String>,
@@ -130,9 +125,7 @@ pub struct Message {
 /// A reply to a confirmation request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfirmationReply {
-    /// The token that they were shown.
     pub token: String,
-    /// Whether the call may run.
     pub is_approved: bool,
 }
 
@@ -141,7 +134,6 @@ pub struct ConfirmationReply {
 pub struct Transcript {
     /// Everything before the last message.
     pub before: Vec<ChatMessage>,
-    /// The new message.
     pub text: String,
     /// What makes two requests the same one.
     pub fingerprint: String,
@@ -153,19 +145,15 @@ pub struct Transcript {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// There is no session for it.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// An answer is being written in this conversation.
     #[error("an answer is still being written in this conversation")]
     Busy,
-    /// There is nothing to answer anew.
-    #[error("there is no message to answer anew")]
+    #[error("there is no message to regenerate")]
     NothingToRegenerate,
     /// None of the decisions is about a question that is open.
     #[error("{0}")]
     Confirmation(Box<ToolError>),
-    /// The operating system gives no random numbers.
     #[error("no random numbers")]
     NoRandom,
 }
@@ -220,7 +208,6 @@ impl TextAgent {
         self.core.lock().values().filter(theirs).any(|conversation| conversation.is_running())
     }
 
-    /// How many turns run at the moment.
     pub fn running_turns(&self) -> usize {
         self.core.lock().values().filter(|conversation| conversation.is_running()).count()
     }

@@ -26,7 +26,6 @@ const MAX_AHEAD_BYTES: u64 = MAX_BACKLOG_BYTES as u64 / 2;
 /// How many bytes of events a reader is handed at once.
 const MAX_READ_BYTES: usize = 64 << 10;
 
-/// A turn that can be followed.
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
     backlog: Mutex<Backlog>,
@@ -39,14 +38,12 @@ pub(super) struct EventStream {
 #[derive(Debug, Default)]
 struct Backlog {
     entries: VecDeque<Entry>,
-    /// What the entries take.
     held: HeldBytes,
     /// How many bytes of text there were in all.
     words: usize,
     /// How many bytes of events there were in all, and how many of them the fastest reader has read.
     pushed: u64,
     read: u64,
-    /// The number of the next event.
     next: u64,
     is_closed: bool,
     readers: usize,

@@ -10,10 +10,8 @@ use super::conversation::{Conversation, OpenConfirmation};
 use super::{Address, Refusal, TextAgent, User};
 use crate::turn::{Ending, TurnCall, TurnEvent};
 
-/// A conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionView {
-    /// Its session.
     pub id: String,
     /// The registry it is pinned to.
     pub registry_version: String,
@@ -23,34 +21,26 @@ pub struct SessionView {
     pub turns: Vec<TurnView>,
 }
 
-/// One turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnView {
     /// The client's id for the user's message.
     pub user_message_id: Option<String>,
-    /// What the user wrote.
     pub user_text: String,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What the answer is called.
     pub message_id: Arc<str>,
     /// The answer, in order.
     pub parts: Vec<Part>,
-    /// How it ended, if it has.
     pub ending: Option<Ending>,
 }
 
 /// One part of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// Words.
     Text(String),
-    /// A call.
     Call {
         call: TurnCall,
-        /// What it came to.
         answer: Option<Arc<ToolResponse>>,
-        /// What the gates said about it.
         gates: Option<Arc<Trace>>,
         /// The confirmation request, while it is open.
         question: Option<Arc<ConfirmationRequest>>,

@@ -20,16 +20,13 @@ pub trait ClientLink: Send {
     /// Waits until more has arrived. An error is final.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnect>>;
 
-    /// The next message that has arrived.
     fn next(&mut self) -> Option<ClientMessage<'_>>;
 
-    /// Queues a message.
     fn send(&mut self, message: ServerMessage<'_>);
 
     /// Sends what is queued, for as long as the client takes it.
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Disconnect>>;
 
-    /// How many bytes are queued.
     fn queued_bytes(&self) -> usize;
 
     /// Drops queued audio, the oldest first, until at most `keep` bytes of it are left. Returns how many went.
@@ -56,7 +53,6 @@ pub enum Disconnect {
 /// Why a link is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
-    /// The call is over.
     Ended,
     /// The server is about to stop.
     Stopping,
@@ -83,7 +79,6 @@ pub enum ClientMessage<'a> {
     Confirm {
         /// The token of the request.
         token: &'a str,
-        /// Whether the call may run.
         is_approved: bool,
     },
     /// All audio that was sent has been played.
@@ -107,34 +102,26 @@ pub enum ServerMessage<'a> {
         is_resumed: bool,
         /// The registry that the session is pinned to.
         tools_version: &'a str,
-        /// The model's name.
         provider: &'a str,
     },
     /// Audio of the model: 24 kHz.
     Audio(Audio<'a>),
     /// A piece of the transcript.
     Transcript {
-        /// Who said it.
         by: Speaker,
-        /// The words.
         text: &'a str,
         /// An interim piece is replaced by what follows.
         is_final: bool,
         /// Whether it belongs to a turn that is over.
         is_late: bool,
     },
-    /// The model calls a tool.
     ToolCall {
-        /// The call's id.
         id: &'a str,
-        /// The tool.
         name: &'a str,
-        /// The arguments.
         args: &'a Value,
     },
     /// A tool call has been answered.
     ToolResult {
-        /// The call's id.
         id: &'a str,
         /// The envelope.
         response: &'a ToolResponse,
@@ -143,31 +130,24 @@ pub enum ServerMessage<'a> {
     },
     /// A tool call needs the user's confirmation.
     ConfirmationRequest {
-        /// The call's id.
         id: &'a str,
         /// What is asked, with the token that answers it.
         request: &'a ConfirmationRequest,
     },
     /// A tool call is still running.
     Progress {
-        /// The call's id.
         id: &'a str,
-        /// A text for the user.
         text: &'a str,
     },
     /// The user has interrupted: audio that was not played yet is not to be played.
     Interrupted,
-    /// The model's turn is over.
     TurnComplete,
-    /// The client is blocked.
     Blocked(&'a Block),
-    /// The call is over.
     End(&'a PendingEnd),
     /// Something went wrong.
     Error(&'a ToolError),
     /// The server is about to stop.
     GoingAway {
-        /// In how many milliseconds.
         in_ms: u64,
     },
     /// A tool's message to the client.

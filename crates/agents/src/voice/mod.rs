@@ -74,9 +74,7 @@ impl Default for Settings {
 pub struct Parts {
     /// Decides what the model may do.
     pub orchestrator: Orchestrator,
-    /// The tools.
     pub registry: Arc<Registry>,
-    /// The model.
     pub model: Arc<dyn LiveModel>,
     /// The texts that an operator may change.
     pub prompts: Prompts,

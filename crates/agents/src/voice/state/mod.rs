@@ -92,7 +92,6 @@ pub(super) enum CallEnd {
 /// What a call starts with.
 pub(super) struct CallStart {
     pub(super) settings: Settings,
-    /// The model's name.
     pub(super) model: Arc<str>,
     pub(super) journal: Journal,
     pub(super) is_resumed: bool,
