@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use quarterdeck_contracts::{ConfirmationAnswer, LiveEvent, LiveInput};
+use futures_util::stream::{BoxStream, FuturesUnordered, SelectAll};
+use quarterdeck_contracts::{LiveEvent, LiveInput};
 use quarterdeck_runtime::{ClientEvent, Connection, Reply, Session};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
@@ -21,12 +21,8 @@ use super::link::{ClientLink, ClientMessage, CloseReason, Disconnect, ServerMess
 use super::open::OpenedSession;
 use super::provider_link::{ProviderEvent, ProviderLink};
 use super::session::RuntimeSession;
-use super::state::{
-    CallIdentity, CallStart, CallState, ClientInput, CompletedCall, Input, Output, SessionEvent, Submission,
-};
-use super::tasks::{
-    BatchReply, ConfirmationTask, ResolvedConfirmation, RunningBatches, resolve_confirmation,
-};
+use super::state::{CallIdentity, CallStart, CallState, Input, Output, SessionEvent};
+use super::tasks::{BatchReply, ConfirmationTask, ResolvedConfirmation, replies, resolve_confirmation};
 use crate::text::User;
 
 pub(super) struct Call {
@@ -40,7 +36,7 @@ pub(super) struct Call {
     pub(super) provider: ProviderLink,
     /// Whether the provider was polled first the last time; the two links take turns.
     polled_provider_first: bool,
-    batches: RunningBatches,
+    replies: SelectAll<BoxStream<'static, BatchReply>>,
     confirmations: FuturesUnordered<ConfirmationTask>,
     answers: Answers,
     stopping: watch::Receiver<Option<Instant>>,
@@ -96,7 +92,7 @@ impl Call {
             incoming,
             active,
             polled_provider_first: false,
-            batches: RunningBatches::default(),
+            replies: SelectAll::new(),
             confirmations: FuturesUnordered::new(),
             answers: Answers::default(),
             stopping,
@@ -122,12 +118,12 @@ impl Call {
 
     async fn wait(&mut self) -> Wake {
         let may_read = self.backpressure.may_read(self.client.as_mut(), self.session.id());
-        let Self { client, incoming, provider, polled_provider_first, events, batches, .. } = self;
+        let Self { client, incoming, provider, polled_provider_first, events, replies, .. } = self;
         let (confirmations, stopping, timer) = (&mut self.confirmations, &mut self.stopping, &mut self.timer);
         tokio::select! {
             wake = poll_fn(|context| poll_links(client, provider, may_read, polled_provider_first, context)) => wake,
             event = events.next_event() => Wake::Session(event),
-            reply = poll_fn(|context| batches.poll_reply(context)), if !batches.is_empty() => Wake::Reply(reply),
+            Some(reply) = replies.next(), if !replies.is_empty() => Wake::Reply(reply),
             Some(resolved) = confirmations.next(), if !confirmations.is_empty() => Wake::Confirmation(resolved),
             link = incoming.recv() => Wake::NewClient(link),
             Ok(()) = stopping.changed() => Wake::Stopping,
@@ -166,7 +162,7 @@ impl Call {
     }
 
     /// Gives the machine an input and does what it wants done.
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: Input<'_>) {
         self.state.on(input, Instant::now());
         self.perform_outputs();
     }
@@ -200,8 +196,8 @@ impl Call {
             Output::Connect(replay) => self.provider.connect(replay),
             Output::AcceptConnection => self.provider.accept(),
             Output::RejectConnection => self.provider.reject(),
-            Output::Submit(Submission { calls, requested, generation }) => {
-                self.batches.add(self.events.submit(calls), requested, generation);
+            Output::Submit { calls, requested, generation } => {
+                self.replies.push(replies(self.events.submit(calls), requested, generation));
             }
             Output::ResolveConfirmation { token, answer } => {
                 self.confirmations.push(resolve_confirmation(self.session.clone(), token, answer));
@@ -218,16 +214,17 @@ impl Call {
     fn receive_from_client(&mut self) {
         while !self.state.is_ended() {
             let Some(client) = &mut self.client else { return };
-            let input = match client.next() {
+            match client.next() {
                 None => return,
                 Some(ClientMessage::Audio(audio)) => {
                     self.state.on_client_audio(&audio);
                     self.provider.send(LiveInput::Audio(audio));
-                    continue;
                 }
-                Some(message) => owned(message),
-            };
-            self.feed(Input::Client(input));
+                Some(message) => {
+                    self.state.on(Input::Client(message), Instant::now());
+                    self.perform_outputs();
+                }
+            }
         }
     }
 
@@ -318,7 +315,7 @@ impl Call {
                 None
             }
         };
-        self.feed(Input::CallCompleted(CompletedCall { call, answer, generation, is_last }));
+        self.feed(Input::CallCompleted { call, answer, generation, is_last });
     }
 
     fn hold_answer(&mut self, event: ClientEvent) -> SessionEvent {
@@ -385,21 +382,6 @@ pub(super) fn store_journal(core: &VoiceCore, session: &str, journal: &Journal) 
     let commit = journal::put(session, journal, core.expiry_ms());
     if let Err(error) = core.orchestrator.store().queue(commit) {
         tracing::warn!(session, error = %error, "journal write deferred");
-    }
-}
-
-fn owned(message: ClientMessage<'_>) -> ClientInput {
-    match message {
-        ClientMessage::Text(text) => ClientInput::Text(text.to_owned()),
-        ClientMessage::Confirm { token, is_approved } => {
-            let answer = if is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny };
-            ClientInput::Confirm { token: token.to_owned(), answer }
-        }
-        ClientMessage::Drained => ClientInput::Drained,
-        ClientMessage::Interrupt => ClientInput::Interrupt,
-        ClientMessage::Stop => ClientInput::Stop,
-        // Audio does not come here: it goes from link to link.
-        ClientMessage::KeepAlive | ClientMessage::Audio(_) => ClientInput::KeepAlive,
     }
 }
 

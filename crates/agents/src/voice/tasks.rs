@@ -4,16 +4,13 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{self, BoxStream, StreamExt};
 use quarterdeck_contracts::ConfirmationAnswer;
 use quarterdeck_runtime::{Answer, Batch, Reply, Session};
 
 use super::state::RequestedCall;
 
-/// Resolves a confirmation.
 pub(super) type ConfirmationTask = Pin<Box<dyn Future<Output = ResolvedConfirmation> + Send>>;
 
 pub(super) struct ResolvedConfirmation {
@@ -32,55 +29,27 @@ pub(super) fn resolve_confirmation(
     Box::pin(async move { ResolvedConfirmation { token, answer: task.await.ok() } })
 }
 
-/// The batches of tool calls that are running.
-#[derive(Default)]
-pub(super) struct RunningBatches {
-    waiting: FuturesUnordered<NextReply>,
-}
-
-type NextReply = Pin<Box<dyn Future<Output = (RunningBatch, Option<Reply>)> + Send>>;
-
-/// The calls of one message.
-struct RunningBatch {
-    batch: Batch,
-    generation: u64,
-    calls: VecDeque<Arc<RequestedCall>>,
-}
-
+/// The reply to one tool call of a batch.
 pub(super) struct BatchReply {
     pub(super) call: Arc<RequestedCall>,
     pub(super) reply: Reply,
     /// The connection that asked.
     pub(super) generation: u64,
-    /// Whether every other call of the message has its answer.
+    /// Whether every other call of the batch has its reply.
     pub(super) is_last: bool,
 }
 
-impl RunningBatches {
-    pub(super) fn add(&mut self, batch: Batch, calls: Vec<Arc<RequestedCall>>, generation: u64) {
-        self.wait_for(RunningBatch { batch, generation, calls: calls.into() });
-    }
-
-    fn wait_for(&mut self, mut running: RunningBatch) {
-        self.waiting.push(Box::pin(async move {
-            let reply = running.batch.next().await;
-            (running, reply)
-        }));
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    pub(super) fn poll_reply(&mut self, context: &mut Context<'_>) -> Poll<BatchReply> {
-        while let Poll::Ready(Some((mut running, reply))) = self.waiting.poll_next_unpin(context) {
-            let (Some(reply), Some(call)) = (reply, running.calls.pop_front()) else { continue };
-            let (generation, is_last) = (running.generation, running.calls.is_empty());
-            if !is_last {
-                self.wait_for(running);
-            }
-            return Poll::Ready(BatchReply { call, reply, generation, is_last });
-        }
-        Poll::Pending
-    }
+/// The replies to the tool calls of one message, in their order.
+pub(super) fn replies(
+    batch: Batch,
+    calls: Vec<Arc<RequestedCall>>,
+    generation: u64,
+) -> BoxStream<'static, BatchReply> {
+    let calls = VecDeque::from(calls);
+    let replies = stream::unfold((batch, calls), move |(mut batch, mut calls)| async move {
+        let (reply, call) = (batch.next().await?, calls.pop_front()?);
+        let is_last = calls.is_empty();
+        Some((BatchReply { call, reply, generation, is_last }, (batch, calls)))
+    });
+    replies.boxed()
 }

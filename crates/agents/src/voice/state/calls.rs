@@ -6,10 +6,7 @@ use quarterdeck_contracts::{CallArguments, ErrorType, ModelCall, Outcome, ToolEr
 use quarterdeck_runtime::{Call as ToolCall, DeliveryReason};
 use serde_json::Value;
 
-use super::{
-    CallEnd, CallState, ClientOutput, CompletedCall, Output, ProviderOutput, RequestedCall, SessionEvent,
-    Submission,
-};
+use super::{CallEnd, CallState, ClientOutput, Output, ProviderOutput, RequestedCall, SessionEvent};
 use crate::note::completed_write_note;
 use crate::voice::answers::ReceivedAnswer;
 use crate::voice::session::CallSession;
@@ -43,7 +40,7 @@ impl<S: CallSession> CallState<S> {
         if !submitted.is_empty() {
             self.pending.add(&requested, self.timing.now);
             let generation = self.connection.generation;
-            self.push(Output::Submit(Submission { calls: submitted, requested, generation }));
+            self.push(Output::Submit { calls: submitted, requested, generation });
             self.tick_soon();
         }
     }
@@ -63,11 +60,16 @@ impl<S: CallSession> CallState<S> {
         }
     }
 
-    pub(super) fn on_call_completed(&mut self, completed: CompletedCall) {
-        let CompletedCall { call, answer, generation, is_last } = completed;
-        self.pending.complete(&call);
+    pub(super) fn on_call_completed(
+        &mut self,
+        call: &Arc<RequestedCall>,
+        answer: Option<ReceivedAnswer>,
+        generation: u64,
+        is_last: bool,
+    ) {
+        self.pending.complete(call);
         if let Some(answer) = answer {
-            self.hand_back(&call, answer, generation, is_last);
+            self.hand_back(call, answer, generation, is_last);
         }
         // An end that was asked for may have waited for nothing but this.
         if self.farewell.is_some() && self.speech.is_silent() {

@@ -5,8 +5,9 @@ use std::time::Duration;
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Speaker, ToolError};
 use quarterdeck_runtime::PendingEnd;
 
-use super::{CallEnd, CallState, ClientInput, ClientOutput, IDLE_TICK, Output, ProviderOutput};
+use super::{CallEnd, CallState, ClientOutput, IDLE_TICK, Output, ProviderOutput};
 use crate::note::format_notes;
+use crate::voice::link::ClientMessage;
 use crate::voice::session::CallSession;
 
 /// How soon a call ends whose farewell was interrupted.
@@ -15,22 +16,23 @@ const INTERRUPTED_FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 
 impl<S: CallSession> CallState<S> {
-    pub(super) fn on_client_message(&mut self, message: ClientInput) {
+    pub(super) fn on_client_message(&mut self, message: ClientMessage<'_>) {
         self.client.last_seen = self.timing.now;
         match message {
-            ClientInput::Text(text) => self.on_client_text(text),
-            ClientInput::Confirm { token, answer } => self.confirm(token, answer),
-            ClientInput::Drained => {
+            ClientMessage::Text(text) => self.on_client_text(text),
+            ClientMessage::Confirm { token, is_approved } => self.confirm(token, is_approved),
+            ClientMessage::Drained => {
                 self.speech.clear_unplayed();
                 self.end_if_played();
             }
-            ClientInput::Interrupt => self.on_client_interrupt(),
-            ClientInput::Stop => self.end = Some(CallEnd::Ended(PendingEnd::with_reason("user_hung_up"))),
-            ClientInput::KeepAlive => {}
+            ClientMessage::Interrupt => self.on_client_interrupt(),
+            ClientMessage::Stop => self.end = Some(CallEnd::Ended(PendingEnd::with_reason("user_hung_up"))),
+            // Audio does not come here: it goes from link to link.
+            ClientMessage::KeepAlive | ClientMessage::Audio(_) => {}
         }
     }
 
-    fn on_client_text(&mut self, text: String) {
+    fn on_client_text(&mut self, text: &str) {
         let (was_speaking, was_awaited) = (self.speech.is_speaking(), self.speech.owes_words());
         if self.speech.is_answering {
             self.send_provider(ProviderOutput::Interrupt);
@@ -42,16 +44,11 @@ impl<S: CallSession> CallState<S> {
         }
         self.speech.interruption.on_user_text(was_speaking, was_awaited, self.timing.now);
         self.begin_turn();
-        self.journal.add_user_text(&text);
-        let shown = text.clone();
-        self.send_client(ClientOutput::Transcript {
-            by: Speaker::User,
-            text: shown,
-            is_final: true,
-            is_late: false,
-        });
+        self.journal.add_user_text(text);
+        let (by, shown) = (Speaker::User, text.to_owned());
+        self.send_client(ClientOutput::Transcript { by, text: shown, is_final: true, is_late: false });
         // Without a connection it is in the journal, which the next one is told.
-        let is_sent = self.send_provider(ProviderOutput::Text(text));
+        let is_sent = self.send_provider(ProviderOutput::Text(text.to_owned()));
         self.speech.on_asked(is_sent);
         self.store_journal();
     }
@@ -110,9 +107,10 @@ impl<S: CallSession> CallState<S> {
     }
 
     /// A decision about a call, which only the client can bring.
-    fn confirm(&mut self, token: String, answer: ConfirmationAnswer) {
+    fn confirm(&mut self, token: &str, is_approved: bool) {
         if self.pending.begin_confirmation() {
-            return self.push(Output::ResolveConfirmation { token, answer });
+            let answer = if is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny };
+            return self.push(Output::ResolveConfirmation { token: token.to_owned(), answer });
         }
         let message = "Too many confirmations at a time. Try again in a moment.";
         self.send_error(ToolError::new(ErrorType::RateLimit, message));

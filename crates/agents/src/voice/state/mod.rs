@@ -26,10 +26,7 @@ use quarterdeck_contracts::{Audio, LiveError, ToolError};
 use quarterdeck_runtime::PendingEnd;
 use tokio::time::Instant;
 
-pub(super) use output::{
-    CallIdentity, ClientInput, ClientOutput, CompletedCall, Input, Output, ProviderOutput, SessionEvent,
-    Submission,
-};
+pub(super) use output::{CallIdentity, ClientOutput, Input, Output, ProviderOutput, SessionEvent};
 pub(super) use pending::RequestedCall;
 
 use super::Settings;
@@ -132,7 +129,7 @@ impl<S: CallSession> CallState<S> {
     }
 
     /// Takes an input that came at `now`. After the end nothing is taken any more.
-    pub(super) fn on(&mut self, input: Input, now: Instant) {
+    pub(super) fn on(&mut self, input: Input<'_>, now: Instant) {
         if self.end.is_some() {
             return;
         }
@@ -147,7 +144,9 @@ impl<S: CallSession> CallState<S> {
             Input::ProviderLost(error) => self.on_provider_lost(error),
             Input::ProviderUnreachable(error) => self.on_provider_unreachable(error),
             Input::Session(event) => self.on_session_event(event),
-            Input::CallCompleted(completed) => self.on_call_completed(completed),
+            Input::CallCompleted { call, answer, generation, is_last } => {
+                self.on_call_completed(&call, answer, generation, is_last);
+            }
             Input::ConfirmationResolved { token, answer } => self.on_confirmation_resolved(&token, answer),
             Input::SessionReplaced => self.end = Some(CallEnd::Replaced),
             Input::ServerStopping { deadline } => self.on_server_stopping(deadline),

@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use super::pending::RequestedCall;
 use crate::voice::answers::{AnswerId, ReceivedAnswer};
 use crate::voice::journal::ContextReplay;
-use crate::voice::link::ServerMessage;
+use crate::voice::link::{ClientMessage, ServerMessage};
 
 /// Something that has happened. Audio has a path of its own and is none.
 #[derive(Debug)]
-pub(in crate::voice) enum Input {
-    Client(ClientInput),
+pub(in crate::voice) enum Input<'a> {
+    Client(ClientMessage<'a>),
     /// A link of the client has taken over.
     ClientAttached,
     ClientLost,
@@ -32,7 +32,15 @@ pub(in crate::voice) enum Input {
     /// A connection could not be opened.
     ProviderUnreachable(LiveError),
     Session(SessionEvent),
-    CallCompleted(CompletedCall),
+    CallCompleted {
+        call: Arc<RequestedCall>,
+        /// `None` for a call that waits for a confirmation, which no call of a voice session does.
+        answer: Option<ReceivedAnswer>,
+        /// The connection that asked.
+        generation: u64,
+        /// Whether every other call of the message has its answer.
+        is_last: bool,
+    },
     /// `None` when the task that resolved it was lost.
     ConfirmationResolved {
         token: String,
@@ -49,17 +57,6 @@ pub(in crate::voice) enum Input {
     Tick,
 }
 
-/// What the client sends, apart from audio.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::voice) enum ClientInput {
-    Text(String),
-    Confirm { token: String, answer: ConfirmationAnswer },
-    Drained,
-    Interrupt,
-    Stop,
-    KeepAlive,
-}
-
 /// What the session reports beside the answers of calls.
 #[derive(Debug)]
 pub(in crate::voice) enum SessionEvent {
@@ -68,17 +65,6 @@ pub(in crate::voice) enum SessionEvent {
     Confirmation { call_id: Arc<str>, request: ConfirmationRequest },
     Answer { reason: DeliveryReason, answer: ReceivedAnswer },
     End(PendingEnd),
-}
-
-#[derive(Debug)]
-pub(in crate::voice) struct CompletedCall {
-    pub(in crate::voice) call: Arc<RequestedCall>,
-    /// `None` for a call that waits for a confirmation, which no call of a voice session does.
-    pub(in crate::voice) answer: Option<ReceivedAnswer>,
-    /// The connection that asked.
-    pub(in crate::voice) generation: u64,
-    /// Whether every other call of the message has its answer.
-    pub(in crate::voice) is_last: bool,
 }
 
 /// What the driver does, in this order.
@@ -98,7 +84,12 @@ pub(in crate::voice) enum Output {
     /// Takes the connection that was opened in place of the older one.
     AcceptConnection,
     RejectConnection,
-    Submit(Submission),
+    /// Runs the tool calls of one message; `requested` are the same calls in the same order.
+    Submit {
+        calls: Vec<ToolCall>,
+        requested: Vec<Arc<RequestedCall>>,
+        generation: u64,
+    },
     ResolveConfirmation {
         token: String,
         answer: ConfirmationAnswer,
@@ -112,15 +103,6 @@ pub(in crate::voice) enum Output {
     /// The model goes on from before the answers it was given last, and may ask for them again.
     ForgetReceipts,
     StoreJournal,
-}
-
-/// The tool calls of one message.
-#[derive(Debug)]
-pub(in crate::voice) struct Submission {
-    pub(in crate::voice) calls: Vec<ToolCall>,
-    /// The same calls in the same order.
-    pub(in crate::voice) requested: Vec<Arc<RequestedCall>>,
-    pub(in crate::voice) generation: u64,
 }
 
 /// A [`ServerMessage`] that owns what it says.

@@ -16,10 +16,10 @@ use tokio::time::Instant;
 use crate::voice::Settings;
 use crate::voice::answers::{AnswerId, ReceivedAnswer};
 use crate::voice::journal::{ContextReplay, Journal};
+use crate::voice::link::ClientMessage;
 use crate::voice::session::{CallSession, SessionFlags};
 use crate::voice::state::{
-    CallStart, CallState, ClientInput, ClientOutput, CompletedCall, Input, Output, ProviderOutput,
-    RequestedCall, SessionEvent,
+    CallStart, CallState, ClientOutput, Input, Output, ProviderOutput, RequestedCall, SessionEvent,
 };
 
 /// A session that does what a test wants.
@@ -71,7 +71,7 @@ impl CallSession for FakeSession {
 /// Something that happens to a call. A step that cannot happen, as an event without a connection, is skipped.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    Client(ClientInput),
+    Client(ClientMessage<'static>),
     ClientAudio,
     DetachClient,
     AttachClient,
@@ -232,7 +232,7 @@ impl TestCall {
         self.state.admit_model_audio(960, self.now)
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: Input<'_>) {
         let was_ended = self.state.is_ended();
         self.state.on(input, self.now);
         let outputs = self.perform();
@@ -266,7 +266,7 @@ impl TestCall {
         let is_last = !self.running.iter().any(|running| running.batch == batch);
         self.line(format_args!("> completed {}", call.shown_id));
         let answer = Some(self.hold(&call.shown_id.clone(), &call.name.clone()));
-        self.feed(Input::CallCompleted(CompletedCall { call, answer, generation, is_last }));
+        self.feed(Input::CallCompleted { call, answer, generation, is_last });
     }
 
     fn hold(&mut self, call_id: &str, name: &str) -> ReceivedAnswer {
@@ -334,10 +334,10 @@ impl TestCall {
                 self.line(format_args!("reject"));
                 assert!(self.opening.take().is_some() && self.is_connected, "an older connection stands");
             }
-            Output::Submit(submission) => {
+            Output::Submit { requested, generation, .. } => {
                 self.batches += 1;
-                let (generation, batch) = (submission.generation, self.batches);
-                let running = submission.requested.into_iter();
+                let batch = self.batches;
+                let running = requested.into_iter();
                 self.running.extend(running.map(|call| RunningCall { call, generation, batch }));
             }
             Output::DeliverAnswer(id) => self.settle(id, Fate::Delivered),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use quarterdeck_contracts::{LiveErrorKind, LiveEvent};
 
-use super::ClientInput;
+use crate::voice::link::ClientMessage;
 use harness::{Step, TestCall, calls, error, heard, said};
 
 const TURN_COMPLETE: LiveEvent<'static> = LiveEvent::TurnComplete { more_follows: false };
@@ -21,8 +21,8 @@ fn check(steps: impl IntoIterator<Item = Step>, expected: Expect) {
     expected.assert_eq(&call.log());
 }
 
-fn text(text: &str) -> Step {
-    Step::Client(ClientInput::Text(text.into()))
+fn text(text: &'static str) -> Step {
+    Step::Client(ClientMessage::Text(text))
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn notes_and_withdrawn_text_reach_the_next_connection_without_asking() {
             Step::Wait(Duration::from_millis(250)),
             Step::SessionNote("pay was approved".into()),
             text("One?"),
-            Step::Client(ClientInput::Interrupt),
+            Step::Client(ClientMessage::Interrupt),
             Step::Open,
         ],
         expect![[r#"
@@ -120,7 +120,7 @@ fn no_audio_of_a_suppressed_response_reaches_the_client() {
         [
             Step::Provider(heard("Tell me.")),
             Step::ModelAudio,
-            Step::Client(ClientInput::Interrupt),
+            Step::Client(ClientMessage::Interrupt),
             Step::ModelAudio,
             Step::Provider(said("Once")),
             Step::Provider(TURN_COMPLETE),
@@ -203,7 +203,7 @@ fn a_farewell_ends_the_call_once_it_was_played() {
             Step::Complete(0),
             Step::ModelAudio,
             Step::Provider(TURN_COMPLETE),
-            Step::Client(ClientInput::Drained),
+            Step::Client(ClientMessage::Drained),
             text("Hello?"),
             Step::Provider(heard("Hello?")),
         ],

@@ -7,16 +7,17 @@ use proptest::prelude::*;
 use quarterdeck_contracts::{LiveErrorKind, LiveEvent};
 
 use super::harness::{Fate, Step, TestCall, calls, heard, said};
-use crate::voice::state::{ClientInput, ClientOutput, ProviderOutput};
+use crate::voice::link::ClientMessage;
+use crate::voice::state::{ClientOutput, ProviderOutput};
 
 /// Makes a step from a number that makes texts, ids and handles unlike every other's.
 type MakeStep = fn(usize) -> Step;
 
 fn step() -> impl Strategy<Value = MakeStep> {
     let steps: Vec<(u32, MakeStep)> = vec![
-        (6, |n| Step::Client(ClientInput::Text(format!("<t{n}>")))),
-        (2, |_| Step::Client(ClientInput::Interrupt)),
-        (2, |_| Step::Client(ClientInput::Drained)),
+        (6, |n| Step::Client(ClientMessage::Text(format!("<t{n}>").leak()))),
+        (2, |_| Step::Client(ClientMessage::Interrupt)),
+        (2, |_| Step::Client(ClientMessage::Drained)),
         (1, |n| Step::Client(confirm(n))),
         (2, |_| Step::ClientAudio),
         (2, |_| Step::DetachClient),
@@ -51,11 +52,8 @@ fn step() -> impl Strategy<Value = MakeStep> {
     proptest::strategy::Union::new_weighted(steps)
 }
 
-fn confirm(n: usize) -> ClientInput {
-    ClientInput::Confirm {
-        token: format!("qdc_{n}"),
-        answer: quarterdeck_contracts::ConfirmationAnswer::Approve,
-    }
+fn confirm(n: usize) -> ClientMessage<'static> {
+    ClientMessage::Confirm { token: format!("qdc_{n}").leak(), is_approved: true }
 }
 
 /// What the test knows of a call beside the machine.
@@ -83,7 +81,7 @@ impl Observer {
                 self.cancelled.extend(call.running[index % call.running.len()].call.id.clone());
             }
             Step::SessionNote(note) => self.written.extend(tokens(note)),
-            Step::Client(ClientInput::Text(text)) => self.written.extend(tokens(text)),
+            Step::Client(ClientMessage::Text(text)) => self.written.extend(tokens(text)),
             Step::Provider(event) if call.is_connected => match event {
                 // A late transcript is of audio that the connection has had, and that its handles cover.
                 LiveEvent::InputTranscript(_)
@@ -203,7 +201,7 @@ proptest! {
     ) {
         let mut call = TestCall::ready();
         before.into_iter().enumerate().for_each(|(number, step)| call.play(step(number + 2)));
-        call.play(Step::Client(ClientInput::Stop));
+        call.play(Step::Client(ClientMessage::Stop));
         prop_assert!(call.state.is_ended());
         let end = format!("{:?}", call.state.end());
         let messages = call.to_client.len();
@@ -256,7 +254,7 @@ proptest! {
         call.play(Step::Provider(LiveEvent::TurnComplete { more_follows: false }));
         call.play(Step::Provider(heard("Tell me.")));
         call.play(Step::ModelAudio);
-        call.play(Step::Client(ClientInput::Interrupt));
+        call.play(Step::Client(ClientMessage::Interrupt));
         for _ in 0..frames {
             call.play(Step::Wait(Duration::from_millis(pause_ms)));
             let is_gone = !call.is_connected;
