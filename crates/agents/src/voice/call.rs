@@ -21,7 +21,7 @@ use super::link::{ClientLink, ClientMessage, CloseReason, Disconnect, ServerMess
 use super::open::OpenedSession;
 use super::provider_link::{ProviderEvent, ProviderLink};
 use super::session::RuntimeSession;
-use super::state::{CallIdentity, CallStart, CallState, Input, Output, SessionEvent};
+use super::state::{CallIdentity, CallStart, CallState, Input, Output};
 use super::tasks::{BatchReply, ConfirmationTask, ResolvedConfirmation, replies, resolve_confirmation};
 use crate::text::User;
 
@@ -142,8 +142,8 @@ impl Call {
             Wake::Session(None) | Wake::NewClient(None) => self.feed(Input::SessionReplaced),
             Wake::Provider(event) => self.on_provider(event),
             Wake::Session(Some(event)) => {
-                let event = self.hold_answer(event);
-                self.feed(Input::Session(event));
+                let input = self.session_input(event);
+                self.feed(input);
             }
             Wake::Reply(reply) => self.on_reply(reply),
             Wake::Confirmation(ResolvedConfirmation { token, answer }) => {
@@ -318,15 +318,17 @@ impl Call {
         self.feed(Input::CallCompleted { call, answer, generation, is_last });
     }
 
-    fn hold_answer(&mut self, event: ClientEvent) -> SessionEvent {
+    fn session_input(&mut self, event: ClientEvent) -> Input<'static> {
         match event {
-            ClientEvent::Message(value) => SessionEvent::Message(value),
-            ClientEvent::Progress { call_id, text } => SessionEvent::Progress { call_id, text },
-            ClientEvent::Confirmation { call_id, request } => SessionEvent::Confirmation { call_id, request },
-            ClientEvent::Answer { why, answer } => {
-                SessionEvent::Answer { reason: why, answer: self.answers.hold(answer) }
+            ClientEvent::Message(value) => Input::ToolMessage(value),
+            ClientEvent::Progress { call_id, text } => Input::Progress { call_id, text },
+            ClientEvent::Confirmation { call_id, request } => {
+                Input::ConfirmationRequested { call_id, request }
             }
-            ClientEvent::End(end) => SessionEvent::End(end),
+            ClientEvent::Answer { why: reason, answer } => {
+                Input::LateAnswer { reason, answer: self.answers.hold(answer) }
+            }
+            ClientEvent::End(end) => Input::SessionEnded(end),
         }
     }
 

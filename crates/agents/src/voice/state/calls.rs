@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{CallArguments, ErrorType, ModelCall, Outcome, ToolError, ToolResponse};
+use quarterdeck_contracts::{
+    CallArguments, ConfirmationRequest, ErrorType, ModelCall, Outcome, ToolError, ToolResponse,
+};
 use quarterdeck_runtime::{Call as ToolCall, DeliveryReason};
 use serde_json::Value;
 
-use super::{CallEnd, CallState, ClientOutput, Output, ProviderOutput, RequestedCall, SessionEvent};
+use super::{CallState, ClientOutput, Output, ProviderOutput, RequestedCall};
 use crate::note::completed_write_note;
 use crate::voice::answers::ReceivedAnswer;
 use crate::voice::session::CallSession;
@@ -114,24 +116,13 @@ impl<S: CallSession> CallState<S> {
         self.send_provider(ProviderOutput::Result { id, name, response, is_silent, is_last });
     }
 
-    pub(super) fn on_session_event(&mut self, event: SessionEvent) {
-        match event {
-            SessionEvent::Message(value) => self.send_client(ClientOutput::Message(value)),
-            SessionEvent::Progress { call_id, text } => {
-                self.send_client(ClientOutput::Progress { id: call_id, text });
-            }
-            SessionEvent::Confirmation { call_id, request } => {
-                let request = Arc::new(request);
-                let (id, shown) = (call_id.clone(), request.clone());
-                self.send_client(ClientOutput::ConfirmationRequest { id, request: shown });
-                self.client.add_confirmation(call_id, request);
-            }
-            SessionEvent::Answer { reason, answer } => self.on_late_answer(reason, answer),
-            SessionEvent::End(end) => self.end = Some(CallEnd::Ended(end)),
-        }
+    pub(super) fn request_confirmation(&mut self, call_id: Arc<str>, request: ConfirmationRequest) {
+        let (id, request) = (call_id.clone(), Arc::new(request));
+        self.send_client(ClientOutput::ConfirmationRequest { id, request: request.clone() });
+        self.client.add_confirmation(call_id, request);
     }
 
-    fn on_late_answer(&mut self, reason: DeliveryReason, answer: ReceivedAnswer) {
+    pub(super) fn on_late_answer(&mut self, reason: DeliveryReason, answer: ReceivedAnswer) {
         self.client.remove_confirmation(&answer.call_id);
         // What the connection that asked could not be told, the client may have been. A decision is news: all that the
         // client was told before is that a confirmation is needed.

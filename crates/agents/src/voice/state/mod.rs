@@ -11,6 +11,7 @@ mod connection;
 mod ending;
 mod from_client;
 mod from_provider;
+mod input;
 mod input_audio;
 mod interruption;
 mod notes;
@@ -26,7 +27,8 @@ use quarterdeck_contracts::{Audio, LiveError, ToolError};
 use quarterdeck_runtime::PendingEnd;
 use tokio::time::Instant;
 
-pub(super) use output::{CallIdentity, ClientOutput, Input, Output, ProviderOutput, SessionEvent};
+pub(super) use input::Input;
+pub(super) use output::{CallIdentity, ClientOutput, Output, ProviderOutput};
 pub(super) use pending::RequestedCall;
 
 use super::Settings;
@@ -143,7 +145,11 @@ impl<S: CallSession> CallState<S> {
             Input::ProviderCaughtUp => self.greet_first(),
             Input::ProviderLost(error) => self.on_provider_lost(error),
             Input::ProviderUnreachable(error) => self.on_provider_unreachable(error),
-            Input::Session(event) => self.on_session_event(event),
+            Input::ToolMessage(value) => self.send_client(ClientOutput::Message(value)),
+            Input::Progress { call_id: id, text } => self.send_client(ClientOutput::Progress { id, text }),
+            Input::ConfirmationRequested { call_id, request } => self.request_confirmation(call_id, request),
+            Input::LateAnswer { reason, answer } => self.on_late_answer(reason, answer),
+            Input::SessionEnded(end) => self.end = Some(CallEnd::Ended(end)),
             Input::CallCompleted { call, answer, generation, is_last } => {
                 self.on_call_completed(&call, answer, generation, is_last);
             }

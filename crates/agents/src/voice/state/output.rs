@@ -1,73 +1,20 @@
-//! What goes into the machine and what comes out of it.
+//! What the machine wants done.
 
 use std::sync::Arc;
 
 use quarterdeck_contracts::{
-    ConfirmationAnswer, ConfirmationRequest, LiveError, LiveEvent, LiveInput, LiveResult, Speaker, ToolError,
-    ToolResponse,
+    ConfirmationAnswer, ConfirmationRequest, LiveInput, LiveResult, Speaker, ToolError, ToolResponse,
 };
+use quarterdeck_runtime::Call as ToolCall;
 use quarterdeck_runtime::gates::Trace;
-use quarterdeck_runtime::{Call as ToolCall, DeliveryReason, PendingEnd};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::pending::RequestedCall;
-use crate::voice::answers::{AnswerId, ReceivedAnswer};
+use crate::voice::answers::AnswerId;
 use crate::voice::journal::ContextReplay;
-use crate::voice::link::{ClientMessage, ServerMessage};
+use crate::voice::link::ServerMessage;
 
-/// Something that has happened. Audio has a path of its own and is none.
-#[derive(Debug)]
-pub(in crate::voice) enum Input<'a> {
-    Client(ClientMessage<'a>),
-    /// A link of the client has taken over.
-    ClientAttached,
-    ClientLost,
-    Provider(LiveEvent<'static>),
-    /// A connection has been opened, which the machine accepts or rejects.
-    ProviderOpened,
-    /// What an accepted connection had sent by then has been handled.
-    ProviderCaughtUp,
-    ProviderLost(LiveError),
-    /// A connection could not be opened.
-    ProviderUnreachable(LiveError),
-    Session(SessionEvent),
-    CallCompleted {
-        call: Arc<RequestedCall>,
-        /// `None` for a call that waits for a confirmation, which no call of a voice session does.
-        answer: Option<ReceivedAnswer>,
-        /// The connection that asked.
-        generation: u64,
-        /// Whether every other call of the message has its answer.
-        is_last: bool,
-    },
-    /// `None` when the task that resolved it was lost.
-    ConfirmationResolved {
-        token: String,
-        answer: Option<ReceivedAnswer>,
-    },
-    /// Another connection has taken the session over, which only a second call of it can do.
-    SessionReplaced,
-    ServerStopping {
-        deadline: Instant,
-    },
-    /// Everything that had arrived has been handled.
-    BatchDone,
-    /// The time that [`CallState::next_tick`](super::CallState::next_tick) named has come.
-    Tick,
-}
-
-/// What the session reports beside the answers of calls.
-#[derive(Debug)]
-pub(in crate::voice) enum SessionEvent {
-    Message(Value),
-    Progress { call_id: Arc<str>, text: String },
-    Confirmation { call_id: Arc<str>, request: ConfirmationRequest },
-    Answer { reason: DeliveryReason, answer: ReceivedAnswer },
-    End(PendingEnd),
-}
-
-/// What the driver does, in this order.
+/// Something that the driver does. Outputs are carried out in order, before the next input.
 #[derive(Debug)]
 pub(in crate::voice) enum Output {
     Client(ClientOutput),

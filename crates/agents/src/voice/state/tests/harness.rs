@@ -18,9 +18,7 @@ use crate::voice::answers::{AnswerId, ReceivedAnswer};
 use crate::voice::journal::{ContextReplay, Journal};
 use crate::voice::link::ClientMessage;
 use crate::voice::session::{CallSession, SessionFlags};
-use crate::voice::state::{
-    CallStart, CallState, ClientOutput, Input, Output, ProviderOutput, RequestedCall, SessionEvent,
-};
+use crate::voice::state::{CallStart, CallState, ClientOutput, Input, Output, ProviderOutput, RequestedCall};
 
 /// A session that does what a test wants.
 #[derive(Default)]
@@ -216,7 +214,7 @@ impl TestCall {
             Step::LateAnswer => {
                 let answer = self.hold("earlier-call", "book");
                 self.line(format_args!("> late answer"));
-                self.feed(Input::Session(SessionEvent::Answer { reason: DeliveryReason::Late, answer }));
+                self.feed(Input::LateAnswer { reason: DeliveryReason::Late, answer });
             }
             Step::SessionNote(note) => self.state.session.notes.push(note),
             Step::AskToEnd => self.state.session.end = Some(PendingEnd::with_reason("done")),

@@ -1,0 +1,69 @@
+//! What the machine is told.
+
+use std::sync::Arc;
+
+use quarterdeck_contracts::{ConfirmationRequest, LiveError, LiveEvent};
+use quarterdeck_runtime::{DeliveryReason, PendingEnd};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::pending::RequestedCall;
+use crate::voice::answers::ReceivedAnswer;
+use crate::voice::link::ClientMessage;
+
+/// Something that has happened. Audio has a path of its own and is none.
+#[derive(Debug)]
+pub(in crate::voice) enum Input<'a> {
+    Client(ClientMessage<'a>),
+    /// A link of the client has taken over.
+    ClientAttached,
+    ClientLost,
+    Provider(LiveEvent<'static>),
+    /// A connection has been opened, which the machine accepts or rejects.
+    ProviderOpened,
+    /// What an accepted connection had sent by then has been handled.
+    ProviderCaughtUp,
+    ProviderLost(LiveError),
+    /// A connection could not be opened.
+    ProviderUnreachable(LiveError),
+    /// A tool's message to the client.
+    ToolMessage(Value),
+    Progress {
+        call_id: Arc<str>,
+        text: String,
+    },
+    ConfirmationRequested {
+        call_id: Arc<str>,
+        request: ConfirmationRequest,
+    },
+    /// The answer of a call that could not be given to the connection that asked.
+    LateAnswer {
+        reason: DeliveryReason,
+        answer: ReceivedAnswer,
+    },
+    /// The session is over.
+    SessionEnded(PendingEnd),
+    CallCompleted {
+        call: Arc<RequestedCall>,
+        /// `None` for a call that waits for a confirmation, which no call of a voice session does.
+        answer: Option<ReceivedAnswer>,
+        /// The connection that asked.
+        generation: u64,
+        /// Whether every other call of the message has its answer.
+        is_last: bool,
+    },
+    /// `None` when the task that resolved it was lost.
+    ConfirmationResolved {
+        token: String,
+        answer: Option<ReceivedAnswer>,
+    },
+    /// Another connection has taken the session over, which only a second call of it can do.
+    SessionReplaced,
+    ServerStopping {
+        deadline: Instant,
+    },
+    /// Everything that had arrived has been handled.
+    BatchDone,
+    /// The time that [`CallState::next_tick`](super::CallState::next_tick) named has come.
+    Tick,
+}
