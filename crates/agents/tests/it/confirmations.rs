@@ -72,7 +72,7 @@ async fn a_denied_call_does_not_run_and_the_model_is_told() {
         .unwrap();
     expect![[r#"
         started
-        answer CONFIRMATION_DENIED: The person did not approve pay.
+        answer CONFIRMATION_DENIED: The user did not approve pay.
         round
         text "Then not."
         finished Some(Answered)

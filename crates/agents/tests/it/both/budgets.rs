@@ -25,7 +25,7 @@ fn cases() -> Vec<Case> {
                     look -> {"ok":true,"data":{"results":["look 3"]},"meta":{}}
                     look -> {"ok":true,"data":{"results":["look 4"]},"meta":{}}
                     look -> {"ok":true,"data":{"results":["look 5"]},"meta":{}}
-                    look -> {"ok":false,"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 5 retrieval calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false},"meta":{}}
+                    look -> {"ok":false,"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 5 retrieval calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the user to narrow it down.","partialSideEffects":false},"meta":{}}
                     user reads: Well.
                     model hears: Turn 2.
                     look -> {"ok":true,"data":{"results":["look 1"]},"meta":{}}
@@ -36,7 +36,7 @@ fn cases() -> Vec<Case> {
                     model hears: Turn 1.
                     look -> {"output":{"results":["look 1"]}}
                     look -> {"output":{"results":["look 2"]}}
-                    look -> {"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 2 retrieval calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false}}
+                    look -> {"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 2 retrieval calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the user to narrow it down.","partialSideEffects":false}}
                     user reads: Well.
                     model hears: Turn 2.
                     look -> {"output":{"results":["look 1"]}}
@@ -64,7 +64,7 @@ fn cases() -> Vec<Case> {
                     book -> {"ok":true,"data":{"did":"book 8"},"meta":{}}
                     book -> {"ok":true,"data":{"did":"book 9"},"meta":{}}
                     book -> {"ok":true,"data":{"did":"book 10"},"meta":{}}
-                    book -> {"ok":false,"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 10 calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false},"meta":{}}
+                    book -> {"ok":false,"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 10 calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the user to narrow it down.","partialSideEffects":false},"meta":{}}
                     remind -> {"ok":true,"data":{"did":"remind 1"},"intents":[{"type":"SET_PENDING_MESSAGE","message":"The shop closes at six."}],"meta":{}}
                     user reads: Well.
                     ran: book 10, remind 1
@@ -74,7 +74,7 @@ fn cases() -> Vec<Case> {
                     book -> {"output":{"did":"book 1"}}
                     book -> {"output":{"did":"book 2"}}
                     book -> {"output":{"did":"book 3"}}
-                    book -> {"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 3 calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the person to narrow it down.","partialSideEffects":false}}
+                    book -> {"error":{"type":"BUDGET_EXCEEDED","message":"This turn's budget of 3 calls is spent.","retryable":false,"suggestion":"Answer with what you have, or ask the user to narrow it down.","partialSideEffects":false}}
                     remind -> {"output":{"did":"remind 1"}}
                     user reads: Well.
                     ran: book 3, remind 1

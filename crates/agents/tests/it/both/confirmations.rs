@@ -26,10 +26,10 @@ fn cases() -> Vec<Case> {
                 "#]],
                 spoken: expect![[r#"
                     model hears: Turn 1.
-                    pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"A person must approve pay first.","retryable":false,"suggestion":"Tell the person that they are being asked, and go on; the outcome will be told.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
+                    pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"The user must approve pay first.","retryable":false,"suggestion":"Tell the user that their approval is pending, and go on; you will be told the outcome.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
                     confirmation requested: pay (what: rent)
                     user reads: Well.
-                    model hears: [Note: pay (function-call-1) was approved by the person and was done: {"did":"rent"}.]
+                    model hears: [Note: pay (function-call-1) was approved by the user and was done: {"did":"rent"}.]
                     user reads: Noted.
                     user: CONFIRMATION_INVALID
                     ran: pay 1
@@ -43,17 +43,17 @@ fn cases() -> Vec<Case> {
                 written: expect![[r#"
                     model hears: Turn 1.
                     confirmation requested: pay (what: rent)
-                    pay -> {"ok":false,"error":{"type":"CONFIRMATION_DENIED","message":"The person did not approve pay.","retryable":false,"partialSideEffects":false},"meta":{}}
+                    pay -> {"ok":false,"error":{"type":"CONFIRMATION_DENIED","message":"The user did not approve pay.","retryable":false,"partialSideEffects":false},"meta":{}}
                     user reads: Well.
                     user: CONFIRMATION_INVALID
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
                     model hears: Turn 1.
-                    pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"A person must approve pay first.","retryable":false,"suggestion":"Tell the person that they are being asked, and go on; the outcome will be told.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
+                    pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"The user must approve pay first.","retryable":false,"suggestion":"Tell the user that their approval is pending, and go on; you will be told the outcome.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
                     confirmation requested: pay (what: rent)
                     user reads: Well.
-                    model hears: [Note: pay (function-call-1) was not approved by the person.]
+                    model hears: [Note: pay (function-call-1) was not approved by the user.]
                     user reads: Noted.
                     user: CONFIRMATION_INVALID
                     ran: nothing
@@ -74,7 +74,7 @@ fn cases() -> Vec<Case> {
                 "#]],
                 spoken: expect![[r#"
                     model hears: Turn 1.
-                    pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"A person must approve pay first.","retryable":false,"suggestion":"Tell the person that they are being asked, and go on; the outcome will be told.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
+                    pay -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"The user must approve pay first.","retryable":false,"suggestion":"Tell the user that their approval is pending, and go on; you will be told the outcome.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"pay","args":{"what":"rent"},"preview":"pay (what: rent)"}}}
                     confirmation requested: pay (what: rent)
                     user reads: Well.
                     user: CONFIRMATION_EXPIRED
