@@ -267,5 +267,6 @@ impl<S: CallSession> CallState<S> {
         self.speech.is_quiet() && self.pending.is_empty()
     }
 }
+
 #[cfg(test)]
 mod tests;
