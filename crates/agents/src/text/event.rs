@@ -58,7 +58,7 @@ pub enum StreamEvent {
     Lagged {
         bytes: u64,
     },
-    /// It went wrong. The session goes on.
+    /// The turn failed. The session continues.
     Failed(Failure),
     /// The turn is over, or waits for a confirmation.
     Finished {

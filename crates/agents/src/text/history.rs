@@ -14,7 +14,7 @@ use super::memory::MAX_CONVERSATION_BYTES;
 use crate::prompt::tokens;
 use crate::turn::{Turn, TurnEvent};
 
-/// How many turns a conversation keeps at hand. Older ones stay in the store.
+/// How many turns are loaded. Older ones stay in the store.
 const MAX_LOADED_TURNS: usize = 500;
 const SCAN_PAGE_ROWS: usize = 50;
 

@@ -142,7 +142,7 @@ impl TextCore {
         turns
     }
 
-    /// Keeps a conversation at hand. Of two that were brought back at the same time, the first one counts.
+    /// Keeps a conversation in memory. Of two that were loaded at the same time, the first one counts.
     fn cache(&self, session: Session, turns: Vec<TurnRecord>) -> Arc<Conversation> {
         let now_ms = self.orchestrator.now_ms();
         let mut known = self.lock();

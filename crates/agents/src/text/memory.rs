@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::held::HeldBytes;
 
-/// How much of one conversation is kept at hand. Older turns stay in the store.
+/// How much of one conversation is kept in memory. Older turns stay in the store.
 pub(super) const MAX_CONVERSATION_BYTES: usize = 16 << 20;
-/// How much of a conversation stays in memory while nothing happens in it. A larger one is read from the store when it
-/// goes on.
+/// How much of an idle conversation stays in memory. A larger one is read from the store again.
 pub(super) const MAX_IDLE_BYTES: usize = 1 << 20;
 
 /// What answers and conversations take in memory, in bytes.

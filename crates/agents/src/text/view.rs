@@ -17,7 +17,7 @@ pub struct SessionView {
     pub registry_version: String,
     /// Whether an answer is being written.
     pub is_running: bool,
-    /// Its turns, the oldest first, without those that were made anew.
+    /// The oldest first, without turns that were regenerated.
     pub turns: Vec<TurnView>,
 }
 

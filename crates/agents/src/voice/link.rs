@@ -98,7 +98,7 @@ pub enum ServerMessage<'a> {
     Ready {
         /// The session, by which the call can be resumed.
         session_id: &'a str,
-        /// Whether an earlier session goes on.
+        /// Whether an earlier session is resumed.
         is_resumed: bool,
         /// The registry that the session is pinned to.
         tools_version: &'a str,

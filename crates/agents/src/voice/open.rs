@@ -1,4 +1,4 @@
-//! Which session a call is: one that goes on, one that was issued for it, or a new one.
+//! Opens the session of a call: one to resume, one that was issued for it, or a new one.
 
 use quarterdeck_contracts::Mode;
 use quarterdeck_runtime::{Session, SessionError};
@@ -7,7 +7,6 @@ use super::journal::{self, Journal};
 use super::{CallRequest, VoiceCore};
 use crate::text::User;
 
-/// A session with what was said in it.
 pub(super) struct OpenedSession {
     pub(super) session: Session,
     pub(super) journal: Journal,
@@ -52,7 +51,7 @@ impl VoiceCore {
         Ok(OpenedSession { session, journal: Journal::default(), is_resumed: false, pending_request })
     }
 
-    /// Goes on with a session; `None` when it is over, or was never one that is spoken.
+    /// Resumes a session; `None` when it has ended, or is no voice session.
     async fn resume(&self, user: &User, id: &str) -> Result<Option<OpenedSession>, SessionError> {
         let resumed = self.orchestrator.resume(id, user.client.clone(), self.registry.snapshot()).await;
         match resumed {

@@ -18,7 +18,7 @@ const MAX_SHOWN_RESULTS: usize = 50;
 #[derive(Debug)]
 pub(super) struct ClientState {
     pub(super) is_connected: bool,
-    /// Whether an earlier session, or this one on an earlier link, goes on.
+    /// Whether an earlier session, or this one on an earlier link, is resumed.
     pub(super) is_resumed: bool,
     /// Whether the call stands, so that a link can be greeted.
     pub(super) is_ready: bool,

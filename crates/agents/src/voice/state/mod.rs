@@ -220,7 +220,7 @@ impl<S: CallSession> CallState<S> {
         is_admitted
     }
 
-    /// Gives away the audio that no provider has understood, the oldest first.
+    /// Hands over the audio that no provider has transcribed, the oldest first.
     pub(super) fn drain_input_audio(&mut self, to: impl FnMut(Audio<'_>)) {
         self.input_audio.drain(to);
     }
