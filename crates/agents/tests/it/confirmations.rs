@@ -394,7 +394,7 @@ async fn a_code_of_an_expired_confirmation_is_refused_and_the_model_is_told() {
 }
 
 #[tokio::test]
-async fn conversations_that_a_client_tells_itself_do_not_wait_for_each_other() {
+async fn conversations_that_the_client_keeps_do_not_wait_for_each_other() {
     let world = World::new();
     let ann = ann();
     let complete = |is_retry| {

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::world::{ModelStep, World, ann, call, event_lines, events, lines, message};
 
 #[tokio::test]
-async fn words_go_out_as_they_come_and_calls_are_answered_between_them() {
+async fn text_is_streamed_and_tool_calls_are_answered_between() {
     let world = World::new();
     world.model.then(ModelStep::ClientAction(
         vec!["Let me ", "look."],
@@ -33,7 +33,7 @@ async fn words_go_out_as_they_come_and_calls_are_answered_between_them() {
 }
 
 #[tokio::test]
-async fn the_conversation_is_ours_and_goes_on() {
+async fn the_server_keeps_the_conversation() {
     let world = World::new();
     world.model.reply("Hello.").reply("Still here.");
     world.send_and_collect("Hi").await;
@@ -141,7 +141,7 @@ async fn the_same_message_while_it_is_answered_joins() {
 }
 
 #[tokio::test]
-async fn an_answer_can_be_made_anew_and_what_was_done_stays_done() {
+async fn an_answer_can_be_regenerated_and_what_was_done_stays_done() {
     let world = World::new();
     world.model.call_tools(vec![call("1", "book", json!({ "what": "a table" }))]).reply("Booked.");
     world.send_and_collect("Book a table").await;

@@ -31,7 +31,7 @@ async fn a_conversation_goes_on_after_its_session_has_ended() {
 }
 
 #[tokio::test]
-async fn the_oldest_turns_are_left_out_whole_and_the_client_is_told() {
+async fn the_oldest_turns_are_trimmed_whole_and_the_client_is_told() {
     let world = World::new();
     *world.model.window.lock().unwrap() = Some(4_000);
     for number in 0..12 {

@@ -24,7 +24,7 @@ async fn over(world: &World) {
 }
 
 #[tokio::test]
-async fn the_oldest_conversations_are_left_to_the_store_when_all_take_too_much() {
+async fn the_oldest_conversations_are_evicted_when_all_take_too_much_memory() {
     let world = World::with(Settings { conversation_bytes: MAX_CONVERSATIONS, ..Settings::default() });
     *world.model.window.lock().unwrap() = Some(10_000_000);
     let answer = long(900_000);
@@ -52,7 +52,7 @@ async fn the_oldest_conversations_are_left_to_the_store_when_all_take_too_much()
 }
 
 #[tokio::test]
-async fn a_large_conversation_is_let_go_after_its_turn_and_loses_nothing() {
+async fn a_large_conversation_is_evicted_after_its_turn_and_loses_nothing() {
     let world = World::new();
     *world.model.window.lock().unwrap() = Some(10_000_000);
     let answer = long(2_000_000);

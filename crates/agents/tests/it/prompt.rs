@@ -19,7 +19,7 @@ async fn tools_part(settings: Settings) -> String {
 }
 
 #[tokio::test]
-async fn guides_stand_whole_while_they_fit() {
+async fn the_prompt_holds_whole_guides_while_they_fit() {
     let text = tools_part(Settings { declare: Declare::Mode, ..Settings::default() }).await;
     assert!(
         text.starts_with("## Tools (registry VERSION)\n\n<tool id=\"block\" category=\"action\">\n# Tool\n"),
@@ -30,7 +30,7 @@ async fn guides_stand_whole_while_they_fit() {
 }
 
 #[tokio::test]
-async fn summaries_stand_when_guides_do_not_fit_and_one_can_be_asked_for() {
+async fn the_prompt_holds_summaries_when_guides_do_not_fit_and_describe_tool_gives_one() {
     let settings = Settings { guide_tokens: 10, declare: Declare::Mode, ..Settings::default() };
     let text = tools_part(settings.clone()).await;
     expect![[r#"
@@ -63,7 +63,7 @@ async fn summaries_stand_when_guides_do_not_fit_and_one_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn tools_of_the_other_mode_are_told_about_unless_the_site_says_otherwise() {
+async fn tools_of_the_other_mode_are_declared_unless_configured_otherwise() {
     let all = tools_part(Settings::default()).await;
     assert!(all.contains("<tool id=\"speak\""));
     let world = World::new();

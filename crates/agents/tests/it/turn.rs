@@ -59,7 +59,7 @@ fn ids(step: &Step) -> Vec<String> {
 }
 
 #[test]
-fn a_turn_asks_runs_and_asks_again_until_there_are_words() {
+fn a_turn_asks_runs_and_asks_again_until_there_is_text() {
     let mut turn = begin(8);
     assert_eq!(turn.next(), Step::AskModel(ToolUse::Allowed));
     turn.apply_reply(reply("Let me look.", &[Some("a"), Some("b")]));
@@ -75,7 +75,7 @@ fn a_turn_asks_runs_and_asks_again_until_there_are_words() {
 }
 
 #[test]
-fn the_last_round_must_end_in_words() {
+fn the_last_round_must_end_in_text() {
     let mut turn = begin(2);
     turn.apply_reply(reply("", &[Some("a")]));
     turn.record_answer(0, response());
@@ -118,7 +118,7 @@ fn ids_that_are_missing_or_taken_are_replaced() {
 }
 
 #[test]
-fn silence_a_cut_and_a_filter_are_told_apart() {
+fn empty_cut_and_filtered_answers_end_differently() {
     let ending = |text: &str, finish: Finish| {
         let mut turn = begin(8);
         turn.apply_reply(ModelReply { finish, ..reply(text, &[]) });

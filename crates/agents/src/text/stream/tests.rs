@@ -17,7 +17,7 @@ fn read(reader: &mut Reader) -> Vec<StreamEvent> {
 }
 
 #[test]
-fn a_reader_that_is_behind_is_told_what_was_left_out() {
+fn a_reader_that_lags_is_told_how_much_it_lost() {
     let all = Arc::new(AtomicUsize::new(0));
     let stream = EventStream::new(HeldBytes::of(&all));
     let (mut fast, mut slow) = (stream.follow(), stream.follow());
@@ -52,7 +52,7 @@ fn a_reader_that_is_behind_is_told_what_was_left_out() {
 }
 
 #[test]
-fn what_gives_words_their_sense_is_never_left_out() {
+fn events_other_than_text_are_never_dropped() {
     let stream = EventStream::new(HeldBytes::default());
     let mut slow = stream.follow();
     for _ in 0..6 {
@@ -68,7 +68,7 @@ fn what_gives_words_their_sense_is_never_left_out() {
 }
 
 #[test]
-fn an_answer_has_only_so_many_words() {
+fn an_answer_is_limited_in_bytes() {
     let stream = EventStream::new(HeldBytes::default());
     let piece = "x".repeat(64 << 10);
     let taken = (0..1_000).take_while(|_| stream.push(words(&piece)).is_ok()).count();

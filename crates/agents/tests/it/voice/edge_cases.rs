@@ -35,7 +35,7 @@ fn cancels(ids: &[&str]) -> LiveEvent<'static> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_taken_back_after_their_answer_or_never_made_change_nothing() {
+async fn cancelling_answered_or_unknown_tool_calls_changes_nothing() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
     let look = |id: &str| tool_calls(&[(id, "look", json!({ "what": "a" }))]);
@@ -49,7 +49,7 @@ async fn calls_taken_back_after_their_answer_or_never_made_change_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_was_taken_back_and_made_again_is_answered_once() {
+async fn a_tool_call_that_is_cancelled_and_repeated_is_answered_once() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
     for (tool, runs) in [("slow_look", 2), ("slow_book", 1)] {
@@ -140,7 +140,7 @@ async fn a_confirmation_while_the_provider_is_away_is_resolved_and_noted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_made_by_a_model_that_leaves_are_answered_or_told_and_done_once() {
+async fn tool_calls_of_a_closing_connection_are_answered_or_noted_and_run_once() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     client.send_text("Book it.").await;
@@ -229,7 +229,7 @@ async fn a_transcript_without_end_is_shown_and_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_waits_for_what_is_being_done() {
+async fn the_end_of_a_call_waits_for_running_tool_calls() {
     let (model, simulator) = model(scenario(&json!([
         { "begins": "text", "steps": [
             { "call": [

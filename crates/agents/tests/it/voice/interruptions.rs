@@ -19,7 +19,7 @@ fn guess(text: &str) -> LiveEvent<'static> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_during_a_look_up_does_not_swallow_the_next_answer() {
+async fn an_interruption_during_a_tool_call_does_not_suppress_the_next_answer() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     let look_up = tool_calls(&[("call-0000001", "slow_book", json!({ "what": "x" }))]);
@@ -48,7 +48,7 @@ async fn a_user_who_wrote_into_an_answer_can_interrupt_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_what_was_cut_does_not_close_what_is_asked_next() {
+async fn the_end_of_an_interrupted_response_does_not_end_the_next_turn() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness.model.send_all([user_said("Tell me."), model_said("Once upon"), audio(960)]).await;
@@ -70,7 +70,7 @@ async fn the_end_of_what_was_cut_does_not_close_what_is_asked_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cut_without_an_end_waits_for_none() {
+async fn an_interruption_without_a_turn_end_waits_for_none() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness
@@ -108,7 +108,7 @@ async fn tool_calls_of_a_suppressed_response_do_not_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_written_while_an_answer_is_still_heard_silences_it() {
+async fn a_text_message_during_playback_interrupts_it() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness
@@ -123,7 +123,7 @@ async fn what_is_written_while_an_answer_is_still_heard_silences_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_that_are_understood_after_their_turn_begin_none() {
+async fn a_transcript_after_its_turn_begins_no_turn() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness.model.send_all([LiveEvent::SpeechStarted, model_said("In 1892."), turn_complete()]).await;
@@ -137,7 +137,7 @@ async fn words_that_are_understood_after_their_turn_begin_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_again_in_a_later_turn_is_done_again_also_after_a_loss() {
+async fn the_same_write_in_a_later_turn_runs_again_also_after_a_reconnect() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
     let book = |id: &'static str| tool_calls(&[(id, "book", json!({ "what": "coffee" }))]);
@@ -150,7 +150,7 @@ async fn the_same_again_in_a_later_turn_is_done_again_also_after_a_loss() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sentence_that_is_heard_again_comes_to_its_end_again() {
+async fn replayed_input_audio_is_followed_by_its_end() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     client.send(ClientAction::Audio(vec![0; 640])).await;
@@ -162,7 +162,7 @@ async fn a_sentence_that_is_heard_again_comes_to_its_end_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_complete_when_the_model_goes_away_is_a_whole_turn() {
+async fn a_complete_answer_ends_its_turn_when_the_connection_is_replaced() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     let left = Some(Duration::from_secs(2));
@@ -175,7 +175,7 @@ async fn an_answer_that_is_complete_when_the_model_goes_away_is_a_whole_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn late_words_of_an_answer_that_was_written_into_are_not_the_next_answer() {
+async fn a_late_transcript_of_an_interrupted_response_is_not_the_next_answer() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness.model.send_all([user_said("Tell me."), model_said("Once"), audio(960)]).await;
@@ -191,7 +191,7 @@ async fn late_words_of_an_answer_that_was_written_into_are_not_the_next_answer()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_thought_that_cuts_off_an_answer_before_it_begins_is_answered() {
+async fn a_second_message_that_interrupts_an_unstarted_answer_is_answered() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     client.send_text("One?").await;
@@ -225,7 +225,7 @@ async fn suppression_is_kept_by_an_answer_that_has_not_begun_and_broken_by_a_new
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_spoken_into_an_answer_begins_a_turn_whichever_is_told_first() {
+async fn speech_into_an_answer_begins_a_turn_in_either_order_of_events() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
     harness
@@ -275,7 +275,7 @@ async fn suppression_is_not_used_up_by_the_end_of_an_older_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_older_answer_that_was_on_its_way_does_not_answer_what_was_written_since() {
+async fn an_older_response_does_not_answer_a_later_message() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     client.send_text("One?").await;
@@ -291,7 +291,7 @@ async fn an_older_answer_that_was_on_its_way_does_not_answer_what_was_written_si
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_written_while_the_model_is_away_is_told_once_and_answered() {
+async fn a_text_message_while_the_provider_is_away_is_replayed_once_and_answered() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness.model.send_all([user_said("Hello."), model_said("Hello."), turn_complete()]).await;
@@ -325,7 +325,7 @@ async fn an_interruption_while_the_provider_is_away_holds_after_the_reconnect() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_written_right_after_silence_was_asked_for_is_answered() {
+async fn a_text_message_right_after_an_interruption_is_answered() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     for _ in 0..2 {
@@ -342,7 +342,7 @@ async fn what_is_written_right_after_silence_was_asked_for_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_does_not_know_what_was_said_last_is_not_waited_for() {
+async fn a_connection_with_outdated_context_is_not_waited_for() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
     harness
@@ -380,7 +380,7 @@ async fn suppression_of_an_answer_that_never_comes_expires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_talks_on_while_it_goes_away_is_not_replaced_again_and_again() {
+async fn a_closing_connection_that_keeps_talking_is_not_replaced_again_and_again() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness

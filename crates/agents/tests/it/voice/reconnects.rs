@@ -59,7 +59,7 @@ async fn a_result_goes_only_to_the_connection_that_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_asked_again_after_a_reconnect_runs_once() {
+async fn a_tool_call_that_is_repeated_after_a_reconnect_runs_once() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
     harness
@@ -76,7 +76,7 @@ async fn a_call_that_is_asked_again_after_a_reconnect_runs_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_the_model_has_forgotten_is_not_done_again_in_a_later_turn() {
+async fn a_write_that_the_resumed_model_does_not_know_is_not_repeated() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
     harness
@@ -139,7 +139,7 @@ async fn a_provider_that_stays_away_is_given_up_in_plain_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wrong_key_is_not_tried_again() {
+async fn a_rejected_key_ends_the_call_without_a_retry() {
     let harness = VoiceHarness::new();
     harness.model.fails.lock().unwrap().push_back(LiveErrorKind::Auth);
     let client = harness.call(CallRequest::default()).await;
@@ -148,7 +148,7 @@ async fn a_wrong_key_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_goes_away_is_replaced_between_two_turns() {
+async fn a_provider_connection_that_closes_later_is_replaced_between_two_turns() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness
@@ -174,7 +174,7 @@ async fn a_model_that_goes_away_is_replaced_between_two_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_goes_away_in_mid_turn_is_replaced_before_it_is_gone() {
+async fn a_provider_connection_that_closes_soon_is_replaced_in_mid_turn() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
     harness
@@ -192,7 +192,7 @@ async fn a_model_that_goes_away_in_mid_turn_is_replaced_before_it_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_while_the_model_is_away_is_heard_when_it_is_back() {
+async fn input_audio_while_the_provider_is_away_is_replayed() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness.model.fails.lock().unwrap().extend([LiveErrorKind::Lost; 2]);
@@ -296,7 +296,7 @@ async fn a_silent_client_is_pinged_and_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_call_ends_one_that_was_left() {
+async fn a_new_call_ends_one_whose_client_is_away() {
     let harness = VoiceHarness::new();
     let mut client = harness.connect_client().await;
     client.disconnect().await;
@@ -308,7 +308,7 @@ async fn a_new_call_ends_one_that_was_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_opens_and_closes_at_once_is_given_up() {
+async fn a_provider_that_opens_and_closes_at_once_is_given_up() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     for _ in 0..20 {
@@ -340,7 +340,7 @@ async fn a_result_that_the_model_has_not_mentioned_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_that_was_never_told_waits_for_the_next_call() {
+async fn an_undelivered_result_waits_for_the_next_call() {
     let harness = VoiceHarness::new();
     let mut client = harness.connect_client().await;
     harness
@@ -363,7 +363,7 @@ async fn an_outcome_that_was_never_told_waits_for_the_next_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_goes_away_in_a_thousand_years_is_taken_at_its_word_for_an_hour() {
+async fn the_time_left_of_a_provider_connection_is_at_most_an_hour() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness.model.send(LiveEvent::GoingAway { left: Some(Duration::from_secs(u64::MAX / 2)) }).await;
@@ -372,7 +372,7 @@ async fn a_provider_that_goes_away_in_a_thousand_years_is_taken_at_its_word_for_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_was_told_what_is_no_longer_so_is_given_up() {
+async fn a_connection_with_outdated_context_is_rejected() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness

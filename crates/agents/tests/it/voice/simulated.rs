@@ -115,7 +115,7 @@ async fn cut(after: DisconnectAfter) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_an_hour_with_three_departures_and_two_losses_loses_no_turn() {
+async fn half_an_hour_with_three_handovers_and_two_reconnects_loses_no_turn() {
     const TURNS: usize = 30;
     let turn = |number: usize| {
         let mut steps = vec![json!({ "call": { "name": "look", "args": { "what": format!("{number}") } } })];
@@ -286,7 +286,7 @@ async fn speak(client: &FakeClient, millis: usize, loudness: i16) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_speaks_is_answered_and_barges_in() {
+async fn a_user_who_speaks_is_answered_and_can_barge_in() {
     let long = "This is a rather long answer that a user may well want to cut short before it ends.";
     let (model, simulator) = model(scenario(&json!([
         { "begins": "speech", "heard": "Tell me.", "steps": [{ "say": long }] },
@@ -311,7 +311,7 @@ async fn somebody_speaks_is_answered_and_barges_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_provider_is_barged_into_while_it_speaks_and_while_it_is_only_heard() {
+async fn another_provider_can_be_interrupted_while_it_speaks_and_during_playback() {
     let say = |text: &str| Answer::Say(text.into());
     let simulator = RealtimeSimulator::new([
         say(&"word ".repeat(400)),

@@ -34,7 +34,7 @@ async fn every_call_of_a_message_is_answered_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn audio_flows_while_a_tool_runs_and_the_page_is_told() {
+async fn audio_flows_while_a_tool_runs_and_the_client_gets_progress() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness.model.send(tool_calls(&[("call-0000001", "slow_look", json!({ "what": "x" }))])).await;
@@ -50,7 +50,7 @@ async fn audio_flows_while_a_tool_runs_and_the_page_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_the_provider_takes_back_gets_no_answer() {
+async fn a_cancelled_tool_call_gets_no_result() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     let what = json!({ "what": "x" });
@@ -148,7 +148,7 @@ async fn a_wrong_token_is_an_error_and_does_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_hide_take_effect_on_the_next_frame() {
+async fn tools_that_suppress_audio_take_effect_on_the_next_frame() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness

@@ -11,7 +11,7 @@ use super::harness::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_goes_through_both_ways() {
+async fn audio_and_transcripts_go_both_ways() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     client.send(ClientAction::Audio(vec![0; 640])).await;
@@ -21,7 +21,7 @@ async fn what_is_said_goes_through_both_ways() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_written_is_shown_and_answered() {
+async fn a_text_message_is_shown_and_answered() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     client.send_text("Who built the Fram?").await;
@@ -118,7 +118,7 @@ async fn one_client_has_one_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writing_into_an_answer_cuts_it_off_and_is_answered() {
+async fn a_text_message_interrupts_an_answer_and_is_answered() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness.model.send_all([user_said("Go on."), model_said("Well, "), audio(960)]).await;
@@ -133,7 +133,7 @@ async fn writing_into_an_answer_cuts_it_off_and_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_that_are_understood_late_begin_no_turn() {
+async fn a_late_transcript_begins_no_turn() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     let look = |id: &'static str, what: &str| tool_calls(&[(id, "look", json!({ "what": what }))]);
@@ -151,7 +151,7 @@ async fn words_that_are_understood_late_begin_no_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_capacity_a_caller_is_told() {
+async fn a_call_beyond_capacity_is_refused() {
     let harness = VoiceHarness::with_max_calls(1);
     let mut client = harness.connect_client().await;
     let second = harness.call_as("ben", CallRequest::default()).await;
@@ -164,7 +164,7 @@ async fn at_capacity_a_caller_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_never_says_that_it_was_cut_off_is_heard_again() {
+async fn suppression_expires_when_the_provider_never_ends_the_response() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
     harness.model.send_all([user_said("Go on."), audio(960)]).await;
@@ -180,7 +180,7 @@ async fn a_provider_that_never_says_that_it_was_cut_off_is_heard_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_conversation_takes_is_measured() {
+async fn the_tokens_of_a_conversation_are_measured() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
     let usage = Usage { input_tokens: 90_000, output_tokens: 1_000 };
