@@ -123,7 +123,7 @@ test('operators who try a tool see every argument in full before they approve', 
   await by('play-tool').selectOption('calendar_create_event');
   await by('play-args').fill(JSON.stringify(booking(title, 20)));
   await by('play-run').click();
-  await says(by('play-outcome'), /Not done: confirmation required/);
+  await says(by('play-outcome'), /Failed: confirmation required/);
   const question = await by('play-question').innerText();
   assert.ok(question.includes(shown), question);
   for (const part of ['ann@example.com', 'THE-END', 'include_zoom_link', 'second line']) {

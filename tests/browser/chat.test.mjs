@@ -86,7 +86,7 @@ test('a call shows its arguments, its gates and its outcome when it is unfolded'
   await leave();
 });
 
-test('a meeting is booked after the person has approved, and not before', async () => {
+test('a meeting is booked after the user approves, not before', async () => {
   const visitor = await visit(browser, deck);
   const { by, say, answer, leave } = visitor;
   await say('Book a meeting tomorrow at 10:00 with ann@example.com');
@@ -115,7 +115,7 @@ test('what is denied does not happen', async () => {
   await leave();
 });
 
-test('whoever begins with a suggestion by keyboard goes on where one writes', async () => {
+test('a suggestion chosen by keyboard moves the focus to the composer', async () => {
   const { page, by, answer, leave } = await visit(browser, deck);
   await by('suggestion').first().focus();
   await page.keyboard.press('Enter');
@@ -137,7 +137,7 @@ test('a double click approves once', async () => {
   });
   await says(await answer(), /is booked for/);
   assert.equal(approvals.length, 1);
-  await counts(by('trouble'), 0);
+  await counts(by('error'), 0);
   await leave();
 });
 
@@ -166,7 +166,7 @@ test('a question is still open after something else was said and the page was lo
   await by('confirm-approve').waitFor();
   await ask('Who designed the Fram?');
   await page.reload();
-  await says(by('tool-card').first().locator('.tool-state'), 'waits for you');
+  await says(by('tool-card').first().locator('.tool-state'), 'needs approval');
   await by('confirm-approve').click();
   await answer();
   await says(by('confirm-title'), 'Approved and done.');
@@ -177,14 +177,14 @@ test('a question is still open after something else was said and the page was lo
   await leave();
 });
 
-test('whoever approves and stops is told what came of it', async () => {
+test('stopping after an approval still shows the outcome', async () => {
   const visitor = await visit(browser, deck);
   const { page, by, say, leave } = visitor;
   await say('Book a meeting tomorrow at 19:00 with ann@example.com');
   await by('confirm-approve').waitFor();
   let arrived = () => {};
   const heard = new Promise((resolve) => (arrived = resolve));
-  // The server hears it; its answer is still on the way when the person stops.
+  // The server hears it; its answer is still on the way when the user stops.
   const late = async (route) => arrived(await route.fetch());
   await page.route('**/api/chat', late, { times: 1 });
   await by('confirm-approve').click();

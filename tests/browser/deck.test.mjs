@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { installed, PATIENCE, startBrowser } from './support/browser.mjs';
+import { installed, TIMEOUT_MS, startBrowser } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { counts, has, says, soon } from './support/soon.mjs';
 
@@ -24,7 +24,7 @@ after(async () => {
 /** Opens the deck. Whatever goes wrong in the page fails the test that closes it. */
 async function operate({ at = '', to = deck, expects = [], ...settings } = {}) {
   const context = await browser.newContext({ viewport: { width: 1180, height: 860 }, timezoneId: 'UTC', ...settings });
-  context.setDefaultTimeout(PATIENCE);
+  context.setDefaultTimeout(TIMEOUT_MS);
   const page = await context.newPage();
   const faults = [];
   page.on('pageerror', (error) => faults.push(error.message));
@@ -120,7 +120,7 @@ test('a line that is read stays where it is, and what came meanwhile appears whe
   const before = await lines.count();
   await say('Who was Colin Archer?');
   await by('live-state')
-    .filter({ hasText: /new lines? waits?$/ })
+    .filter({ hasText: /\d+ new$/ })
     .waitFor();
   await counts(lines, before);
   await lines.first().locator('summary').click();
@@ -137,7 +137,7 @@ for (const view of ['tools', 'sessions', 'audit', 'registry', 'playground']) {
       .waitFor();
     await page.route('**/api/deck/**', (route) => route.abort());
     await page.evaluate((view) => (location.hash = view), view);
-    await page.locator(`#panel-${view}`).getByText('The server cannot be reached. It is tried again.').waitFor();
+    await page.locator(`#panel-${view}`).getByText('The server cannot be reached. Retrying…').waitFor();
     await page.unroute('**/api/deck/**');
     await page.locator(`#panel-${view} .notice:empty`).waitFor({ state: 'attached' });
     await leave();
@@ -158,7 +158,7 @@ test('sessions that are not shown are counted', async () => {
     await route.fulfill({ response, json: { ...(await response.json()), matching: 250, lookedAt: 300, isComplete: false } });
   });
   await by('tab-sessions').click();
-  await says(by('sessions-rest'), /^The latest \d+ of 250 are shown; 300 were looked at\./);
+  await says(by('sessions-rest'), /^Showing the latest \d+ of 250; 300 scanned\./);
   await leave();
 });
 
@@ -174,16 +174,16 @@ test('a session is told turn by turn, and ended when the operator means it', asy
     const turns = await by('timeline').getByRole('heading').allInnerTexts();
     assert.deepEqual(turns, ['Before the first call', 'Turn 1', 'Turn 2']);
   });
-  await says(by('timeline'), /session begins in text mode/);
+  await says(by('timeline'), /session started in text mode/);
   await says(by('timeline'), /kb_search done/);
-  await says(by('timeline'), /calendar_create_event: a person is asked/);
+  await says(by('timeline'), /calendar_create_event: approval requested/);
 
   await by('end-session').click();
   await page.getByRole('button', { name: 'Cancel' }).click();
   await says(by('session'), /State\s+open/);
   await by('end-session').click();
-  await by('sure-yes').click();
-  await by('timeline').getByText('session ends: ended by operator').waitFor();
+  await by('confirm-dialog-yes').click();
+  await by('timeline').getByText('session ended: ended by operator').waitFor();
   await says(by('session'), /State\s+ended/);
   await leave();
 });
@@ -193,11 +193,11 @@ test('a client is erased only after the word was typed', async () => {
   const id = sessionOf(await say('Who designed the Fram?'));
   const { page, by, leave } = await operate({ at: `#sessions/${id}` });
   await by('erase-client').click();
-  await by('sure-word').waitFor();
-  assert.equal(await by('sure-yes').isDisabled(), true);
-  await by('sure-word').fill('erase');
-  await by('sure-yes').click();
-  await page.getByText(/\d+ rows were erased/).waitFor();
+  await by('confirm-dialog-word').waitFor();
+  assert.equal(await by('confirm-dialog-yes').isDisabled(), true);
+  await by('confirm-dialog-word').fill('erase');
+  await by('confirm-dialog-yes').click();
+  await page.getByText(/Erased \d+ rows/).waitFor();
   await counts(page.locator(`a[href="#sessions/${id}"]`), 0);
   await leave();
 });
@@ -209,7 +209,7 @@ test('a block is seen and lifted', async () => {
   assert.match(await say('hello'), /BLOCKED/);
   const { by, leave } = await operate({ at: '#sessions' });
   await by('lift').first().click();
-  await by('blocks').getByText('Nobody is blocked').waitFor();
+  await by('blocks').getByText('No client is blocked').waitFor();
   assert.doesNotMatch(await say('hello'), /BLOCKED/);
   await leave();
 });
@@ -243,7 +243,7 @@ test('the trail is searched and verified', async () => {
   await by('audit').locator(`a[href="#sessions/${id}"]`).first().waitFor();
   await by('verify').click();
   await by('verdict')
-    .filter({ hasText: /The chain is whole: \d+ lines/ })
+    .filter({ hasText: /The chain is intact: \d+ lines/ })
     .waitFor();
   await leave();
 });
@@ -251,7 +251,7 @@ test('the trail is searched and verified', async () => {
 test('the registry shows its tools, and says when there is nothing to compare with', async () => {
   const { by, leave } = await operate({ at: '#registry' });
   await by('registry').getByRole('link', { name: 'kb_search' }).waitFor();
-  await says(by('registry'), /first registry that this server has served/);
+  await says(by('registry'), /first registry of this server/);
   await leave();
 });
 
@@ -276,7 +276,7 @@ test('the playground runs a call through the gates, and asks before it writes', 
   await says(page.locator('#play-fault'), /JSON|property/i);
   await by('play-args').fill('{ "datetime": "yesterday" }');
   await by('play-run').click();
-  await by('play-outcome').filter({ hasText: 'Not done: validation' }).waitFor();
+  await by('play-outcome').filter({ hasText: 'Failed: validation' }).waitFor();
   const gates = by('play-result').getByTestId('gate');
   await counts(gates, 11);
   await has(gates.filter({ hasText: 'arguments' }), 'data-verdict', 'refused');
@@ -293,7 +293,7 @@ test('the playground runs a call through the gates, and asks before it writes', 
   await by('play-args').fill(JSON.stringify(meeting));
   await by('play-run').click();
   await by('play-outcome').filter({ hasText: 'confirmation required' }).waitFor();
-  await says(by('play-result'), /A person is asked: Book “Tea”/);
+  await says(by('play-result'), /Approval needed: Book “Tea”/);
   await by('play-approve').check();
   await by('play-run').click();
   await by('play-outcome')
@@ -309,7 +309,7 @@ test('where the server wants its token, nothing is shown without it', async () =
     const { page, by, leave } = await operate({ to: guarded, expects: [/403/] });
     await by('token').fill('a-wrong-token-a-wrong-token');
     await by('open').click();
-    await page.getByText('That is not the token of this server.').waitFor();
+    await page.getByText('Wrong token.').waitFor();
     await counts(by('tool-row'), 0);
     await by('token').fill('open-sesame-open-sesame');
     await by('open').click();

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PATIENCE, startBrowser, visit } from './support/browser.mjs';
+import { TIMEOUT_MS, startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { speak } from './support/microphone.mjs';
 import { counts, says, soon } from './support/soon.mjs';
@@ -58,8 +58,8 @@ async function inCall(options = {}) {
   const state = (text) => visitor.by('voice-state').filter({ hasText: text }).waitFor();
   await state('Listening');
   const until = async (holds, what) => {
-    for (const end = Date.now() + PATIENCE; !holds();) {
-      assert.ok(Date.now() < end, `in vain: ${what}`);
+    for (const end = Date.now() + TIMEOUT_MS; !holds();) {
+      assert.ok(Date.now() < end, `timed out: ${what}`);
       await visitor.page.waitForTimeout(20);
     }
   };
@@ -209,7 +209,7 @@ test('the agent is said to think for as long as it owes something, and no longer
   await counts(by('caption').filter({ hasText: 'Why?' }), 2);
   assert.match(await by('voice-state').innerText(), /Listening/, 'words of a turn that is over ask for nothing');
   call.tell({ type: 'tool_call', callId: 'c1', name: 'kb_search', args: { query: 'x' } });
-  await state('Looking something up');
+  await state('Running a tool');
   call.tell({ type: 'interrupted' });
   const error = { type: 'CANCELLED', message: 'Interrupted.', retryable: false };
   call.tell({ type: 'tool_result', callId: 'c1', ok: false, duration: 1, error });
@@ -217,7 +217,7 @@ test('the agent is said to think for as long as it owes something, and no longer
   await leave();
 });
 
-test('the level meter follows whoever is heard', async () => {
+test('the level meter follows the microphone and the agent', async () => {
   const {
     page,
     by,
@@ -232,7 +232,7 @@ test('the level meter follows whoever is heard', async () => {
   await soon(async () => assert.ok((await level()) > 0.05, 'a tone is seen'));
   call.tell({ type: 'interrupted' });
   await by('voice-mute').click();
-  await state('You are muted');
+  await state('Muted');
   await soon(async () => assert.equal(await level(), 0, 'and silence is not'));
   await leave();
 });
@@ -246,7 +246,7 @@ test('calls are shown as they go, and a question is answered on the line', async
     leave,
   } = await inCall();
   call.tell({ type: 'tool_call', callId: 'c1', name: 'calendar_create_event', args: { title: 'Tea' } });
-  await state('Looking something up');
+  await state('Running a tool');
   call.tell({ type: 'progress', callId: 'c1', text: 'still looking' });
   await by('tool-card').filter({ hasText: 'still looking' }).waitFor();
   const question = {
@@ -288,13 +288,13 @@ const question = {
   preview: 'Book “Tea”',
   expires: Date.now() + 600_000,
 };
-/** What the model is told while the person thinks. */
+/** What the model is told while the user decides. */
 const waiting = {
   type: 'tool_result',
   callId: 'c1',
   ok: false,
   duration: 1,
-  error: { type: 'CONFIRMATION_REQUIRED', message: 'The person is asked.', retryable: false },
+  error: { type: 'CONFIRMATION_REQUIRED', message: 'The user is asked.', retryable: false },
   gates: [{ gate: 'confirmation', verdict: 'asked' }],
 };
 const tea = { type: 'tool_call', callId: 'c1', name: 'calendar_create_event', args: { title: 'Tea' } };
@@ -313,8 +313,8 @@ for (const [order, told] of [
     for (const message of [tea, ...told]) call.tell(message);
     call.tell({ type: 'transcript', role: 'assistant', text: 'Please look at the page.', final: true });
     await by('caption').filter({ hasText: 'Please look at the page.' }).waitFor();
-    await says(by('confirm-title'), 'May I do this?');
-    await says(by('tool-card').locator('.tool-state'), 'waits for you');
+    await says(by('confirm-title'), 'Approve this call?');
+    await says(by('tool-card').locator('.tool-state'), 'needs approval');
     await by('confirm-approve').click();
     await until(() => call.heard.some((message) => message.type === 'confirm'), 'confirm');
     call.tell({ type: 'tool_result', callId: 'c1', ok: true, duration: 12 });
@@ -360,7 +360,7 @@ test('a new chat during a call begins with nothing, and stays so', async () => {
   await leave();
 });
 
-test('whoever leaves the page during a call finds the last words again, and why nobody speaks', async () => {
+test('leaving the page during a call keeps the transcript and notes the end', async () => {
   const {
     page,
     by,
@@ -372,7 +372,7 @@ test('whoever leaves the page during a call finds the last words again, and why 
   await by('caption').nth(1).waitFor();
   await page.reload();
   await says(by('caption').nth(1), 'Colin Archer, who');
-  await says(by('caption').nth(2), 'The call ended when the page was left.');
+  await says(by('caption').nth(2), 'The call ended when the page was closed.');
   await leave();
 });
 
@@ -390,7 +390,7 @@ test('a call that is refused says what the server said', async () => {
   await leave();
 });
 
-test('the microphone is not sent while the agent speaks, for whoever wants that', async () => {
+test('the half-duplex option mutes the microphone while the agent speaks', async () => {
   const {
     page,
     by,
@@ -416,20 +416,20 @@ test('the microphone is not sent while the agent speaks, for whoever wants that'
 test('a server that goes away is called again with what it gave us', async () => {
   const { page, calls, until, leave } = await inCall();
   calls[0].tell({ type: 'going_away', inMs: 100 });
-  await page.getByText('The server is about to restart.').waitFor();
+  await page.getByText('The server is restarting.').waitFor();
   await calls[0].socket.close({ code: 1001 });
   await until(() => calls[1]?.heard.length > 0, 'another call');
   const [start] = calls[1].heard;
   assert.equal(start.sessionId, 'ses_1');
   assert.equal(start.resumeToken, 'token-1');
-  await page.getByText('The call goes on.').waitFor();
+  await page.getByText('Call resumed.').waitFor();
   await leave();
 });
 
 test('a call that goes on elsewhere is left alone', async () => {
   const { page, by, calls, leave } = await inCall();
   await calls[0].socket.close({ code: 4001 });
-  await page.getByText('The call goes on in another window.').waitFor();
+  await page.getByText('The call continues in another window.').waitFor();
   await by('voice-start').waitFor();
   await page.waitForTimeout(500);
   assert.equal(calls.length, 1);
@@ -455,14 +455,14 @@ test('the end of a call brings its words back to the chat', async () => {
   await leave();
 });
 
-test('whoever has no microphone can still try a call that understands only what is typed', async () => {
+test('a call that understands typed text only works without a microphone', async () => {
   const deaf = await startBrowser();
   try {
     const { by, say, leave } = await visit(deaf, deck);
     await by('voice-start').click();
-    await says(by('notice'), 'There is no microphone. Write into the call.');
-    await by('voice-state').filter({ hasText: 'You are muted' }).waitFor();
-    await says(by('voice-stop').locator('xpath=ancestor::section'), /it understands only what you type/);
+    await says(by('notice'), 'No microphone. Type into the call.');
+    await by('voice-state').filter({ hasText: 'Muted' }).waitFor();
+    await says(by('voice-stop').locator('xpath=ancestor::section'), /understands typed text only/);
     await say('Who designed the Fram?');
     await by('caption').filter({ hasText: 'Colin Archer' }).waitFor();
     await by('voice-stop').click();
@@ -473,7 +473,7 @@ test('whoever has no microphone can still try a call that understands only what 
   }
 });
 
-test('no microphone, and nobody at the other end, are told in words', async () => {
+test('a missing microphone and an unreachable server show a notice', async () => {
   const deaf = await startBrowser();
   try {
     const { page, by, leave } = await visit(deaf, deck);
@@ -497,6 +497,6 @@ test('no microphone, and nobody at the other end, are told in words', async () =
   const { page, by, leave } = await visit(browser, deck, { expects: [/WebSocket/] });
   await page.routeWebSocket(/\/voice$/, (socket) => void socket.close({ code: 1013 }));
   await by('voice-start').click();
-  await by('notice').filter({ hasText: 'no room for another call' }).waitFor();
+  await by('notice').filter({ hasText: 'no capacity for another call' }).waitFor();
   await leave();
 });

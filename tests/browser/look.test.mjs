@@ -26,7 +26,7 @@ after(async () => {
   microphone?.remove();
 });
 
-/** What axe finds that keeps people out. */
+/** Serious accessibility violations that axe finds. */
 async function faults(page, where) {
   // It is evaluated, not put into the page, so that the page's policy stays as it is.
   await page.evaluate(axe);
@@ -37,7 +37,7 @@ async function faults(page, where) {
 }
 
 for (const colorScheme of ['light', 'dark']) {
-  test(`nothing keeps people out, ${colorScheme}`, async () => {
+  test(`the page has no serious accessibility violation, ${colorScheme}`, async () => {
     const visitor = await visit(browser, deck, { colorScheme, reducedMotion: 'reduce', expects: [/403/] });
     const { page, by, ask, say } = visitor;
     const found = [];

@@ -51,13 +51,13 @@ test('what a model writes is text, whatever it looks like', async () => {
   await leave();
 });
 
-test('a question that nobody answers expires, and does nothing', async () => {
+test('an unanswered confirmation expires and does nothing', async () => {
   const { by, say, ask, leave } = await visit(browser, deck);
   await say(booking(1));
   await by('confirm-approve').waitFor();
   await by('confirm-approve').waitFor({ state: 'hidden' });
   await says(by('confirm-title'), /^Expired. Nothing was done/);
-  await says(by('tool-card').locator('.tool-state'), 'not answered');
+  await says(by('tool-card').locator('.tool-state'), 'expired');
   await says(await ask('say on we go'), /on we go/);
   await leave();
 });
@@ -69,7 +69,7 @@ test('refusals are explained in plain words', async () => {
   const last = by('tool-card').nth(5);
   await says(last.locator('.tool-state'), /^refused/);
   await last.locator('summary').click();
-  await says(last.locator('.tool-body'), /used up what it may look up/);
+  await says(last.locator('.tool-body'), /reached its limit of tool calls/);
   await says(last.locator('.gate[data-verdict=refused]'), /budget/);
   await leave();
 });
@@ -77,8 +77,8 @@ test('refusals are explained in plain words', async () => {
 test('a model that fails is explained, and can be asked again', async () => {
   const { by, ask, answer, leave } = await visit(browser, deck);
   await ask('refuse');
-  await says(by('trouble'), /does not accept our request/);
-  await counts(by('again'), 0, 'what will not help is not offered');
+  await says(by('error'), /does not accept our request/);
+  await counts(by('retry'), 0, 'what will not help is not offered');
   await says(await ask('say better now'), /better now/);
   await answer();
   await leave();
@@ -89,8 +89,8 @@ test('a message that is refused at the door is explained, and delivered when it 
   const error = { type: 'RATE_LIMIT', message: 'You write faster than we can read.', retryable: true };
   await page.route('**/api/chat', (route) => route.fulfill({ status: 429, json: { error } }), { times: 1 });
   await say('say at last');
-  await says(by('trouble'), /Wait a little and try again/);
-  await by('again').click();
+  await says(by('error'), /Wait and try again/);
+  await by('retry').click();
   await says(await answer(), /at last/);
   await counts(by('message'), 2);
   await leave();
@@ -103,7 +103,7 @@ test('a word that was not heard can be given again', async () => {
   await by('confirm-deny').waitFor();
   await page.route('**/api/chat', (route) => route.fulfill({ status: 409, json: { error } }), { times: 1 });
   await by('confirm-deny').click();
-  await by('trouble').filter({ hasText: 'You are in a call.' }).waitFor();
+  await by('error').filter({ hasText: 'You are in a call.' }).waitFor();
   await by('confirm-deny').click();
   await by('confirm-title').filter({ hasText: 'Denied' }).waitFor();
   await answer();
@@ -124,12 +124,12 @@ test('a table is one', async () => {
   await leave();
 });
 
-test('nobody is asked for a word that would not be heard while another answer is written', async () => {
+test('approval buttons are disabled while another answer is written', async () => {
   const { page, by, say, leave } = await visit(browser, deck);
   await say(booking(4));
   await by('confirm-approve').waitFor();
   await say('slowly');
-  await page.getByText('You can say so when the answer is complete.').waitFor();
+  await page.getByText('Wait until the answer is complete.').waitFor();
   assert.equal(await by('confirm-approve').isDisabled(), true);
   await by('send').click();
   await soon(async () => assert.equal(await page.locator('[data-testid=confirm-approve]:disabled').count(), 0));
@@ -189,7 +189,7 @@ test('what is too long to paste is said to be', async () => {
     clipboardData.setData('text/plain', 'x'.repeat(100_001));
     composer.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
   });
-  await page.getByText('Its end was left out.').waitFor();
+  await page.getByText('its end was cut').waitFor();
   await leave();
 });
 
@@ -204,15 +204,15 @@ test('an answer that was cut off by leaving is said to be, and can be asked for 
     assert.equal(kept.isRunning, false);
   });
   await page.goto(deck.url);
-  await says(by('note'), /^This answer was cut off\./);
-  await by('again').click();
+  await says(by('note'), /^The answer was stopped\./);
+  await by('retry').click();
   await page.locator('qd-message[data-state=open] .words').waitFor();
   await counts(by('message'), 2);
   await by('send').click();
   await leave();
 });
 
-test('whoever reads further up is left there, and whoever reads the end follows it', async () => {
+test('scrolling up stops following the end, and the end is followed otherwise', async () => {
   const { page, by, ask, say, leave } = await visit(browser, deck, { viewport: { width: 700, height: 420 } });
   for (let line = 0; line < 8; line += 1) await ask(`say line ${line}`);
   await say('slowly');

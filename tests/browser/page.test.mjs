@@ -6,8 +6,8 @@ import { startBrowser, visit } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 
 /** The most that the page may weigh. */
-const MOST_BYTES = 200_000;
-/** When something is seen by somebody who has never been here, at the latest. */
+const MAX_PAGE_BYTES = 200_000;
+/** Latest first paint for a new client. */
 const FIRST_PAINT_MS = 100;
 /** On a machine that others use at the same time, a bare word is late as well: how many times later the page may be. */
 const TIMES_LATER = 3;
@@ -32,7 +32,7 @@ test('the page is light and comes from here alone', async (test) => {
   await page.goto(deck.url, { waitUntil: 'networkidle' });
   const sizes = await Promise.all(responses.map(async (response) => (await response.body()).length));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  assert.ok(bytes < MOST_BYTES, `${bytes} bytes`);
+  assert.ok(bytes < MAX_PAGE_BYTES, `${bytes} bytes`);
   assert.deepEqual(
     responses.filter((response) => !response.url().startsWith(deck.url)),
     [],

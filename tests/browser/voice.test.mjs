@@ -47,7 +47,7 @@ test('a call is begun by the button, spoken to, interrupted by voice and hung up
   await by('voice-start').click();
   await state('Listening');
   await state('Speaking');
-  await says(by('caption').first(), /speech/, 'what the person said is shown');
+  await says(by('caption').first(), /speech/, 'what the user said is shown');
   await has(by('caption').first(), 'data-role', 'user');
   assert.equal(new Set(line.frames).size, 1);
   assert.equal(line.frames[0], 640, '20 ms of 16 kHz');
@@ -82,7 +82,7 @@ test('one can write into a call, silence it, and be muted', async (test) => {
   await by('voice-interrupt').click();
   await state('Listening');
   await by('voice-mute').click();
-  await state('You are muted');
+  await state('Muted');
   // What was on its way arrives first.
   await page.waitForTimeout(300);
   const sent = line.frames.length;
@@ -122,8 +122,8 @@ test('a call whose connection is lost goes on by itself', async (test) => {
   await by('voice-start').click();
   await state('Listening');
   wire.cut();
-  await page.getByText('The connection was lost. Calling again…').waitFor();
-  await page.getByText('The call goes on.').waitFor();
+  await page.getByText('Connection lost. Reconnecting…').waitFor();
+  await page.getByText('Call resumed.').waitFor();
   const ready = line.told.filter((message) => message.type === 'ready');
   assert.equal(ready.length, 2);
   assert.equal(ready[1].resumed, true);
@@ -143,16 +143,16 @@ test('the chat is paused while a call is on in another window, and says so', asy
   await other.goto(deck.url);
   await other.getByTestId('composer').fill('Who designed the Fram?');
   await other.getByTestId('send').click();
-  await other.getByTestId('trouble').filter({ hasText: 'You are in a call' }).waitFor();
+  await other.getByTestId('error').filter({ hasText: 'You are in a call' }).waitFor();
   await by('voice-stop').click();
   await by('voice-start').waitFor();
-  await other.getByTestId('again').click();
+  await other.getByTestId('retry').click();
   await other.getByTestId('message').filter({ hasText: 'Colin Archer' }).waitFor();
   await counts(other.getByTestId('message'), 2);
   await leave();
 });
 
-test('whoever loads the page again in a call has hung up, and what was said is still there', async (test) => {
+test('reloading the page ends a call and keeps its transcript', async (test) => {
   const { page, by, say, ask, state, leave } = await caller(test, [[60, 'Nothing']]);
   await ask('Who designed the Fram?');
   await by('voice-start').click();

@@ -84,7 +84,7 @@ test(`${title}a call that is approved runs, and the same message goes on`, async
   assert.equal(toolsOf(asked)[0].state, 'approval-requested');
   const [confirmation] = data.filter((part) => part.type === 'data-confirmation');
   assert.match(confirmation.data.preview, /Book “Tea”/);
-  assert.equal(await isBooked(1), false, 'nothing has run before the person says so');
+  assert.equal(await isBooked(1), false, 'nothing has run before the user approves');
 
   await decide(chat, true);
   const [tool] = toolsOf(chat.lastMessage);
@@ -123,7 +123,7 @@ test(`${title}an approval that the server did not ask for is refused, and runs n
   chat.clearError();
   chat.messages = [chat.messages[0], last];
   assert.equal(textOf(await say('say still here')), 'still here');
-  assert.equal(await isBooked(3), false, 'whoever talks on has not approved');
+  assert.equal(await isBooked(3), false, 'another message is no approval');
 });
 
 test(`${title}what is approved is what was asked, whatever the page makes of it`, async () => {

@@ -148,7 +148,7 @@ test(`${title}calls are made and answered, several at once and without waiting`,
   await done();
 });
 
-test(`${title}whoever speaks into an answer interrupts it, and its call is taken back`, async () => {
+test(`${title}speech during an answer interrupts it and cancels its call`, async () => {
   const done = await play([
     {
       begins: 'start',

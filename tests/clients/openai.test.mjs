@@ -74,7 +74,7 @@ test(`${title}an answer piece by piece`, async () => {
   const stream = await client.chat.completions.create({ ...saying('say one two three'), stream: true });
   const pieces = [];
   for await (const chunk of stream) {
-    assert.equal(chunk.usage ?? null, null, 'nobody asked for the usage');
+    assert.equal(chunk.usage ?? null, null, 'usage was not requested');
     pieces.push(chunk.choices[0]?.delta?.content ?? '');
   }
   assert.equal(pieces.join(''), 'one two three');
@@ -107,7 +107,7 @@ test(`${title}tools run inside and are not shown as calls`, async () => {
 });
 
 for (const how of ['at once', 'streamed']) {
-  test(`${title}a tool that needs approval is asked about in words, and runs when the person approves (${how})`, async () => {
+  test(`${title}a tool that needs approval is asked about in words, and runs when the user approves (${how})`, async () => {
     const day = how === 'streamed' ? 11 : 12;
     const messages = [{ role: 'user', content: booking(day) }];
     const asked = await tell(how, messages);
@@ -125,24 +125,24 @@ for (const how of ['at once', 'streamed']) {
   });
 }
 
-test(`${title}a person can approve where no keys are configured, which is how everybody begins`, async () => {
+test(`${title}a user can approve where no keys are configured`, async () => {
   const open = await startDeck(behind(puppet.url));
   try {
-    const anybody = connect('none', open);
+    const anonymous = connect('none', open);
     const messages = [{ role: 'user', content: booking(14) }];
-    const asked = await tell('at once', messages, anybody);
+    const asked = await tell('at once', messages, anonymous);
     const [, code] = asked.match(/approve ([0-9A-F]+)/);
     messages.push({ role: 'assistant', content: asked }, { role: 'user', content: `approve ${code}` });
     await tell('at once', messages, connect('another', open));
     assert.doesNotMatch(lastSaid(), /"event_id"/, 'the code is of no use to others');
-    await tell('at once', messages, anybody);
+    await tell('at once', messages, anonymous);
     assert.match(lastSaid(), /"event_id"/);
   } finally {
     await open.stop();
   }
 });
 
-test(`${title}a tool that the person denies does not run`, async () => {
+test(`${title}a tool that the user denies does not run`, async () => {
   const messages = [{ role: 'user', content: booking(13) }];
   const asked = await tell('at once', messages);
   const [, code] = asked.match(/deny ([0-9A-F]+)/);
@@ -176,12 +176,12 @@ test(`${title}what cannot be answered is the error that the client knows`, async
   const create = (body, from = client) => from.chat.completions.create(body);
   await assert.rejects(create({ ...saying('hi'), model: 'gpt-5' }), OpenAI.NotFoundError);
   await assert.rejects(create({ model, messages: [] }), OpenAI.BadRequestError);
-  await assert.rejects(create({ model, messages: [{ role: 'nobody', content: 'hi' }] }), OpenAI.BadRequestError);
-  await assert.rejects(create(saying('hi'), connect('another-key-that-nobody-has-given')), OpenAI.AuthenticationError);
+  await assert.rejects(create({ model, messages: [{ role: 'unknown', content: 'hi' }] }), OpenAI.BadRequestError);
+  await assert.rejects(create(saying('hi'), connect('an-unknown-api-key')), OpenAI.AuthenticationError);
   await assert.rejects(client.responses.create({ model, input: 'hi' }), OpenAI.NotFoundError);
 });
 
-test(`${title}whoever asks too often is told to wait`, async () => {
+test(`${title}a client over its rate limit is told to wait`, async () => {
   const strict = await startDeck(behind(puppet.url, {
     QUARTERDECK_API_KEY_TESTER: 'a-key-of-the-tests-that-is-long',
     QUARTERDECK_LIMITS__REQUESTS_PER_MINUTE_CLIENT: '2',

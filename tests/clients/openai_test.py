@@ -74,7 +74,7 @@ class OpenAiClient(unittest.TestCase):
         with self.assertRaises(openai.BadRequestError):
             create(model=MODEL, messages=[])
         with self.assertRaises(openai.AuthenticationError):
-            connect("another-key-that-nobody-has-given").chat.completions.create(**saying("hi"))
+            connect("an-unknown-api-key").chat.completions.create(**saying("hi"))
         with self.assertRaises(openai.UnprocessableEntityError) as raised:
             create(**saying("refuse"))
         self.assertIn("does not accept our request", str(raised.exception))

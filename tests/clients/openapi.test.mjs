@@ -12,7 +12,7 @@ import { startDeck } from './support/deck.mjs';
 /** What a schema cannot say, and is therefore not judged. */
 const exceptions = fileURLToPath(new URL('../../crates/server/tests/schemathesis.toml', import.meta.url));
 
-/** What nobody can guess: the name of a conversation that there is. */
+/** An id that the generator cannot guess. */
 const knownSession = `
 [[operations]]
 include-operation-id = "getSession"

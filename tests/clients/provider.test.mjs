@@ -1,4 +1,4 @@
-// A provider that misbehaves: whatever it does, the person gets a clear message in good time, and can go on.
+// A provider that misbehaves: whatever it does, the user gets a clear message in time and can continue.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -8,8 +8,8 @@ import { startPuppet } from './support/puppet.mjs';
 import { misdeeds } from './support/stubborn.mjs';
 
 const TIMEOUT = 2;
-/** How long a person waits at the most, in milliseconds: a time-out for each try, the pauses between, and some room. */
-const PATIENCE = 12_000;
+/** A time-out for each try, the pauses between, and some slack. */
+const MAX_WAIT_MS = 12_000;
 
 let deck;
 let puppet;
@@ -28,7 +28,7 @@ after(async () => {
   assert.equal(ended, 0, 'the server stops cleanly');
 });
 
-/** What a person is told when the provider does something. */
+/** What the user is told when the provider misbehaves. */
 const failures = [
   ['drop', 'drops the connection in mid-stream', 'TRANSIENT', /cut off/],
   ['vanish', 'drops the connection at once', 'TRANSIENT', /cannot be reached|cut off/],
@@ -57,7 +57,7 @@ for (const [order, what, type, words] of failures) {
     assert.match(error.message, words);
     assert.equal(error.retryable, type !== 'AUTH');
     assert.doesNotMatch(chat.error.message, /sk-|127\.0\.0\.1|puppet/, 'nothing of the inside is told');
-    assert.ok(took < PATIENCE, `it took ${took} ms`);
+    assert.ok(took < MAX_WAIT_MS, `it took ${took} ms`);
 
     chat.clearError();
     assert.equal(textOf(await say('say on we go')), 'on we go', 'the conversation goes on');
@@ -96,7 +96,7 @@ test('a provider that makes forty calls at once', async () => {
   assert.equal(refused.length, 35, 'every call has an answer');
   assert.match(refused[0].errorText, /\S/);
   assert.match(textOf(answer), /Results: .*BUDGET_EXCEEDED/);
-  assert.ok(Date.now() - begun < PATIENCE);
+  assert.ok(Date.now() - begun < MAX_WAIT_MS);
   assert.equal(textOf(await say('say on we go')), 'on we go');
 });
 

@@ -1,4 +1,4 @@
-// A browser with a page in it, and what a person does there.
+// A browser with a page, and what a user does there.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -12,8 +12,8 @@ export const installed = (path) => join(packages, 'node_modules', path);
 
 const { chromium } = await import(pathToFileURL(installed('playwright-core/index.mjs')));
 
-/** How long a person waits. Machines that build at the same time are slow. */
-export const PATIENCE = 30_000;
+/** Generous, because machines that build at the same time are slow. */
+export const TIMEOUT_MS = 30_000;
 
 /** A browser; `microphone` is the WAV file that is spoken into it. */
 export function startBrowser({ microphone } = {}) {
@@ -29,7 +29,7 @@ export function startBrowser({ microphone } = {}) {
 export async function visit(browser, deck, options = {}) {
   const { expects = [], ...settings } = options;
   const context = await browser.newContext({ viewport: { width: 1180, height: 860 }, timezoneId: 'UTC', ...settings });
-  context.setDefaultTimeout(PATIENCE);
+  context.setDefaultTimeout(TIMEOUT_MS);
   const page = await context.newPage();
   const faults = [];
   page.on('pageerror', (error) => faults.push(error.message));

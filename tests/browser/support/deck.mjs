@@ -35,7 +35,7 @@ export async function startDeck(settings = {}) {
 async function serve(data, listen, settings) {
   const folders = ['--data', data, '--tools', join(repository, 'tools'), '--kb', join(repository, 'kb')];
   const child = spawn(program, ['serve', '--listen', listen, ...folders], {
-    // Away from the repository, so that nobody's own configuration counts.
+    // Away from the repository, so that no local configuration counts.
     cwd: data,
     env: { ...withoutOurs(process.env), ...settings },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PATIENCE } from './browser.mjs';
+import { TIMEOUT_MS } from './browser.mjs';
 
-/** Looks again until it holds. When patience ends, the last look says what was wrong. */
+/** Repeats a check until it holds. After the time-out, the last failure is thrown. */
 export async function soon(look) {
-  const end = Date.now() + PATIENCE;
+  const end = Date.now() + TIMEOUT_MS;
   for (;;) {
     try {
       return await look();

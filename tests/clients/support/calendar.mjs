@@ -1,4 +1,4 @@
-// Bookings: the sample tool that a person has to approve.
+// Bookings: the sample tool that needs approval.
 
 /** An hour of a day, some days after tomorrow. */
 export function at(day, hour) {

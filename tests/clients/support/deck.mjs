@@ -15,7 +15,7 @@ export async function startDeck(settings = {}) {
   const data = mkdtempSync(join(tmpdir(), 'quarterdeck-clients-'));
   const folders = ['--data', data, '--tools', join(repository, 'tools'), '--kb', join(repository, 'kb')];
   const running = await started('the server', program, ['serve', '--listen', '127.0.0.1:0', ...folders], {
-    // Away from the repository, so that nobody's own configuration counts.
+    // Away from the repository, so that no local configuration counts.
     cwd: data,
     env: { ...withoutOurs(process.env), ...settings },
   });
@@ -65,7 +65,7 @@ export async function until(holds, reason, milliseconds = 5_000) {
   for (;;) {
     const value = await holds();
     if (value) return value;
-    if (Date.now() > end) throw new Error(`waited ${milliseconds} ms in vain: ${reason}`);
+    if (Date.now() > end) throw new Error(`timed out after ${milliseconds} ms: ${reason}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }

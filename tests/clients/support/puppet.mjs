@@ -1,8 +1,8 @@
-// A model that does what it is told: a server of OpenAI's chat completions whose answers follow the person's last line.
+// A model that does what it is told: a server of OpenAI's chat completions whose answers follow the user's last line.
 //
 //   say WORDS            those words, one at a time
 //   call TOOL {…}        a call; several lines are several calls in one message
-//   count                how many of its messages the person has said so far
+//   count                how many messages the user has sent so far
 //   slowly               a word every 50 ms, for a minute
 //   STUNT                one of the misdeeds in stubborn.mjs
 //

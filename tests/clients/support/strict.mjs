@@ -23,7 +23,7 @@ function wrongInside(messages) {
     if (role === 'assistant' && !content && calls.length === 0) return `message ${place} says nothing`;
     if (role !== 'assistant' && (typeof content !== 'string' || content === '')) return `message ${place} is empty`;
     if (role === 'system' && place > 0) return `message ${place} is an instruction in the middle`;
-    if (role === 'user' && messages[place - 1]?.role === 'user') return `message ${place} is a person's again`;
+    if (role === 'user' && messages[place - 1]?.role === 'user') return `message ${place} is a second user message in a row`;
     for (const call of calls) {
       if (!isObject(call.function.arguments)) return `message ${place} has a call whose arguments are no object`;
     }

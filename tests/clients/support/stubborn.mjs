@@ -39,7 +39,7 @@ export const misdeeds = {
     };
     pour();
   },
-  /** Calls what nobody has declared. */
+  /** Calls an undeclared tool. */
   unknown: (response) => makeCalls(response, [['launch_rocket', '{"target":"moon"}']]),
   /** Calls with arguments that are cut short. */
   cut: (response) => makeCalls(response, [['format_datetime', '{"datetime":"2026-01-']]),

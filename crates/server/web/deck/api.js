@@ -1,55 +1,55 @@
-// The operators' API, with the admin token where the server wants one.
+// The operators' API, with the admin token where the server requires one.
 
-import { ask, Refused } from '../shared/api.js';
+import { ApiError, fetchApi } from '../shared/api.js';
 
-const KEY = 'quarterdeck-admin-token';
+const TOKEN_KEY = 'quarterdeck-admin-token';
 
-/** Says `locked` when the server does not take us for an operator. */
-export const door = new EventTarget();
+/** Emits `locked` when the server rejects the token. */
+export const access = new EventTarget();
 
 export function hasToken() {
-  return sessionStorage.getItem(KEY) !== null;
+  return sessionStorage.getItem(TOKEN_KEY) !== null;
 }
 
 /** @param {string | null} token */
-export function keepToken(token) {
-  if (token === null) sessionStorage.removeItem(KEY);
-  else sessionStorage.setItem(KEY, token);
+export function saveToken(token) {
+  if (token === null) sessionStorage.removeItem(TOKEN_KEY);
+  else sessionStorage.setItem(TOKEN_KEY, token);
 }
 
 /**
- * Asks for something under `/api/deck/`.
+ * Requests something under `/api/deck/`.
  *
  * @param {string} path
  * @param {RequestInit} [options]
  */
 export async function request(path, options = {}) {
   const headers = new Headers(options.headers);
-  const token = sessionStorage.getItem(KEY);
+  const token = sessionStorage.getItem(TOKEN_KEY);
   if (token) headers.set('authorization', `Bearer ${token}`);
   try {
-    return await ask(`/api/deck/${path}`, { ...options, headers });
+    return await fetchApi(`/api/deck/${path}`, { ...options, headers });
   } catch (error) {
-    if (error instanceof Refused && error.type === 'AUTH') door.dispatchEvent(new Event('locked'));
+    if (error instanceof ApiError && error.type === 'AUTH') access.dispatchEvent(new Event('locked'));
     throw error;
   }
 }
 
 /**
  * @param {string} path
- * @param {Record<string, string | number | undefined | null>} [query] what is empty is left out
+ * @param {Record<string, string | number | undefined | null>} [query] empty values are left out
  */
 export async function get(path, query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '');
-  const asked = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-  return (await request(given.length > 0 ? `${path}?${asked}` : path)).json();
+  const present = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const params = new URLSearchParams(present.map(([name, value]) => [name, String(value)]));
+  return (await request(present.length > 0 ? `${path}?${params}` : path)).json();
 }
 
 /**
  * @param {'POST' | 'DELETE'} method
  * @param {string} path
  * @param {unknown} [body]
- * @returns {Promise<any>} what was answered, or `null`
+ * @returns {Promise<any>} the response body, or `null`
  */
 export async function send(method, path, body) {
   const json = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };

@@ -1,10 +1,10 @@
-// <qd-deck-audit>: searches the audit trail, and verifies its chain.
+// <qd-deck-audit>: searches the audit log and verifies its chain.
 
 import { fill, h } from '../shared/dom.js';
 import { get, send } from './api.js';
-import { lineView } from './line.js';
+import { lineView } from './audit-line.js';
 import { View } from './view.js';
-import { size, whole } from './words.js';
+import { formatBytes, formatCount } from './format.js';
 
 const kinds = [
   'tool_execution',
@@ -25,7 +25,7 @@ class AuditView extends View {
       event.preventDefault();
       void this.attempt(() => this.#search());
     },
-    // The fields are empty a moment later.
+    // The fields are cleared after this event.
     onreset: () => setTimeout(() => void this.attempt(() => this.#search())),
   });
   #list = h('ol', { class: 'lines', 'aria-label': 'Lines, the newest first', 'data-testid': 'audit' });
@@ -34,11 +34,11 @@ class AuditView extends View {
     { hidden: true, 'data-testid': 'audit-more', onclick: () => this.attempt(() => this.#older()) },
     'Older lines',
   );
-  #looked = h('span', { class: 'quiet' });
-  #verify = h('button', { 'data-testid': 'verify', onclick: () => this.attempt(() => this.#check()) }, 'Verify the chain');
+  #scanned = h('span', { class: 'quiet' });
+  #verify = h('button', { 'data-testid': 'verify', onclick: () => this.attempt(() => this.#runVerification()) }, 'Verify the chain');
   #verdict = h('p', { class: 'verdict', role: 'status', 'data-testid': 'verdict' });
-  /** What is being looked for. @type {Record<string, string>} */
-  #asked = {};
+  /** The current query. @type {Record<string, string>} */
+  #query = {};
   /** @type {number | null} */
   #next = null;
 
@@ -73,12 +73,12 @@ class AuditView extends View {
       ),
     );
     this.append(
-      h('div', { class: 'row' }, h('h2', {}, 'Audit trail'), h('span', { class: 'push' }, this.#verify)),
+      h('div', { class: 'row' }, h('h2', {}, 'Audit log'), h('span', { class: 'push' }, this.#verify)),
       this.#verdict,
       this.#form,
       this.notice,
       this.#list,
-      h('div', { class: 'row' }, this.#more, this.#looked),
+      h('div', { class: 'row' }, this.#more, this.#scanned),
     );
   }
 
@@ -87,12 +87,12 @@ class AuditView extends View {
   }
 
   async #search() {
-    const given = new FormData(this.#form);
-    this.#asked = {};
-    for (const [name, value] of given) {
+    const fields = new FormData(this.#form);
+    this.#query = {};
+    for (const [name, value] of fields) {
       if (typeof value !== 'string' || value.trim() === '') continue;
       const isTime = name === 'since' || name === 'until';
-      this.#asked[name] = isTime ? new Date(value).toISOString() : value.trim();
+      this.#query[name] = isTime ? new Date(value).toISOString() : value.trim();
     }
     this.#next = null;
     fill(this.#list);
@@ -100,25 +100,25 @@ class AuditView extends View {
   }
 
   async #older() {
-    const { lines, next, lookedAt } = await get('audit', { ...this.#asked, before: this.#next });
+    const { lines, next, lookedAt } = await get('audit', { ...this.#query, before: this.#next });
     this.#next = next;
     this.#list.append(...lines.map((/** @type {any} */ line) => h('li', {}, lineView(line))));
     this.#more.hidden = next === null;
-    this.#looked.textContent =
-      lines.length === 0 && next !== null ? `Nothing in the last ${size(lookedAt)}; older lines were not looked at yet.` : '';
+    this.#scanned.textContent =
+      lines.length === 0 && next !== null ? `No match in the last ${formatBytes(lookedAt)}. Search older lines.` : '';
     const isEmpty = this.#list.childElementCount === 0 && next === null;
-    this.tell(isEmpty ? 'No line matches. Leave fields empty to see everything.' : '');
+    this.showNotice(isEmpty ? 'No line matches. Clear the fields to see all lines.' : '');
   }
 
-  async #check() {
+  async #runVerification() {
     this.#verify.disabled = true;
-    this.#verdict.textContent = 'Reading the whole chain…';
+    this.#verdict.textContent = 'Verifying…';
     this.#verdict.dataset.tone = 'quiet';
     try {
       const { isWhole, lines, unconfirmed, bytes, fault } = await send('POST', 'audit/verify');
       this.#verdict.dataset.tone = isWhole === null ? 'warn' : isWhole ? 'good' : 'bad';
       this.#verdict.textContent = isWhole
-        ? `The chain is whole: ${whole(lines)} lines, ${size(bytes)}${unconfirmed > 0 ? `; the last ${whole(unconfirmed)} are not confirmed by the store yet` : ''}.`
+        ? `The chain is intact: ${formatCount(lines)} lines, ${formatBytes(bytes)}${unconfirmed > 0 ? `; the store has not confirmed the last ${formatCount(unconfirmed)}` : ''}.`
         : fault;
     } catch (error) {
       this.#verdict.textContent = '';

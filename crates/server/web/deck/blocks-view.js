@@ -1,9 +1,9 @@
-// <qd-deck-blocks>: who may not talk to the agent, and the end of that.
+// <qd-deck-blocks>: blocked clients, and lifting a block.
 
 import { fill, h } from '../shared/dom.js';
 import { visible } from '../shared/visible.js';
 import { get, send } from './api.js';
-import { short, when } from './words.js';
+import { formatTime, shortId } from './format.js';
 
 export class BlocksView extends HTMLElement {
   #list = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Blocks', 'data-testid': 'blocks' });
@@ -21,16 +21,16 @@ export class BlocksView extends HTMLElement {
         h(
           'p',
           { class: 'empty' },
-          'Nobody is blocked. A block is made by the agent when somebody is abusive, and ends by itself.',
+          'No client is blocked. The agent blocks abusive users for a limited time.',
         ),
       );
-    const head = ['Client', 'Until', 'They were told', ''].map((name) => h('th', { scope: 'col' }, name));
+    const head = ['Client', 'Until', 'Message to the user', ''].map((name) => h('th', { scope: 'col' }, name));
     const rows = blocks.map((/** @type {any} */ block) =>
       h(
         'tr',
         {},
-        h('th', { scope: 'row', title: block.clientId }, short(block.clientId)),
-        h('td', {}, when(block.untilMs)),
+        h('th', { scope: 'row', title: block.clientId }, shortId(block.clientId)),
+        h('td', {}, formatTime(block.untilMs)),
         h('td', {}, h('bdi', {}, visible(block.message || '–'))),
         h(
           'td',
@@ -50,7 +50,7 @@ export class BlocksView extends HTMLElement {
     fill(
       this.#list,
       h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows)),
-      total > blocks.length && h('p', { class: 'quiet' }, `${total - blocks.length} more end sooner.`),
+      total > blocks.length && h('p', { class: 'quiet' }, `${total - blocks.length} more, which end sooner, are not shown.`),
     );
   }
 

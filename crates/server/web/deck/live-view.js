@@ -1,22 +1,20 @@
-// <qd-deck-live>: calls as they end.
+// <qd-deck-live>: audit events as they happen.
 
 import { fill, h, setText } from '../shared/dom.js';
 import { events } from '../shared/sse.js';
 import { request } from './api.js';
-import { lineView } from './line.js';
+import { lineView } from './audit-line.js';
 import { View } from './view.js';
 
-/** How many lines stay. */
-const MOST = 200;
-/** How long to wait before a connection is made again. */
-const PAUSE = 2_000;
+const MAX_LINES = 200;
+const RECONNECT_DELAY_MS = 2_000;
 
 class LiveView extends View {
-  #list = h('ol', { class: 'lines', 'aria-label': 'What happened, the newest first', 'data-testid': 'live' });
+  #list = h('ol', { class: 'lines', 'aria-label': 'Live lines, newest first', 'data-testid': 'live' });
   #empty = h(
     'p',
     { class: 'empty' },
-    'Nothing has happened since you are here. Talk to the agent on ',
+    'No events yet. Talk to the agent on ',
     h('a', { href: '/' }, 'the page'),
     ', or try a tool in the ',
     h('a', { href: '#playground' }, 'playground'),
@@ -25,10 +23,10 @@ class LiveView extends View {
   #state = h('span', { class: 'quiet', role: 'status', 'data-testid': 'live-state' });
   #all = h('input', { type: 'checkbox', onchange: () => this.#draw() });
   #pause = h('button', { 'aria-pressed': 'false', 'data-testid': 'live-pause', onclick: () => this.#toggle() }, 'Pause');
-  /** @type {import('./line.js').Line[]} */
+  /** @type {import('./audit-line.js').Line[]} */
   #lines = [];
   #isPaused = false;
-  /** How many lines wait while one is read. */
+  /** Lines that arrived while paused. */
   #waiting = 0;
   #stop = new AbortController();
 
@@ -36,13 +34,13 @@ class LiveView extends View {
     const bar = h(
       'div',
       { class: 'row' },
-      h('h2', {}, 'As it happens'),
+      h('h2', {}, 'Live events'),
       this.#state,
-      h('label', { class: 'push' }, this.#all, ' everything, not only calls'),
+      h('label', { class: 'push' }, this.#all, ' all events, not only calls'),
       this.#pause,
     );
     this.append(bar, this.notice, this.#empty, this.#list);
-    // What is read must not move; what has come meanwhile is shown when it is closed.
+    // An unfolded line must not move while it is read; new lines are added when it is folded.
     const closed = () => this.#waiting > 0 && !this.#isHeld && this.#draw();
     this.#list.addEventListener('toggle', closed, { capture: true });
   }
@@ -67,34 +65,33 @@ class LiveView extends View {
       try {
         const response = await request('live', { signal });
         setText(this.#state, 'connected');
-        this.tell('');
+        this.showNotice('');
         for await (const event of events(response)) this.#take(event);
       } catch (error) {
         if (signal.aborted) return;
         setText(this.#state, 'not connected');
-        this.tell(
+        this.showNotice(
           error instanceof TypeError
-            ? 'The connection was lost. It is made again.'
+            ? 'Connection lost. Reconnecting…'
             : String(error instanceof Error ? error.message : error),
           true,
         );
       }
-      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      await new Promise((resolve) => setTimeout(resolve, RECONNECT_DELAY_MS));
     }
   }
 
-  /** @param {import('./line.js').Line} event */
+  /** @param {import('./audit-line.js').Line} event */
   #take(event) {
-    if (typeof event.lost === 'number') return this.tell(`${event.lost} events came too fast and are only in the audit trail.`);
-    this.#lines = [event, ...this.#lines].slice(0, MOST);
+    if (typeof event.lost === 'number') return this.showNotice(`${event.lost} events were skipped; find them in the audit log.`);
+    this.#lines = [event, ...this.#lines].slice(0, MAX_LINES);
     if (!this.#isHeld) return this.#add(event);
     if (this.#isShown(event)) this.#waiting += 1;
     this.#count();
   }
 
   #count() {
-    const lines = this.#waiting === 1 ? 'one new line waits' : `${this.#waiting} new lines wait`;
-    setText(this.#state, this.#waiting > 0 ? `connected, ${lines}` : 'connected');
+    setText(this.#state, this.#waiting > 0 ? `connected, ${this.#waiting} new` : 'connected');
   }
 
   #toggle() {
@@ -110,17 +107,17 @@ class LiveView extends View {
     for (const line of this.#lines.toReversed()) this.#add(line);
   }
 
-  /** @param {import('./line.js').Line} line */
+  /** @param {import('./audit-line.js').Line} line */
   #isShown(line) {
     return this.#all.checked || line.event === 'tool_execution';
   }
 
-  /** @param {import('./line.js').Line} line */
+  /** @param {import('./audit-line.js').Line} line */
   #add(line) {
     if (!this.#isShown(line)) return;
     this.#empty.hidden = true;
     this.#list.prepend(h('li', {}, lineView(line)));
-    while (this.#list.childElementCount > MOST) this.#list.lastElementChild?.remove();
+    while (this.#list.childElementCount > MAX_LINES) this.#list.lastElementChild?.remove();
   }
 }
 

@@ -1,7 +1,7 @@
-// The deck: its tabs, and its door.
+// The deck: its tabs and the sign-in form.
 
 import { find, h, setText } from '../shared/dom.js';
-import { door, get, hasToken, keepToken } from './api.js';
+import { access, get, hasToken, saveToken } from './api.js';
 import './audit-view.js';
 import './live-view.js';
 import './playground-view.js';
@@ -19,7 +19,7 @@ const views = [
   { name: 'playground', title: 'Playground' },
 ].map(({ name, title }) => {
   const panel = document.createElement(`qd-deck-${name}`);
-  if (!(panel instanceof View)) throw new Error(`there is no view ${name}`);
+  if (!(panel instanceof View)) throw new Error(`no view ${name}`);
   for (const [attribute, value] of Object.entries({
     id: `panel-${name}`,
     role: 'tabpanel',
@@ -39,13 +39,13 @@ const views = [
 
 const tabs = find('#tabs', HTMLElement);
 const main = find('#main', HTMLElement);
-const entrance = find('#door', HTMLFormElement);
+const signIn = find('#sign-in', HTMLFormElement);
 const token = find('#token', HTMLInputElement);
 const forget = find('#forget', HTMLButtonElement);
 let isLocked = false;
 
 /** Shows the view that the address names. */
-function follow() {
+function showView() {
   const [name, rest = ''] = decoded(location.hash.slice(1)).split(/\/(.*)/s);
   const shown = views.find((view) => view.name === name) ?? views[0];
   for (const { panel, tab, name, title } of views) {
@@ -58,7 +58,7 @@ function follow() {
   }
 }
 
-/** An address as it was meant; as it stands where it means nothing. @param {string} text */
+/** Decodes the fragment, or returns it unchanged if it is malformed. @param {string} text */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
@@ -70,10 +70,10 @@ function decoded(text) {
 /** @param {boolean} locked */
 function lock(locked) {
   isLocked = locked;
-  entrance.hidden = !locked;
+  signIn.hidden = !locked;
   main.hidden = tabs.hidden = locked;
   forget.hidden = locked || !hasToken();
-  follow();
+  showView();
   if (locked) token.focus();
 }
 
@@ -89,29 +89,29 @@ tabs.addEventListener('keydown', (event) => {
   views[to].tab.focus();
 });
 
-entrance.addEventListener('submit', (event) => {
+signIn.addEventListener('submit', (event) => {
   event.preventDefault();
-  keepToken(token.value.trim());
-  setText(find('#door-notice', HTMLElement), '');
-  void enter();
+  saveToken(token.value.trim());
+  setText(find('#sign-in-notice', HTMLElement), '');
+  void open();
 });
 
 forget.addEventListener('click', () => {
-  keepToken(null);
+  saveToken(null);
   token.value = '';
-  void enter();
+  void open();
 });
 
-door.addEventListener('locked', () => {
+access.addEventListener('locked', () => {
   if (isLocked) return;
   const wasGiven = hasToken();
-  keepToken(null);
-  setText(find('#door-notice', HTMLElement), wasGiven ? 'That is not the token of this server.' : '');
+  saveToken(null);
+  setText(find('#sign-in-notice', HTMLElement), wasGiven ? 'Wrong token.' : '');
   lock(true);
 });
 
-/** Asks once who we are, so that not every view has to find out for itself. */
-async function enter() {
+/** Checks the token with one request before any view loads. */
+async function open() {
   isLocked = false;
   await get('series', { after: Number.MAX_SAFE_INTEGER }).catch(() => {});
   if (!isLocked) lock(false);
@@ -119,5 +119,5 @@ async function enter() {
 
 tabs.append(...views.map(({ tab }) => tab));
 main.append(...views.map(({ panel }) => panel));
-addEventListener('hashchange', follow);
-void enter();
+addEventListener('hashchange', showView);
+void open();

@@ -1,21 +1,21 @@
-// <qd-deck-playground>: runs one call through the real gates, and shows what each of them said.
+// <qd-deck-playground>: runs one call through the real gates and shows each verdict.
 
 import { fill, h } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
 import { fields, json } from '../shared/values.js';
 import { visible } from '../shared/visible.js';
 import { get, send } from './api.js';
-import { sample } from './sample.js';
+import { exampleArgs } from './example-args.js';
 import { View } from './view.js';
 
 /** @type {Record<string, string>} */
 const verdicts = {
   passed: 'passed',
   changed: 'changed the arguments',
-  reserved: 'took a slot',
-  replayed: 'answered from the record',
+  reserved: 'reserved a slot',
+  replayed: 'replayed the recorded answer',
   refused: 'refused',
-  asked: 'asks a person',
+  asked: 'asks for approval',
   approved: 'approved',
   not_reached: 'not reached',
 };
@@ -35,8 +35,8 @@ class PlaygroundView extends View {
   #mode = h(
     'select',
     { id: 'play-mode', 'data-testid': 'play-mode' },
-    h('option', { value: 'text' }, 'in writing'),
-    h('option', { value: 'voice' }, 'in speech'),
+    h('option', { value: 'text' }, 'text'),
+    h('option', { value: 'voice' }, 'voice'),
   );
   #approve = h('input', { type: 'checkbox', id: 'play-approve', 'data-testid': 'play-approve' });
   #run = h('button', { class: 'primary', 'data-testid': 'play-run' }, 'Run');
@@ -54,19 +54,19 @@ class PlaygroundView extends View {
           void this.attempt(() => this.#play());
         },
       },
-      h('div', { class: 'row' }, h('label', {}, 'Tool ', this.#tool), h('label', {}, 'Asked for ', this.#mode)),
+      h('div', { class: 'row' }, h('label', {}, 'Tool ', this.#tool), h('label', {}, 'Mode ', this.#mode)),
       this.#summary,
       h('label', { for: 'play-args' }, 'Arguments, as JSON'),
       this.#args,
       this.#fault,
-      h('div', { class: 'row' }, this.#run, h('label', {}, this.#approve, ' I approve it, should a person be asked')),
+      h('div', { class: 'row' }, this.#run, h('label', {}, this.#approve, ' Approve the call if it needs approval')),
     );
     this.append(
       h('h2', {}, 'Playground'),
       h(
         'p',
         { class: 'quiet' },
-        'The call is real: what the tool does is done. It runs in a session of its own that belongs to the operator, and is on the record.',
+        'The call is real and takes effect. It runs in its own session, owned by the operator, and is audited.',
       ),
       this.notice,
       form,
@@ -78,7 +78,7 @@ class PlaygroundView extends View {
   async load(wanted) {
     if (this.#tools.length === 0) {
       this.#tools = (await get('registry')).tools;
-      if (this.#tools.length === 0) return this.tell('No tool is loaded. `quarterdeck new NAME` makes a first one.');
+      if (this.#tools.length === 0) return this.showNotice('No tool is loaded. Create one with `quarterdeck new NAME`.');
       fill(this.#tool, ...this.#tools.map((tool) => h('option', { value: tool.id }, tool.id)));
       this.#chosen();
     }
@@ -91,7 +91,7 @@ class PlaygroundView extends View {
   #chosen() {
     const tool = this.#tools.find((tool) => tool.id === this.#tool.value);
     this.#summary.textContent = tool?.summary ?? '';
-    this.#args.value = JSON.stringify(tool?.example ?? sample(tool?.parameters ?? {}), null, 2);
+    this.#args.value = JSON.stringify(tool?.example ?? exampleArgs(tool?.parameters ?? {}), null, 2);
     this.#fault.textContent = '';
   }
 
@@ -100,7 +100,7 @@ class PlaygroundView extends View {
     let args;
     try {
       args = JSON.parse(this.#args.value || '{}');
-      if (typeof args !== 'object' || args === null || Array.isArray(args)) throw new Error('Arguments are a JSON object.');
+      if (typeof args !== 'object' || args === null || Array.isArray(args)) throw new Error('Arguments must be a JSON object.');
     } catch (error) {
       this.#fault.textContent = error instanceof Error ? error.message : String(error);
       return this.#args.focus();
@@ -122,7 +122,7 @@ class PlaygroundView extends View {
 
   /** @param {any} played */
   #show({ response, gates, question, arguments: args, messages, sessionId }) {
-    const outcome = response.ok ? 'Done' : `Not done: ${response.error.type.toLowerCase().replaceAll('_', ' ')}`;
+    const outcome = response.ok ? 'Done' : `Failed: ${response.error.type.toLowerCase().replaceAll('_', ' ')}`;
     const isAsked = response.error?.type === 'CONFIRMATION_REQUIRED';
     fill(
       this.#result,
@@ -130,18 +130,18 @@ class PlaygroundView extends View {
         'div',
         { class: 'row' },
         h('h3', { 'data-tone': response.ok ? 'good' : isAsked ? 'warn' : 'bad', 'data-testid': 'play-outcome' }, outcome),
-        h('a', { class: 'push', href: `#sessions/${sessionId}` }, 'Its session'),
+        h('a', { class: 'push', href: `#sessions/${sessionId}` }, 'Session'),
       ),
       question &&
         h(
           'div',
           { class: 'question', 'data-testid': 'play-question' },
-          h('p', {}, 'A person is asked: ', h('bdi', {}, visible(question)), isAsked && ' Tick the box and run it again to approve.'),
+          h('p', {}, 'Approval needed: ', h('bdi', {}, visible(question)), isAsked && ' Tick the box and run again to approve.'),
           fields(args),
         ),
       h('h4', {}, 'Gates'),
-      gates ? list(gates) : h('p', { class: 'quiet' }, 'No gate was asked.'),
-      ...(messages.length > 0 ? [h('h4', {}, 'Said to the page'), json(messages)] : []),
+      gates ? list(gates) : h('p', { class: 'quiet' }, 'No gate ran.'),
+      ...(messages.length > 0 ? [h('h4', {}, 'Messages to the client'), json(messages)] : []),
       h('h4', {}, 'Envelope'),
       json(response),
     );

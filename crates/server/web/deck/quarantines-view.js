@@ -1,8 +1,8 @@
-// <qd-deck-quarantines>: tools that are out of service because their calls did not end, and the end of that.
+// <qd-deck-quarantines>: tools in quarantine because their calls did not end, and lifting it.
 
 import { fill, h } from '../shared/dom.js';
 import { get, send } from './api.js';
-import { whole } from './words.js';
+import { formatCount } from './format.js';
 
 export class QuarantinesView extends HTMLElement {
   #list = h('div', { 'data-testid': 'quarantines' });
@@ -21,8 +21,8 @@ export class QuarantinesView extends HTMLElement {
         'tr',
         { 'data-testid': 'quarantine' },
         h('th', { scope: 'row' }, tool.toolId),
-        h('td', {}, whole(tool.stuckThreads)),
-        h('td', {}, whole(tool.strikes)),
+        h('td', {}, formatCount(tool.stuckThreads)),
+        h('td', {}, formatCount(tool.strikes)),
         h('td', {}, trial(tool)),
         h(
           'td',
@@ -45,7 +45,7 @@ export class QuarantinesView extends HTMLElement {
       h(
         'p',
         { class: 'quiet' },
-        'Calls of these tools did not end at their deadline. The model is told that they are not available.',
+        'Calls of these tools did not end at their deadline. The model is told that they are unavailable.',
       ),
       h(
         'div',
@@ -67,9 +67,9 @@ export class QuarantinesView extends HTMLElement {
   }
 }
 
-/** When a call is let through, to see whether it ends. @param {{ stuckThreads: number, retryAfterMs: number }} tool */
+/** When a trial call is allowed. @param {{ stuckThreads: number, retryAfterMs: number }} tool */
 function trial({ stuckThreads, retryAfterMs }) {
-  return stuckThreads > 0 ? 'when its threads are back' : `in ${whole(Math.ceil(retryAfterMs / 1000))} s`;
+  return stuckThreads > 0 ? 'when its threads end' : `in ${formatCount(Math.ceil(retryAfterMs / 1000))} s`;
 }
 
 customElements.define('qd-deck-quarantines', QuarantinesView);

@@ -1,4 +1,4 @@
-// <qd-deck-registry>: the tools that are loaded, and how they differ from those before.
+// <qd-deck-registry>: the loaded tools, and the changes since the previous registry.
 
 import { fill, h } from '../shared/dom.js';
 import { json } from '../shared/values.js';
@@ -23,17 +23,17 @@ class RegistryView extends View {
       ['Version', version],
       ['Commit', commit ?? 'unknown'],
       ['Content', contentHash],
-      ['Reload', isLocked ? 'locked: another one needs a restart' : 'possible'],
+      ['Reload', isLocked ? 'locked: restart to load another' : 'possible'],
     ];
     fill(
       this.#body,
       h('h2', {}, 'Registry'),
       h('dl', { class: 'fields' }, ...facts.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, h('code', {}, value))])),
-      h('h2', {}, 'What has changed'),
+      h('h2', {}, 'Changes'),
       ...changed(change),
       h('h2', {}, 'Tools'),
       tools.length === 0
-        ? h('p', { class: 'empty' }, 'No tool is loaded. ', h('code', {}, 'quarterdeck new NAME'), ' makes a first one.')
+        ? h('p', { class: 'empty' }, 'No tool is loaded. ', h('code', {}, 'quarterdeck new NAME'), ' creates one.')
         : table(tools),
     );
   }
@@ -46,7 +46,7 @@ function changed(change) {
       h(
         'p',
         { class: 'empty' },
-        'This is the first registry that this server has served. Change a tool and start it again, and the difference is here.',
+        'This is the first registry of this server. Changes appear here after a tool changes and the server restarts.',
       ),
     ];
   const from = h(
@@ -54,9 +54,9 @@ function changed(change) {
     {},
     'Compared with ',
     h('code', {}, change.previous),
-    change.isBreaking ? '. Something that worked before does not any more.' : '. Nothing breaks callers.',
+    change.isBreaking ? '. Some changes break callers.' : '. Nothing breaks callers.',
   );
-  if (change.changes.length === 0) return [from, h('p', { class: 'empty' }, 'Nothing that a caller could notice.')];
+  if (change.changes.length === 0) return [from, h('p', { class: 'empty' }, 'No change that callers notice.')];
   const items = change.changes.map((/** @type {any} */ one) =>
     h(
       'li',
@@ -73,7 +73,7 @@ function changed(change) {
 
 /** @param {any[]} tools */
 function table(tools) {
-  const head = ['Tool', 'Version', 'Kind', 'Does', 'Asks first', 'Modes', 'Summary'].map((name) =>
+  const head = ['Tool', 'Version', 'Kind', 'Does', 'Approval', 'Modes', 'Summary'].map((name) =>
     h('th', { scope: 'col' }, name),
   );
   const rows = tools.map((tool) =>

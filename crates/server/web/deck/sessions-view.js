@@ -1,12 +1,12 @@
-// <qd-deck-sessions>: everybody's sessions, what happened in one, and who is blocked.
+// <qd-deck-sessions>: all sessions, the timeline of one, and blocked clients.
 
 import { fill, h } from '../shared/dom.js';
 import { get, send } from './api.js';
 import { BlocksView } from './blocks-view.js';
-import { sure } from './sure.js';
+import { confirmAction } from './confirm-dialog.js';
 import { timeline } from './timeline.js';
 import { View } from './view.js';
-import { short, whole, when } from './words.js';
+import { formatCount, formatTime, shortId } from './format.js';
 
 /** @typedef {{ id: string, clientId: string, mode: string, isActive: boolean, turns: number, calls: number, registryVersion: string, createdMs: number, seenMs: number }} Session */
 
@@ -15,9 +15,9 @@ class SessionsView extends View {
   #mode = h(
     'select',
     {},
-    h('option', { value: '' }, 'written and spoken'),
-    h('option', { value: 'text' }, 'written'),
-    h('option', { value: 'voice' }, 'spoken'),
+    h('option', { value: '' }, 'text and voice'),
+    h('option', { value: 'text' }, 'text'),
+    h('option', { value: 'voice' }, 'voice'),
   );
   #active = h('input', { type: 'checkbox' });
   #list = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Sessions' });
@@ -36,7 +36,7 @@ class SessionsView extends View {
       },
       h('label', {}, 'Client ', this.#client),
       h('label', {}, 'Mode ', this.#mode),
-      h('label', {}, this.#active, ' open ones only'),
+      h('label', {}, this.#active, ' open only'),
       h('button', {}, 'Show'),
     );
     this.append(h('h2', {}, 'Sessions'), search, this.notice, this.#one, this.#list, this.#blocks);
@@ -49,20 +49,20 @@ class SessionsView extends View {
   }
 
   async #refresh() {
-    const asked = {
+    const query = {
       client: this.#client.value.trim(),
       mode: this.#mode.value,
       active: this.#active.checked ? 'true' : '',
       limit: 100,
     };
-    const { sessions, matching, isComplete, lookedAt } = await get('sessions', asked);
+    const { sessions, matching, isComplete, lookedAt } = await get('sessions', query);
     if (sessions.length === 0) {
       return fill(
         this.#list,
         h(
           'p',
           { class: 'empty' },
-          'There is no such session. One begins when somebody writes or speaks on ',
+          'No session matches. Start one on ',
           h('a', { href: '/' }, 'the page'),
           '.',
         ),
@@ -75,19 +75,19 @@ class SessionsView extends View {
       h(
         'tr',
         { 'data-testid': 'session-row' },
-        h('th', { scope: 'row' }, h('a', { href: `#sessions/${session.id}`, title: session.id }, short(session.id))),
-        h('td', { title: session.clientId }, short(session.clientId)),
-        h('td', {}, session.mode === 'text' ? 'written' : 'spoken'),
+        h('th', { scope: 'row' }, h('a', { href: `#sessions/${session.id}`, title: session.id }, shortId(session.id))),
+        h('td', { title: session.clientId }, shortId(session.clientId)),
+        h('td', {}, session.mode === 'text' ? 'written' : 'voice'),
         h('td', {}, session.isActive ? 'open' : 'ended'),
-        h('td', { class: 'number' }, whole(session.turns)),
-        h('td', { class: 'number' }, whole(session.calls)),
-        h('td', {}, when(session.seenMs)),
+        h('td', { class: 'number' }, formatCount(session.turns)),
+        h('td', { class: 'number' }, formatCount(session.calls)),
+        h('td', {}, formatTime(session.seenMs)),
       ),
     );
-    const shown = `The latest ${whole(sessions.length)} of ${whole(matching)} are shown; ${whole(lookedAt)} were looked at.`;
+    const shown = `Showing the latest ${formatCount(sessions.length)} of ${formatCount(matching)}; ${formatCount(lookedAt)} scanned.`;
     const rest = isComplete
       ? null
-      : h('p', { class: 'quiet', 'data-testid': 'sessions-rest' }, `${shown} Name a client to find theirs.`);
+      : h('p', { class: 'quiet', 'data-testid': 'sessions-rest' }, `${shown} Filter by client to narrow the list.`);
     fill(this.#list, h('table', {}, h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows)), rest);
   }
 
@@ -97,16 +97,16 @@ class SessionsView extends View {
     const { session, timeline: lines, isComplete, isKept } = await get(`sessions/${encodeURIComponent(id)}`);
     const facts = [
       ['Client', session.clientId],
-      ['Mode', session.mode === 'text' ? 'written' : 'spoken'],
+      ['Mode', session.mode === 'text' ? 'text' : 'voice'],
       ['State', session.isActive ? 'open' : 'ended'],
-      ['Begun', when(session.createdMs)],
+      ['Started', formatTime(session.createdMs)],
       ['Registry', session.registryVersion],
-      ['Calls', `${whole(session.calls)} in ${whole(session.turns)} turns`],
+      ['Calls', `${formatCount(session.calls)} in ${formatCount(session.turns)} turns`],
     ];
-    const story = !isKept
-      ? h('p', { class: 'empty' }, 'This server keeps no audit trail, so nobody knows what happened.')
+    const body = !isKept
+      ? h('p', { class: 'empty' }, 'This server keeps no audit log.')
       : lines.length === 0
-        ? h('p', { class: 'empty' }, 'The trail has nothing about this session.')
+        ? h('p', { class: 'empty' }, 'The audit log has no lines for this session.')
         : timeline(lines, session.createdMs);
     fill(
       this.#one,
@@ -118,8 +118,8 @@ class SessionsView extends View {
         session.isActive && h('button', { 'data-testid': 'end-session', onclick: () => this.#end(session) }, 'End the session…'),
         h('button', { 'data-testid': 'erase-client', onclick: () => this.#erase(session.clientId) }, 'Erase the client…'),
       ),
-      !isComplete && h('p', { class: 'quiet' }, 'The beginning is too far back to be shown; the audit search goes further.'),
-      story,
+      !isComplete && h('p', { class: 'quiet' }, 'Only the latest lines are shown. Search the audit log for older ones.'),
+      body,
     );
     this.#one.querySelector('h2')?.focus();
   }
@@ -128,28 +128,28 @@ class SessionsView extends View {
   async #end({ id, mode }) {
     const text =
       mode === 'voice'
-        ? 'Whoever is on the line is told, and the call ends.'
-        : 'What has begun to write finishes. Their next message begins a new session.';
-    if (!(await sure({ title: 'End this session?', text, action: 'End it' }))) return;
+        ? 'The caller is told and the call ends.'
+        : 'Writes in progress finish. The next message starts a new session.';
+    if (!(await confirmAction({ title: 'End this session?', text, action: 'End' }))) return;
     await this.attempt(async () => {
       await send('DELETE', `sessions/${encodeURIComponent(id)}`);
       await this.load(id);
-      this.tell('The session has ended.');
+      this.showNotice('Session ended.');
     });
   }
 
   /** @param {string} client */
   async #erase(client) {
-    const text = `Everything that is kept of ${client} is erased: conversations, calls and what tools remember. The audit trail and a block stay. This cannot be undone.`;
-    if (!(await sure({ title: 'Erase this client?', text, action: 'Erase', word: 'erase' }))) return;
+    const text = `This erases all data of ${client}: conversations, calls and stored values. The audit log and a block stay. It cannot be undone.`;
+    if (!(await confirmAction({ title: 'Erase this client?', text, action: 'Erase', word: 'erase' }))) return;
     await this.attempt(async () => {
       const { rows, isComplete } = await send('POST', 'clients/erase', { clientId: client, confirm: 'erase' });
       location.hash = 'sessions';
       await this.load('');
-      this.tell(
+      this.showNotice(
         isComplete
-          ? `${whole(rows)} rows were erased.`
-          : `${whole(rows)} rows were erased, but the client is still talking. Try again in a moment.`,
+          ? `Erased ${formatCount(rows)} rows.`
+          : `Erased ${formatCount(rows)} rows, but the client is still active. Try again.`,
         !isComplete,
       );
     });

@@ -1,12 +1,12 @@
-// What happened in a session: its turns, and in each of them calls, questions and changes of state.
+// The timeline of a session: its turns with calls, confirmations and state changes.
 
 import { h } from '../shared/dom.js';
-import { lineView } from './line.js';
+import { lineView } from './audit-line.js';
 
-/** @typedef {import('./line.js').Line} Line */
+/** @typedef {import('./audit-line.js').Line} Line */
 
 /**
- * @param {Line[]} lines the oldest first
+ * @param {Line[]} lines oldest first
  * @param {number} began in milliseconds since 1970
  */
 export function timeline(lines, began) {
@@ -25,8 +25,8 @@ export function timeline(lines, began) {
 }
 
 /**
- * Lines by turn. Calls and questions say in which turn they are; whatever else happened belongs to the call that it is
- * about, or to the turn that is under way.
+ * Groups lines by turn. Calls and confirmations carry a turn number; other lines belong to the turn of their call, or
+ * to the current turn.
  *
  * @param {Line[]} lines
  */

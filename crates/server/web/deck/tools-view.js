@@ -1,19 +1,18 @@
-// <qd-deck-tools>: the tools and how they fare, at a glance and over time.
+// <qd-deck-tools>: tool health, now and over time.
 
 import { Chart, sparkline } from '../shared/chart.js';
 import { fill, h } from '../shared/dom.js';
 import { get } from './api.js';
 import { QuarantinesView } from './quarantines-view.js';
-import { Samples } from './samples.js';
+import { Series } from './series.js';
 import { View } from './view.js';
-import { milliseconds, share, short, whole } from './words.js';
+import { formatCount, formatMs, formatShare, shortId } from './format.js';
 
 /** @typedef {{ id: string, version: string, category: string, summary: string, health: string, latencyBudgetMs: number, lately: { calls: number, errors: number }, figures: Record<string, number> }} Tool */
 
-/** How often the figures are sampled. */
-const EVERY = 10_000;
+const REFRESH_INTERVAL_MS = 10_000;
 /** @type {Record<string, string>} */
-const healths = { idle: 'idle', well: 'well', slow: 'slow', failing: 'failing', unclear: 'too few to tell' };
+const healths = { idle: 'idle', well: 'healthy', slow: 'slow', failing: 'failing', unclear: 'too few calls' };
 
 class ToolsView extends View {
   #glance = h('dl', { class: 'glance', 'data-testid': 'glance' });
@@ -27,8 +26,8 @@ class ToolsView extends View {
     h('option', { value: 'hour' }, 'Last hour'),
     h('option', { value: 'days' }, 'Last two days'),
   );
-  #samples = new Samples('hour');
-  /** The tool whose figures are drawn; all of them when there is none. */
+  #series = new Series('hour');
+  /** The tool in the charts; all tools when empty. */
   #chosen = '';
   /** @type {any} */
   #overview = null;
@@ -51,22 +50,22 @@ class ToolsView extends View {
 
   async load() {
     await this.#refresh();
-    this.every(EVERY, () => this.#refresh());
+    this.every(REFRESH_INTERVAL_MS, () => this.#refresh());
   }
 
   #change() {
-    this.#samples = new Samples(this.#range.value === 'days' ? 'days' : 'hour');
+    this.#series = new Series(this.#range.value === 'days' ? 'days' : 'hour');
     void this.attempt(() => this.#refresh());
   }
 
   async #refresh() {
-    const samples = this.#samples;
+    const series = this.#series;
     const [overview, columns] = await Promise.all([
       get('overview'),
-      get('series', { range: samples.range, after: samples.after }),
+      get('series', { range: series.range, after: series.after }),
       this.#quarantines.refresh(),
     ]);
-    samples.add(columns);
+    series.add(columns);
     this.#overview = overview;
     this.#draw();
   }
@@ -75,18 +74,18 @@ class ToolsView extends View {
     const { sessions, registry, models, audit, tools } = this.#overview;
     const entries = [
       [
-        'Sessions open',
-        `${whole(sessions.active)}`,
-        `${whole(sessions.text)} written, ${whole(sessions.voice)} spoken, ${whole(sessions.total)} since the start`,
+        'Open sessions',
+        `${formatCount(sessions.active)}`,
+        `${formatCount(sessions.text)} text, ${formatCount(sessions.voice)} voice, ${formatCount(sessions.total)} since the start`,
       ],
       [
         'Registry',
         registry.version,
-        `${whole(registry.tools)} tools, commit ${registry.commit ? short(registry.commit) : 'unknown'}`,
+        `${formatCount(registry.tools)} tools, commit ${registry.commit ? shortId(registry.commit) : 'unknown'}`,
       ],
-      ['Answers in writing', models.text, ''],
-      ['Answers in speech', models.voice ?? 'nobody', ''],
-      ['Audit', audit.isKept ? 'kept' : 'not kept', audit.lostLines > 0 ? `${whole(audit.lostLines)} lines were lost` : ''],
+      ['Text model', models.text, ''],
+      ['Voice model', models.voice ?? 'off', ''],
+      ['Audit', audit.isKept ? 'kept' : 'not kept', audit.lostLines > 0 ? `${formatCount(audit.lostLines)} lines lost` : ''],
     ];
     fill(
       this.#glance,
@@ -103,7 +102,7 @@ class ToolsView extends View {
     if (tools.length === 0) {
       return fill(
         this.#table,
-        h('p', { class: 'empty' }, 'No tool is loaded. ', h('code', {}, 'quarterdeck new NAME'), ' makes a first one.'),
+        h('p', { class: 'empty' }, 'No tool is loaded. ', h('code', {}, 'quarterdeck new NAME'), ' creates one.'),
       );
     }
     const names = ['Tool', 'Health', 'Calls', 'Errors', 'Refused', 'p50', 'p95', 'Tokens, p95', 'Calls over time'];
@@ -118,7 +117,7 @@ class ToolsView extends View {
       ),
     );
     fill(this.#table, h('table', {}, head, h('tbody', {}, ...tools.map((tool) => this.#row(tool)))));
-    // It was drawn anew under whoever was there.
+    // The table was rebuilt; restore the focus.
     if (focused) this.#table.querySelector(`button[data-tool="${CSS.escape(focused)}"]`)?.dispatchEvent(new Event('refocus'));
   }
 
@@ -145,13 +144,13 @@ class ToolsView extends View {
       { 'data-testid': 'tool-row', 'data-health': tool.health },
       h('th', { scope: 'row' }, choose, h('small', { class: 'quiet' }, `${tool.category} ${tool.version}`)),
       h('td', {}, h('span', { class: 'health', 'data-health': tool.health }, healths[tool.health] ?? tool.health)),
-      number(whole(figures.calls)),
-      number(share(figures.errors, figures.calls)),
-      number(whole(figures.refused)),
-      number(none ? '–' : milliseconds(figures.p50)),
-      number(none ? '–' : milliseconds(figures.p95)),
-      number(none ? '–' : whole(figures.tokensP95)),
-      h('td', {}, lately.calls > 0 && sparkline(this.#samples.of(tool.id, 'calls').map(Number))),
+      number(formatCount(figures.calls)),
+      number(formatShare(figures.errors, figures.calls)),
+      number(formatCount(figures.refused)),
+      number(none ? '–' : formatMs(figures.p50)),
+      number(none ? '–' : formatMs(figures.p95)),
+      number(none ? '–' : formatCount(figures.tokensP95)),
+      h('td', {}, lately.calls > 0 && sparkline(this.#series.of(tool.id, 'calls').map(Number))),
     );
   }
 
@@ -162,17 +161,17 @@ class ToolsView extends View {
   }
 
   #drawCharts() {
-    const samples = this.#samples;
+    const series = this.#series;
     const chosen = this.#chosen;
     this.#heading.textContent = chosen || 'All tools';
-    const row = (/** @type {string} */ name) => (chosen ? samples.of(chosen, name) : samples.all(name));
+    const row = (/** @type {string} */ name) => (chosen ? series.of(chosen, name) : series.all(name));
     const [calls, times, tokens] = this.#charts;
     const of = chosen ? ` of ${chosen}` : '';
-    title(calls, `Calls every ${samples.range === 'hour' ? 'ten seconds' : 'five minutes'}`);
+    title(calls, `Calls every ${series.range === 'hour' ? 'ten seconds' : 'five minutes'}`);
     calls.show({
       title: `Calls${of}`,
-      at: samples.at,
-      format: whole,
+      at: series.at,
+      format: formatCount,
       lines: [
         { name: 'calls', values: row('calls'), fills: true },
         { name: 'errors', values: row('errors'), tone: 'bad' },
@@ -183,18 +182,18 @@ class ToolsView extends View {
       title(times, 'Latency');
       times.show({
         title: `Latency${of}`,
-        at: samples.at,
-        format: milliseconds,
+        at: series.at,
+        format: formatMs,
         lines: [
           { name: 'p95', values: row('p95'), fills: true },
           { name: 'p50', values: row('p50'), tone: 'quiet' },
         ],
       });
-      title(tokens, 'Tokens of an answer');
+      title(tokens, 'Tokens per answer');
       tokens.show({
-        title: `Tokens of an answer${of}`,
-        at: samples.at,
-        format: whole,
+        title: `Tokens per answer${of}`,
+        at: series.at,
+        format: formatCount,
         lines: [
           { name: 'p95', values: row('tokensP95'), fills: true },
           { name: 'average', values: row('tokens'), tone: 'quiet' },
@@ -202,25 +201,25 @@ class ToolsView extends View {
       });
       return;
     }
-    // Percentiles of different tools do not add up; the slowest and the longest count.
+    // Percentiles of different tools do not add up, so the maximum is shown.
     title(times, 'Latency of the slowest tool');
     times.show({
       title: 'Latency of the slowest tool',
-      at: samples.at,
-      format: milliseconds,
+      at: series.at,
+      format: formatMs,
       lines: [
-        { name: 'p95', values: samples.most('p95'), fills: true },
-        { name: 'p50', values: samples.most('p50'), tone: 'quiet' },
+        { name: 'p95', values: series.max('p95'), fills: true },
+        { name: 'p50', values: series.max('p50'), tone: 'quiet' },
       ],
     });
-    title(tokens, 'Sessions open');
+    title(tokens, 'Open sessions');
     tokens.show({
-      title: 'Sessions open',
-      at: samples.at,
-      format: whole,
+      title: 'Open sessions',
+      at: series.at,
+      format: formatCount,
       lines: [
-        { name: 'written', values: samples.text, fills: true },
-        { name: 'spoken', values: samples.voice, tone: 'warn' },
+        { name: 'text', values: series.text, fills: true },
+        { name: 'voice', values: series.voice, tone: 'warn' },
       ],
     });
   }

@@ -1,19 +1,17 @@
-// What the views of the deck share: they are built when they are first looked at, and ask for nothing when they are not.
+// Base of the deck's views: built when first shown, and silent while hidden.
 
-import { Refused } from '../shared/api.js';
+import { ApiError } from '../shared/api.js';
 import { h, setText } from '../shared/dom.js';
 
-/** How long to wait before a server that was not there is asked again. */
-const PAUSE = 3_000;
+const RETRY_DELAY_MS = 3_000;
 
 export class View extends HTMLElement {
-  /** What the view has to say about itself. */
   notice = h('p', { class: 'notice', role: 'status' });
   #isBuilt = false;
   #timer = 0;
   #retry = 0;
 
-  /** Somebody looks at it. @param {string} rest what the address says beside the view's name */
+  /** @param {string} rest the part of the fragment after the view's name */
   show(rest) {
     if (!this.#isBuilt) this.build();
     this.#isBuilt = true;
@@ -21,7 +19,6 @@ export class View extends HTMLElement {
     void this.#begin(rest);
   }
 
-  /** Nobody looks at it. */
   hide() {
     this.hidden = true;
     clearInterval(this.#timer);
@@ -29,59 +26,59 @@ export class View extends HTMLElement {
     this.leave();
   }
 
-  /** Makes what is in it, once. */
+  /** Creates the content, once. */
   build() {}
 
-  /** Asks for what it shows. @param {string} _rest @returns {Promise<void>} */
+  /** Loads the data. @param {string} _rest @returns {Promise<void>} */
   async load(_rest) {}
 
-  /** Lets go of what it held while it was looked at. */
+  /** Releases resources when hidden. */
   leave() {}
 
-  /** Does something again and again while somebody looks. @param {number} milliseconds @param {() => Promise<void>} work */
+  /** Repeats work while the view is visible. @param {number} milliseconds @param {() => Promise<void>} work */
   every(milliseconds, work) {
     clearInterval(this.#timer);
     this.#timer = setInterval(() => document.hidden || void this.attempt(work, true), milliseconds);
   }
 
   /**
-   * Does something, and says what goes wrong, which it gives as well.
+   * Runs work, and shows and returns its error.
    *
    * @param {() => Promise<void>} work
-   * @param {boolean} [isRepeated] whether it is done again without anybody's doing
+   * @param {boolean} [isRepeated] whether it is retried automatically
    * @returns {Promise<unknown>}
    */
   async attempt(work, isRepeated = false) {
     try {
       await work();
-      if (this.notice.classList.contains('bad')) this.tell('');
+      if (this.notice.classList.contains('bad')) this.showNotice('');
       return null;
     } catch (error) {
-      this.tell(inWords(error, isRepeated), true);
+      this.showNotice(errorMessage(error, isRepeated), true);
       return error;
     }
   }
 
-  /** Asks for what it shows, until the server is there or nobody looks any more. @param {string} rest */
+  /** Loads the data, retrying until the server answers or the view is hidden. @param {string} rest */
   async #begin(rest) {
     clearTimeout(this.#retry);
     const error = await this.attempt(() => this.load(rest), true);
     if (!(error instanceof TypeError) || this.hidden) return;
     clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => void this.#begin(rest), PAUSE);
+    this.#retry = setTimeout(() => void this.#begin(rest), RETRY_DELAY_MS);
   }
 
   /** @param {string} text @param {boolean} [isBad] */
-  tell(text, isBad = false) {
+  showNotice(text, isBad = false) {
     this.notice.classList.toggle('bad', isBad);
     setText(this.notice, text);
   }
 }
 
 /** @param {unknown} error @param {boolean} isRepeated */
-function inWords(error, isRepeated) {
-  if (error instanceof Refused) return error.message;
+function errorMessage(error, isRepeated) {
+  if (error instanceof ApiError) return error.message;
   if (error instanceof TypeError)
-    return `The server cannot be reached. ${isRepeated ? 'It is tried again.' : 'Try again in a moment.'}`;
+    return `The server cannot be reached. ${isRepeated ? 'Retrying…' : 'Try again.'}`;
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-// <qd-block>: the agent answers nothing for a while. Says why, and how long it still takes.
+// <qd-block>: the user is blocked; shows the reason and the time left.
 
 import { fill, h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
@@ -19,13 +19,13 @@ export class BlockView extends HTMLElement {
       this,
       h(
         'section',
-        { class: 'block', 'aria-label': 'The agent has paused' },
-        h('p', {}, icon('clock'), 'The agent takes a break from this conversation for ', left, '.'),
+        { class: 'block', 'aria-label': 'Blocked' },
+        h('p', {}, icon('clock'), 'You are blocked for ', left, '.'),
         block.message && why,
         h(
           'p',
           { class: 'quiet' },
-          'It holds for writing and for calls, also after the page is loaded again. Then you can go on.',
+          'This applies to chat and calls, also after a reload.',
         ),
       ),
     );

@@ -1,67 +1,67 @@
-// The written conversation: what was said, and the requests that carry it on.
+// The text conversation: its messages and requests.
 //
-// Events: `message` (detail: the message that is new or has changed), `reset`, `state`, `blocked`, `lost`, `back`.
+// Events: `message` (detail: the message that was added or changed), `reset`, `state`, `blocked`, `lost`, `back`.
 
-import { Refused, ask, getJson, newId, post, untilReady } from '../shared/api.js';
+import { ApiError, fetchApi, getJson, newId, post, waitUntilReady } from '../shared/api.js';
 import { events } from '../shared/sse.js';
-import { grow, newMessage, outcome, rememberedAll, settle, toolOf } from './model.js';
-import { keepSpoken, withSpoken } from './spoken.js';
+import { applyOutcome, applyPart, complete, messagesOfSession, newMessage, toolOf } from './model.js';
+import { saveSpoken, withSpoken } from './spoken-messages.js';
 
 /** @typedef {import('./model.js').Message} Message */
 /** @typedef {import('./model.js').ToolPart} ToolPart */
-/** @typedef {import('./model.js').Kept} Kept */
+/** @typedef {import('./model.js').StoredSession} StoredSession */
 
-const KEY = 'quarterdeck.chat';
-/** The conversation that was begun in this tab. */
-const OWN = 'quarterdeck.own';
-/** The way to the server was lost and is there again; what has happened meanwhile is to be asked for. */
+const CHAT_KEY = 'quarterdeck.chat';
+/** The conversation that this tab started. */
+const OWN_KEY = 'quarterdeck.own';
+/** The connection was lost and restored; the session must be reloaded. */
 const LOST = Symbol('lost');
-/** How often a message is delivered again before the person has to do it. */
-const ATTEMPTS = 8;
+/** Delivery attempts before the user must retry. */
+const MAX_ATTEMPTS = 8;
 
 export class Chat extends EventTarget {
   /** @type {Message[]} */
   messages = [];
   isBusy = false;
-  /** Our own name for the conversation; none before the first word. */
-  #id = named();
-  #stopping = new AbortController();
+  /** Our id of the conversation; empty before the first message. */
+  #id = storedId();
+  #abort = new AbortController();
 
-  /** Brings back what was said, as the server knows it. @returns {Promise<void>} */
+  /** Loads the conversation from the server. @returns {Promise<void>} */
   async load() {
-    const wasStopped = this.#stopping.signal.aborted;
-    this.#stopping = new AbortController();
-    let kept = await this.#kept();
-    // What was stopped takes a moment to end.
-    for (let look = 0; look < 10 && wasStopped && kept?.isRunning; look += 1) {
+    const wasStopped = this.#abort.signal.aborted;
+    this.#abort = new AbortController();
+    let session = await this.#fetchSession();
+    // A stopped answer takes a moment to end.
+    for (let look = 0; look < 10 && wasStopped && session?.isRunning; look += 1) {
       await sleep(200);
-      kept = await this.#kept();
+      session = await this.#fetchSession();
     }
-    if (!kept) return;
-    const written = rememberedAll(kept);
-    // What is told from its start needs no beginning; what waited for a word goes on where it was.
-    const goesOn = kept.isRunning && kept.messages.at(-1)?.metadata?.ending === null ? written.at(-1) : undefined;
-    if (goesOn?.parts.length === 0) written.pop();
+    if (!session) return;
+    const written = messagesOfSession(session);
+    // A running answer is streamed from its start; one that waited for approval continues in place.
+    const continued = session.isRunning && session.messages.at(-1)?.metadata?.ending === null ? written.at(-1) : undefined;
+    if (continued?.parts.length === 0) written.pop();
     this.messages = withSpoken(written);
-    this.#tell('reset');
-    if (!kept.isRunning) return;
-    const lost = await this.#run(() => this.#follow(), goesOn && goesOn.parts.length > 0 ? goesOn : null);
+    this.#emit('reset');
+    if (!session.isRunning) return;
+    const lost = await this.#run(() => this.#resumeStream(), continued && continued.parts.length > 0 ? continued : null);
     if (lost === LOST) await this.load();
   }
 
-  /** Says something. @param {string} text */
-  async say(text) {
+  /** @param {string} text */
+  async send(text) {
     if (!this.#id) {
-      this.#name(newId());
-      sessionStorage.setItem(OWN, this.#id);
+      this.#setId(newId());
+      sessionStorage.setItem(OWN_KEY, this.#id);
     }
-    const said = newMessage(newId(), 'user', text);
-    this.add(said);
-    await this.#deliver(said);
+    const message = newMessage(newId(), 'user', text);
+    this.add(message);
+    await this.#deliver(message);
   }
 
   /**
-   * A person's word about a call that waits for it.
+   * Sends the user's decision about a call that needs approval.
    *
    * @param {Message} message
    * @param {ToolPart} tool
@@ -85,160 +85,160 @@ export class Chat extends EventTarget {
     const wasBusy = this.isBusy;
     const error = await this.#run(() => this.#post(body), message);
     if (tool.state !== 'asked') return;
-    // Whoever stopped it, or lost the way, does not know what came of it. The server does.
-    const isHeard = !wasBusy && (!(error instanceof Refused) || error.type === 'CONFIRMATION_INVALID');
-    if (isHeard) return this.load();
+    // After a stop or a lost connection only the server knows the outcome.
+    const isReceived = !wasBusy && (!(error instanceof ApiError) || error.type === 'CONFIRMATION_INVALID');
+    if (isReceived) return this.load();
     tool.asked = (tool.asked ?? 0) + 1;
-    this.#tell('message', message);
+    this.#emit('message', message);
   }
 
-  /** Nobody has answered the question about a call in time. @param {ToolPart} tool */
+  /** @param {ToolPart} tool */
   expire(tool) {
     if (tool.state !== 'asked') return;
-    settle(tool, 'expired');
+    complete(tool, 'expired');
     const message = this.messages.find((message) => message.parts.includes(tool));
     if (message) this.add(message);
   }
 
-  /** Has the last message answered anew, or delivered if it was refused. */
-  async again() {
-    const said = this.messages.findLast((message) => message.role === 'user' && !message.isSpoken);
-    if (!said || this.isBusy) return;
-    const since = this.messages.splice(this.messages.indexOf(said) + 1);
+  /** Regenerates the last answer, or sends the message again if it was refused. */
+  async retry() {
+    const message = this.messages.findLast((message) => message.role === 'user' && !message.isSpoken);
+    if (!message || this.isBusy) return;
+    const since = this.messages.splice(this.messages.indexOf(message) + 1);
     this.messages.push(...since.filter((message) => message.isSpoken));
-    this.#tell('reset');
-    // What was refused at the door has no answer with a name.
-    const isTaken = since.some((message) => !message.isSpoken && message.id !== '');
-    if (!isTaken) return this.#deliver(said);
-    const body = { messages: [wire(said)], trigger: 'regenerate-message' };
+    this.#emit('reset');
+    // A refused message has no answer with an id.
+    const isAccepted = since.some((message) => !message.isSpoken && message.id !== '');
+    if (!isAccepted) return this.#deliver(message);
+    const body = { messages: [wire(message)], trigger: 'regenerate-message' };
     if ((await this.#run(() => this.#post(body), null)) === LOST) await this.load();
   }
 
-  /** Stops the answer that is being written. */
+  /** Stops the current answer. */
   stop() {
-    this.#stopping.abort();
+    this.#abort.abort();
   }
 
-  /** Leaves this conversation for a new one. */
-  async leave() {
+  /** Starts a new conversation. */
+  async startNew() {
     this.stop();
     const old = this.#id;
-    this.#name('');
+    this.#setId('');
     this.messages = [];
-    keepSpoken([]);
-    this.#tell('reset');
-    // Another tab may still be in a conversation that was not begun here.
-    if (!old || sessionStorage.getItem(OWN) !== old) return;
-    await ask(`/api/sessions/${encodeURIComponent(old)}`, { method: 'DELETE' }).catch(() => {});
+    saveSpoken([]);
+    this.#emit('reset');
+    // Another tab may still use a conversation that it started.
+    if (!old || sessionStorage.getItem(OWN_KEY) !== old) return;
+    await fetchApi(`/api/sessions/${encodeURIComponent(old)}`, { method: 'DELETE' }).catch(() => {});
   }
 
-  /** Adds a message, or tells that one has changed. @param {Message} message */
+  /** Adds a message, or announces a change. @param {Message} message */
   add(message) {
     if (!this.messages.includes(message)) this.messages.push(message);
-    if (message.isSpoken && !message.isOpen) keepSpoken(this.messages);
-    this.#tell('message', message);
+    if (message.isSpoken && !message.isOpen) saveSpoken(this.messages);
+    this.#emit('message', message);
   }
 
   /** @param {string} id */
-  #name(id) {
+  #setId(id) {
     this.#id = id;
-    // The next tab begins with this conversation; those that are open keep their own.
-    for (const storage of [sessionStorage, localStorage]) storage.setItem(KEY, id);
+    // A new tab opens this conversation; open tabs keep theirs.
+    for (const storage of [sessionStorage, localStorage]) storage.setItem(CHAT_KEY, id);
   }
 
-  /** The conversation as the server keeps it; nothing when it does not say. @returns {Promise<Kept | null>} */
-  async #kept() {
-    const nothing = { messages: [], isRunning: false };
+  /** The stored conversation, or null when it cannot be read. @returns {Promise<StoredSession | null>} */
+  async #fetchSession() {
+    const empty = { messages: [], isRunning: false };
     try {
-      return this.#id ? await getJson(`/api/sessions/${encodeURIComponent(this.#id)}`) : nothing;
+      return this.#id ? await getJson(`/api/sessions/${encodeURIComponent(this.#id)}`) : empty;
     } catch (error) {
-      if (!(error instanceof Refused)) {
+      if (!(error instanceof ApiError)) {
         await this.#reconnect();
-        return this.#kept();
+        return this.#fetchSession();
       }
       if (error.status !== 404) return null;
-      // The conversation has ended: the next one has another name.
-      this.#name('');
-      return nothing;
+      // The conversation has ended; the next one gets another id.
+      this.#setId('');
+      return empty;
     }
   }
 
   /**
-   * Delivers a message until it is answered. The server knows it by its id, so that twice is once.
+   * Sends a message until it is answered. The server recognises its id, so repeats are safe.
    *
-   * @param {Message} said
+   * @param {Message} message
    */
-  async #deliver(said) {
-    await this.#run(() => this.#post({ messages: [wire(said)], trigger: 'submit-message' }), null, true);
+  async #deliver(message) {
+    await this.#run(() => this.#post({ messages: [wire(message)], trigger: 'submit-message' }), null, true);
   }
 
   /**
-   * Opens a stream and follows it to its end. What is lost on the way is asked for again. Gives what went wrong.
+   * Opens a stream and reads it to its end, reconnecting when it is lost. Returns the error, if any.
    *
    * @param {() => Promise<Response | null>} open
-   * @param {Message | null} goesOn the message that the answer continues
-   * @param {boolean} [mayRepeat] whether the same request can be made twice
+   * @param {Message | null} continued the message that the answer extends
+   * @param {boolean} [mayRepeat] whether the request may be repeated
    */
-  async #run(open, goesOn, mayRepeat = false) {
+  async #run(open, continued, mayRepeat = false) {
     if (this.isBusy) return null;
-    this.#stopping = new AbortController();
-    this.#busy(true);
-    const answer = goesOn ?? newMessage('', 'assistant');
+    this.#abort = new AbortController();
+    this.#setBusy(true);
+    const answer = continued ?? newMessage('', 'assistant');
     answer.isOpen = true;
     this.add(answer);
     try {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          await this.#read(await open(), answer, goesOn === null);
+          await this.#readStream(await open(), answer, continued === null);
           return null;
         } catch (error) {
-          if (!isLoss(error) || attempt === ATTEMPTS) throw error;
-          await this.#reconnect(error instanceof Refused ? error.retryAfter : 0);
+          if (!isConnectionLoss(error) || attempt === MAX_ATTEMPTS) throw error;
+          await this.#reconnect(error instanceof ApiError ? error.retryAfter : 0);
           if (!mayRepeat) return LOST;
         }
       }
     } catch (error) {
-      this.#failed(answer, error, goesOn === null);
+      this.#showFailure(answer, error, continued === null);
       return error;
     } finally {
       answer.isOpen = false;
       if (answer.parts.length === 0) this.messages = this.messages.filter((message) => message !== answer);
-      this.#tell('message', answer);
-      this.#busy(false);
+      this.#emit('message', answer);
+      this.#setBusy(false);
     }
   }
 
   /** @param {Response | null} response @param {Message} answer @param {boolean} isNew */
-  async #read(response, answer, isNew) {
+  async #readStream(response, answer, isNew) {
     if (!response) return;
     for await (const part of events(response)) {
       if (part.type === 'start') {
         answer.id = part.messageId ?? answer.id;
-        // Whoever asks a second time is told everything from the start.
+        // A repeated request streams the answer from its start.
         if (isNew) answer.parts = [];
       } else if (part.type === 'data-timeout') {
-        this.#tell('blocked', { timeoutUntil: part.data.timeoutUntil, message: part.data.farewellMessage });
+        this.#emit('blocked', { timeoutUntil: part.data.timeoutUntil, message: part.data.farewellMessage });
       } else if (part.type === 'data-outcome' && !toolOf(answer, part.data.callId)) {
-        this.#late(part.data);
+        this.#applyLateOutcome(part.data);
       } else {
-        grow(answer, part);
+        applyPart(answer, part);
       }
-      this.#tell('message', answer);
+      this.#emit('message', answer);
     }
   }
 
-  /** The outcome of a call of an earlier message. @param {any} data */
-  #late(data) {
+  /** Applies the outcome of a call in an earlier message. @param {any} data */
+  #applyLateOutcome(data) {
     for (const message of this.messages) {
       const tool = toolOf(message, data.callId);
       if (!tool) continue;
-      outcome(tool, data.response);
-      this.#tell('message', message);
+      applyOutcome(tool, data.response);
+      this.#emit('message', message);
     }
   }
 
-  #follow() {
-    return ask(`/api/chat/${encodeURIComponent(this.#id)}/stream`, { signal: this.#stopping.signal }).then(
+  #resumeStream() {
+    return fetchApi(`/api/chat/${encodeURIComponent(this.#id)}/stream`, { signal: this.#abort.signal }).then(
       (response) => (response.status === 204 ? null : response),
     );
   }
@@ -246,52 +246,52 @@ export class Chat extends EventTarget {
   /** @param {object} body */
   #post(body) {
     const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    return post('/api/chat', { id: this.#id, timeZone, locale: navigator.language, ...body }, this.#stopping.signal);
+    return post('/api/chat', { id: this.#id, timeZone, locale: navigator.language, ...body }, this.#abort.signal);
   }
 
-  /** Waits for the server to come back. @param {number} [pause] seconds that it has asked for */
+  /** Waits until the server is back. @param {number} [pause] the server's Retry-After in seconds */
   async #reconnect(pause = 0) {
-    this.#tell('lost');
+    this.#emit('lost');
     await sleep(Math.min(pause, 5) * 1_000);
-    await untilReady(this.#stopping.signal);
-    this.#tell('back');
+    await waitUntilReady(this.#abort.signal);
+    this.#emit('back');
   }
 
   /** @param {Message} answer @param {unknown} error @param {boolean} isNew */
-  #failed(answer, error, isNew) {
+  #showFailure(answer, error, isNew) {
     if (error instanceof DOMException && error.name === 'AbortError') {
       answer.parts.push({ kind: 'note', text: 'Stopped.' });
-    } else if (error instanceof Refused && error.timeoutUntil) {
-      this.#tell('blocked', { timeoutUntil: error.timeoutUntil, message: '' });
-    } else if (error instanceof Refused) {
-      // A word about a question is given again where it was asked.
+    } else if (error instanceof ApiError && error.timeoutUntil) {
+      this.#emit('blocked', { timeoutUntil: error.timeoutUntil, message: '' });
+    } else if (error instanceof ApiError) {
+      // A decision is repeated on its confirmation card, not here.
       answer.parts.push({
-        kind: 'trouble',
+        kind: 'error',
         type: error.type,
         message: error.message,
         retryable: error.retryable && isNew,
       });
     } else {
-      answer.parts.push({ kind: 'trouble', type: 'TRANSIENT', message: 'The connection was lost.', retryable: isNew });
+      answer.parts.push({ kind: 'error', type: 'TRANSIENT', message: 'Connection lost.', retryable: isNew });
     }
   }
 
   /** @param {boolean} isBusy */
-  #busy(isBusy) {
+  #setBusy(isBusy) {
     this.isBusy = isBusy;
-    this.#tell('state');
+    this.#emit('state');
   }
 
   /** @param {string} name @param {unknown} [detail] */
-  #tell(name, detail) {
+  #emit(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 }
 
-/** The conversation of this tab, or the last one of any. */
-function named() {
-  const id = sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY) ?? '';
-  sessionStorage.setItem(KEY, id);
+/** The conversation of this tab, or the latest one of any tab. */
+function storedId() {
+  const id = sessionStorage.getItem(CHAT_KEY) ?? localStorage.getItem(CHAT_KEY) ?? '';
+  sessionStorage.setItem(CHAT_KEY, id);
   return id;
 }
 
@@ -300,13 +300,13 @@ function sleep(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** A message as the AI SDK sends it. @param {Message} message */
+/** A message in the AI SDK's form. @param {Message} message */
 function wire(message) {
   const parts = message.parts.flatMap((part) => (part.kind === 'text' ? [{ type: 'text', text: part.text }] : []));
   return { id: message.id, role: message.role, parts };
 }
 
-/** Whether the server, or the way to it, is gone for now. @param {unknown} error */
-function isLoss(error) {
-  return error instanceof TypeError || (error instanceof Refused && error.status === 503);
+/** Whether the server is unreachable for now. @param {unknown} error */
+function isConnectionLoss(error) {
+  return error instanceof TypeError || (error instanceof ApiError && error.status === 503);
 }

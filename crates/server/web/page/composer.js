@@ -1,4 +1,4 @@
-// <qd-composer>: where a person writes. Enter sends, Shift with Enter begins a line.
+// <qd-composer>: the message box. Enter sends, Shift+Enter starts a line.
 
 import { fill, find } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
@@ -17,7 +17,7 @@ export class Composer extends HTMLElement {
       this.#send();
     });
     text.addEventListener('keydown', (event) => {
-      // Whoever composes a character with Enter is not done with the word.
+      // Enter may end an input method's composition.
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       if (!this.#isBusy) this.#send();
@@ -31,14 +31,14 @@ export class Composer extends HTMLElement {
     this.#voice.addEventListener('click', () => this.dispatchEvent(new CustomEvent('voice', { bubbles: true })));
   }
 
-  /** Whether an answer is being written, and whether a call is on. @param {boolean} isBusy @param {boolean} isCall */
+  /** @param {boolean} isBusy @param {boolean} isCall */
   update(isBusy, isCall) {
     this.#isBusy = isBusy && !isCall;
     this.#isCall = isCall;
     this.#draw();
   }
 
-  /** Whether the server takes calls. @param {boolean} mayCall */
+  /** @param {boolean} mayCall */
   offerVoice(mayCall) {
     this.#voice.dataset.off = String(!mayCall);
     this.#draw();
@@ -62,7 +62,7 @@ export class Composer extends HTMLElement {
     if (!text) return;
     this.#text.value = '';
     this.#draw();
-    this.dispatchEvent(new CustomEvent('say', { bubbles: true, detail: text }));
+    this.dispatchEvent(new CustomEvent('send', { bubbles: true, detail: text }));
   }
 
   #draw() {
@@ -76,13 +76,13 @@ export class Composer extends HTMLElement {
     }
     send.disabled = !this.#isBusy && !text.value.trim();
     this.#voice.hidden = this.#isCall || this.#voice.dataset.off === 'true';
-    text.placeholder = this.#isCall ? 'Write into the call' : 'Ask something';
-    grow(text);
+    text.placeholder = this.#isCall ? 'Type into the call' : 'Ask something';
+    resize(text);
   }
 }
 
-/** As high as what is in it. @param {HTMLTextAreaElement} text */
-function grow(text) {
+/** Fits the height to the content. @param {HTMLTextAreaElement} text */
+function resize(text) {
   text.style.height = 'auto';
   text.style.height = `${Math.min(text.scrollHeight, 200)}px`;
 }

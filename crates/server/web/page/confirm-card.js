@@ -1,4 +1,4 @@
-// <qd-confirm>: a call that waits for a person's word. It shows exactly what would be done, and until when one can say.
+// <qd-confirm>: a call that needs the user's approval, with its exact arguments and the time left.
 
 import { h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
@@ -17,11 +17,11 @@ export class ConfirmCard extends HTMLElement {
   );
   #deny = h('button', { type: 'button', 'data-testid': 'confirm-deny' }, 'Deny');
   #left = h('span', { class: 'countdown', 'data-testid': 'confirm-countdown' });
-  #title = h('span', { 'data-testid': 'confirm-title' }, 'May I do this?');
-  #wait = h('p', { class: 'confirm-wait', hidden: true }, 'You can say so when the answer is complete.');
+  #title = h('span', { 'data-testid': 'confirm-title' }, 'Approve this call?');
+  #wait = h('p', { class: 'confirm-wait', hidden: true }, 'Wait until the answer is complete.');
   #buttons = h('div', { class: 'confirm-buttons' }, this.#approve, this.#deny, this.#left, this.#wait);
-  #isAnswered = false;
-  /** How often the question was put again. */
+  #isDecided = false;
+  /** How often the question was repeated. */
   #asked = 0;
   /** @type {ToolPart | null} */
   #tool = null;
@@ -43,7 +43,7 @@ export class ConfirmCard extends HTMLElement {
     else if ((tool.asked ?? 0) > this.#asked) this.#reopen(tool);
   }
 
-  /** Whether nobody would hear the answer, because the agent is writing. @param {boolean} isWaiting */
+  /** Disables the buttons while the agent is answering. @param {boolean} isWaiting */
   wait(isWaiting) {
     this.#approve.disabled = isWaiting;
     this.#deny.disabled = isWaiting;
@@ -56,7 +56,7 @@ export class ConfirmCard extends HTMLElement {
     this.#tool = tool;
     const id = `confirm-${tool.id}`;
     const args = fields(question?.args ?? tool.input);
-    // It can be longer than it is high, and is read by keyboard too.
+    // Scrollable by keyboard.
     args.tabIndex = 0;
     const section = h(
       'section',
@@ -66,15 +66,15 @@ export class ConfirmCard extends HTMLElement {
       h(
         'details',
         { open: true },
-        h('summary', {}, 'Exactly this, and nothing else'),
+        h('summary', {}, 'Exact arguments'),
         h('p', { class: 'quiet' }, h('code', {}, visible(tool.name))),
         args,
       ),
       this.#buttons,
     );
     this.append(section);
-    this.#approve.addEventListener('click', () => this.#answer(true));
-    this.#deny.addEventListener('click', () => this.#answer(false));
+    this.#approve.addEventListener('click', () => this.#decide(true));
+    this.#deny.addEventListener('click', () => this.#decide(false));
     if (this.isConnected) this.#count(tool);
   }
 
@@ -82,48 +82,48 @@ export class ConfirmCard extends HTMLElement {
   #count(tool) {
     this.#stop();
     this.#stop = everySecond(() => {
-      if (this.#isAnswered) return false;
+      if (this.#isDecided) return false;
       const left = (tool.question?.expires ?? 0) - serverNow();
       setText(this.#left, `${clock(left / 1_000)} left`);
-      if (left <= 0) this.#tell('expire', { tool });
+      if (left <= 0) this.#emit('expire', { tool });
       return left > 0;
     });
   }
 
-  /** The answer did not arrive. @param {ToolPart} tool */
+  /** The decision was not received. @param {ToolPart} tool */
   #reopen(tool) {
     this.#asked = tool.asked ?? 0;
-    this.#isAnswered = false;
+    this.#isDecided = false;
     this.#buttons.hidden = false;
-    setText(this.#title, 'May I do this?');
+    setText(this.#title, 'Approve this call?');
     const section = this.querySelector('section');
     if (section) section.dataset.state = 'asked';
     this.#count(tool);
   }
 
-  /** Acts once, however often it is clicked. @param {boolean} isApproved */
-  #answer(isApproved) {
-    if (this.#isAnswered) return;
-    this.#close(isApproved ? 'Approved. Doing it…' : 'Denied.', isApproved ? 'approved' : 'denied');
-    this.#tell('decide', { tool: this.#tool, isApproved });
+  /** Acts once, however often a button is clicked. @param {boolean} isApproved */
+  #decide(isApproved) {
+    if (this.#isDecided) return;
+    this.#close(isApproved ? 'Approved. Running…' : 'Denied.', isApproved ? 'approved' : 'denied');
+    this.#emit('decide', { tool: this.#tool, isApproved });
   }
 
-  /** @param {string} words @param {string} [state] */
-  #close(words, state) {
-    this.#isAnswered = true;
+  /** @param {string} title @param {string} [state] */
+  #close(title, state) {
+    this.#isDecided = true;
     this.#stop();
     const had = this.contains(document.activeElement);
     this.#buttons.hidden = true;
-    setText(this.#title, words);
+    setText(this.#title, title);
     const section = this.querySelector('section');
     if (section) section.dataset.state = state ?? this.#tool?.state ?? 'done';
     for (const details of this.querySelectorAll('details')) details.open = false;
-    // Whoever has pressed a button that is gone goes on where the next thing is written.
-    if (had) this.#tell('leave');
+    // The focused button is gone; the focus moves to the message box.
+    if (had) this.#emit('leave');
   }
 
   /** @param {string} name @param {object} [detail] */
-  #tell(name, detail) {
+  #emit(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { bubbles: true, detail }));
   }
 }

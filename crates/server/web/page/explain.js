@@ -1,27 +1,27 @@
-// Plain words for refusals. The server's own sentence is for the model as well, so it is shown beside, not instead.
+// Explains error types to the user. The server's message is written for the model too, so both are shown.
 
 /** @type {Record<string, string>} */
 const byType = {
-  VALIDATION: 'The arguments did not fit the tool’s contract, so it did not run.',
-  NOT_FOUND: 'There is nothing of that name.',
-  MODE_RESTRICTED: 'This tool does not work in this kind of conversation; some need writing, some a call.',
-  BUDGET_EXCEEDED: 'The agent has used up what it may look up or do for one message. Your next message starts afresh.',
-  LOOP_DETECTED: 'The agent tried the same thing again and again, and was stopped. Say it in other words.',
+  VALIDATION: 'The arguments were invalid, so the tool did not run.',
+  NOT_FOUND: 'Not found.',
+  MODE_RESTRICTED: 'This tool is not available in this mode. Try chat instead of a call, or a call instead of chat.',
+  BUDGET_EXCEEDED: 'The agent reached its limit of tool calls for one message. Send another message to continue.',
+  LOOP_DETECTED: 'The agent repeated the same call and was stopped. Rephrase your message.',
   UNAVAILABLE: 'This is not available on this server.',
-  CONFIRMATION_REQUIRED: 'This needs your word first.',
-  CONFIRMATION_EXPIRED: 'The question was not answered in time. Nothing was done.',
-  CONFIRMATION_DENIED: 'You said no. Nothing was done.',
-  CONFIRMATION_INVALID: 'This question is no longer open: it was answered already, or never asked.',
-  SESSION_INACTIVE: 'This conversation has ended. Your next message begins a new one.',
-  SESSION_ACTIVE: 'Another conversation is open already.',
-  BLOCKED: 'The agent has stopped answering you for a while.',
-  TRANSIENT: 'Something is out of order for the moment.',
-  RATE_LIMIT: 'That was too much at once. Wait a little and try again.',
-  AUTH: 'The server may not use this service: a key is missing or wrong.',
-  CONFLICT: 'Something else is under way and has to end first.',
-  PERMANENT: 'This will not work, and trying again will not help.',
+  CONFIRMATION_REQUIRED: 'This needs your approval.',
+  CONFIRMATION_EXPIRED: 'The approval expired. Nothing was done.',
+  CONFIRMATION_DENIED: 'You denied it. Nothing was done.',
+  CONFIRMATION_INVALID: 'This question is closed.',
+  SESSION_INACTIVE: 'This conversation has ended. Your next message starts a new one.',
+  SESSION_ACTIVE: 'Another conversation is already open.',
+  BLOCKED: 'You are blocked for now.',
+  TRANSIENT: 'A temporary problem occurred. Try again.',
+  RATE_LIMIT: 'Too many requests. Wait and try again.',
+  AUTH: 'The server cannot use this service: a key is missing or wrong.',
+  CONFLICT: 'Another action is in progress. Wait until it ends.',
+  PERMANENT: 'This failed, and trying again will not help.',
   CANCELLED: 'This was cancelled.',
-  INTERNAL: 'Something went wrong on the server.',
+  INTERNAL: 'An error occurred on the server.',
 };
 
 /** @type {Record<string, string>} */
@@ -36,13 +36,13 @@ const byGate = {
   confirmation: 'CONFIRMATION_REQUIRED',
 };
 
-/** What a type of refusal means. @param {string | undefined} type */
+/** @param {string | undefined} type */
 export function explain(type) {
   return byType[type ?? ''] ?? null;
 }
 
 /**
- * Why a call was not carried out, if its gates or its error say so.
+ * Why a call did not run, from its gates or its error.
  *
  * @param {import('./model.js').ToolPart} tool
  */
@@ -56,18 +56,18 @@ export function explainCall(tool) {
 }
 
 /** @type {Record<string, string>} */
-const said = {
+const verdicts = {
   passed: 'passed',
   changed: 'changed the arguments',
   reserved: 'counted it',
-  replayed: 'answered from the record',
+  replayed: 'replayed the recorded answer',
   refused: 'refused',
-  asked: 'asks you first',
+  asked: 'needs your approval',
   approved: 'approved by you',
   not_reached: 'not reached',
 };
 
-/** What a gate did, in words. @param {import('./model.js').GateStep} step */
+/** @param {import('./model.js').GateStep} step */
 export function verdict(step) {
-  return said[step.verdict] ?? step.verdict;
+  return verdicts[step.verdict] ?? step.verdict;
 }

@@ -1,4 +1,4 @@
-// The page: puts the conversation, the call and what shows them together.
+// Entry point of the page: wires the chat, calls and views.
 
 import { getJson } from '../shared/api.js';
 import { find, setText } from '../shared/dom.js';
@@ -9,10 +9,10 @@ import { ConfirmCard } from './confirm-card.js';
 import { Messages } from './messages.js';
 import { RecordPanel } from './record-panel.js';
 import { Records } from './records.js';
-import { Follow } from './scroll.js';
-import { Telephone } from './voice/telephone.js';
-import { suggest } from './welcome.js';
-import { showWho } from './who.js';
+import { AutoScroll } from './auto-scroll.js';
+import { CallController } from './voice/call-controller.js';
+import { showSuggestions } from './welcome.js';
+import { showProvider } from './provider-info.js';
 
 const chat = new Chat();
 const records = new Records();
@@ -22,38 +22,38 @@ const composer = find('qd-composer', Composer);
 const block = find('qd-block', BlockView);
 const panel = find('qd-record', RecordPanel);
 const notice = find('#notice', HTMLElement);
-const follow = new Follow(scroller, list, find('#down', HTMLButtonElement));
+const autoScroll = new AutoScroll(scroller, list, find('#down', HTMLButtonElement));
 const messages = new Messages(list, find('#announce', HTMLElement), records);
-const telephone = new Telephone(find('qd-call', HTMLElement), chat, composer);
+const calls = new CallController(find('qd-call', HTMLElement), chat, composer);
 
 /** @param {string} text */
-function say(text) {
-  follow.end();
-  if (telephone.isOn) telephone.say(text);
-  else if (!chat.isBusy) void chat.say(text);
+function send(text) {
+  autoScroll.toEnd();
+  if (calls.isOn) calls.sendText(text);
+  else if (!chat.isBusy) void chat.send(text);
 }
 
 function draw() {
   find('#welcome', HTMLElement).hidden = chat.messages.length > 0;
-  composer.update(chat.isBusy, telephone.isOn);
+  composer.update(chat.isBusy, calls.isOn);
   for (const card of list.querySelectorAll('.call > qd-confirm')) {
     if (card instanceof ConfirmCard) card.wait(chat.isBusy && !card.closest('.spoken'));
   }
 }
 
 /**
- * The agent answers nothing for a while. A call is ended by the server, after its last words.
+ * The user is blocked. The server ends a call after its farewell.
  *
  * @param {import('./model.js').Block} why
  */
-function pause(why) {
+function showBlock(why) {
   block.show(why);
   composer.hidden = true;
 }
 
 let noticeTimer = 0;
-/** @param {string} text @param {number} [milliseconds] how long it stays */
-function tell(text, milliseconds) {
+/** @param {string} text @param {number} [milliseconds] how long it is shown */
+function showNotice(text, milliseconds) {
   clearTimeout(noticeTimer);
   setText(notice, text);
   if (milliseconds) noticeTimer = setTimeout(() => setText(notice, ''), milliseconds);
@@ -74,66 +74,66 @@ on(chat, 'reset', () => {
   draw();
 });
 on(chat, 'state', draw);
-on(chat, 'blocked', (detail) => void learnBlock(detail));
-on(chat, 'lost', () => tell('The connection was lost. Trying again…'));
-on(chat, 'back', () => tell('Connected again.', 5_000));
-on(telephone, 'state', draw);
-on(telephone, 'notice', (text) => tell(text, 8_000));
-on(telephone, 'blocked', (detail) => void learnBlock(detail));
+on(chat, 'blocked', (detail) => void loadBlock(detail));
+on(chat, 'lost', () => showNotice('Connection lost. Reconnecting…'));
+on(chat, 'back', () => showNotice('Reconnected.', 5_000));
+on(calls, 'state', draw);
+on(calls, 'notice', (text) => showNotice(text, 8_000));
+on(calls, 'blocked', (detail) => void loadBlock(detail));
 
-on(document, 'say', say);
+on(document, 'send', send);
 on(document, 'stop', () => chat.stop());
-on(document, 'voice', () => void telephone.call({}));
-on(document, 'accept', (offer) => void telephone.call(offer));
-on(document, 'again', () => void chat.again());
+on(document, 'voice', () => void calls.call({}));
+on(document, 'accept', (offer) => void calls.call(offer));
+on(document, 'retry', () => void chat.retry());
 on(document, 'cite', (id) => panel.open(id, records));
 on(document, 'leave', () => composer.focus());
 on(document, 'over', () => {
   composer.hidden = false;
-  tell('You can go on.', 5_000);
+  showNotice('You are no longer blocked.', 5_000);
   void chat.load();
 });
 on(document, 'decide', ({ tool, isApproved }) => {
   const message = chat.messages.find((message) => message.parts.includes(tool));
-  if (message?.isSpoken) telephone.decide(tool, isApproved);
+  if (message?.isSpoken) calls.decide(tool, isApproved);
   else if (message) void chat.decide(message, tool, isApproved);
 });
-on(document, 'too-long', () => tell('That is more than one message can hold. Its end was left out.', 12_000));
+on(document, 'too-long', () => showNotice('The text is too long; its end was cut.', 12_000));
 on(document, 'expire', ({ tool }) => chat.expire(tool));
 document.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape') telephone.interrupt();
-  // There is nothing to page through in a message of a few lines, but there is in the conversation.
+  if (event.key === 'Escape') calls.interrupt();
+  // A short message cannot be paged, so these keys page the conversation.
   const { target, key } = event;
   const isShort = target instanceof HTMLTextAreaElement && target.scrollHeight <= target.clientHeight;
   if (!isShort || (key !== 'PageUp' && key !== 'PageDown')) return;
   event.preventDefault();
-  follow.turn(key === 'PageUp' ? -1 : 1);
+  autoScroll.page(key === 'PageUp' ? -1 : 1);
 });
 on(find('#new', HTMLButtonElement), 'click', () => {
-  telephone.forget();
-  void chat.leave();
+  calls.discard();
+  void chat.startNew();
   composer.focus();
 });
 
-/** A refusal knows until when; the server knows why. @param {import('./model.js').Block} known */
-async function learnBlock(known) {
+/** Loads the reason of a block when only its end is known. @param {import('./model.js').Block} known */
+async function loadBlock(known) {
   const me = known.message ? null : await getJson('/api/me').catch(() => null);
-  pause(me?.block ?? known);
+  showBlock(me?.block ?? known);
 }
 
-async function begin() {
+async function init() {
   draw();
   const me = await getJson('/api/me').catch(() => null);
   if (me) {
-    showWho(find('#who', HTMLButtonElement), find('#who-more', HTMLElement), me);
+    showProvider(find('#provider', HTMLButtonElement), find('#provider-more', HTMLElement), me);
     composer.offerVoice(me.voice !== null);
-    telephone.isTyped = me.voice?.isRehearsal === true;
-    if (me.block) pause(me.block);
+    calls.isTyped = me.voice?.isRehearsal === true;
+    if (me.block) showBlock(me.block);
   }
   if (matchMedia('(pointer: fine)').matches && composer.hidden === false) composer.focus();
-  suggest(find('#suggestions', HTMLElement), me?.voice !== null, say);
+  showSuggestions(find('#suggestions', HTMLElement), me?.voice !== null, send);
   await chat.load();
   draw();
 }
 
-void begin();
+void init();

@@ -1,4 +1,4 @@
-// <qd-message>: something that was said, with the calls and questions that belong to it, as it grows.
+// <qd-message>: one message with its tool calls and confirmations.
 
 import { fill, h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
@@ -15,7 +15,7 @@ import { ToolCard } from './tool-card.js';
 export class MessageView extends HTMLElement {
   /** @type {Message | null} */
   message = null;
-  /** The view of each part. @type {Map<Part, HTMLElement>} */
+  /** @type {Map<Part, HTMLElement>} */
   #views = new Map();
   #waiting = h('p', { class: 'waiting' }, h('span'), h('span'), h('span'), h('span', { class: 'hidden' }, 'Thinking'));
   #sources = new Sources();
@@ -79,33 +79,32 @@ function make(part) {
     case 'tool':
       return h('div', { class: 'call' }, new ToolCard());
     case 'note':
-      return h('p', { class: 'note', 'data-testid': 'note' }, part.text, part.mayAsk && ' ', part.mayAsk && again());
-    case 'trouble':
-      return trouble(part);
+      return h('p', { class: 'note', 'data-testid': 'note' }, part.text, part.mayRetry && ' ', part.mayRetry && retryButton());
+    case 'error':
+      return errorView(part);
     case 'offer':
-      return offer(part);
+      return offerView(part);
   }
 }
 
-/** @param {import('./model.js').TroublePart} part */
-function trouble(part) {
-  const view = h('div', { class: 'trouble', role: 'alert', 'data-testid': 'trouble', 'data-type': part.type });
+/** @param {import('./model.js').ErrorPart} part */
+function errorView(part) {
+  const view = h('div', { class: 'error', role: 'alert', 'data-testid': 'error', 'data-type': part.type });
   const why = explain(part.type);
   fill(view, h('p', {}, h('strong', {}, why ?? part.message)), why && why !== part.message && h('p', {}, part.message));
-  if (part.retryable) view.append(again());
+  if (part.retryable) view.append(retryButton());
   return view;
 }
 
-/** Has the message answered anew. */
-function again() {
-  const ask = (/** @type {Event} */ event) => {
-    event.currentTarget?.dispatchEvent(new CustomEvent('again', { bubbles: true }));
+function retryButton() {
+  const retry = (/** @type {Event} */ event) => {
+    event.currentTarget?.dispatchEvent(new CustomEvent('retry', { bubbles: true }));
   };
-  return h('button', { type: 'button', 'data-testid': 'again', onclick: ask }, 'Ask again');
+  return h('button', { type: 'button', 'data-testid': 'retry', onclick: retry }, 'Try again');
 }
 
-/** The agent proposes to talk. @param {import('./model.js').OfferPart} part */
-function offer(part) {
+/** The agent offers a call. @param {import('./model.js').OfferPart} part */
+function offerView(part) {
   const accept = (/** @type {Event} */ event) => {
     event.currentTarget?.dispatchEvent(new CustomEvent('accept', { bubbles: true, detail: part }));
   };
@@ -115,13 +114,13 @@ function offer(part) {
     h(
       'p',
       {},
-      part.pendingRequest ? `The agent is ready to talk: ${part.pendingRequest}` : 'The agent is ready to talk.',
+      part.pendingRequest ? `The agent offers a call: ${part.pendingRequest}` : 'The agent offers a call.',
     ),
     h(
       'button',
       { type: 'button', class: 'primary', 'data-testid': 'voice-accept', onclick: accept },
       icon('microphone'),
-      'Talk now',
+      'Start the call',
     ),
   );
 }

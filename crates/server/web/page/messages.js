@@ -1,4 +1,4 @@
-// The list of messages, and what a screen reader hears of it: each answer once, when it is complete.
+// The list of messages, and what a screen reader announces: each answer once, when complete.
 
 import { setText } from '../shared/dom.js';
 import { MessageView } from './message-view.js';
@@ -6,16 +6,15 @@ import { textOf } from './model.js';
 
 /** @typedef {import('./model.js').Message} Message */
 
-/** The longest text that is read out by itself. The rest is there to be read. */
-const SPOKEN = 600;
+const MAX_ANNOUNCED_CHARS = 600;
 
 export class Messages {
   /** @type {Map<Message, MessageView>} */
   #views = new Map();
-  /** Questions that were read out. @type {Set<string>} */
+  /** Questions already announced. @type {Set<string>} */
   #asked = new Set();
-  /** What has changed since the last frame, and whether it is still there. @type {Map<Message, boolean>} */
-  #waiting = new Map();
+  /** Changes since the last frame, and whether the message still exists. @type {Map<Message, boolean>} */
+  #pending = new Map();
 
   /** @param {HTMLElement} list @param {HTMLElement} announcer @param {import('./records.js').Records} records */
   constructor(list, announcer, records) {
@@ -24,24 +23,24 @@ export class Messages {
     this.records = records;
   }
 
-  /** Shows that a message is new, has changed or is gone. @param {Message} message @param {Message[]} all */
+  /** Schedules the drawing of a message that was added, changed or removed. @param {Message} message @param {Message[]} all */
   show(message, all) {
-    // What grows by many small pieces is drawn once a frame; a page that nobody sees has none.
-    if (this.#waiting.size === 0 && !document.hidden) requestAnimationFrame(() => this.#drawAll());
-    this.#waiting.set(message, all.includes(message));
+    // Streamed text is drawn once a frame. A hidden page has no frames, so it is drawn at once.
+    if (this.#pending.size === 0 && !document.hidden) requestAnimationFrame(() => this.#drawAll());
+    this.#pending.set(message, all.includes(message));
     if (document.hidden) this.#drawAll();
   }
 
   #drawAll() {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const [message, isThere] of waiting) this.#draw(message, isThere);
+    const pending = [...this.#pending];
+    this.#pending.clear();
+    for (const [message, exists] of pending) this.#draw(message, exists);
   }
 
-  /** @param {Message} message @param {boolean} isThere */
-  #draw(message, isThere) {
+  /** @param {Message} message @param {boolean} exists */
+  #draw(message, exists) {
     const old = this.#views.get(message);
-    if (!isThere) {
+    if (!exists) {
       old?.remove();
       this.#views.delete(message);
       return;
@@ -51,18 +50,18 @@ export class Messages {
       this.#views.set(message, view);
       this.list.append(view);
     }
-    this.records.learn(message);
+    this.records.collect(message);
     view.update(message, this.records);
     this.#announce(message);
   }
 
   /** @param {Message[]} all */
   reset(all) {
-    this.#waiting.clear();
+    this.#pending.clear();
     this.#views.clear();
     this.list.replaceChildren();
     for (const message of all) {
-      this.records.learn(message);
+      this.records.collect(message);
       const view = new MessageView();
       this.#views.set(message, view);
       this.list.append(view);
@@ -76,9 +75,9 @@ export class Messages {
     for (const part of message.parts) {
       if (part.kind !== 'tool' || part.state !== 'asked' || !part.question || this.#asked.has(part.id)) continue;
       this.#asked.add(part.id);
-      return setText(this.announcer, `The agent asks for your approval: ${part.question.preview}`);
+      return setText(this.announcer, `Approval needed: ${part.question.preview}`);
     }
     const text = message.isOpen ? '' : textOf(message);
-    if (text) setText(this.announcer, text.slice(0, SPOKEN));
+    if (text) setText(this.announcer, text.slice(0, MAX_ANNOUNCED_CHARS));
   }
 }

@@ -1,4 +1,4 @@
-// What a conversation consists of, and how it grows with each part of the server's stream.
+// The messages of a conversation, and how parts of the server's stream change them.
 
 /** @typedef {{ gate: string, verdict: string, note?: unknown }} GateStep */
 /**
@@ -17,16 +17,14 @@
  * }} ToolPart
  */
 /** @typedef {{ kind: 'offer', sessionId: string, pendingRequest: string }} OfferPart */
-/** @typedef {{ kind: 'trouble', type: string, message: string, retryable: boolean }} TroublePart */
-/** @typedef {{ kind: 'note', text: string, mayAsk?: boolean }} NotePart */
-/** @typedef {TextPart | ThoughtPart | ToolPart | OfferPart | TroublePart | NotePart} Part */
+/** @typedef {{ kind: 'error', type: string, message: string, retryable: boolean }} ErrorPart */
+/** @typedef {{ kind: 'note', text: string, mayRetry?: boolean }} NotePart */
+/** @typedef {TextPart | ThoughtPart | ToolPart | OfferPart | ErrorPart | NotePart} Part */
 /** @typedef {{ id: string, role: 'user' | 'assistant', parts: Part[], isOpen: boolean, isSpoken?: boolean }} Message */
 /** @typedef {{ timeoutUntil: string, message: string }} Block */
-/** A conversation as the server keeps it. @typedef {{ messages: any[], isRunning: boolean }} Kept */
+/** @typedef {{ messages: any[], isRunning: boolean }} StoredSession */
 
 /**
- * An empty message.
- *
  * @param {string} id
  * @param {'user' | 'assistant'} role
  * @param {string} [text]
@@ -45,8 +43,6 @@ export function textOf(message) {
 }
 
 /**
- * The call of that id.
- *
  * @param {Message} message
  * @param {string} id
  * @returns {ToolPart | undefined}
@@ -59,17 +55,17 @@ export function toolOf(message, id) {
 }
 
 /**
- * Puts a question about a call. What follows is the person's time, not the call's.
+ * Marks a call as waiting for approval. The time until the decision is not the call's.
  *
  * @param {ToolPart} tool
  * @param {Question} question
  */
-export function asks(tool, question) {
+export function requestApproval(tool, question) {
   Object.assign(tool, { state: 'asked', question, began: undefined, took: undefined });
 }
 
-/** What a call came to. @param {ToolPart} tool @param {ToolState} state @param {Partial<ToolPart>} [more] */
-export function settle(tool, state, more = {}) {
+/** Records the end of a call. @param {ToolPart} tool @param {ToolState} state @param {Partial<ToolPart>} [more] */
+export function complete(tool, state, more = {}) {
   Object.assign(tool, more, { state, progress: undefined });
   if (tool.began && tool.took === undefined) tool.took = Date.now() - tool.began;
   const measured = tool.output?.meta?.duration;
@@ -77,12 +73,12 @@ export function settle(tool, state, more = {}) {
 }
 
 /**
- * Puts a part of the stream into the message that it belongs to. Parts that we do not know are left alone.
+ * Applies a part of the stream to its message. Unknown parts are ignored.
  *
  * @param {Message} message
  * @param {any} part
  */
-export function grow(message, part) {
+export function applyPart(message, part) {
   switch (part.type) {
     case 'text-start':
       message.parts.push({ kind: 'text', text: '' });
@@ -92,7 +88,7 @@ export function grow(message, part) {
       break;
     case 'text-delta':
     case 'reasoning-delta': {
-      // Blocks follow each other, so what grows is the last one.
+      // Blocks do not overlap, so a delta belongs to the last one.
       const kind = part.type === 'text-delta' ? 'text' : 'thought';
       const last = message.parts.findLast((old) => old.kind === kind);
       if (last && 'text' in last) last.text += part.delta;
@@ -100,16 +96,16 @@ export function grow(message, part) {
     }
     case 'tool-input-available':
     case 'tool-input-error':
-      called(message, part);
+      addCall(message, part);
       break;
     case 'error':
-      message.parts.push(trouble(part.errorText));
+      message.parts.push(errorPart(part.errorText));
       break;
     case 'abort':
       message.parts.push({ kind: 'note', text: 'Stopped.' });
       break;
     case 'finish':
-      if (part.finishReason === 'length') message.parts.push({ kind: 'note', text: LIMIT });
+      if (part.finishReason === 'length') message.parts.push({ kind: 'note', text: LENGTH_NOTE });
       break;
     case 'data-voice-session-start':
       message.parts.push({
@@ -124,16 +120,16 @@ export function grow(message, part) {
     case 'data-history-trimmed':
       message.parts.push({
         kind: 'note',
-        text: 'The beginning of this long conversation is no longer known to the model.',
+        text: 'The model no longer sees the beginning of this conversation.',
       });
       break;
     default:
-      aboutCall(message, part);
+      applyCallPart(message, part);
   }
 }
 
 /** @param {Message} message @param {any} part */
-function called(message, part) {
+function addCall(message, part) {
   const tool = toolOf(message, part.toolCallId);
   if (tool) return;
   const isBroken = part.type === 'tool-input-error';
@@ -148,8 +144,8 @@ function called(message, part) {
   });
 }
 
-/** What happens to a call that the message has. @param {Message} message @param {any} part */
-function aboutCall(message, part) {
+/** Applies a part about a call of the message. @param {Message} message @param {any} part */
+function applyCallPart(message, part) {
   const tool = toolOf(message, part.toolCallId ?? part.data?.callId ?? part.data?.toolCallId ?? part.id ?? '');
   if (!tool) return;
   switch (part.type) {
@@ -157,7 +153,7 @@ function aboutCall(message, part) {
       tool.state = 'asked';
       break;
     case 'data-confirmation':
-      asks(tool, part.data);
+      requestApproval(tool, part.data);
       break;
     case 'data-progress':
       tool.progress = part.data.text;
@@ -166,85 +162,85 @@ function aboutCall(message, part) {
       tool.gates = part.data.gates;
       break;
     case 'tool-output-available':
-      settle(tool, 'done', { output: part.output });
+      complete(tool, 'done', { output: part.output });
       break;
     case 'tool-output-error':
-      // Nobody answered in time: that is all there is to say.
-      if (tool.state !== 'expired') settle(tool, 'failed', { error: part.errorText });
+      // An expired confirmation is shown as such.
+      if (tool.state !== 'expired') complete(tool, 'failed', { error: part.errorText });
       break;
     case 'tool-output-denied':
-      settle(tool, 'denied');
+      complete(tool, 'denied');
       break;
     case 'data-outcome':
-      outcome(tool, part.data.response);
+      applyOutcome(tool, part.data.response);
       break;
   }
 }
 
-/** The outcome of a call, from its envelope. @param {ToolPart} tool @param {any} envelope */
-export function outcome(tool, envelope) {
-  if (envelope?.ok) settle(tool, 'done', { output: envelope });
-  else if (envelope?.error?.type === 'CONFIRMATION_DENIED') settle(tool, 'denied');
-  else if (envelope?.error?.type === 'CONFIRMATION_EXPIRED') settle(tool, 'expired');
-  else settle(tool, 'failed', { error: envelope?.error?.message, errorType: envelope?.error?.type });
+/** @param {ToolPart} tool @param {any} envelope */
+export function applyOutcome(tool, envelope) {
+  if (envelope?.ok) complete(tool, 'done', { output: envelope });
+  else if (envelope?.error?.type === 'CONFIRMATION_DENIED') complete(tool, 'denied');
+  else if (envelope?.error?.type === 'CONFIRMATION_EXPIRED') complete(tool, 'expired');
+  else complete(tool, 'failed', { error: envelope?.error?.message, errorType: envelope?.error?.type });
 }
 
-/** The text of an error part is JSON, and may be anything. @param {string} text @returns {TroublePart} */
-function trouble(text) {
+/** The text of an error part is usually JSON. @param {string} text @returns {ErrorPart} */
+function errorPart(text) {
   try {
     const { type, message, retryable } = JSON.parse(text);
-    if (typeof message === 'string') return { kind: 'trouble', type, message, retryable: retryable === true };
+    if (typeof message === 'string') return { kind: 'error', type, message, retryable: retryable === true };
   } catch {
-    // It is for people as it stands.
+    // Plain text is shown as it is.
   }
-  return { kind: 'trouble', type: 'INTERNAL', message: text, retryable: true };
+  return { kind: 'error', type: 'INTERNAL', message: text, retryable: true };
 }
 
-const LIMIT = 'The answer reached its limit and ends here.';
+const LENGTH_NOTE = 'The answer reached the length limit.';
 
 /**
- * The messages of a conversation as the server keeps it.
+ * The messages of a stored conversation.
  *
- * @param {Kept} kept
+ * @param {StoredSession} kept
  * @returns {Message[]}
  */
-export function rememberedAll({ messages, isRunning }) {
+export function messagesOfSession({ messages, isRunning }) {
   return messages.map((kept, place) => {
     const isLast = place === messages.length - 1;
-    const message = remembered(kept);
+    const message = storedMessage(kept);
     if (isLast && isRunning) return message;
-    for (const part of message.parts) if (part.kind === 'tool') notAnswered(part);
-    if (message.role === 'assistant') message.parts.push(...rest(message, kept.metadata?.ending, isLast));
+    for (const part of message.parts) if (part.kind === 'tool') expireUnanswered(part);
+    if (message.role === 'assistant') message.parts.push(...closingParts(message, kept.metadata?.ending, isLast));
     return message;
   });
 }
 
 /** @param {any} kept @returns {Message} */
-function remembered(kept) {
+function storedMessage(kept) {
   const message = newMessage(kept.id, kept.role === 'user' ? 'user' : 'assistant');
   for (const part of kept.parts ?? []) {
     if (part.type === 'text') message.parts.push({ kind: 'text', text: part.text });
-    else if (part.type === 'dynamic-tool') message.parts.push(rememberedTool(part));
-    else aboutCall(message, part);
+    else if (part.type === 'dynamic-tool') message.parts.push(storedTool(part));
+    else applyCallPart(message, part);
   }
   return message;
 }
 
-/** A question that the person did not answer, and cannot answer any more. @param {ToolPart} tool */
-function notAnswered(tool) {
+/** Expires a confirmation that can no longer be answered. @param {ToolPart} tool */
+function expireUnanswered(tool) {
   const wasAsked = tool.gates?.some((step) => step.verdict === 'asked');
-  if (tool.state === 'running' || (tool.state === 'failed' && wasAsked)) settle(tool, 'expired');
+  if (tool.state === 'running' || (tool.state === 'failed' && wasAsked)) complete(tool, 'expired');
 }
 
 /**
- * What a person would have seen after the words: an offer to talk, and why there is nothing more.
+ * What follows the text: an offer of a call, and why the answer ended.
  *
  * @param {Message} message
  * @param {unknown} ending
- * @param {boolean} isLast whether it can still be asked again
+ * @param {boolean} isLast whether it can be retried
  * @returns {Part[]}
  */
-function rest(message, ending, isLast) {
+function closingParts(message, ending, isLast) {
   /** @type {Part[]} */
   const parts = [];
   for (const part of message.parts) {
@@ -252,15 +248,15 @@ function rest(message, ending, isLast) {
     const { session_id: sessionId, pending_request: pendingRequest } = part.output?.data ?? {};
     if (sessionId) parts.push({ kind: 'offer', sessionId, pendingRequest: pendingRequest ?? '' });
   }
-  if (ending === 'aborted') parts.push({ kind: 'note', text: 'This answer was cut off.', mayAsk: isLast });
-  if (ending === 'failed') parts.push({ kind: 'note', text: 'This answer broke off.', mayAsk: isLast });
-  if (ending === 'empty') parts.push({ kind: 'note', text: 'The model gave no answer.', mayAsk: isLast });
-  if (ending === 'cut') parts.push({ kind: 'note', text: LIMIT });
+  if (ending === 'aborted') parts.push({ kind: 'note', text: 'The answer was stopped.', mayRetry: isLast });
+  if (ending === 'failed') parts.push({ kind: 'note', text: 'The answer failed.', mayRetry: isLast });
+  if (ending === 'empty') parts.push({ kind: 'note', text: 'The model gave no answer.', mayRetry: isLast });
+  if (ending === 'cut') parts.push({ kind: 'note', text: LENGTH_NOTE });
   return parts;
 }
 
 /** @param {any} part @returns {ToolPart} */
-function rememberedTool(part) {
+function storedTool(part) {
   /** @type {Record<string, ToolState>} */
   const states = { 'output-available': 'done', 'output-error': 'failed', 'output-denied': 'denied' };
   return {

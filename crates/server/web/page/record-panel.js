@@ -1,4 +1,4 @@
-// <qd-record>: what a look-up of this conversation held of a record.
+// <qd-record>: a record as the agent has seen it in this conversation.
 
 import { fill, h } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
@@ -9,7 +9,7 @@ import { fields } from '../shared/values.js';
 /** @typedef {import('./records.js').KnownRecord} KnownRecord */
 
 export class RecordPanel extends HTMLElement {
-  /** Where the reader was. @type {HTMLElement | null} */
+  /** The element to focus on close. @type {HTMLElement | null} */
   #from = null;
 
   connectedCallback() {
@@ -74,10 +74,10 @@ function text(record, open, records) {
       ? h('button', { type: 'button', class: 'record-link', onclick: () => open(id) }, label ?? id)
       : null;
   const full = record.full_text;
-  // The title stands above already.
+  // The title is shown above.
   showMarkdown(body, (full ?? record.snippet ?? '').replace(/^\s*#\s[^\n]*\n/, ''), cite);
   const nodes = [
-    full ? null : h('p', { class: 'note' }, 'The agent has seen this passage of the record, not the whole.'),
+    full ? null : h('p', { class: 'note' }, 'The agent has seen only this passage of the record.'),
     body,
     record.metadata && Object.keys(record.metadata).length > 0 ? fields(record.metadata) : null,
   ];

@@ -1,5 +1,4 @@
-// The records that look-ups of this conversation have brought to light. Nothing is asked for: a citation shows what the
-// model itself has seen.
+// The records found by searches of this conversation. Nothing is fetched: a citation shows what the model has seen.
 
 /**
  * @typedef {object} KnownRecord
@@ -19,11 +18,11 @@
 export class Records {
   /** @type {Map<string, KnownRecord>} */
   #known = new Map();
-  /** Envelopes that were read already. @type {WeakSet<object>} */
+  /** Envelopes already read. @type {WeakSet<object>} */
   #read = new WeakSet();
 
-  /** Learns what the calls of a message have found. @param {Message} message */
-  learn(message) {
+  /** Keeps the records in a message's results. @param {Message} message */
+  collect(message) {
     for (const part of message.parts) {
       if (part.kind !== 'tool' || part.state !== 'done') continue;
       const data = part.output?.data;
@@ -38,7 +37,7 @@ export class Records {
     return this.#known.get(id);
   }
 
-  /** A search brings a passage, a look-up the whole: neither makes us forget the other. @param {any} record */
+  /** Merges the passage of a search with the whole record of a look-up. @param {any} record */
   #keep(record) {
     if (typeof record?.id !== 'string') return;
     this.#known.set(record.id, { ...this.#known.get(record.id), ...record });

@@ -1,4 +1,4 @@
-// The records that a message cites: a number where it does, and a list below.
+// The records that a message cites: numbered in the text, and listed below it.
 
 import { fill, h } from '../shared/dom.js';
 

@@ -1,5 +1,4 @@
-// <qd-tool>: one call. Folded it says what, how it went and how long; unfolded with what, past which gates and to what
-// end.
+// <qd-tool>: one tool call. Folded: name, state and duration; unfolded: arguments, gates and result.
 
 import { fill, h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
@@ -13,11 +12,11 @@ import { explainCall, verdict } from './explain.js';
 /** @type {Record<import('./model.js').ToolState, string>} */
 const states = {
   running: 'running',
-  asked: 'waits for you',
+  asked: 'needs approval',
   done: 'done',
   failed: 'refused',
   denied: 'denied',
-  expired: 'not answered',
+  expired: 'expired',
   unknown: 'outcome unknown',
 };
 
@@ -35,7 +34,7 @@ export class ToolCard extends HTMLElement {
     if (this.#details.isConnected) return;
     const mark = h('span', { class: 'tool-mark' });
     this.#details.append(h('summary', {}, mark, this.#name, this.#gist, this.#state), this.#body);
-    // What nobody looks at is not drawn: outcomes can be long.
+    // Drawn on first use: results can be long.
     this.#details.addEventListener('toggle', () => this.#draw());
     this.append(this.#details);
   }
@@ -69,7 +68,7 @@ function stateOf(tool) {
   return states[tool.state];
 }
 
-/** What a call is about: the first thing that it was told in words. @param {ToolPart} tool */
+/** The first text argument. @param {ToolPart} tool */
 function gist(tool) {
   if (typeof tool.input !== 'object' || tool.input === null) return '';
   const words = Object.values(tool.input).find((value) => typeof value === 'string' && value !== '');
@@ -92,7 +91,7 @@ function gates(tool) {
     );
   });
   const list =
-    steps.length > 0 ? h('ul', { class: 'gates' }, ...steps) : h('p', { class: 'quiet' }, 'All passed it unchanged.');
+    steps.length > 0 ? h('ul', { class: 'gates' }, ...steps) : h('p', { class: 'quiet' }, 'All gates passed.');
   return [h('h4', {}, 'Gates'), list];
 }
 
@@ -102,9 +101,9 @@ function result(tool) {
   const why = explainCall(tool);
   switch (tool.state) {
     case 'done':
-      return [heading, json(tool.output === undefined ? 'It was carried out.' : (tool.output.data ?? tool.output))];
+      return [heading, json(tool.output === undefined ? 'Done.' : (tool.output.data ?? tool.output))];
     case 'failed':
-      return [heading, ...(why ? [h('p', {}, why)] : []), h('p', { class: 'bad' }, tool.error ?? 'It failed.')];
+      return [heading, ...(why ? [h('p', {}, why)] : []), h('p', { class: 'bad' }, tool.error ?? 'Failed.')];
     case 'denied':
     case 'expired':
     case 'unknown':

@@ -1,4 +1,4 @@
-// The first thing a newcomer sees: what to try.
+// Suggestions for an empty conversation.
 
 import { fill, h } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
@@ -11,28 +11,28 @@ const suggestions = [
     icon: 'search',
     title: 'Ask the knowledge base',
     says: 'Who designed the Fram?',
-    shows: 'Answers with its sources, which you can open.',
+    shows: 'Answers with sources that you can open.',
   },
   {
     icon: 'calendar',
     title: 'Book a meeting',
     says: 'Book a meeting tomorrow at 10:00 with ann@example.com',
-    shows: 'Nothing is written before you have approved it.',
+    shows: 'Nothing is written until you approve it.',
   },
   {
     icon: 'microphone',
     title: 'Talk instead',
     says: 'I want to talk by voice about the Fram',
     isVoice: true,
-    shows: 'The same agent, spoken; you can interrupt it.',
+    shows: 'The same agent by voice; you can interrupt it.',
   },
 ];
 
-/** @param {HTMLElement} list @param {boolean} mayCall @param {(text: string) => void} say */
-export function suggest(list, mayCall, say) {
+/** @param {HTMLElement} list @param {boolean} mayCall @param {(text: string) => void} send */
+export function showSuggestions(list, mayCall, send) {
   const begin = (/** @type {MouseEvent} */ { currentTarget, detail }, /** @type {string} */ says) => {
-    say(says);
-    // Whoever pressed it by keyboard goes on where the next thing is written.
+    send(says);
+    // After keyboard activation the focus moves to the message box.
     if (detail === 0) currentTarget?.dispatchEvent(new CustomEvent('leave', { bubbles: true }));
   };
   const shown = suggestions.filter((suggestion) => mayCall || !suggestion.isVoice);

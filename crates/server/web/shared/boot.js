@@ -1,5 +1,5 @@
 // @ts-check
-// The page is seen before it works: its modules are fetched once the first frame is there, all of them at once.
+// Fetches the page's modules, all at once, after the first frame is painted.
 
 (() => {
   const main = document.currentScript?.dataset.main ?? '';

@@ -1,9 +1,8 @@
-// <qd-chart>: lines over time, drawn as a small SVG of our own. It is read by eye, by pointer, by arrow keys and by a
-// screen reader, which hears the moment that is pointed at.
+// <qd-chart>: lines over time as a small SVG, usable by pointer, arrow keys and screen reader.
 
 import { fill, h } from './dom.js';
 
-/** Where nothing is known there is a gap. @typedef {(number | null)[]} Values */
+/** Null is a gap. @typedef {(number | null)[]} Values */
 /** @typedef {{ name: string, values: Values, tone?: 'accent' | 'quiet' | 'bad' | 'warn', fills?: boolean }} ChartLine */
 /** @typedef {{ title: string, at: number[], lines: ChartLine[], format: (value: number) => string }} ChartData */
 
@@ -15,7 +14,7 @@ export class Chart extends HTMLElement {
   #picture = h('div', { class: 'chart-picture', tabindex: 0, role: 'img' });
   /** @type {ChartData | null} */
   #data = null;
-  /** Which sample is pointed at; the last one when nothing is. @type {number | null} */
+  /** The selected sample; null selects the last. @type {number | null} */
   #place = null;
   #resized = new ResizeObserver(() => this.#draw());
 
@@ -71,16 +70,16 @@ export class Chart extends HTMLElement {
     const data = this.#data;
     if (!data || !this.isConnected) return;
     const { title, lines, format } = data;
-    const most = Math.max(0, ...lines.flatMap((line) => known(line.values)));
+    const max = Math.max(0, ...lines.flatMap((line) => known(line.values)));
     const highest = lines.map(({ name, values }) => `${name} ${said(Math.max(...known(values)), format)}`).join(', ');
     this.#picture.setAttribute('aria-label', `${title}. Highest: ${highest}. Arrow keys go through the moments.`);
-    fill(this.#picture, drawing(data, Math.max(220, this.clientWidth), rounded(most), this.#place));
-    // Whoever goes through the moments hears them; what merely comes in is not read out.
+    fill(this.#picture, drawing(data, Math.max(220, this.clientWidth), rounded(max), this.#place));
+    // A screen reader announces a selected sample, not every new one.
     this.#readout.setAttribute('aria-live', this.#place === null ? 'off' : 'polite');
     fill(this.#readout, ...this.#said(data));
   }
 
-  /** The values of the moment, which are also the key to the lines. @param {ChartData} data */
+  /** The values of the selected sample, which are also the legend. @param {ChartData} data */
   #said({ at, lines, format }) {
     if (at.length === 0) return ['Nothing yet.'];
     const place = this.#place ?? at.length - 1;
@@ -92,14 +91,14 @@ export class Chart extends HTMLElement {
 }
 
 /**
- * A line without axes, for a cell of a table. It says nothing to a screen reader: the cells beside it do.
+ * A line without axes for a table cell, hidden from screen readers.
  *
  * @param {number[]} values
  */
 export function sparkline(values) {
   const [width, height] = [120, 26];
-  const most = Math.max(1, ...values);
-  const points = values.map((value, place) => `${at(place, values.length, width)},${height - 2 - (value / most) * (height - 4)}`);
+  const max = Math.max(1, ...values);
+  const points = values.map((value, place) => `${at(place, values.length, width)},${height - 2 - (value / max) * (height - 4)}`);
   const line = svg('polyline', { points: points.join(' '), class: 'chart-line', 'data-tone': 'accent' });
   return svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'sparkline', 'aria-hidden': 'true' }, line);
 }
@@ -107,18 +106,18 @@ export function sparkline(values) {
 /**
  * @param {ChartData} data
  * @param {number} width
- * @param {number} most
+ * @param {number} max
  * @param {number | null} place
  */
-function drawing({ at: times, lines, format }, width, most, place) {
+function drawing({ at: times, lines, format }, width, max, place) {
   const inner = { width: width - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom };
   const x = (/** @type {number} */ index) => EDGE.left + at(index, times.length, inner.width);
-  const y = (/** @type {number} */ value) => EDGE.top + inner.height * (1 - value / most);
-  // A half that reads like one of the ends says nothing: counts are whole.
-  const shares = new Set([format(0), format(most / 2), format(most)]).size === 3 ? [0, 0.5, 1] : [0, 1];
+  const y = (/** @type {number} */ value) => EDGE.top + inner.height * (1 - value / max);
+  // Counts are whole, so a half may read like one of the ends.
+  const shares = new Set([format(0), format(max / 2), format(max)]).size === 3 ? [0, 0.5, 1] : [0, 1];
   const grid = shares.flatMap((share) => [
-    svg('line', { x1: EDGE.left, x2: width - EDGE.right, y1: y(share * most), y2: y(share * most), class: 'chart-grid' }),
-    words(format(share * most), { x: EDGE.left - 8, y: y(share * most) + 4, class: 'chart-text', 'text-anchor': 'end' }),
+    svg('line', { x1: EDGE.left, x2: width - EDGE.right, y1: y(share * max), y2: y(share * max), class: 'chart-grid' }),
+    words(format(share * max), { x: EDGE.left - 8, y: y(share * max) + 4, class: 'chart-text', 'text-anchor': 'end' }),
   ]);
   const ends =
     times.length > 1
@@ -136,7 +135,7 @@ function drawing({ at: times, lines, format }, width, most, place) {
     const tone = line.tone ?? 'accent';
     return runs(line.values).flatMap(({ from, values }) => {
       const points = values.map((value, index) => `${x(from + index).toFixed(1)},${y(value).toFixed(1)}`);
-      // One moment alone is no line.
+      // A single sample is not a line.
       if (points.length === 1)
         return [svg('circle', { cx: x(from), cy: y(values[0]), r: 2.5, class: 'chart-alone', 'data-tone': tone })];
       const ground = `${x(from)},${y(0)} ${points.join(' ')} ${x(from + points.length - 1)},${y(0)}`;
@@ -171,7 +170,7 @@ function known(values) {
 }
 
 /**
- * A value in words, also where there is none.
+ * A formatted value, or a word for a gap.
  *
  * @param {number | null | undefined} value
  * @param {(value: number) => string} format
@@ -180,7 +179,7 @@ function said(value, format) {
   return value === null || value === undefined || !Number.isFinite(value) ? '–' : format(value);
 }
 
-/** What lies between gaps, with the place where it begins. @param {Values} values */
+/** The segments between gaps, with their start index. @param {Values} values */
 function runs(values) {
   /** @type {{ from: number, values: number[] }[]} */
   const found = [];
@@ -198,16 +197,16 @@ function at(place, count, width) {
   return count > 1 ? (place / (count - 1)) * width : width / 2;
 }
 
-/** The next number that reads well. @param {number} most */
-function rounded(most) {
-  if (most <= 0) return 1;
-  const size = 10 ** Math.floor(Math.log10(most));
-  const step = [1, 2, 4, 5, 10].find((step) => step * size >= most) ?? 10;
+/** The next round number. @param {number} max */
+function rounded(max) {
+  if (max <= 0) return 1;
+  const size = 10 ** Math.floor(Math.log10(max));
+  const step = [1, 2, 4, 5, 10].find((step) => step * size >= max) ?? 10;
   return Math.max(1, step * size);
 }
 
 /**
- * A moment of the day, with the day where there are several.
+ * A time of day, with the date if the chart spans several days.
  *
  * @param {number} time
  * @param {number[]} times

@@ -1,10 +1,10 @@
-// Makes elements. Whatever a model, a tool or a person has written goes in as text: nothing here reads HTML.
+// Creates elements. Text of models, tools and users is inserted as text: nothing here parses HTML.
 
 /** @typedef {Node | string | null | undefined | false} Child */
 /** @typedef {string | number | boolean | null | undefined | ((event: any) => void)} Prop */
 
 /**
- * An element with attributes and children. `onclick` and the like are listeners; `false` and `null` leave one out.
+ * An element with attributes and children. `onclick` and the like are listeners; `false` and `null` are left out.
  *
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
@@ -24,8 +24,6 @@ export function h(tag, props = {}, ...children) {
 }
 
 /**
- * Replaces what is in an element.
- *
  * @param {Element} element
  * @param {...Child} children
  */
@@ -34,7 +32,7 @@ export function fill(element, ...children) {
 }
 
 /**
- * Sets a text only where it differs, so that nothing flickers and no reader repeats itself.
+ * Sets a text only if it differs, so that nothing flickers and screen readers do not repeat it.
  *
  * @param {Element} element
  * @param {string} text
@@ -44,7 +42,7 @@ export function setText(element, text) {
 }
 
 /**
- * The one element that a page cannot be without.
+ * A required element of the page.
  *
  * @template {Element} T
  * @param {string} selector
@@ -54,7 +52,7 @@ export function setText(element, text) {
  */
 export function find(selector, kind, within = document) {
   const found = within.querySelector(selector);
-  if (!(found instanceof kind)) throw new Error(`the page has no ${selector}`);
+  if (!(found instanceof kind)) throw new Error(`no ${selector}`);
   return found;
 }
 

@@ -3,7 +3,7 @@
 import { h } from './dom.js';
 
 /**
- * Makes the link to a record, or `null` where there is nothing to link to.
+ * Creates the link to a record, or `null` if the record is unknown.
  *
  * @typedef {(id: string, label: string | null) => Node | null} Cite
  */
@@ -18,8 +18,6 @@ const patterns = [
 ];
 
 /**
- * The nodes of a line.
- *
  * @param {string} text
  * @param {Cite} cite
  * @returns {Node[]}
@@ -41,7 +39,7 @@ export function inline(text, cite) {
 }
 
 /**
- * What comes first. Of two that begin at the same place, the one that stands higher in the list.
+ * The first match. Of two at the same place, the earlier pattern wins.
  *
  * @param {string} text
  */
@@ -79,7 +77,7 @@ function made(name, match, cite) {
 }
 
 /**
- * A link, where it leads somewhere that a page may lead to.
+ * A link if its target is allowed, otherwise its label.
  *
  * @param {string} label
  * @param {string} target

@@ -1,4 +1,4 @@
-// Light Markdown into nodes: paragraphs, headings, lists, quotes, tables, code. Never through HTML, whatever a model writes.
+// Renders light Markdown as nodes: paragraphs, headings, lists, quotes, tables, code. Never through HTML.
 
 import { fill, h } from './dom.js';
 import { inline } from './inline.js';
@@ -8,8 +8,7 @@ import { inline } from './inline.js';
 /** @typedef {{ kind: Kind, lines: string[], first?: number, level?: number }} Block */
 
 /**
- * Shows a text that may still be growing. Blocks that have not changed stay as they are, with whatever is selected or
- * focused in them.
+ * Renders a text that may still grow. Unchanged blocks keep their nodes, with selection and focus.
  *
  * @param {Element} element
  * @param {string} text
@@ -30,12 +29,10 @@ export function showMarkdown(element, text, cite) {
   while (element.children.length > sources.length) element.lastElementChild?.remove();
 }
 
-/** What each block was made from. @type {WeakMap<Element, string>} */
+/** The source of each block. @type {WeakMap<Element, string>} */
 const shown = new WeakMap();
 
 /**
- * The blocks of a text.
- *
  * @param {string} text
  * @returns {Block[]}
  */
@@ -67,7 +64,7 @@ export function blocks(text) {
 }
 
 /**
- * Takes one line: into the open block, or into one that it begins.
+ * Adds a line to the open block or starts a new one.
  *
  * @param {Block | null} open
  * @param {string} line
@@ -105,7 +102,7 @@ function more(open, line, begin) {
   const head = open?.kind === 'paragraph' ? open.lines.at(-1) : undefined;
   if (open && head?.includes('|') && underTable.test(line) && cells(head).length === cells(line).length) {
     open.lines.pop();
-    // What stood above the head is a paragraph of its own.
+    // Lines above the header are a paragraph.
     if (open.lines.length > 0) return begin({ kind: 'table', lines: [head] });
     return Object.assign(open, { kind: 'table', lines: [head] });
   }
@@ -136,7 +133,7 @@ function render(block, cite) {
     case 'numbers':
       return h('ol', { start: block.first === 1 ? null : block.first }, ...items());
     case 'heading': {
-      // The page has headings of its own above those of an answer.
+      // The page's own headings rank above those of an answer.
       const heading = h((block.level ?? 1) <= 2 ? 'h3' : 'h4');
       fill(heading, ...inline(block.lines[0], cite));
       return heading;
@@ -150,7 +147,7 @@ function render(block, cite) {
   }
 }
 
-/** What stands under the head of a table. */
+/** The separator under a table's header. */
 const underTable = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
 /** @param {string} line */
@@ -165,6 +162,6 @@ function table([head, ...rows], cite) {
   const row = (/** @type {string[]} */ found, /** @type {'th' | 'td'} */ tag) =>
     h('tr', {}, ...columns.map((_, place) => h(tag, {}, ...inline(found[place] ?? '', cite))));
   const body = h('tbody', {}, ...rows.map((line) => row(cells(line), 'td')));
-  // It may be wider than the page, and is read by keyboard too.
+  // Scrollable by keyboard.
   return h('div', { class: 'table', tabindex: 0 }, h('table', {}, h('thead', {}, row(columns, 'th')), body));
 }

@@ -1,26 +1,26 @@
-// Times for people.
+// Times and durations.
 
-/** How far the server's clock is ahead of ours, in milliseconds. */
+/** The server's clock minus ours, in milliseconds. */
 let ahead = 0;
 
 /**
- * Learns the server's time from an answer, since what expires does so by the server's clock.
+ * Takes the server's time from a response, because expiry follows the server's clock.
  *
  * @param {Response} response
  */
-export function learnTime(response) {
+export function syncClock(response) {
   const date = Date.parse(response.headers.get('date') ?? '');
-  // The header has whole seconds; less than that is no difference.
+  // The header has whole seconds; smaller differences do not count.
   if (!Number.isNaN(date) && Math.abs(date - Date.now()) > 2_000) ahead = date - Date.now();
 }
 
-/** The server's time in milliseconds, as well as we know it. */
+/** The server's time in milliseconds. */
 export function serverNow() {
   return Date.now() + ahead;
 }
 
 /**
- * How long something took: `38 ms`, `1.4 s`.
+ * A duration: `38 ms`, `1.4 s`.
  *
  * @param {number} milliseconds
  */
@@ -32,7 +32,7 @@ export function duration(milliseconds) {
 }
 
 /**
- * What is left of a time: `4:09`, `23:04:09`.
+ * A countdown: `4:09`, `23:04:09`.
  *
  * @param {number} seconds
  */
@@ -47,7 +47,7 @@ export function clock(seconds) {
 const moment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 
 /**
- * A moment as the reader's own clock and language have it, if it is one.
+ * A timestamp in the reader's time zone and language, or null if it is not one.
  *
  * @param {unknown} value
  * @returns {string | null}
@@ -66,7 +66,7 @@ export function localTime(value) {
 }
 
 /**
- * A text with the moments in it as the reader's clock has them.
+ * A text with its timestamps in the reader's time zone.
  *
  * @param {string} text
  */
@@ -75,10 +75,10 @@ export function inLocalTime(text) {
 }
 
 /**
- * Calls something every second until it returns `false`, at once for the first time.
+ * Calls `tick` at once and then every second until it returns `false`.
  *
  * @param {() => boolean} tick
- * @returns {() => void} what stops it
+ * @returns {() => void} stops it
  */
 export function everySecond(tick) {
   if (!tick()) return () => {};

@@ -1,16 +1,14 @@
-// JSON for people: arguments as a table, anything else as it is.
+// Shows JSON: arguments as a table, anything else as text.
 
 import { h } from './dom.js';
 import { localTime } from './time.js';
 import { visible } from './visible.js';
 
-/** The longest piece of JSON that is shown. */
-const LONGEST = 20_000;
-/** How many characters of JSON stand on one line. */
+const MAX_JSON_CHARS = 20_000;
 const MAX_LINE_CHARS = 100;
 
 /**
- * Arguments, name by name, exactly as they are.
+ * Arguments by name, exactly as they are.
  *
  * @param {unknown} value
  * @returns {HTMLElement}
@@ -25,14 +23,12 @@ export function fields(value) {
 }
 
 /**
- * JSON as it is.
- *
  * @param {unknown} value
  * @returns {HTMLElement}
  */
 export function json(value) {
   const text = visible(typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing'));
-  const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… ${text.length - LONGEST} characters more` : text;
+  const cut = text.length > MAX_JSON_CHARS ? `${text.slice(0, MAX_JSON_CHARS)}\n… ${text.length - MAX_JSON_CHARS} more characters` : text;
   return h('pre', { tabindex: 0 }, h('code', {}, cut));
 }
 
@@ -43,12 +39,12 @@ export function json(value) {
 function shown(value) {
   const text = visible(typeof value === 'string' ? value : compact(value));
   const local = localTime(value);
-  // Isolated, so that a value which is read from right to left does not move what stands beside it.
+  // Isolated, so that right-to-left text does not move its neighbours.
   const exact = h('bdi', {}, h('code', {}, text === '' ? '""' : text));
   return local ? [exact, h('span', { class: 'quiet' }, ` ${local}, your time`)] : [exact];
 }
 
-/** On one line where that can be read at a glance. @param {unknown} value */
+/** On one line if it is short. @param {unknown} value */
 function compact(value) {
   const line = JSON.stringify(value) ?? '';
   return line.length > MAX_LINE_CHARS ? JSON.stringify(value, null, 2) : line;

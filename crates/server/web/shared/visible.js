@@ -1,5 +1,5 @@
-// Texts as they are, for users and operators who decide by what they read. Characters that cannot be seen, or that move what stands
-// around them, are shown as what they are: ⟨U+202E⟩. The server does the same in `contracts/src/visible.rs`, and
+// Makes invisible and direction-changing characters visible as ⟨U+202E⟩, for users and operators who decide by what
+// they read. The server does the same in `contracts/src/visible.rs`, and
 // `contracts/tests/visible.json` holds the two to one table.
 
 const hides =
@@ -8,7 +8,7 @@ const picture =
   /[\u{a9}\u{ae}\u{203c}\u{2049}\u{2122}\u{2139}\u{2194}-\u{21aa}\u{231a}-\u{23ff}\u{24c2}\u{25aa}-\u{25fe}\u{2600}-\u{27bf}\u{2934}\u{2935}\u{2b05}-\u{2b55}\u{3030}\u{303d}\u{3297}\u{3299}\u{1f000}-\u{1faff}]/u;
 
 /**
- * A text in which everything can be seen. Line feeds and tabs stay.
+ * A text with every character visible. Line feeds and tabs stay.
  *
  * @param {string} text
  */
@@ -25,7 +25,7 @@ export function visible(text) {
 }
 
 /**
- * Whether a joiner or a selector makes one picture of what stands around it.
+ * Whether a joiner or a selector is part of an emoji.
  *
  * @param {string} character
  * @param {string | undefined} before

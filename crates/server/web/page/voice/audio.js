@@ -1,6 +1,6 @@
-// The microphone and the loudspeaker, each with a level for the eye.
+// The microphone and the loudspeaker, each with a level meter.
 
-/** What one hears in the browser's audio graph, from 0 to 1. */
+/** The level of an audio node, from 0 to 1. */
 class Level {
   /** @param {AudioContext} context */
   constructor(context) {
@@ -16,7 +16,7 @@ class Level {
   }
 }
 
-/** Hears the person: frames of 20 ms, PCM of 16 bits at 16 kHz. */
+/** Captures frames of 20 ms: 16-bit PCM at 16 kHz. */
 export class Microphone {
   /** @type {AudioContext | null} */
   #context = null;
@@ -25,15 +25,15 @@ export class Microphone {
   /** @type {Level | null} */
   #level = null;
 
-  /** @param {(frame: ArrayBuffer) => void} heard */
-  async open(heard) {
-    if (!navigator.mediaDevices) throw new DOMException('a page without HTTPS has no microphone', 'SecurityError');
+  /** @param {(frame: ArrayBuffer) => void} onFrame */
+  async open(onFrame) {
+    if (!navigator.mediaDevices) throw new DOMException('the microphone needs HTTPS', 'SecurityError');
     const audio = { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true };
     this.#stream = await navigator.mediaDevices.getUserMedia({ audio });
-    await this.#connect(heard, 16_000).catch(async () => {
-      // Some browsers do not connect a microphone of another rate: then the worklet resamples.
+    await this.#connect(onFrame, 16_000).catch(async () => {
+      // Some browsers cannot connect a microphone at another rate; then the worklet resamples.
       await this.#context?.close();
-      await this.#connect(heard);
+      await this.#connect(onFrame);
     });
   }
 
@@ -47,8 +47,8 @@ export class Microphone {
     this.#level = null;
   }
 
-  /** @param {(frame: ArrayBuffer) => void} heard @param {number} [sampleRate] */
-  async #connect(heard, sampleRate) {
+  /** @param {(frame: ArrayBuffer) => void} onFrame @param {number} [sampleRate] */
+  async #connect(onFrame, sampleRate) {
     const context = new AudioContext({ sampleRate });
     this.#context = context;
     await context.audioWorklet.addModule(new URL('./capture-worklet.js', import.meta.url));
@@ -59,7 +59,7 @@ export class Microphone {
       channelCount: 1,
       channelCountMode: 'explicit',
     });
-    node.port.onmessage = ({ data }) => heard(data);
+    node.port.onmessage = ({ data }) => onFrame(data);
     this.#level = new Level(context);
     source.connect(this.#level.node);
     source.connect(node);
@@ -67,7 +67,7 @@ export class Microphone {
   }
 }
 
-/** Lets the agent be heard: PCM of 16 bits at 24 kHz, in order, until it is flushed. */
+/** Plays the agent's audio, 16-bit PCM at 24 kHz, in order until flushed. */
 export class Loudspeaker {
   /** @type {AudioContext | null} */
   #context = null;
@@ -76,14 +76,14 @@ export class Loudspeaker {
   /** @type {Level | null} */
   #level = null;
 
-  /** Must be called from a click, or browsers keep it silent. @param {(state: 'playing' | 'empty') => void} changed */
-  async open(changed) {
+  /** Must be called from a click, or browsers keep it silent. @param {(state: 'playing' | 'empty') => void} onState */
+  async open(onState) {
     const context = new AudioContext({ sampleRate: 24_000, latencyHint: 'interactive' });
     this.#context = context;
     const resumed = context.resume();
     await context.audioWorklet.addModule(new URL('./playback-worklet.js', import.meta.url));
     this.#node = new AudioWorkletNode(context, 'playback', { numberOfInputs: 0, outputChannelCount: [1] });
-    this.#node.port.onmessage = ({ data }) => changed(data);
+    this.#node.port.onmessage = ({ data }) => onState(data);
     this.#level = new Level(context);
     this.#node.connect(this.#level.node).connect(context.destination);
     await resumed;
@@ -94,7 +94,7 @@ export class Loudspeaker {
     this.#node?.port.postMessage(samples, [samples]);
   }
 
-  /** Silence, at once. */
+  /** Drops everything queued. */
   flush() {
     this.#node?.port.postMessage('flush');
   }

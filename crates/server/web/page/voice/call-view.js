@@ -1,4 +1,4 @@
-// <qd-call>: the call that is on. What the agent does right now, how loud it is, and what one can do about it.
+// <qd-call>: the current call, with its state, level meter and controls.
 
 import { fill, h, setText } from '../../shared/dom.js';
 import { icon } from '../../shared/icons.js';
@@ -6,19 +6,19 @@ import { icon } from '../../shared/icons.js';
 /** @typedef {import('./call.js').Call} Call */
 
 /** @type {Record<import('./call.js').State, string>} */
-const words = {
+const labels = {
   connecting: 'Connecting…',
-  reconnecting: 'Connection lost, calling again…',
+  reconnecting: 'Connection lost, reconnecting…',
   listening: 'Listening',
   thinking: 'Thinking…',
-  looking: 'Looking something up…',
+  looking: 'Running a tool…',
   speaking: 'Speaking',
-  muted: 'You are muted',
+  muted: 'Muted',
 };
 
 export class CallView extends HTMLElement {
   #state = h('strong', { class: 'call-state', 'data-testid': 'voice-state', role: 'status' });
-  #who = h('span', { class: 'quiet' });
+  #provider = h('span', { class: 'quiet' });
   #mute = h('button', {
     type: 'button',
     class: 'round',
@@ -27,7 +27,7 @@ export class CallView extends HTMLElement {
     'aria-label': 'Mute me',
     title: 'Mute me',
   });
-  #quiet = h(
+  #interrupt = h(
     'button',
     {
       type: 'button',
@@ -50,12 +50,12 @@ export class CallView extends HTMLElement {
   #frame = 0;
 
   connectedCallback() {
-    const option = h('label', { class: 'call-option' }, this.#half, 'Mute me while it speaks');
-    const text = h('div', { class: 'call-words' }, this.#state, this.#who, option);
-    const buttons = h('div', { class: 'call-buttons' }, this.#quiet, this.#mute, this.#stop);
+    const option = h('label', { class: 'call-option' }, this.#half, 'Mute me while the agent speaks');
+    const text = h('div', { class: 'call-words' }, this.#state, this.#provider, option);
+    const buttons = h('div', { class: 'call-buttons' }, this.#interrupt, this.#mute, this.#stop);
     fill(this, h('section', { class: 'call-bar', 'aria-label': 'Call' }, this.#orb, text, buttons));
     this.#mute.addEventListener('click', () => this.#call?.mute(!this.#call.isMuted));
-    this.#quiet.addEventListener('click', () => this.#call?.interrupt());
+    this.#interrupt.addEventListener('click', () => this.#call?.interrupt());
     this.#half.addEventListener('change', () => this.#call?.setHalfDuplex(this.#half.checked));
     this.#stop.addEventListener('click', () => this.dispatchEvent(new CustomEvent('stop-call')));
   }
@@ -81,10 +81,10 @@ export class CallView extends HTMLElement {
   #draw(call) {
     if (call !== this.#call) return;
     this.dataset.state = call.state;
-    setText(this.#state, words[call.state]);
-    const hint = call.isTyped ? ': it understands only what you type' : '';
-    setText(this.#who, call.provider && `${call.provider}${hint}`);
-    this.#quiet.disabled = call.state !== 'speaking';
+    setText(this.#state, labels[call.state]);
+    const hint = call.isTyped ? ': understands typed text only' : '';
+    setText(this.#provider, call.provider && `${call.provider}${hint}`);
+    this.#interrupt.disabled = call.state !== 'speaking';
     const pressed = String(call.isMuted);
     if (this.#mute.getAttribute('aria-pressed') !== pressed || !this.#mute.firstChild) {
       this.#mute.setAttribute('aria-pressed', pressed);

@@ -1,60 +1,60 @@
-// A call with the agent: microphone, line and loudspeaker, and what is told on the way.
+// A call with the agent: microphone, WebSocket and loudspeaker.
 //
-// Events: `state`, `message` (detail: a caption that is new or has changed), `notice`, `blocked`, `over`.
+// Events: `state`, `message` (detail: a caption that was added or changed), `notice`, `blocked`, `over`.
 
 import { explain } from '../explain.js';
 import { Loudspeaker, Microphone } from './audio.js';
 import { Captions } from './captions.js';
-import { Line } from './line.js';
+import { WebSocketLink } from './websocket-link.js';
 
 /** @typedef {import('../model.js').ToolPart} ToolPart */
 /** @typedef {'connecting' | 'reconnecting' | 'listening' | 'thinking' | 'looking' | 'speaking' | 'muted'} State */
 
-/** How long the server has to say goodbye. */
-const GOODBYE_MS = 2_500;
+/** How long to wait for the server's farewell. */
+const FAREWELL_TIMEOUT_MS = 2_500;
 
 /** @type {Record<number, string>} */
-const closings = {
-  1011: 'The voice model cannot be reached at the moment. The chat works.',
-  1013: 'There is no room for another call right now. Please try again in a while.',
-  4001: 'The call goes on in another window.',
-  4002: 'Nothing was said for a while, so the call has ended.',
+const closeNotices = {
+  1011: 'The voice model cannot be reached. Use the chat, or try again.',
+  1013: 'The server has no capacity for another call. Try again later.',
+  4001: 'The call continues in another window.',
+  4002: 'The call ended because nothing was said.',
 };
 
 export class Call extends EventTarget {
-  #line = new Line(() => this.#opening());
+  #link = new WebSocketLink(() => this.#startMessage());
   #microphone = new Microphone();
   #loudspeaker = new Loudspeaker();
-  #captions = new Captions((message) => this.#tell('message', message));
+  #captions = new Captions((message) => this.#emit('message', message));
   /** @type {{ sessionId?: string, resumeToken?: string, pendingRequest?: string }} */
   #start;
   #isReady = false;
   #isLost = false;
   #isPlaying = false;
   #isThinking = false;
-  /** Whether the agent still owes something: what comes after that is late news. */
+  /** Whether the agent's turn is open; later results do not show it as thinking. */
   #isTurnOpen = false;
-  /** What still arrives belongs to an answer that nobody wants to hear. */
-  #isDeaf = false;
+  /** Whether arriving audio belongs to an interrupted response. */
+  #isDiscardingAudio = false;
   #isOver = false;
-  #fault = '';
+  #lastError = '';
   isMuted = false;
-  /** Whether the person is not sent while the agent speaks, for rooms in which it would hear itself. */
+  /** Whether the microphone is muted while the agent speaks, for rooms where it would hear itself. */
   isHalfDuplex = localStorage.getItem('quarterdeck.half-duplex') === 'yes';
   provider = '';
 
   /**
    * @param {{ sessionId?: string, pendingRequest?: string }} start
-   * @param {boolean} isTyped whether the other end understands only what is typed
+   * @param {boolean} isTyped whether the model understands typed text only
    */
   constructor(start, isTyped) {
     super();
     this.#start = start;
     this.isTyped = isTyped;
-    this.#line.addEventListener('told', (event) => this.#told(/** @type {CustomEvent} */ (event).detail));
-    this.#line.addEventListener('audio', (event) => this.#heard(/** @type {CustomEvent} */ (event).detail));
-    this.#line.addEventListener('lost', () => this.#lost());
-    this.#line.addEventListener('closed', (event) => this.#closed(/** @type {CustomEvent} */ (event).detail));
+    this.#link.addEventListener('message', (event) => this.#onMessage(/** @type {CustomEvent} */ (event).detail));
+    this.#link.addEventListener('audio', (event) => this.#onAudio(/** @type {CustomEvent} */ (event).detail));
+    this.#link.addEventListener('lost', () => this.#onLost());
+    this.#link.addEventListener('closed', (event) => this.#onClosed(/** @type {CustomEvent} */ (event).detail));
   }
 
   /** @returns {State} */
@@ -62,78 +62,77 @@ export class Call extends EventTarget {
     if (this.#isLost) return 'reconnecting';
     if (!this.#isReady) return 'connecting';
     if (this.#isPlaying) return 'speaking';
-    if (this.#captions.isLooking) return 'looking';
+    if (this.#captions.isToolRunning) return 'looking';
     if (this.#isThinking) return 'thinking';
     return this.isMuted ? 'muted' : 'listening';
   }
 
-  /** Asks for the microphone and puts the call through. */
+  /** Opens the audio devices and connects. */
   async begin() {
     try {
-      // Both at once: a loudspeaker that is opened long after the click stays silent in some browsers.
-      const speaker = this.#loudspeaker.open((state) => this.#played(state));
-      await Promise.all([this.#listen(), speaker]);
+      // Opened together: some browsers mute a loudspeaker that is opened long after the click.
+      const speaker = this.#loudspeaker.open((state) => this.#onPlayback(state));
+      await Promise.all([this.#openMicrophone(), speaker]);
     } catch (error) {
-      return this.#end({ notice: whyNoMicrophone(error) });
+      return this.#finish({ notice: microphoneError(error) });
     }
     if (this.#isOver) return this.#release();
-    this.#line.open();
+    this.#link.open();
   }
 
-  async #listen() {
+  async #openMicrophone() {
     try {
-      await this.#microphone.open((frame) => this.#spoken(frame));
+      await this.#microphone.open((frame) => this.#sendFrame(frame));
     } catch (error) {
-      // Where only what is typed is understood, one can do without.
+      // A model that understands typed text only needs no microphone.
       if (!this.isTyped) throw error;
       this.isMuted = true;
-      this.#tell('notice', 'There is no microphone. Write into the call.');
+      this.#emit('notice', 'No microphone. Type into the call.');
     }
   }
 
-  /** Hangs up. */
   stop() {
     if (this.#isOver) return;
-    this.#silence();
-    this.#line.send({ type: 'stop' });
-    if (!this.#isReady) return this.#end({});
-    setTimeout(() => this.#end({}), GOODBYE_MS);
+    this.#stopPlayback();
+    this.#link.send({ type: 'stop' });
+    if (!this.#isReady) return this.#finish({});
+    setTimeout(() => this.#finish({}), FAREWELL_TIMEOUT_MS);
   }
 
-  /** Hangs up without waiting for a goodbye. */
+  /** Ends the call without waiting for the farewell. */
   drop() {
     this.stop();
-    this.#end({});
+    this.#finish({});
   }
 
-  /** Writes into the call. @param {string} text */
-  say(text) {
-    this.#silence();
-    this.#line.send({ type: 'text', text });
-    this.#turn(true);
-    this.#tell('state');
+  /** @param {string} text */
+  sendText(text) {
+    this.#stopPlayback();
+    this.#link.send({ type: 'text', text });
+    this.#setTurnOpen(true);
+    this.#emit('state');
   }
 
   /** @param {ToolPart} tool @param {boolean} isApproved */
   decide(tool, isApproved) {
-    const isSent = this.#line.send({ type: 'confirm', token: tool.question?.token, approve: isApproved });
-    // Nobody has heard it: the question is put again.
+    const isSent = this.#link.send({ type: 'confirm', token: tool.question?.token, approve: isApproved });
+    // The decision was not sent, so the question is shown again.
     if (isSent) tool.isApproved = isApproved;
-    else this.#captions.askedAgain(tool);
+    else this.#captions.repeatQuestion(tool);
   }
 
-  /** Silences the agent, which is told so. */
+  /** Stops the agent's speech and tells the server. */
   interrupt() {
     if (!this.#isPlaying) return;
-    this.#silence();
-    this.#isDeaf = true;
-    this.#line.send({ type: 'interrupt' });
+    this.#stopPlayback();
+    this.#isDiscardingAudio = true;
+    this.#link.send({ type: 'interrupt' });
   }
 
   /** @param {boolean} isMuted */
   mute(isMuted) {
     this.isMuted = isMuted;
-    this.#tell('state');
+    this.#emit('state');
   }
 
   /** @param {boolean} isHalfDuplex */
@@ -142,7 +141,7 @@ export class Call extends EventTarget {
     localStorage.setItem('quarterdeck.half-duplex', isHalfDuplex ? 'yes' : 'no');
   }
 
-  /** What is heard right now, from 0 to 1: the agent while it speaks, else the person. */
+  /** The level, from 0 to 1, of the agent while it speaks and otherwise of the microphone. */
   level() {
     if (this.#isPlaying) return this.#loudspeaker.level();
     return this.#isSending ? this.#microphone.level() : 0;
@@ -152,135 +151,135 @@ export class Call extends EventTarget {
     return this.#isReady && !this.isMuted && !(this.isHalfDuplex && this.#isPlaying);
   }
 
-  #opening() {
+  #startMessage() {
     const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
     return { ...this.#start, timeZone, locale: navigator.language };
   }
 
   /** @param {ArrayBuffer} frame */
-  #spoken(frame) {
-    if (this.#isSending) this.#line.sendAudio(frame);
+  #sendFrame(frame) {
+    if (this.#isSending) this.#link.sendAudio(frame);
   }
 
   /** @param {ArrayBuffer} samples */
-  #heard(samples) {
-    if (this.#isDeaf || this.#isOver) return;
+  #onAudio(samples) {
+    if (this.#isDiscardingAudio || this.#isOver) return;
     this.#isThinking = false;
     this.#loudspeaker.play(samples);
   }
 
   /** @param {'playing' | 'empty'} state */
-  #played(state) {
+  #onPlayback(state) {
     this.#isPlaying = state === 'playing';
-    if (state === 'empty') this.#line.send({ type: 'playback', state: 'drained' });
-    this.#tell('state');
+    if (state === 'empty') this.#link.send({ type: 'playback', state: 'drained' });
+    this.#emit('state');
   }
 
-  #silence() {
+  #stopPlayback() {
     this.#loudspeaker.flush();
     this.#isPlaying = false;
   }
 
-  /** Somebody has asked for something, or it is done. @param {boolean} isOpen */
-  #turn(isOpen) {
+  /** @param {boolean} isOpen */
+  #setTurnOpen(isOpen) {
     this.#isTurnOpen = isOpen;
     this.#isThinking = isOpen;
   }
 
-  /** @param {any} told */
-  #told(told) {
+  /** @param {any} message */
+  #onMessage(message) {
     const captions = this.#captions;
-    switch (told.type) {
+    switch (message.type) {
       case 'ready':
-        this.#ready(told);
+        this.#ready(message);
         break;
       case 'transcript':
-        if (told.role === 'user' && !told.late) {
-          this.#isDeaf = false;
-          this.#turn(true);
+        if (message.role === 'user' && !message.late) {
+          this.#isDiscardingAudio = false;
+          this.#setTurnOpen(true);
         }
-        captions.said(told.role === 'user' ? 'user' : 'assistant', told.text, told.final === true);
+        captions.addTranscript(message.role === 'user' ? 'user' : 'assistant', message.text, message.final === true);
         break;
       case 'tool_call':
         this.#isTurnOpen = true;
-        captions.called(told);
+        captions.addCall(message);
         break;
       case 'tool_result':
-        captions.result(told);
+        captions.addResult(message);
         this.#isThinking = this.#isTurnOpen;
         break;
       case 'confirmation_request':
-        captions.asked(told);
+        captions.addQuestion(message);
         break;
       case 'progress':
-        captions.progress(told.callId, told.text);
+        captions.setProgress(message.callId, message.text);
         break;
       case 'interrupted':
-        this.#silence();
-        this.#isDeaf = false;
-        this.#turn(false);
+        this.#stopPlayback();
+        this.#isDiscardingAudio = false;
+        this.#setTurnOpen(false);
         captions.end();
         break;
       case 'turn_complete':
-        this.#turn(false);
+        this.#setTurnOpen(false);
         captions.end();
         break;
       case 'timeout':
-        this.#tell('blocked', { timeoutUntil: told.timeoutUntil, message: told.farewellMessage ?? '' });
+        this.#emit('blocked', { timeoutUntil: message.timeoutUntil, message: message.farewellMessage ?? '' });
         break;
       case 'message':
-        // What a tool says to the page is in its own words, and of those we know one.
-        if (told.data?.type === 'timeout') this.#told(told.data);
+        // A tool's own message; `timeout` is the one that the page knows.
+        if (message.data?.type === 'timeout') this.#onMessage(message.data);
         break;
       case 'session_end':
-        this.#end({ text: told.textResponse || unsaid(told.closingMessage, captions), notice: 'The call has ended.' });
+        this.#finish({ text: message.textResponse || unlessSpoken(message.closingMessage, captions), notice: 'The call has ended.' });
         break;
       case 'going_away':
-        this.#tell('notice', 'The server is about to restart. The call goes on when it is back.');
+        this.#emit('notice', 'The server is restarting. The call continues when it is back.');
         break;
       case 'error':
-        this.#fault = told.error?.message ?? explain(told.error?.type) ?? '';
-        this.#tell('notice', told.error?.message ?? 'Something went wrong.');
+        this.#lastError = message.error?.message ?? explain(message.error?.type) ?? '';
+        this.#emit('notice', message.error?.message ?? 'An error occurred.');
         break;
     }
-    this.#tell('state');
+    this.#emit('state');
   }
 
   /** @param {any} ready */
   #ready({ sessionId, resumeToken, resumed, provider }) {
-    // What was handed over has been taken; a second connection only goes on.
+    // The request was handed over; a later connection only resumes.
     this.#start = { sessionId, resumeToken };
     this.provider = provider;
     this.#isReady = true;
-    this.#line.settled();
-    if (this.#isLost) this.#tell('notice', resumed ? 'The call goes on.' : 'The call was lost; this is a new one.');
+    this.#link.markReady();
+    if (this.#isLost) this.#emit('notice', resumed ? 'Call resumed.' : 'The call was lost; this is a new one.');
     this.#isLost = false;
   }
 
-  #lost() {
-    // Before the call stood there is nothing to lose.
-    if (this.#isReady && !this.#isLost) this.#tell('notice', 'The connection was lost. Calling again…');
+  #onLost() {
+    // Nothing is lost before the call is ready.
+    if (this.#isReady && !this.#isLost) this.#emit('notice', 'Connection lost. Reconnecting…');
     this.#isLost = this.#isReady;
     this.#isThinking = false;
-    this.#silence();
-    this.#tell('state');
+    this.#stopPlayback();
+    this.#emit('state');
   }
 
   /** @param {{ code: number, hadOpened: boolean }} closed */
-  #closed({ code, hadOpened }) {
-    if (code === 1000) return this.#end({ notice: 'The call has ended.' });
-    const unknown = hadOpened ? 'The call was lost.' : 'The call could not be put through. The chat works.';
-    this.#end({ notice: closings[code] ?? (this.#fault || unknown) });
+  #onClosed({ code, hadOpened }) {
+    if (code === 1000) return this.#finish({ notice: 'The call has ended.' });
+    const unknown = hadOpened ? 'The call was lost.' : 'The call could not be connected. Use the chat, or try again.';
+    this.#finish({ notice: closeNotices[code] ?? (this.#lastError || unknown) });
   }
 
   /** @param {{ text?: string, notice?: string }} end */
-  #end(end) {
+  #finish(end) {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#captions.giveUp();
-    this.#line.close();
+    this.#captions.abandonCalls();
+    this.#link.close();
     this.#release();
-    this.#tell('over', end);
+    this.#emit('over', end);
   }
 
   #release() {
@@ -289,27 +288,27 @@ export class Call extends EventTarget {
   }
 
   /** @param {string} name @param {unknown} [detail] */
-  #tell(name, detail) {
+  #emit(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 }
 
-/** Words for the end, unless they were heard already. @param {string | null} words @param {Captions} captions */
-function unsaid(words, captions) {
+/** The closing message, unless it was spoken. @param {string | null} words @param {Captions} captions */
+function unlessSpoken(words, captions) {
   return words && !captions.includes(words) ? words : '';
 }
 
 /** @param {unknown} error */
-function whyNoMicrophone(error) {
+function microphoneError(error) {
   const name = error instanceof DOMException ? error.name : '';
   switch (name) {
     case 'NotAllowedError':
-      return 'The browser does not let this page use the microphone. Allow it beside the address, and try again.';
+      return 'Microphone access is blocked. Allow it in the address bar and try again.';
     case 'NotFoundError':
-      return 'No microphone was found. Connect one, or go on in writing.';
+      return 'No microphone was found. Connect one, or use the chat.';
     case 'SecurityError':
-      return 'Browsers give the microphone only to pages on HTTPS or localhost.';
+      return 'The microphone needs HTTPS or localhost.';
     default:
-      return 'The microphone could not be opened. Perhaps another program uses it.';
+      return 'The microphone could not be opened. Another program may be using it.';
   }
 }

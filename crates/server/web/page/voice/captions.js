@@ -1,17 +1,17 @@
-// What is said in a call, as messages: pieces that stand follow each other, a guess is replaced by what comes next.
+// The transcript of a call as messages: final segments are appended, interim ones are replaced.
 
 import { newId } from '../../shared/api.js';
-import { asks, newMessage, outcome, settle, textOf, toolOf } from '../model.js';
+import { requestApproval, newMessage, applyOutcome, complete, textOf, toolOf } from '../model.js';
 
 /** @typedef {import('../model.js').Message} Message */
 /** @typedef {import('../model.js').TextPart} TextPart */
 /** @typedef {import('../model.js').ToolPart} ToolPart */
 
 export class Captions {
-  /** What is being said. @type {Message | null} */
+  /** The current utterance. @type {Message | null} */
   #open = null;
-  /** What of its last words stands. */
-  #stands = '';
+  /** The final part of its last text. */
+  #finalText = '';
   /** @type {Message[]} */
   #all = [];
 
@@ -21,64 +21,64 @@ export class Captions {
   }
 
   /** @param {'user' | 'assistant'} role @param {string} text @param {boolean} isFinal */
-  said(role, text, isFinal) {
+  addTranscript(role, text, isFinal) {
     const message = this.#of(role);
     let last = message.parts.at(-1);
     if (last?.kind !== 'text') {
       last = { kind: 'text', text: '' };
       message.parts.push(last);
-      this.#stands = '';
+      this.#finalText = '';
     }
-    last.text = (this.#stands + text).trimStart();
-    if (isFinal) this.#stands = last.text;
+    last.text = (this.#finalText + text).trimStart();
+    if (isFinal) this.#finalText = last.text;
     this.changed(message);
   }
 
   /** @param {{ callId: string, name: string, args: unknown }} call */
-  called({ callId, name, args }) {
+  addCall({ callId, name, args }) {
     const message = this.#of('assistant');
     message.parts.push({ kind: 'tool', id: callId, name, input: args, state: 'running', began: Date.now() });
     this.changed(message);
   }
 
   /** @param {any} result */
-  result({ callId, ok, error, duration, gates }) {
+  addResult({ callId, ok, error, duration, gates }) {
     this.#tool(callId, (tool) => {
       if (gates) tool.gates = gates;
-      // The model was told to wait for the person, who is still to be asked or has the question before them.
+      // The call waits for the user's approval, which is shown separately.
       if (error?.type === 'CONFIRMATION_REQUIRED') return;
       tool.took = duration;
-      if (ok) settle(tool, 'done');
-      else outcome(tool, { ok, error });
+      if (ok) complete(tool, 'done');
+      else applyOutcome(tool, { ok, error });
     });
   }
 
   /** @param {import('../model.js').Question} question */
-  asked(question) {
-    this.#tool(question.callId, (tool) => asks(tool, question));
+  addQuestion(question) {
+    this.#tool(question.callId, (tool) => requestApproval(tool, question));
   }
 
   /** @param {ToolPart} tool */
-  askedAgain(tool) {
+  repeatQuestion(tool) {
     this.#tool(tool.id, (tool) => Object.assign(tool, { asked: (tool.asked ?? 0) + 1 }));
   }
 
   /** @param {string} callId @param {string} text */
-  progress(callId, text) {
+  setProgress(callId, text) {
     this.#tool(callId, (tool) => Object.assign(tool, { progress: text }));
   }
 
-  /** Whether a call of the agent is under way. */
-  get isLooking() {
+  /** Whether a tool call is running. */
+  get isToolRunning() {
     return this.#all.some((message) => message.parts.some((part) => part.kind === 'tool' && part.state === 'running'));
   }
 
-  /** Whether the agent has said this. @param {string} words */
+  /** Whether the agent has said it. @param {string} words */
   includes(words) {
     return this.#all.some((message) => message.role === 'assistant' && textOf(message).includes(words));
   }
 
-  /** Whatever comes next is another utterance. */
+  /** Ends the current utterance. */
   end() {
     if (!this.#open) return;
     this.#open.isOpen = false;
@@ -87,12 +87,12 @@ export class Captions {
     this.changed(ended);
   }
 
-  /** Nobody will answer these calls any more. */
-  giveUp() {
+  /** Closes the calls that will get no result. */
+  abandonCalls() {
     this.end();
     for (const message of this.#all) {
       for (const part of message.parts) {
-        if (part.kind === 'tool' && (part.state === 'running' || part.state === 'asked')) giveUp(part);
+        if (part.kind === 'tool' && (part.state === 'running' || part.state === 'asked')) abandonCall(part);
       }
       this.changed(message);
     }
@@ -119,9 +119,9 @@ export class Captions {
   }
 }
 
-/** What is known of a call that nobody will tell us more about. @param {ToolPart} tool */
-function giveUp(tool) {
-  if (tool.isApproved === false) settle(tool, 'denied');
-  else if (tool.isApproved) settle(tool, 'unknown', { error: 'The call ended before the outcome arrived.' });
-  else settle(tool, 'failed', { error: 'The call was over before this was answered.' });
+/** @param {ToolPart} tool */
+function abandonCall(tool) {
+  if (tool.isApproved === false) complete(tool, 'denied');
+  else if (tool.isApproved) complete(tool, 'unknown', { error: 'The call ended before the outcome arrived.' });
+  else complete(tool, 'failed', { error: 'The call ended before this finished.' });
 }

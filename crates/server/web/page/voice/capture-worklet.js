@@ -1,4 +1,4 @@
-// Runs on the audio thread: samples from the microphone into frames of 20 ms, PCM of 16 bits at 16 kHz.
+// Runs on the audio thread: turns microphone samples into frames of 20 ms, 16-bit PCM at 16 kHz.
 
 /** @typedef {{ port: MessagePort }} Processor */
 
@@ -7,9 +7,9 @@ const FRAME = 320;
 const scope = /** @type {any} */ (globalThis);
 
 class Capture extends scope.AudioWorkletProcessor {
-  /** Input samples for one of ours; 1 where the browser has resampled already. */
+  /** Input samples per output sample; 1 where the browser resamples. */
   step = scope.sampleRate / RATE;
-  /** Where the next sample of ours begins, counted from the block's first. */
+  /** The position of the next output sample in the block. */
   place = 0;
   sum = 0;
   count = 0;
@@ -26,7 +26,7 @@ class Capture extends scope.AudioWorkletProcessor {
   }
 
   /**
-   * Averages what falls into a sample of ours, which also keeps out what it is too slow to carry.
+   * Averages the input of one output sample, which also filters out higher frequencies.
    *
    * @param {Float32Array} samples
    */
@@ -59,5 +59,5 @@ class Capture extends scope.AudioWorkletProcessor {
 
 scope.registerProcessor('capture', Capture);
 
-// A module, so that its names are its own.
+// A module, so that its names stay local.
 export {};

@@ -1,21 +1,21 @@
-// Runs on the audio thread: a queue of PCM at 24 kHz that is played in order and can be thrown away at once.
+// Runs on the audio thread: plays a queue of PCM at 24 kHz in order; a flush drops it at once.
 //
-// In: samples, or 'flush'. Out: 'playing' when it begins, 'empty' when everything has been heard.
+// In: samples, or 'flush'. Out: 'playing' when it begins, 'empty' when everything has been played.
 
 const RATE = 24_000;
-/** How much is gathered before it begins, so that a late packet does not make it stutter. */
-const HEAD = RATE / 10;
-/** How long it waits for that: a short word is heard too. */
-const PATIENCE = 0.15;
-/** The most that is queued: two minutes. A server that sends more is not listened to. */
-const MOST = RATE * 120;
+/** Buffered before playback starts, so that a late packet does not cause a gap. */
+const START_SAMPLES = RATE / 10;
+/** Playback starts after this delay even with less, so that short speech is played. */
+const MAX_START_DELAY_S = 0.15;
+/** Two minutes; more is dropped. */
+const MAX_QUEUED_SAMPLES = RATE * 120;
 const scope = /** @type {any} */ (globalThis);
 
 class Playback extends scope.AudioWorkletProcessor {
   /** @type {Int16Array[]} */
   queue = [];
-  waiting = 0;
-  /** Where in the first piece the next sample is. */
+  queued = 0;
+  /** The position of the next sample in the first chunk. */
   place = 0;
   isPlaying = false;
   since = 0;
@@ -31,16 +31,16 @@ class Playback extends scope.AudioWorkletProcessor {
 
   /** @param {Int16Array} samples */
   take(samples) {
-    if (this.waiting + samples.length > MOST || samples.length === 0) return;
-    if (this.waiting === 0) this.since = scope.currentTime;
+    if (this.queued + samples.length > MAX_QUEUED_SAMPLES || samples.length === 0) return;
+    if (this.queued === 0) this.since = scope.currentTime;
     this.queue.push(samples);
-    this.waiting += samples.length;
+    this.queued += samples.length;
   }
 
   flush() {
-    const had = this.isPlaying || this.waiting > 0;
+    const had = this.isPlaying || this.queued > 0;
     this.queue = [];
-    this.waiting = 0;
+    this.queued = 0;
     this.place = 0;
     this.isPlaying = false;
     if (had) this.tell('empty');
@@ -49,8 +49,8 @@ class Playback extends scope.AudioWorkletProcessor {
   /** @param {unknown} _inputs @param {Float32Array[][]} outputs */
   process(_inputs, [[output]]) {
     if (!this.isPlaying) {
-      const isLate = this.waiting > 0 && scope.currentTime - this.since > PATIENCE;
-      if (this.waiting < HEAD && !isLate) return true;
+      const isLate = this.queued > 0 && scope.currentTime - this.since > MAX_START_DELAY_S;
+      if (this.queued < START_SAMPLES && !isLate) return true;
       this.isPlaying = true;
       this.tell('playing');
     }
@@ -66,7 +66,7 @@ class Playback extends scope.AudioWorkletProcessor {
     return true;
   }
 
-  /** The next sample, between two of the queue where the rates differ. */
+  /** The next sample, interpolated where the rates differ. */
   next() {
     const first = this.queue[0];
     if (!first) return null;
@@ -77,7 +77,7 @@ class Playback extends scope.AudioWorkletProcessor {
     this.place += this.step;
     while (this.queue[0] && this.place >= this.queue[0].length) {
       this.place -= this.queue[0].length;
-      this.waiting -= this.queue[0].length;
+      this.queued -= this.queue[0].length;
       this.queue.shift();
     }
     if (!this.queue[0]) this.place = 0;
@@ -87,5 +87,5 @@ class Playback extends scope.AudioWorkletProcessor {
 
 scope.registerProcessor('playback', Playback);
 
-// A module, so that its names are its own.
+// A module, so that its names stay local.
 export {};

@@ -1,4 +1,4 @@
-// Calls: begins one at a time, shows it, and brings its words back to the chat.
+// Starts one call at a time, shows it, and adds its transcript to the chat.
 
 import { newId } from '../../shared/api.js';
 import { newMessage } from '../model.js';
@@ -8,28 +8,28 @@ import { CallView } from './call-view.js';
 /** @typedef {import('../model.js').ToolPart} ToolPart */
 
 /** Events: `state`, `notice`, `blocked`. */
-export class Telephone extends EventTarget {
+export class CallController extends EventTarget {
   /** @type {Call | null} */
   #call = null;
-  /** Whether whoever answers understands only what is typed. */
+  /** Whether the model understands typed text only. */
   isTyped = false;
-  /** Ends what the chat hears of the call. */
-  #hearing = new AbortController();
+  /** Ends the chat's subscription to the call. */
+  #subscription = new AbortController();
 
   /**
    * @param {HTMLElement} view
    * @param {import('../chat.js').Chat} chat
-   * @param {HTMLElement} composer where the focus goes afterwards
+   * @param {HTMLElement} composer takes the focus afterwards
    */
   constructor(view, chat, composer) {
     super();
-    if (!(view instanceof CallView)) throw new Error('the page has no view of a call');
+    if (!(view instanceof CallView)) throw new Error('no call view');
     this.view = view;
     this.chat = chat;
     this.composer = composer;
     view.addEventListener('stop-call', () => this.hangUp());
-    // Whoever leaves the page hangs up: otherwise the chat would be paused for a call that nobody is in.
-    addEventListener('pagehide', () => this.#leave());
+    // Leaving the page ends the call; otherwise the chat would stay paused.
+    addEventListener('pagehide', () => this.#onPageHide());
   }
 
   get isOn() {
@@ -37,7 +37,7 @@ export class Telephone extends EventTarget {
   }
 
   /**
-   * Calls the agent; an offer of its own says in which session and about what.
+   * Starts a call; an offer of the agent names the session and the request.
    *
    * @param {{ sessionId?: string, pendingRequest?: string }} offer
    */
@@ -46,14 +46,14 @@ export class Telephone extends EventTarget {
     this.chat.stop();
     const call = new Call({ sessionId, pendingRequest: pendingRequest || undefined }, this.isTyped);
     this.#call = call;
-    this.#hearing = new AbortController();
-    const { signal } = this.#hearing;
+    this.#subscription = new AbortController();
+    const { signal } = this.#subscription;
     call.addEventListener('message', (event) => this.chat.add(detail(event)), { signal });
-    call.addEventListener('blocked', (event) => this.#tell('blocked', detail(event)));
-    call.addEventListener('notice', (event) => this.#tell('notice', detail(event)));
-    call.addEventListener('over', (event) => this.#over(detail(event)));
+    call.addEventListener('blocked', (event) => this.#emit('blocked', detail(event)));
+    call.addEventListener('notice', (event) => this.#emit('notice', detail(event)));
+    call.addEventListener('over', (event) => this.#onOver(detail(event)));
     this.view.show(call);
-    this.#tell('state');
+    this.#emit('state');
     await call.begin();
   }
 
@@ -61,20 +61,20 @@ export class Telephone extends EventTarget {
     this.#call?.stop();
   }
 
-  /** Hangs up at once, and nothing more is said about it: the conversation is another one. */
-  forget() {
-    this.#hearing.abort();
+  /** Ends the call at once without adding to the chat: the conversation is another one. */
+  discard() {
+    this.#subscription.abort();
     this.#call?.drop();
   }
 
-  /** Silences the agent. */
+  /** Stops the agent's speech. */
   interrupt() {
     this.#call?.interrupt();
   }
 
   /** @param {string} text */
-  say(text) {
-    this.#call?.say(text);
+  sendText(text) {
+    this.#call?.sendText(text);
   }
 
   /** @param {ToolPart} tool @param {boolean} isApproved */
@@ -83,29 +83,29 @@ export class Telephone extends EventTarget {
   }
 
   /** @param {{ text?: string, notice?: string }} end */
-  #over({ text, notice }) {
+  #onOver({ text, notice }) {
     this.#call = null;
     const hadFocus = this.view.contains(document.activeElement);
     this.view.hide();
-    const isHeard = !this.#hearing.signal.aborted;
-    if (text && isHeard) this.chat.add({ ...newMessage(newId(), 'assistant', text), isSpoken: true });
-    if (notice) this.#tell('notice', notice);
-    this.#tell('state');
+    const isSubscribed = !this.#subscription.signal.aborted;
+    if (text && isSubscribed) this.chat.add({ ...newMessage(newId(), 'assistant', text), isSpoken: true });
+    if (notice) this.#emit('notice', notice);
+    this.#emit('state');
     if (hadFocus) this.composer.focus();
   }
 
-  /** Whoever comes back reads what was said last, and why nobody speaks any more. */
-  #leave() {
+  /** Notes in the chat why the call ended. */
+  #onPageHide() {
     if (!this.#call) return;
     this.#call.drop();
     if (!this.chat.messages.some((message) => message.isSpoken)) return;
     const end = newMessage(newId(), 'assistant');
-    end.parts.push({ kind: 'note', text: 'The call ended when the page was left.' });
+    end.parts.push({ kind: 'note', text: 'The call ended when the page was closed.' });
     this.chat.add({ ...end, isSpoken: true });
   }
 
   /** @param {string} name @param {unknown} [what] */
-  #tell(name, what) {
+  #emit(name, what) {
     this.dispatchEvent(new CustomEvent(name, { detail: what }));
   }
 }

@@ -1,17 +1,16 @@
-// Arguments to begin with, made from a schema: what is required, in its simplest form.
+// Example arguments built from a schema: the required properties with simple values.
 
-/** How deep a schema is followed. */
-const DEEPEST = 5;
+const MAX_DEPTH = 5;
 
 /**
  * @param {any} schema
  * @param {number} [depth]
  * @returns {any}
  */
-export function sample(schema, depth = 0) {
-  if (typeof schema !== 'object' || schema === null || depth > DEEPEST) return {};
-  const { default: usual, examples, enum: values, const: only } = schema;
-  if (usual !== undefined) return usual;
+export function exampleArgs(schema, depth = 0) {
+  if (typeof schema !== 'object' || schema === null || depth > MAX_DEPTH) return {};
+  const { default: byDefault, examples, enum: values, const: only } = schema;
+  if (byDefault !== undefined) return byDefault;
   if (Array.isArray(examples) && examples.length > 0) return examples[0];
   if (only !== undefined) return only;
   if (Array.isArray(values) && values.length > 0) return values[0];
@@ -25,11 +24,11 @@ export function sample(schema, depth = 0) {
     case 'boolean':
       return false;
     case 'array':
-      return (schema.minItems ?? 0) > 0 ? [sample(schema.items, depth + 1)] : [];
+      return (schema.minItems ?? 0) > 0 ? [exampleArgs(schema.items, depth + 1)] : [];
     default: {
       const required = Array.isArray(schema.required) ? schema.required : [];
       return Object.fromEntries(
-        required.map((/** @type {string} */ name) => [name, sample(schema.properties?.[name], depth + 1)]),
+        required.map((/** @type {string} */ name) => [name, exampleArgs(schema.properties?.[name], depth + 1)]),
       );
     }
   }

@@ -1,16 +1,15 @@
-// The WebSocket of a call: comes back by itself when it is lost, and never lets old audio pile up.
+// The WebSocket of a call: reconnects when it is lost, and drops old audio instead of queueing it.
 //
 // Events: `told` (detail: a message), `audio` (detail: samples), `lost`, `closed` (detail: code, reason, hadOpened).
 
-/** How much audio may wait in the browser, and how much with us beyond that: half a second each of 16 kHz. */
-const WAITING_BYTES = 16_000;
-const WAITING_FRAMES = 25;
-/** How long a lost call is tried for. */
-const PATIENCE_MS = 60_000;
-/** Close codes after which there is no use in calling again. */
-const FINAL = new Set([1000, 1008, 1009, 1011, 1013, 4001, 4002]);
+/** Audio buffered in the browser, and queued here: half a second of 16 kHz each. */
+const MAX_BUFFERED_BYTES = 16_000;
+const MAX_QUEUED_FRAMES = 25;
+const RECONNECT_TIMEOUT_MS = 60_000;
+/** Close codes after which reconnecting is pointless. */
+const FINAL_CLOSE_CODES = new Set([1000, 1008, 1009, 1011, 1013, 4001, 4002]);
 
-export class Line extends EventTarget {
+export class WebSocketLink extends EventTarget {
   /** @type {WebSocket | null} */
   #socket = null;
   /** @type {ArrayBuffer[]} */
@@ -18,10 +17,10 @@ export class Line extends EventTarget {
   #isOver = false;
   #hasOpened = false;
   #lostAt = 0;
-  #pause = 250;
+  #retryDelay = 250;
   #timer = 0;
 
-  /** @param {() => object} start what each connection begins with */
+  /** @param {() => object} start the first message of each connection */
   constructor(start) {
     super();
     this.start = start;
@@ -39,34 +38,34 @@ export class Line extends EventTarget {
     });
     socket.addEventListener('message', ({ data }) => {
       if (socket !== this.#socket) return;
-      if (data instanceof ArrayBuffer) this.#tell('audio', data);
-      else this.#tell('told', JSON.parse(data));
+      if (data instanceof ArrayBuffer) this.#emit('audio', data);
+      else this.#emit('message', JSON.parse(data));
     });
     socket.addEventListener('close', (event) => {
-      if (socket === this.#socket) this.#closed(event);
+      if (socket === this.#socket) this.#onClose(event);
     });
   }
 
-  /** The server has answered: the next loss is another one. */
-  settled() {
+  /** The server is ready: a later loss starts a new retry period. */
+  markReady() {
     this.#lostAt = 0;
-    this.#pause = 250;
+    this.#retryDelay = 250;
   }
 
-  /** Whether it could be sent. @param {object} message */
+  /** Returns whether it was sent. @param {object} message */
   send(message) {
     if (this.#socket?.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(JSON.stringify(message));
     return true;
   }
 
-  /** Sends what the microphone hears. When the network does not keep up, the oldest goes. @param {ArrayBuffer} frame */
+  /** Sends microphone audio; when the network is too slow, the oldest frames are dropped. @param {ArrayBuffer} frame */
   sendAudio(frame) {
     const socket = this.#socket;
     if (socket?.readyState !== WebSocket.OPEN) return;
     this.#frames.push(frame);
-    if (this.#frames.length > WAITING_FRAMES) this.#frames.shift();
-    while (this.#frames.length > 0 && socket.bufferedAmount < WAITING_BYTES) {
+    if (this.#frames.length > MAX_QUEUED_FRAMES) this.#frames.shift();
+    while (this.#frames.length > 0 && socket.bufferedAmount < MAX_BUFFERED_BYTES) {
       const next = this.#frames.shift();
       if (next) socket.send(next);
     }
@@ -80,23 +79,23 @@ export class Line extends EventTarget {
   }
 
   /** @param {CloseEvent} event */
-  #closed({ code, reason }) {
+  #onClose({ code, reason }) {
     this.#frames = [];
     if (this.#isOver) return;
     this.#lostAt ||= Date.now();
-    const isHopeless =
-      Date.now() - this.#lostAt > PATIENCE_MS || (!this.#hasOpened && Date.now() - this.#lostAt > 2_000);
-    if (FINAL.has(code) || isHopeless) {
+    const isGivenUp =
+      Date.now() - this.#lostAt > RECONNECT_TIMEOUT_MS || (!this.#hasOpened && Date.now() - this.#lostAt > 2_000);
+    if (FINAL_CLOSE_CODES.has(code) || isGivenUp) {
       this.#isOver = true;
-      return this.#tell('closed', { code, reason, hadOpened: this.#hasOpened });
+      return this.#emit('closed', { code, reason, hadOpened: this.#hasOpened });
     }
-    this.#tell('lost');
-    this.#timer = setTimeout(() => this.open(), this.#pause);
-    this.#pause = Math.min(this.#pause * 1.7, 5_000);
+    this.#emit('lost');
+    this.#timer = setTimeout(() => this.open(), this.#retryDelay);
+    this.#retryDelay = Math.min(this.#retryDelay * 1.7, 5_000);
   }
 
   /** @param {string} name @param {unknown} [detail] */
-  #tell(name, detail) {
+  #emit(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 }

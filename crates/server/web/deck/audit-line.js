@@ -1,21 +1,21 @@
-// A line of the audit trail, for people.
+// One line of the audit log.
 
 import { h } from '../shared/dom.js';
 import { duration } from '../shared/time.js';
 import { json } from '../shared/values.js';
-import { short, when } from './words.js';
+import { formatTime, shortId } from './format.js';
 
 /** @typedef {Record<string, any>} Line */
 
 /** @type {Record<string, string>} */
 const steps = {
-  requested: 'a person is asked',
+  requested: 'approval requested',
   approved: 'approved',
   denied: 'denied',
-  expired: 'not answered in time',
-  invalid: 'answered with a token that is not valid',
-  used: 'answered a second time',
-  not_run: 'approved, and not begun',
+  expired: 'expired',
+  invalid: 'invalid token',
+  used: 'token used a second time',
+  not_run: 'approved, not started',
 };
 /** @type {Record<string, string>} */
 const actions = {
@@ -26,7 +26,7 @@ const actions = {
 };
 
 /**
- * How it went, in one word for colours.
+ * The outcome as a colour.
  *
  * @param {Line} line
  * @returns {'good' | 'bad' | 'warn' | 'quiet'}
@@ -38,8 +38,8 @@ export function tone(line) {
   return line.event === 'audit_gap' ? 'bad' : 'quiet';
 }
 
-/** What happened, in a few words. @param {Line} line */
-export function gist(line) {
+/** A short description of the event. @param {Line} line */
+export function describe(line) {
   switch (line.event) {
     case 'tool_execution': {
       const outcome = line.ok ? (line.how ?? 'done') : `${line.how ?? 'failed'}: ${line.errorType ?? 'unknown'}`;
@@ -55,11 +55,11 @@ export function gist(line) {
         : `state: ${asked} refused, ${line.reason ?? 'no reason given'}`;
     }
     case 'session_start':
-      return `session begins in ${line.mode ?? 'some'} mode`;
+      return `session started in ${line.mode ?? 'unknown'} mode`;
     case 'session_resumed':
-      return 'session goes on';
+      return 'session resumed';
     case 'session_end':
-      return `session ends: ${String(line.reason ?? '').replaceAll('_', ' ')}`;
+      return `session ended: ${String(line.reason ?? '').replaceAll('_', ' ')}`;
     case 'operator':
       return `an operator ${actions[line.action] ?? line.action}`;
     default:
@@ -68,19 +68,19 @@ export function gist(line) {
 }
 
 /**
- * One line, folded: when, what, how long, in which session; unfolded everything that the trail has.
+ * One line: time, event, duration and session when folded, the whole record when unfolded.
  *
  * @param {Line} line
- * @param {{ since?: number, isLinked?: boolean }} [options] `since` shows times from there on
+ * @param {{ since?: number, isLinked?: boolean }} [options] `since` shows times relative to that moment
  */
 export function lineView(line, { since, isLinked = true } = {}) {
   const took = line.event === 'tool_execution' && line.duration !== undefined ? duration(line.duration) : '';
-  const time = since === undefined ? when(line.time) : `+${duration(Math.max(0, Date.parse(line.time) - since))}`;
+  const time = since === undefined ? formatTime(line.time) : `+${duration(Math.max(0, Date.parse(line.time) - since))}`;
   const body = h('div', { class: 'line-body' });
   const session =
     isLinked &&
     line.sessionId &&
-    h('a', { class: 'line-session', href: `#sessions/${line.sessionId}`, title: line.sessionId }, short(line.sessionId));
+    h('a', { class: 'line-session', href: `#sessions/${line.sessionId}`, title: line.sessionId }, shortId(line.sessionId));
   const details = h(
     'details',
     { class: 'line', 'data-tone': tone(line), 'data-event': line.event, 'data-testid': 'line' },
@@ -89,12 +89,12 @@ export function lineView(line, { since, isLinked = true } = {}) {
       {},
       h('span', { class: 'line-mark' }),
       h('time', { datetime: line.time }, time),
-      h('span', { class: 'line-gist' }, gist(line)),
+      h('span', { class: 'line-gist' }, describe(line)),
       h('span', { class: 'line-took' }, took),
     ),
     body,
   );
-  // What nobody looks at is not drawn.
+  // Drawn on first use: records can be long.
   details.addEventListener('toggle', () => {
     if (details.open && !body.firstChild) body.append(json(line));
   });
