@@ -1,4 +1,4 @@
-//! What a client is told when a request is not answered.
+//! Errors of the HTTP API.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
@@ -9,7 +9,7 @@ use quarterdeck_contracts::{ErrorType, ToolError};
 use quarterdeck_runtime::SessionError;
 use serde_json::{Map, Value, json};
 
-/// A refusal of a request, in words for whoever wrote it.
+/// A refused request, with a message for the client's developer.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
@@ -18,9 +18,8 @@ pub(crate) struct ApiError {
     pub(crate) retryable: bool,
     pub(crate) details: Option<Value>,
     pub(crate) retry_after: Option<u64>,
-    /// Until when the client is blocked.
     pub(crate) timeout_until: Option<String>,
-    /// Which part of the request it is about, in the OpenAI API's words.
+    /// The OpenAI API's `param` and `code`.
     pub(crate) param: Option<&'static str>,
     pub(crate) code: Option<&'static str>,
 }
@@ -61,10 +60,10 @@ impl ApiError {
         Self { retryable: true, retry_after: Some(seconds), ..Self::new(ErrorType::RateLimit, message) }
     }
 
-    /// What the inside must not tell, with a line in the log.
+    /// Logs an internal error and hides it from the client.
     pub(crate) fn internal(what: &str, error: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %error, "{what}");
-        Self { retryable: true, ..Self::transient("Something went wrong on our side. Please try again.", 2) }
+        Self { retryable: true, ..Self::transient("An internal error occurred. Try again.", 2) }
     }
 
     fn body(&self) -> Value {
@@ -83,19 +82,19 @@ impl ApiError {
         Value::Object(body)
     }
 
-    /// The same in the form of the OpenAI API, whose errors have four keys and no others.
+    /// In the OpenAI API's format, whose errors have exactly four keys.
     pub(crate) fn openai(&self) -> Response {
         let kind = openai_kind(self.status.as_u16());
         let error = json!({ "message": self.message, "type": kind, "param": self.param, "code": self.code });
         let mut body = json!({ "error": error });
-        // It stands beside the error, where those clients do not look and ours do.
+        // Beside the error, where only our own clients look.
         if let Some(until) = &self.timeout_until {
             body["timeoutUntil"] = json!(until);
         }
         self.with_headers(Json(body))
     }
 
-    /// In the form that clients of that path expect.
+    /// In the error format of the path.
     pub(crate) fn in_form_of(self, uri: &Uri) -> Response {
         if uri.path().starts_with("/v1/") { self.openai() } else { self.into_response() }
     }
@@ -112,7 +111,7 @@ impl ApiError {
     }
 }
 
-/// The OpenAI API's word for what goes with a status.
+/// The OpenAI API's error type of a status.
 pub(crate) fn openai_kind(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",
@@ -147,24 +146,27 @@ impl From<Refusal> for ApiError {
                     ..Self::new(ErrorType::Blocked, format!("You are blocked until {until}."))
                 }
             }
-            Refusal::Session(SessionError::NotFound) => Self::not_found("There is no such session of yours."),
+            Refusal::Session(SessionError::NotFound) => Self::not_found("Session not found."),
             Refusal::Session(SessionError::Ended) => Self {
                 status: StatusCode::GONE,
                 ..Self::new(
                     ErrorType::SessionInactive,
-                    "This session has ended. Leave out `sessionId` to begin a new one.",
+                    "This session has ended. Leave out `sessionId` to start a new one.",
                 )
             },
-            Refusal::Session(SessionError::InvalidId) => Self::not_found("There is no session of that id."),
-            Refusal::Session(error) => Self::internal("a session could not be reached", &error),
+            Refusal::Session(SessionError::InvalidId) => Self::not_found("Session not found."),
+            Refusal::Session(error) => Self::internal("session unavailable", &error),
             Refusal::Busy => Self {
                 retryable: true,
                 retry_after: Some(1),
-                ..Self::new(ErrorType::Conflict, "An answer is still being written in this conversation.")
+                ..Self::new(
+                    ErrorType::Conflict,
+                    "This conversation is still being answered. Wait until the answer is complete.",
+                )
             },
-            Refusal::NothingToRegenerate => Self::validation("There is no message to answer anew."),
+            Refusal::NothingToRegenerate => Self::validation("There is no answer to regenerate."),
             Refusal::Confirmation(error) => (*error).into(),
-            other => Self::internal("a message could not be answered", &other),
+            other => Self::internal("message failed", &other),
         }
     }
 }

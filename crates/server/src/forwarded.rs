@@ -1,43 +1,42 @@
-//! Where a request comes from, when proxies stand in between.
+//! The source address of a request behind proxies.
 //!
-//! `X-Forwarded-For` is a list to which every proxy adds whom it has seen. Only what a trusted proxy has added is
-//! believed, so it is read from its end, and no further than to the first address that is no trusted proxy: what stands
-//! before that is what the client says of itself.
+//! Every proxy appends the address it saw to `X-Forwarded-For`. Only entries of trusted proxies count, so the list is
+//! read from its end up to the first address that is not a trusted proxy: everything before it is the client's claim.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::network::Network;
 
-/// How many proxies may stand in a row.
+/// Proxies in a row.
 pub const MAX_HOPS: usize = 16;
-/// The longest spelling of an address: brackets, the longest IPv6 address, and a port.
+/// The longest form of an address: brackets, the longest IPv6 address, and a port.
 pub const MAX_HOP_BYTES: usize = 53;
 
-/// The proxies whose word is believed.
+/// The proxies whose `X-Forwarded-For` is trusted.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies {
-    /// Those on this machine.
+    /// Whether proxies on this machine are trusted.
     pub loopback: bool,
-    /// Those in these networks.
+    /// The networks of other trusted proxies.
     pub networks: Vec<Network>,
 }
 
-/// Where a request comes from.
+/// The source of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
-    /// The address, an IPv4 address never in the clothes of IPv6.
+    /// Canonical: an IPv4-mapped IPv6 address is IPv4.
     pub address: IpAddr,
-    /// Whether it is the very peer of the connection, and nothing says that another client stands behind it.
+    /// Whether it is the peer of the connection and no header names another client.
     pub is_direct: bool,
 }
 
 impl TrustedProxies {
-    /// Whether there are any.
+    /// Whether no proxy is trusted.
     pub fn is_empty(&self) -> bool {
         !self.loopback && self.networks.is_empty()
     }
 
-    /// Whether an address is one of theirs.
+    /// Whether an address is a trusted proxy's.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         (self.loopback && address.is_loopback())
@@ -48,7 +47,7 @@ impl TrustedProxies {
 impl Source {
     /// The source of a request from this peer with these lines of `X-Forwarded-For`, in their order.
     ///
-    /// A hop that cannot be read ends the walk at the proxy that has said it: its address is limited like any other.
+    /// A malformed hop ends the walk at the proxy that sent it, whose address is then rate-limited like any other.
     pub fn find<'a>(
         peer: IpAddr,
         lines: impl DoubleEndedIterator<Item = &'a [u8]>,
@@ -56,13 +55,13 @@ impl Source {
     ) -> Self {
         let mut address = peer.to_canonical();
         if !trusted.contains(address) {
-            // A proxy that is not trusted may still be one, and then its clients are not this machine.
+            // An untrusted proxy may still be one, so its clients are not this machine.
             return Self { address, is_direct: lines.count() == 0 };
         }
         let hops = lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b','));
         for hop in hops.take(MAX_HOPS) {
-            let Some(before) = hop_address(hop) else { break };
-            address = before;
+            let Some(previous) = hop_address(hop) else { break };
+            address = previous;
             if !trusted.contains(address) {
                 break;
             }
@@ -88,7 +87,7 @@ fn hop_address(hop: &[u8]) -> Option<IpAddr> {
 
 fn with_port(hop: &str) -> Option<IpAddr> {
     if hop.starts_with('[') {
-        // A scope means something on the proxy's machine, and nothing on ours.
+        // A scope has meaning on the proxy's machine only.
         let address = hop.parse::<SocketAddr>().ok().filter(|_| !hop.contains('%'))?;
         return Some(address.ip());
     }

@@ -1,4 +1,4 @@
-//! What stands in front of every route: where the page is from, who asks, how often, and a line in the log.
+//! Middleware in front of every route: host, origin, rate limit, identity, and the request log.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,13 +13,10 @@ use quarterdeck_contracts::ErrorType;
 use crate::app::App;
 use crate::caller::{self, Caller, Peer};
 use crate::error::ApiError;
-use crate::forwarded::Source;
 use crate::host;
-use crate::network::AddressOwner;
 use crate::origin::{self, Origin};
 use crate::surface::Surface;
 
-/// Lets a request through, or answers it.
 pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let number = app.requests.fetch_add(1, Ordering::Relaxed) + 1;
@@ -61,8 +58,7 @@ fn admit(app: &App, request: &mut Request, origin: &Origin) -> Result<Admitted, 
     let headers = request.headers();
     host::check(request.version(), request.uri(), headers, &app.settings)?;
     if *origin == Origin::Foreign {
-        let message =
-            "This origin may not use the API. Whoever runs the server can list it under `server.origins`.";
+        let message = "This origin may not use the API. The operator can list it under `server.origins`.";
         return Err(ApiError::new(ErrorType::Unavailable, message));
     }
     if request.method() == Method::OPTIONS && headers.contains_key("access-control-request-method") {
@@ -70,30 +66,19 @@ fn admit(app: &App, request: &mut Request, origin: &Origin) -> Result<Admitted, 
     }
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
     let Some(peer) = peer else {
-        return Err(ApiError::internal("a request has no address", &"not set by the listener"));
+        return Err(ApiError::internal("peer address missing", &"not set by the listener"));
     };
     let source = caller::source(app, peer, headers);
-    // Before the credential is looked at, so that guessing one is limited too.
-    limit(app, &source)?;
-    let caller = Caller::find(app, peer, source, headers)?;
+    // Before the credential is checked, so that guessing one is limited too.
+    app.admission.count_request(&source)?;
+    let caller = Caller::identify(app, peer, source, headers)?;
     let path = request.extensions().get::<MatchedPath>().map_or(request.uri().path(), MatchedPath::as_str);
     match Surface::of(path) {
-        // A ticket in the address may prove what no header does; the route looks at it.
+        // A ticket in the query may replace the header; the route checks it.
         Some(Surface::Voice) | None => {}
-        Some(surface) => app.require(surface, caller.is_proved)?,
+        Some(surface) => app.require(surface, caller.is_verified)?,
     }
     Ok(Admitted::Caller(Box::new(caller)))
-}
-
-/// Counts a request of its address. Only what is certainly this machine's own is not counted.
-fn limit(app: &App, source: &Source) -> Result<(), ApiError> {
-    if source.is_direct && source.address.is_loopback() {
-        return Ok(());
-    }
-    let name = AddressOwner::of(source.address).to_string();
-    app.addresses
-        .take(&name, Instant::now())
-        .map_err(|wait| ApiError::rate_limited("Too many requests from this address.", wait.as_secs() + 1))
 }
 
 fn preflight(request: &Request) -> Response {

@@ -1,7 +1,7 @@
-//! The host that a request is for: exactly one, and one of ours.
+//! Checks the `Host` of a request, against DNS rebinding.
 //!
-//! A page whose name was made to point at this machine asks for its own name. Where the names of the server are known,
-//! any other is refused: on loopback they are known by themselves, beyond it the operator lists them.
+//! A page whose name was made to point at this machine sends its own name. Where the server's names are known, any other
+//! is refused: on loopback they are known, beyond it the operator lists them.
 
 use axum::http::{HeaderMap, Uri, Version, header};
 use quarterdeck_contracts::ErrorType;
@@ -10,41 +10,39 @@ use url::{Host, Url};
 use crate::app::Settings;
 use crate::error::ApiError;
 
-/// Lets a request through whose host is one of ours, or says what is wrong with it.
 pub(crate) fn check(
     version: Version,
     uri: &Uri,
     headers: &HeaderMap,
     settings: &Settings,
 ) -> Result<(), ApiError> {
-    let asked = asked_for(version, uri, headers)?;
-    match asked {
-        Some(asked) if !is_ours(&asked, settings) => {
-            let message =
-                "This server is not known by that host name. The operator can list it under `server.hosts`.";
+    let host = requested_host(version, uri, headers)?;
+    match host {
+        Some(host) if !is_known_host(&host, settings) => {
+            let message = "Unknown host name. The operator can list it under `server.hosts`.";
             Err(ApiError::new(ErrorType::Unavailable, message))
         }
         _ => Ok(()),
     }
 }
 
-/// The host that a request names. Only HTTP/1.0 may do without, and such a request comes from no browser.
-fn asked_for(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<Option<Url>, ApiError> {
-    let mut given = headers.get_all(header::HOST).iter();
-    let host = given.next();
-    if given.next().is_some() {
-        return Err(ApiError::validation("There are several `Host` headers. Send one."));
+/// Only HTTP/1.0 may leave out the host; no browser sends that.
+fn requested_host(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<Option<Url>, ApiError> {
+    let mut values = headers.get_all(header::HOST).iter();
+    let host = values.next();
+    if values.next().is_some() {
+        return Err(ApiError::validation("Send one `Host` header, not several."));
     }
     if host.is_none() && version > Version::HTTP_10 {
-        return Err(ApiError::validation("There is no `Host` header, which HTTP/1.1 needs."));
+        return Err(ApiError::validation("Send a `Host` header; HTTP/1.1 requires it."));
     }
     let host = match host {
-        Some(host) => Some(host.to_str().ok().and_then(read).ok_or_else(unreadable)?),
+        Some(host) => Some(host.to_str().ok().and_then(parse_host).ok_or_else(malformed)?),
         None => None,
     };
     let Some(target) = uri.authority() else { return Ok(host) };
-    // A proxy may have judged one of them and we the other, so they have to be the same.
-    let target = read(target.as_str()).ok_or_else(unreadable)?;
+    // A proxy may check one and we the other, so they must be equal.
+    let target = parse_host(target.as_str()).ok_or_else(malformed)?;
     match host {
         Some(host) if host != target => {
             Err(ApiError::validation("The `Host` header and the request's target name different hosts."))
@@ -53,33 +51,33 @@ fn asked_for(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<Option<
     }
 }
 
-fn unreadable() -> ApiError {
-    ApiError::validation("The host cannot be read. Send a name or an address, and a port if there is one.")
+fn malformed() -> ApiError {
+    ApiError::validation("The host is malformed. Send a name or an address, and a port if needed.")
 }
 
-/// A host and its port, as browsers understand them.
-fn read(host: &str) -> Option<Url> {
-    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"-._~:[]".contains(&letter);
-    if host.is_empty() || !host.bytes().all(is_plain) {
+/// A host and its port, as browsers parse them.
+fn parse_host(host: &str) -> Option<Url> {
+    let is_allowed = |letter: u8| letter.is_ascii_alphanumeric() || b"-._~:[]".contains(&letter);
+    if host.is_empty() || !host.bytes().all(is_allowed) {
         return None;
     }
     Url::parse(&format!("http://{host}")).ok().filter(Url::has_host)
 }
 
-/// Without a list, a server that others can reach takes every name: it cannot know what it is called, and to refuse them
-/// all would close it. What a foreign name can reach there is what any anonymous client can, since cookies belong to a
-/// name and operators need a token; `serve` warns about it.
-fn is_ours(asked: &Url, settings: &Settings) -> bool {
-    if settings.takes_any_host() || is_loopback(asked) {
+/// Without a list, a server that others can reach accepts every name: it cannot know its own, and refusing all would
+/// close it. A foreign name reaches only what any anonymous client can, because cookies belong to a name and operators
+/// need a token; `serve` warns about it.
+fn is_known_host(host: &Url, settings: &Settings) -> bool {
+    if settings.takes_any_host() || is_loopback(host) {
         return true;
     }
-    let name = asked.host_str().unwrap_or_default();
+    let name = host.host_str().unwrap_or_default();
     let name = name.strip_suffix('.').unwrap_or(name);
     settings.hosts.iter().any(|listed| listed.eq_ignore_ascii_case(name))
 }
 
-fn is_loopback(asked: &Url) -> bool {
-    match asked.host() {
+fn is_loopback(host: &Url) -> bool {
+    match host.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
@@ -107,31 +105,31 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_made_to_point_here_is_not_ours() {
+    fn a_host_name_that_was_rebound_to_loopback_is_refused() {
         let local = Settings::default();
-        for ours in ["localhost:8080", "127.0.0.1", "[::1]:8080", "quarterdeck.localhost", "LOCALHOST"] {
-            assert_eq!(of(ours, &local), 200, "{ours}");
+        for known in ["localhost:8080", "127.0.0.1", "[::1]:8080", "quarterdeck.localhost", "LOCALHOST"] {
+            assert_eq!(of(known, &local), 200, "{known}");
         }
         for foreign in ["evil.example:8080", "127.0.0.1.evil.example", "10.0.0.1", "localhost.evil.example"] {
             assert_eq!(of(foreign, &local), 403, "{foreign}");
         }
-        for unreadable in
+        for malformed in
             ["", " ", "bad host", "a@localhost", "localhost/", "localhost:x", "localhost,evil", "[::1", "%6c"]
         {
-            assert_eq!(of(unreadable, &local), 400, "{unreadable}");
+            assert_eq!(of(malformed, &local), 400, "{malformed}");
         }
     }
 
     #[test]
-    fn a_listed_host_is_ours_and_without_a_list_every_host_beyond_loopback_is() {
+    fn a_listed_host_is_known_and_without_a_list_every_host_beyond_loopback_is() {
         let hosts = vec!["shop.example".to_owned(), "192.0.2.1".to_owned()];
         let open = Settings { is_loopback: false, ..Settings::default() };
         let proxied = Settings { trust_proxy: true, ..Settings::default() };
         for settings in [open, proxied] {
             assert_eq!(of("shop.example", &settings), 200);
             let settings = Settings { hosts: hosts.clone(), ..settings };
-            for ours in ["shop.example", "SHOP.example:8443", "shop.example.", "192.0.2.1:80", "localhost"] {
-                assert_eq!(of(ours, &settings), 200, "{ours}");
+            for known in ["shop.example", "SHOP.example:8443", "shop.example.", "192.0.2.1:80", "localhost"] {
+                assert_eq!(of(known, &settings), 200, "{known}");
             }
             for foreign in ["evil.example", "shop.example.evil.example", "192.0.2.2", "xshop.example"] {
                 assert_eq!(of(foreign, &settings), 403, "{foreign}");
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_one_host_and_the_target_names_no_other() {
+    fn there_is_one_host_header_and_the_target_agrees_with_it() {
         let local = Settings::default();
         let (one, zero) = (Version::HTTP_11, Version::HTTP_10);
         assert_eq!(status(one, "/", &[], &local), 400);

@@ -1,6 +1,6 @@
-//! Who asks: a signed cookie, the subject of a verified token, or a key for programs.
+//! Identifies clients: a signed cookie, the subject of a verified token, or an API key.
 //!
-//! Nothing in a body can make somebody another client, and nothing here trusts what it has not signed or verified.
+//! Nothing in a body changes who the client is, and only what was signed or verified here is trusted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,29 +13,27 @@ use ring::hmac;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::claims::{ClaimRules, is_critical};
+use crate::claims::{ClaimRules, has_critical_header};
 
-/// The cookie's name.
 pub(crate) const COOKIE: &str = "quarterdeck_client";
 
-/// The length of a signature.
 const SIGNATURE_BYTES: usize = 32;
 
-/// Knows who asks.
+/// Verifies credentials and issues cookies.
 pub struct Identity {
     key: hmac::Key,
     tokens: Option<TokenRules>,
     api_keys: Vec<ApiKey>,
 }
 
-/// How tokens of people who have signed in elsewhere are verified.
+/// How tokens of an external identity provider are verified.
 pub struct TokenRules {
     key: DecodingKey,
     validation: Validation,
     claims: ClaimRules,
 }
 
-/// The key that tokens are verified with.
+/// A verification key.
 #[derive(Clone, Copy)]
 pub enum TokenKey<'a> {
     /// HS256, a shared secret.
@@ -48,28 +46,27 @@ pub enum TokenKey<'a> {
     Ed(&'a [u8]),
 }
 
-/// A key that a program shows, and what it is known by.
+/// An API key and the name of its client.
 pub struct ApiKey {
     name: String,
     digest: [u8; 32],
 }
 
-/// Why a key cannot verify tokens.
+/// A token verification key is unusable.
 #[derive(Debug, thiserror::Error)]
-#[error("the key that tokens are verified with cannot be used: {0}")]
+#[error("invalid token verification key: {0}")]
 pub struct TokenError(String);
 
-/// What a bearer header did not prove.
+/// Why a bearer token identifies no client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotProved {
-    /// Nobody has configured how to verify it.
-    Unconfigured,
-    /// It is not valid, or not any more.
+pub(crate) enum BearerError {
+    /// Neither token verification nor API keys are configured.
+    NotConfigured,
     Invalid,
 }
 
 impl TokenRules {
-    /// Tokens signed with this key, which must name this issuer and this audience when they are given. They must expire.
+    /// Tokens must expire, and name the issuer and the audience if given.
     pub fn new(key: TokenKey<'_>, issuer: Option<&str>, audience: Option<&str>) -> Result<Self, TokenError> {
         let failed = |error: jsonwebtoken::errors::Error| TokenError(error.to_string());
         let (key, algorithm) = match key {
@@ -94,9 +91,8 @@ impl TokenRules {
         Ok(Self { key, validation, claims })
     }
 
-    /// The client that a token names, with its claims.
-    fn client_of(&self, token: &str) -> Option<Client> {
-        if is_critical(token) {
+    fn verify_token(&self, token: &str) -> Option<Client> {
+        if has_critical_header(token) {
             return None;
         }
         let claims =
@@ -109,70 +105,67 @@ impl TokenRules {
 }
 
 impl ApiKey {
-    /// A program's key under a name.
+    /// An API key whose client is known by `name`.
     pub fn new(name: impl Into<String>, key: &str) -> Self {
         Self { name: name.into(), digest: Sha256::digest(key.as_bytes()).into() }
     }
 }
 
 impl Identity {
-    /// Cookies signed with a secret of at least 32 bytes, and what else is believed.
+    /// `cookie_secret` has at least 32 bytes.
     pub fn new(cookie_secret: &[u8], tokens: Option<TokenRules>, api_keys: Vec<ApiKey>) -> Self {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, cookie_secret), tokens, api_keys }
     }
 
-    /// Whether a bearer token can prove anything here.
+    /// Whether tokens or API keys are configured.
     pub(crate) fn can_verify(&self) -> bool {
         self.tokens.is_some() || !self.api_keys.is_empty()
     }
 
-    /// Somebody new, and the cookie that they are known by from now on.
-    pub(crate) fn newcomer(&self) -> Option<(Client, String)> {
+    /// A new client and its cookie; `None` without random numbers.
+    pub(crate) fn new_client(&self) -> Option<(Client, String)> {
         let id = format!("c_{}", random_hex(16)?);
         let cookie = format!("{id}.{}", self.sign(&id));
         Some((Client::anonymous(id), cookie))
     }
 
-    /// Whoever has a cookie of ours.
     pub(crate) fn by_cookie(&self, cookie: &str) -> Option<Client> {
         let (id, signature) = cookie.split_once('.')?;
         let signature = unhex(signature)?;
-        // Compared in constant time.
+        // Constant time.
         hmac::verify(&self.key, id.as_bytes(), &signature).ok()?;
         Some(Client::anonymous(id))
     }
 
-    /// Whoever shows a bearer token.
-    pub(crate) fn by_bearer(&self, token: &str) -> Result<Client, NotProved> {
+    pub(crate) fn by_bearer(&self, token: &str) -> Result<Client, BearerError> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        // Digests of the keys are compared, so that time tells nothing about a key itself.
+        // Digests are compared, so that the time tells nothing about a key itself.
         if let Some(key) = self.api_keys.iter().find(|key| key.digest == digest) {
             return Ok(Client::anonymous(format!("key:{}", key.name)));
         }
         let Some(rules) = &self.tokens else {
-            return Err(if self.can_verify() { NotProved::Invalid } else { NotProved::Unconfigured });
+            return Err(if self.can_verify() { BearerError::Invalid } else { BearerError::NotConfigured });
         };
-        rules.client_of(token).ok_or(NotProved::Invalid)
+        rules.verify_token(token).ok_or(BearerError::Invalid)
     }
 
-    /// A program on this machine that shows a key where none is needed, and keeps no cookie. It proves nothing, but it
-    /// is the same program the next time.
-    pub(crate) fn program(&self, key: &str) -> Client {
-        let mark = self.sign(&format!("program {key}"));
-        Client::anonymous(format!("p_{}", &mark[..32]))
+    /// A program on this machine that sends a key where none is configured and keeps no cookie. The key verifies
+    /// nothing, but it identifies the same program the next time.
+    pub(crate) fn local_program(&self, key: &str) -> Client {
+        let tag = self.sign(&format!("program {key}"));
+        Client::anonymous(format!("p_{}", &tag[..32]))
     }
 
-    /// What proves later that this server has said something to somebody. A purpose and a line break come first: no
-    /// header holds one, so that nothing that is sealed can be shown as a cookie, nor one purpose's for another's.
-    pub(crate) fn seal(&self, purpose: &str, parts: &[&str]) -> String {
+    /// Signs values for a purpose. The purpose and a line break come first: no header holds a line break, so a
+    /// signature cannot be used as a cookie or for another purpose.
+    pub(crate) fn sign_for(&self, purpose: &str, parts: &[&str]) -> String {
         self.sign(&format!("{purpose}\n{}", parts.join("\n")))
     }
 
-    /// Whether that is so.
-    pub(crate) fn is_sealed(&self, purpose: &str, parts: &[&str], seal: &str) -> bool {
-        let said = format!("{purpose}\n{}", parts.join("\n"));
-        // Compared in constant time.
-        unhex(seal).is_some_and(|seal| hmac::verify(&self.key, said.as_bytes(), &seal).is_ok())
+    /// Verifies [`Identity::sign_for`] in constant time.
+    pub(crate) fn is_signed_for(&self, purpose: &str, parts: &[&str], signature: &str) -> bool {
+        let signed = format!("{purpose}\n{}", parts.join("\n"));
+        unhex(signature).is_some_and(|tag| hmac::verify(&self.key, signed.as_bytes(), &tag).is_ok())
     }
 
     fn sign(&self, id: &str) -> String {
@@ -181,7 +174,7 @@ impl Identity {
     }
 }
 
-/// A subject may be any text; an id of ours has few letters. Two subjects never become one client.
+/// Maps a subject, which may be any text, to a client id. Two subjects never share one.
 fn client_id(subject: &str) -> String {
     let is_plain = (1..=100).contains(&subject.len())
         && subject.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte));
@@ -191,8 +184,7 @@ fn client_id(subject: &str) -> String {
     format!("sub-hash:{}", sha256(subject.as_bytes()))
 }
 
-/// Reads what [`Identity::sign`] writes, and nothing else: a signature has one spelling, so that nothing that remembers
-/// or compares what was signed sees two of the same.
+/// Parses exactly what [`Identity::sign`] writes, so that a signature has one form.
 fn unhex(text: &str) -> Option<[u8; SIGNATURE_BYTES]> {
     let digits: &[u8; 2 * SIGNATURE_BYTES] = text.as_bytes().try_into().ok()?;
     let mut bytes = [0; SIGNATURE_BYTES];

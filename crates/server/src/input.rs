@@ -1,4 +1,4 @@
-//! What a client sends: bodies within limits, and JSON whose faults are named.
+//! Reads requests: bodies within limits, and JSON with errors that name the place.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use serde_json::Value;
 use crate::app::App;
 use crate::error::ApiError;
 
-/// How long a body may take to arrive, so that nobody holds a connection by sending nothing.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a body may take, so that a silent client does not hold a connection.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The id in a path. One that is no text is refused in the form that the path's clients expect.
+/// The id in a path, decoded from UTF-8.
 pub(crate) struct Id(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
@@ -26,46 +26,45 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
         let id = Path::<String>::from_request_parts(parts, state).await;
-        id.map(|Path(id)| Self(id)).map_err(|_| {
-            ApiError::validation("The id in the path is not text in UTF-8.").in_form_of(&parts.uri)
-        })
+        id.map(|Path(id)| Self(id))
+            .map_err(|_| ApiError::validation("The id in the path is not UTF-8.").in_form_of(&parts.uri))
     }
 }
 
-/// What is asked for in the query of a path. A fault names its place.
-pub(crate) struct Asking<T>(pub(crate) T);
+/// The query of a request; an error names the parameter.
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asking<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
-        let asked = Query::<T>::from_request_parts(parts, state).await;
-        asked.map(|Query(asked)| Self(asked)).map_err(|rejection| {
-            let message = format!("The query cannot be read: {}.", rejection.body_text());
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        query.map(|Query(params)| Self(params)).map_err(|rejection| {
+            let message = format!("Invalid query: {}.", rejection.body_text());
             ApiError::validation(message).in_form_of(&parts.uri)
         })
     }
 }
 
-/// Reads a body as JSON.
 pub(crate) async fn json(app: &App, body: Body) -> Result<Value, ApiError> {
-    let most = app.settings.max_body_bytes;
-    let Ok(arrived) = tokio::time::timeout(PATIENCE, Limited::new(body, most).collect()).await else {
-        let message = format!("The body did not arrive within {} seconds.", PATIENCE.as_secs());
+    let max_bytes = app.settings.max_body_bytes;
+    let Ok(arrived) = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, max_bytes).collect()).await
+    else {
+        let message = format!("The body did not arrive within {} s.", BODY_TIMEOUT.as_secs());
         let error = ApiError { retryable: true, ..ApiError::new(ErrorType::Transient, message) };
         return Err(error.with_status(StatusCode::REQUEST_TIMEOUT));
     };
     let bytes = match arrived {
         Ok(collected) => collected.to_bytes(),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            let message = format!("The body is too large; {most} bytes are the most.");
+            let message = format!("The body is too large; send at most {max_bytes} bytes.");
             return Err(ApiError::validation(message).with_status(StatusCode::PAYLOAD_TOO_LARGE));
         }
-        Err(_) => return Err(ApiError::validation("The body did not arrive whole.")),
+        Err(_) => return Err(ApiError::validation("The body is incomplete.")),
     };
-    if depth(&bytes) > app.settings.max_json_depth {
+    if json_depth(&bytes) > app.settings.max_json_depth {
         let message =
-            format!("The JSON is nested too deeply; {} levels are the most.", app.settings.max_json_depth);
+            format!("The JSON is nested too deeply; use at most {} levels.", app.settings.max_json_depth);
         return Err(ApiError::validation(message));
     }
     let text = std::str::from_utf8(&bytes).map_err(|error| not_json(&error))?;
@@ -78,19 +77,19 @@ fn not_json(error: &dyn std::error::Error) -> ApiError {
     ))
 }
 
-/// Reads a body as a type whose fields are all known. A fault names its place.
-pub(crate) async fn typed<T: DeserializeOwned>(app: &App, body: Body) -> Result<T, ApiError> {
+/// Reads a body as a type; an error names the field.
+pub(crate) async fn typed_json<T: DeserializeOwned>(app: &App, body: Body) -> Result<T, ApiError> {
     let value = json(app, body).await?;
-    // A list would be taken for the fields in their order.
+    // serde would read a list as the fields in order.
     if !value.is_object() {
         return Err(ApiError::validation("The body must be a JSON object."));
     }
     serde_json::from_value(value).map_err(|error| ApiError::new(ErrorType::Validation, format!("{error}.")))
 }
 
-/// How deep brackets nest outside of strings. Counted before parsing, so that depth costs nothing.
-pub(crate) fn depth(bytes: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
+/// The nesting of brackets outside strings, counted before parsing.
+pub(crate) fn json_depth(bytes: &[u8]) -> usize {
+    let (mut depth, mut max_depth) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
     for byte in bytes {
         match byte {
@@ -99,13 +98,13 @@ pub(crate) fn depth(bytes: &[u8]) -> usize {
             b'"' => in_string = !in_string,
             b'[' | b'{' if !in_string => {
                 depth += 1;
-                deepest = deepest.max(depth);
+                max_depth = max_depth.max(depth);
             }
             b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    deepest
+    max_depth
 }
 
 #[cfg(test)]
@@ -113,11 +112,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn depth_counts_brackets_but_not_those_in_strings() {
-        assert_eq!(depth(br#"{"a":[1,{"b":2}]}"#), 3);
-        assert_eq!(depth(br#""[[[[""#), 0);
-        assert_eq!(depth(br#"{"a":"\"[[["}"#), 1);
-        assert_eq!(depth(b"]]]["), 1);
-        assert_eq!(depth(b""), 0);
+    fn json_depth_counts_brackets_outside_strings() {
+        assert_eq!(json_depth(br#"{"a":[1,{"b":2}]}"#), 3);
+        assert_eq!(json_depth(br#""[[[[""#), 0);
+        assert_eq!(json_depth(br#"{"a":"\"[[["}"#), 1);
+        assert_eq!(json_depth(b"]]]["), 1);
+        assert_eq!(json_depth(b""), 0);
     }
 }

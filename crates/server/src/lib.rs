@@ -1,8 +1,9 @@
 //! The agents over HTTP.
 //!
-//! The server receives built agents and never names a provider. It knows who asks, holds limits, and puts what happens
-//! into the words of each protocol: the AI SDK's UI message stream, the OpenAI API, a WebSocket that is spoken on, and plain JSON.
+//! The server receives built agents and never names a provider. It identifies clients, enforces limits, and encodes
+//! events in each protocol: the AI SDK's UI message stream, the OpenAI API, a WebSocket for voice, and plain JSON.
 
+mod admission;
 mod app;
 mod caller;
 mod claims;
@@ -17,9 +18,9 @@ mod input;
 mod listen;
 mod network;
 mod origin;
-mod places;
-mod rates;
-mod refused;
+mod quota;
+mod rate_limit;
+mod refusals;
 mod routes;
 mod stream;
 mod surface;

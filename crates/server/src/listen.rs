@@ -1,4 +1,4 @@
-//! Connections: accepted within limits, served, and drained at the end.
+//! Accepts connections within limits, serves them, and drains them at shutdown.
 
 use std::future::Future;
 use std::io;
@@ -17,48 +17,45 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::app::App;
 use crate::caller::Peer;
-use crate::refused::Refusals;
+use crate::refusals::Refusals;
 use crate::routes;
 
-/// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
-/// How large the head of a request may be.
-const LARGEST_HEAD: usize = 64 << 10;
-/// How many headers it may have.
-const MOST_HEADERS: usize = 100;
-/// How many bytes may wait in the system before they are sent: a third of a second of audio.
-const MOST_UNSENT: u32 = 16 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
+const MAX_HEADERS: usize = 100;
+/// Bytes that may wait in the socket's send buffer: a third of a second of audio.
+const MAX_UNSENT_BYTES: u32 = 16 << 10;
 
-/// How long a client may take nothing of what is sent to it before its connection is closed.
+/// How long a client may read nothing before its connection is closed.
 #[cfg(target_os = "linux")]
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Serves until `stop` ends, then lets answers that are being written finish for as long as the settings say.
+/// Serves until `stop` completes, then drains for at most [`crate::Settings::drain`].
 pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
     let router = routes::router(app.clone());
-    let room = Arc::new(Semaphore::new(app.settings.max_connections));
+    let slots = Arc::new(Semaphore::new(app.settings.max_connections));
     let refusals = Refusals::default();
     let (draining, drain) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
-    app.take_figures();
-    let mut figures = std::pin::pin!(app.watch_figures());
+    app.sample_metrics();
+    let mut sampling = std::pin::pin!(app.sample_metrics_periodically());
     loop {
-        // Whoever comes when there is no room waits in the operating system's queue.
+        // Without a free slot, connections wait in the operating system's queue.
         let accepted = tokio::select! {
             () = &mut stop => break,
-            () = &mut figures => continue,
-            accepted = accept(&listener, &room) => accepted,
+            () = &mut sampling => continue,
+            accepted = accept(&listener, &slots) => accepted,
         };
         let (stream, peer, permit) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(error = %error, "a connection was not accepted");
+                tracing::warn!(error = %error, "accept failed");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
-        let place = match app.admit_connection(peer.ip()) {
-            Ok(place) => place,
+        let address_permit = match app.admission.admit_connection(peer.ip()) {
+            Ok(permit) => permit,
             Err(_) => {
                 refusals.refuse(stream, permit);
                 continue;
@@ -66,44 +63,49 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
         };
         let (router, drain) = (router.clone(), drain.clone());
         tokio::spawn(async move {
-            connection(router, stream, peer, drain).await;
-            drop((permit, place));
+            serve_connection(router, stream, peer, drain).await;
+            drop((permit, address_permit));
         });
     }
     drop(listener);
-    app.begin_drain();
+    app.admission.begin_drain();
     let _ = draining.send(true);
-    let most = u32::try_from(app.settings.max_connections).unwrap_or(u32::MAX);
-    // A call outlives the connection that it began on.
-    let all = async { tokio::join!(room.acquire_many(most), app.end_calls()) };
+    let max = u32::try_from(app.settings.max_connections).unwrap_or(u32::MAX);
+    // A call outlives the connection it was upgraded from.
+    let all = async { tokio::join!(slots.acquire_many(max), app.end_calls()) };
     if tokio::time::timeout(app.settings.drain, all).await.is_err() {
-        let open = app.settings.max_connections - room.available_permits() + app.open_lines();
-        tracing::warn!(open, "connections were still open at the end of the drain");
+        let open = app.settings.max_connections - slots.available_permits() + app.admission.open_calls();
+        tracing::warn!(open, "connections still open after the drain timeout");
     }
 }
 
 type Accepted = (TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit);
 
-async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> io::Result<Accepted> {
-    let permit = room.clone().acquire_owned().await.map_err(io::Error::other)?;
+async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> io::Result<Accepted> {
+    let permit = slots.clone().acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
-    suit(&stream)?;
+    configure(&stream)?;
     Ok((stream, peer, permit))
 }
 
-/// Words and audio are small, are wanted at once, and can be taken back until they are under way.
-fn suit(stream: &TcpStream) -> io::Result<()> {
+/// Sends small writes at once, and keeps unsent audio where it can still be dropped.
+fn configure(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    // On a slow network the system would hold megabytes, and a person who interrupts would hear them out.
+    // On a slow network the kernel would buffer megabytes, which play on after an interruption.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
-    socket2::SockRef::from(stream).set_tcp_notsent_lowat(MOST_UNSENT)?;
-    // A client that reads nothing at all does not hold its place, and what waits for it, for ever.
+    socket2::SockRef::from(stream).set_tcp_notsent_lowat(MAX_UNSENT_BYTES)?;
+    // A client that reads nothing must not hold its slot and its buffers for ever.
     #[cfg(target_os = "linux")]
     socket2::SockRef::from(stream).set_tcp_user_timeout(Some(UNREAD_TIMEOUT))?;
     Ok(())
 }
 
-async fn connection(router: Router, stream: TcpStream, peer: SocketAddr, mut drain: watch::Receiver<bool>) {
+async fn serve_connection(
+    router: Router,
+    stream: TcpStream,
+    peer: SocketAddr,
+    mut drain: watch::Receiver<bool>,
+) {
     let routes = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Peer(peer));
@@ -113,27 +115,26 @@ async fn connection(router: Router, stream: TcpStream, peer: SocketAddr, mut dra
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(LARGEST_HEAD)
-        .max_headers(MOST_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
         .half_close(false);
     let mut connection =
         std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
     let served = tokio::select! {
         served = &mut connection => served,
-        () = asked_to_drain(&mut drain) => {
-            // What is being answered is answered; nothing new is begun on this connection.
+        () = wait_for_drain(&mut drain) => {
+            // The current request is answered; no further one is read.
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
     if let Err(error) = served {
-        tracing::debug!(error = %error, "a connection ended early");
+        tracing::debug!(error = %error, "connection ended early");
     }
 }
 
-/// Waits until the server is about to stop.
-async fn asked_to_drain(drain: &mut watch::Receiver<bool>) {
-    // A sender that is gone has stopped too.
+async fn wait_for_drain(drain: &mut watch::Receiver<bool>) {
+    // A dropped sender means shutdown too.
     let _ = drain.wait_for(|draining| *draining).await;
 }
 
@@ -144,17 +145,17 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_cannot_be_sent_yet_stays_where_it_can_be_taken_back() {
+    async fn unsent_bytes_stay_out_of_the_send_buffer() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let page = TcpSocket::new_v4().unwrap();
-        page.set_recv_buffer_size(4 << 10).unwrap();
-        let _page = page.connect(listener.local_addr().unwrap()).await.unwrap();
+        let client = TcpSocket::new_v4().unwrap();
+        client.set_recv_buffer_size(4 << 10).unwrap();
+        let _client = client.connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
-        suit(&stream).unwrap();
+        configure(&stream).unwrap();
         let mut taken = 0;
         while tokio::time::timeout(Duration::from_millis(200), stream.writable()).await.is_ok() {
             taken += stream.try_write(&[0; 1_000]).unwrap_or_default();
         }
-        assert!(taken < 64 << 10, "the system has taken {taken} bytes that nobody reads");
+        assert!(taken < 64 << 10, "the kernel has buffered {taken} unread bytes");
     }
 }

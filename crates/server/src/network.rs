@@ -1,10 +1,10 @@
-//! Addresses and the networks that they are in.
+//! Networks, and who owns an address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-/// How much of an IPv6 address names its owner. The rest is theirs to choose, for every connection anew.
+/// The prefix that identifies the owner of an IPv6 address; the rest can change with every connection.
 const IPV6_OWNER_BITS: u32 = 64;
 
 /// A network such as `10.0.0.0/8`, or a single address.
@@ -14,17 +14,17 @@ pub struct Network {
     bits: u32,
 }
 
-/// What is no network.
+/// Not a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an address, nor a network such as 10.0.0.0/8 or 2001:db8::/32")]
 pub struct NetworkError;
 
-/// The owner of an address: the address itself, or of IPv6 the network that one subscriber gets.
+/// The owner of an address: an IPv4 address itself, or the /64 network of an IPv6 address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AddressOwner(IpAddr);
 
 impl Network {
-    /// Whether an address is in it. An IPv4 address is one in both of its spellings.
+    /// An IPv4-mapped IPv6 address counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(ours), IpAddr::V4(theirs)) => {
@@ -53,15 +53,15 @@ impl FromStr for Network {
             None => (text, None),
         };
         let address: IpAddr = address.parse().map_err(|_| NetworkError)?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
+        let max_bits = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
             Some(bits) if bits.bytes().all(|letter| letter.is_ascii_digit()) => {
-                bits.parse().ok().filter(|bits| *bits <= most).ok_or(NetworkError)?
+                bits.parse().ok().filter(|bits| *bits <= max_bits).ok_or(NetworkError)?
             }
             Some(_) => return Err(NetworkError),
-            None => most,
+            None => max_bits,
         };
-        // Mapped addresses are compared as IPv4, so their networks are written that way too.
+        // Mapped addresses are compared as IPv4, so their networks are stored as IPv4.
         match address.to_canonical() {
             canonical if canonical == address => Ok(Self { address, bits }),
             canonical => {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn an_invalid_network_is_refused() {
         for bad in [
             "",
             "10.0.0.0/33",
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_has_many_addresses_of_ipv6_and_one_of_ipv4() {
+    fn an_owner_has_a_64_bit_network_of_ipv6_or_one_ipv4_address() {
         let owner = |address: &str| AddressOwner::of(address.parse().unwrap());
         assert_eq!(owner("2001:db8::1"), owner("2001:db8::ffff:1:2:3"));
         assert_ne!(owner("2001:db8::1"), owner("2001:db8:0:1::1"));

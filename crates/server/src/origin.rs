@@ -1,24 +1,21 @@
-//! Which pages may use the API. A browser says where a page comes from; nobody else is asked.
+//! Checks the origin of a page (CORS). Only browsers send one.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::app::Settings;
 
-/// What a page on another origin may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// No browser, or a page of ours.
+    /// Not a browser, or our own page.
     Own,
-    /// A page on an origin that is listed.
+    /// A page on a configured origin.
     Listed(HeaderValue),
-    /// Any other page.
     Foreign,
 }
 
-/// The origin of a request.
 pub(crate) fn of(headers: &HeaderMap, settings: &Settings) -> Origin {
     let Some(origin) = headers.get(header::ORIGIN) else {
-        // Browsers that send no origin say at least whether the page is another site's.
+        // Browsers without `Origin` still send whether the page is another site's.
         let is_foreign = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site")
             && headers.get("sec-fetch-mode").is_none_or(|mode| mode != "navigate");
         return if is_foreign { Origin::Foreign } else { Origin::Own };
@@ -32,21 +29,20 @@ pub(crate) fn of(headers: &HeaderMap, settings: &Settings) -> Origin {
     if host.is_some() && own == host { Origin::Own } else { Origin::Foreign }
 }
 
-/// The headers that let a listed page read an answer.
+/// Lets a listed page read the response.
 pub(crate) fn allow(headers: &mut HeaderMap, origin: &HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
     headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }
 
-/// The headers that answer a browser's question before the request itself.
-pub(crate) fn allow_preflight(headers: &mut HeaderMap, asked: &HeaderMap) {
+pub(crate) fn allow_preflight(headers: &mut HeaderMap, request: &HeaderMap) {
     headers
         .insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     let wanted = HeaderName::from_static("access-control-request-headers");
-    // Whatever headers a listed page wants to send, it may: none of them is believed for what it says.
-    if let Some(wanted) = asked.get(wanted) {
+    // A listed page may send any header: none of them is trusted.
+    if let Some(wanted) = request.get(wanted) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
     }
 }
@@ -63,10 +59,10 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_ours_listed_or_foreign() {
+    fn an_origin_is_own_listed_or_foreign() {
         let settings = Settings { origins: vec!["https://shop.example".into()], ..Settings::default() };
         let says = |pairs: &[(&'static str, &'static str)]| of(&headers(pairs), &settings);
-        assert_eq!(says(&[]), Origin::Own, "no browser");
+        assert_eq!(says(&[]), Origin::Own, "not a browser");
         assert_eq!(says(&[("origin", "http://127.0.0.1:8080"), ("host", "127.0.0.1:8080")]), Origin::Own);
         assert_eq!(
             says(&[("origin", "https://shop.example"), ("host", "api.example")]),
@@ -85,7 +81,7 @@ mod tests {
         assert_eq!(
             says(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]),
             Origin::Own,
-            "a link to us may be followed"
+            "navigation is allowed"
         );
     }
 }

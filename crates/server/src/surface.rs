@@ -1,11 +1,11 @@
-//! The surfaces of the API, and which of them need a credential.
+//! The surfaces of the API and the credentials they require.
 
 use quarterdeck_contracts::ErrorType;
 
 use crate::app::App;
 use crate::error::ApiError;
 
-/// A part of the API that can be closed to clients who do not prove who they are.
+/// A part of the API that can require a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
     V1,
@@ -13,19 +13,18 @@ pub(crate) enum Surface {
     Voice,
 }
 
-/// Which surfaces need a verified token or an API key. A cookie is none: the server gives one to every client.
+/// Which surfaces require a verified token or an API key. A cookie does not count: every client gets one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequiredCredentials {
-    /// `/v1`; `None` needs one beyond loopback as soon as one can be verified.
+    /// `/v1`; `None` requires one beyond loopback if tokens or keys are configured.
     pub v1: Option<bool>,
-    /// `/api`, but for `/api/deck`, which has the operators' own rule.
+    /// `/api` except `/api/deck`, which is for operators.
     pub api: bool,
     /// `/voice`.
     pub voice: bool,
 }
 
 impl Surface {
-    /// The surface that a path is on, if it is on one.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let is_under =
             |top: &str| path.strip_prefix(top).is_some_and(|rest| matches!(rest.as_bytes(), [] | [b'/', ..]));
@@ -48,27 +47,26 @@ impl Surface {
 }
 
 impl App {
-    /// Lets a client on a surface, or says what it has to show.
-    pub(crate) fn require(&self, surface: Surface, is_proved: bool) -> Result<(), ApiError> {
-        if is_proved || !self.needs_credential(surface) {
+    pub(crate) fn require(&self, surface: Surface, is_verified: bool) -> Result<(), ApiError> {
+        if is_verified || !self.requires_credential(surface) {
             return Ok(());
         }
         let path = surface.path();
         let key = &path[1..];
-        let with = match surface {
-            Surface::Voice => ", or open it with a ticket of `POST /api/voice/ticket` that was got with one",
+        let alternative = match surface {
+            Surface::Voice => ", or a ticket from `POST /api/voice/ticket`",
             _ => "",
         };
         Err(ApiError::new(
             ErrorType::Auth,
             format!(
-                "`{path}` needs a key: send `Authorization: Bearer KEY` with an API key or a token{with}. \
-                 The operator can open it with `auth.required.{key} = false`."
+                "`{path}` requires a credential: send `Authorization: Bearer KEY` with an API key or a token\
+                 {alternative}. The operator can change this with `auth.required.{key}`."
             ),
         ))
     }
 
-    fn needs_credential(&self, surface: Surface) -> bool {
+    fn requires_credential(&self, surface: Surface) -> bool {
         let required = self.settings.required;
         match surface {
             Surface::V1 => {
@@ -79,8 +77,8 @@ impl App {
         }
     }
 
-    /// Whether others than this machine can reach the server. The listener decides and not the address of a request:
-    /// a proxy that is not trusted, or a tunnel, makes every request look like one of this machine.
+    /// Whether other machines can reach the server. Decided by the listener, not by a request's address: an untrusted
+    /// proxy or a tunnel makes every request look local.
     fn is_beyond_loopback(&self) -> bool {
         !self.settings.is_loopback || self.settings.has_proxy()
     }
@@ -91,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_on_the_surface_that_its_beginning_names() {
+    fn a_path_belongs_to_the_surface_of_its_prefix() {
         for (path, surface) in [
             ("/v1/models", Some(Surface::V1)),
             ("/v1", Some(Surface::V1)),

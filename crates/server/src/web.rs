@@ -1,5 +1,4 @@
-//! The files that pages are made of, and the documents that name them. They are all in the binary, and nothing is loaded
-//! from elsewhere.
+//! The pages' files, embedded in the binary, and the HTML documents built from them.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -77,34 +76,33 @@ static FILES: &[File] = &files![
     "shared/visible.js",
 ];
 
-/// What changes when any file does.
+/// The hash of all files.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
     let hashes: String = FILES.iter().map(|file| sha256(file.bytes)).collect();
     sha256(hashes.as_bytes())[..12].to_owned()
 });
 
-/// The page at `/`.
-pub(crate) static PAGE: LazyLock<Document> = LazyLock::new(|| Document::of("page"));
+/// The chat page.
+pub(crate) static PAGE: LazyLock<Document> = LazyLock::new(|| Document::build("page"));
 /// The operators' page.
-pub(crate) static DECK: LazyLock<Document> = LazyLock::new(|| Document::of("deck"));
+pub(crate) static DECK: LazyLock<Document> = LazyLock::new(|| Document::build("deck"));
 
 pub(crate) struct File {
     pub(crate) name: &'static str,
     pub(crate) bytes: &'static [u8],
 }
 
-/// A page's document, and what a browser may do with it.
+/// An HTML document and its content security policy.
 pub(crate) struct Document {
     pub(crate) html: String,
     pub(crate) policy: String,
 }
 
 impl Document {
-    /// It says under which version its files are found, and all of them at once: a browser that had to read one module
-    /// to learn of the next would ask in many rounds. The page at `/` asks after its first frame (`shared/boot.js`): on a
-    /// small machine forty requests hold up what is seen first. The styles of that frame are in the document itself, in
-    /// the place where it names them.
-    fn of(folder: &str) -> Self {
+    /// Inlines the styles, and preloads all modules: discovering them import by import would take many round trips. The
+    /// chat page loads them after its first frame (`shared/boot.js`), because forty requests delay the first paint on a
+    /// small machine.
+    fn build(folder: &str) -> Self {
         let text = find(&format!("{folder}/index.html")).map_or("", File::text);
         let (before, rest) = text.split_once("<style>").unwrap_or((text, ""));
         let (names, after) = rest.split_once("</style>").unwrap_or_default();
@@ -112,14 +110,13 @@ impl Document {
         let after = after.replace("<!-- PRELOAD -->\n", &preload(folder));
         Self {
             html: format!("{before}<style>{styles}</style>{after}").replace("VERSION", &VERSION),
-            policy: policy(&styles),
+            policy: content_security_policy(&styles),
         }
     }
 }
 
-/// Nothing runs that is not ours, nothing is loaded from elsewhere, no text becomes markup, and no style counts that did
-/// not come with the page.
-fn policy(styles: &str) -> String {
+/// Only our own scripts and the page's own styles; nothing from elsewhere, and no text becomes markup.
+fn content_security_policy(styles: &str) -> String {
     let hash = base64_simd::STANDARD.encode_to_string(Sha256::digest(styles));
     format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{hash}'; connect-src 'self'; \
@@ -131,7 +128,7 @@ fn policy(styles: &str) -> String {
 fn preload(folder: &str) -> String {
     let mut links = String::new();
     for file in modules(folder) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             links,
             "<link rel=\"modulepreload\" href=\"/web/VERSION/{}\" fetchpriority=\"low\">",
@@ -141,25 +138,23 @@ fn preload(folder: &str) -> String {
     links
 }
 
-/// The modules of a page: its own, and those of the shared ones that any of them names.
+/// The modules of a page: its own, and the shared ones that they import.
 fn modules(folder: &str) -> Vec<&'static File> {
     let is_module = |file: &&File| file.name.ends_with(".js") && !file.name.ends_with("-worklet.js");
     let mut found: Vec<&File> =
         FILES.iter().filter(is_module).filter(|file| file.name.starts_with(&format!("{folder}/"))).collect();
     let mut shared: Vec<&File> = FILES.iter().filter(is_module).filter(|file| file.is_shared()).collect();
     loop {
-        let (named, rest) =
-            shared.into_iter().partition(|shared| found.iter().any(|file| file.names(shared)));
+        let (imported, rest): (Vec<&File>, Vec<&File>) =
+            shared.into_iter().partition(|shared| found.iter().any(|file| file.imports(shared)));
         shared = rest;
-        let named: Vec<&File> = named;
-        if named.is_empty() {
+        if imported.is_empty() {
             return found;
         }
-        found.extend(named);
+        found.extend(imported);
     }
 }
 
-/// The file of that name.
 pub(crate) fn find(name: &str) -> Option<&'static File> {
     FILES.iter().find(|file| file.name == name)
 }
@@ -169,19 +164,17 @@ impl File {
         self.name.starts_with("shared/")
     }
 
-    /// Whether it says the name of a shared module, from beside it or from another folder.
-    fn names(&self, shared: &File) -> bool {
+    fn imports(&self, shared: &File) -> bool {
         let name = shared.name.trim_start_matches("shared/");
-        let said = if self.is_shared() { format!("'./{name}'") } else { format!("../shared/{name}'") };
-        self.text().contains(&said)
+        let specifier = if self.is_shared() { format!("'./{name}'") } else { format!("../shared/{name}'") };
+        self.text().contains(&specifier)
     }
 
     fn text(&self) -> &'static str {
         std::str::from_utf8(self.bytes).unwrap_or_default()
     }
 
-    /// What it is, for a browser.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub(crate) fn content_type(&self) -> &'static str {
         match self.name.rsplit('.').next() {
             Some("html") => "text/html; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
@@ -198,22 +191,21 @@ mod tests {
 
     use super::*;
 
-    /// Everything in a folder, by its path from `web`.
-    fn in_folder(folder: &Path, prefix: &str, found: &mut Vec<String>) {
+    fn list_folder(folder: &Path, prefix: &str, found: &mut Vec<String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let entry = entry.unwrap();
             let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
             match entry.file_type().unwrap().is_dir() {
-                true => in_folder(&entry.path(), &format!("{name}/"), found),
+                true => list_folder(&entry.path(), &format!("{name}/"), found),
                 false => found.push(name),
             }
         }
     }
 
     #[test]
-    fn every_file_of_the_pages_is_in_the_binary() {
+    fn every_file_of_the_pages_is_embedded() {
         let mut found = Vec::new();
-        in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("web"), "", &mut found);
+        list_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("web"), "", &mut found);
         found.retain(|name| name.contains('/'));
         found.sort();
         let mut listed: Vec<&str> = FILES.iter().map(|file| file.name).collect();
@@ -222,37 +214,37 @@ mod tests {
     }
 
     #[test]
-    fn every_file_has_a_type_of_its_own() {
+    fn every_file_has_a_known_content_type() {
         for file in FILES {
-            assert_ne!(file.kind(), "application/octet-stream", "{}", file.name);
+            assert_ne!(file.content_type(), "application/octet-stream", "{}", file.name);
         }
     }
 
     #[test]
-    fn the_page_names_its_files_under_their_version() {
+    fn a_document_references_its_files_with_the_version() {
         assert!(PAGE.html.contains(&format!("/web/{}/page/main.js", *VERSION)));
         assert!(!PAGE.html.contains("VERSION") && !PAGE.html.contains("PRELOAD"));
-        assert!(!PAGE.html.contains("worklet"), "worklets are not part of the page's own modules");
+        assert!(!PAGE.html.contains("worklet"), "worklets are not modules of the page");
         assert!(DECK.html.contains(&format!("/web/{}/deck/main.js", *VERSION)));
     }
 
     #[test]
-    fn a_page_is_handed_the_shared_modules_that_it_uses_and_no_others() {
+    fn a_page_preloads_exactly_the_shared_modules_that_it_imports() {
         let names = |folder| -> Vec<&str> { modules(folder).iter().map(|file| file.name).collect() };
         let (page, deck) = (names("page"), names("deck"));
-        assert!(page.contains(&"shared/inline.js"), "which only another shared module names");
+        assert!(page.contains(&"shared/inline.js"), "imported by another shared module only");
         assert!(deck.contains(&"shared/chart.js") && !page.contains(&"shared/chart.js"));
         assert!(page.contains(&"shared/markdown.js") && !deck.contains(&"shared/markdown.js"));
         assert!(!deck.iter().any(|name| name.starts_with("page/")));
     }
 
     #[test]
-    fn a_page_carries_the_styles_that_it_names_and_its_policy_lets_in_no_others() {
+    fn a_page_inlines_its_styles_and_its_policy_allows_no_others() {
         for document in [&*PAGE, &*DECK] {
             let (_, rest) = document.html.split_once("<style>").unwrap();
             let (styles, after) = rest.split_once("</style>").unwrap();
             assert!(styles.contains(find("shared/theme.css").unwrap().text()));
-            assert!(!after.contains("<style"), "one place, and one hash");
+            assert!(!after.contains("<style"), "one style element, one hash");
             let hash = base64_simd::STANDARD.encode_to_string(Sha256::digest(styles));
             assert!(document.policy.contains(&format!("'sha256-{hash}'")));
         }

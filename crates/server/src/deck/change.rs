@@ -1,4 +1,4 @@
-//! How a registry differs from the one before it. Whoever starts the server has compared them.
+//! The changes since the previous registry, which the caller of the server has compared.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,22 +7,22 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistryChange {
-    /// The version of the registry before.
+    /// The previous version.
     pub previous: String,
-    /// Whether something that worked before does not any more.
+    /// Whether callers break.
     pub is_breaking: bool,
-    /// What has changed.
+    /// In the order they were found.
     pub changes: Vec<Change>,
 }
 
-/// One change.
+/// One change of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// The tool.
     pub tool: String,
-    /// What it means for callers: `breaks`, `changes`, `adds`.
+    /// The effect on callers: `breaks`, `changes`, `adds`.
     pub effect: String,
-    /// What it is.
+    /// One sentence.
     pub what: String,
     /// Arguments that were accepted before and are refused now.
     #[serde(skip_serializing_if = "Option::is_none")]

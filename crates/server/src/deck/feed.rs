@@ -1,4 +1,4 @@
-//! The audit trail while it is written: everything goes to the file, and past whoever is looking.
+//! The live audit feed: every event goes to the log and to the operators who follow.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
 
-/// How many happenings a reader may be behind. Beyond that it loses the oldest, and is told how many.
-const BEHIND: usize = 256;
+/// Events that a reader may lag behind. Beyond that it loses the oldest and is told how many.
+const MAX_LAG_EVENTS: usize = 256;
 
-/// The audit trail of a server.
+/// Access to the audit log of a server.
 #[derive(Clone)]
 pub struct AuditLogHandle {
-    /// What writes it.
+    /// Writes it.
     pub feed: Arc<AuditFeed>,
     /// The file.
     pub path: PathBuf,
@@ -24,33 +24,31 @@ pub struct AuditLogHandle {
     pub node: String,
 }
 
-/// Writes the trail, and shows it to whoever is looking.
+/// Writes the audit log and forwards its events to live readers.
 pub struct AuditFeed {
     log: Arc<AuditLog>,
     sender: Sender<Arc<Value>>,
 }
 
-/// What a reader hears.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Heard {
-    /// A line of the trail, but for its place in the chain.
+pub(crate) enum FeedItem {
+    /// A line of the log without its chain fields.
     Line(Arc<Value>),
-    /// So many were missed.
+    /// How many were skipped.
     Lost(u64),
 }
 
 impl AuditFeed {
-    /// In front of a trail.
+    /// A feed in front of a log.
     pub fn new(log: Arc<AuditLog>) -> Self {
-        Self { log, sender: Sender::new(BEHIND) }
+        Self { log, sender: Sender::new(MAX_LAG_EVENTS) }
     }
 
     pub(crate) fn follow(&self) -> Receiver<Arc<Value>> {
         self.sender.subscribe()
     }
 
-    /// Records what an operator has done.
-    pub(crate) fn operator_did(&self, action: &str, by: &str, details: Value, now: SystemTime) {
+    pub(crate) fn record_operator_action(&self, action: &str, by: &str, details: Value, now: SystemTime) {
         let mut fields = Map::from_iter([("action".to_owned(), json!(action)), ("by".to_owned(), json!(by))]);
         if let Value::Object(details) = details {
             fields.extend(details);
@@ -58,32 +56,32 @@ impl AuditFeed {
         self.record(AuditEvent { event: "operator".into(), time: now, fields });
     }
 
-    /// Waits until everything that was recorded is in the file. It blocks.
+    /// Waits until everything recorded is in the file. Blocks.
     pub(crate) fn flush(&self) {
         self.log.flush();
     }
 }
 
 impl AuditSink for AuditFeed {
-    fn record(&self, happening: AuditEvent) {
-        // Nobody is shown what nobody looks at.
+    fn record(&self, event: AuditEvent) {
+        // Without readers there is nothing to copy.
         if self.sender.receiver_count() > 0 {
-            let time = Timestamp::try_from(happening.time).unwrap_or(Timestamp::UNIX_EPOCH);
-            let mut line = happening.fields.clone();
-            line.insert("event".into(), json!(happening.event));
+            let time = Timestamp::try_from(event.time).unwrap_or(Timestamp::UNIX_EPOCH);
+            let mut line = event.fields.clone();
+            line.insert("event".into(), json!(event.event));
             line.insert("time".into(), json!(format!("{time:.3}")));
-            // It fails when the last reader has just left.
+            // Fails if the last reader has just left.
             let _ = self.sender.send(Arc::new(Value::Object(line)));
         }
-        self.log.record(happening);
+        self.log.record(event);
     }
 }
 
-/// The next thing that a reader hears; `None` when there is nobody left to say anything.
-pub(crate) async fn next(receiver: &mut Receiver<Arc<Value>>) -> Option<Heard> {
+/// `None` when the feed has ended.
+pub(crate) async fn next_item(receiver: &mut Receiver<Arc<Value>>) -> Option<FeedItem> {
     match receiver.recv().await {
-        Ok(line) => Some(Heard::Line(line)),
-        Err(RecvError::Lagged(lost)) => Some(Heard::Lost(lost)),
+        Ok(line) => Some(FeedItem::Line(line)),
+        Err(RecvError::Lagged(lost)) => Some(FeedItem::Lost(lost)),
         Err(RecvError::Closed) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What operators look at: figures over time, what happens as it happens, and what has changed.
+//! Data for the operators' deck: metrics over time, the live audit feed, and registry changes.
 
 mod change;
 mod feed;
@@ -7,14 +7,14 @@ mod series;
 pub use change::{Change, RegistryChange};
 pub use feed::{AuditFeed, AuditLogHandle};
 
-pub(crate) use feed::{Heard, next};
-pub(crate) use series::{EVERY, Lately, Range, Series};
+pub(crate) use feed::{FeedItem, next_item};
+pub(crate) use series::{Range, RecentCalls, SAMPLE_INTERVAL, Series};
 
-/// What the server is handed for its operators, beside what everybody uses.
+/// What only operators use.
 #[derive(Default)]
 pub struct Operations {
-    /// The audit trail, if one is kept.
+    /// The audit log, if one is kept.
     pub audit: Option<AuditLogHandle>,
-    /// How the tools differ from those of the registry before, if there was one.
+    /// The changes since the previous registry, if there was one.
     pub change: Option<RegistryChange>,
 }

@@ -8,18 +8,18 @@ fn proxies() -> TrustedProxies {
     TrustedProxies { loopback: true, networks: vec!["10.0.0.0/8".parse().unwrap()] }
 }
 
-fn found(lines: &[&[u8]]) -> Source {
+fn find(lines: &[&[u8]]) -> Source {
     Source::find(PEER, lines.iter().copied(), &proxies())
 }
 
 fn address(lines: &[&str]) -> String {
     let lines: Vec<_> = lines.iter().map(|line| line.as_bytes()).collect();
-    found(&lines).address.to_string()
+    find(&lines).address.to_string()
 }
 
 #[test]
-fn every_spelling_of_an_address_is_read() {
-    for (spelt, meant) in [
+fn every_form_of_an_address_is_parsed() {
+    for (text, expected) in [
         ("203.0.113.7", "203.0.113.7"),
         (" 203.0.113.7\t", "203.0.113.7"),
         ("203.0.113.7:443", "203.0.113.7"),
@@ -31,13 +31,13 @@ fn every_spelling_of_an_address_is_read() {
         ("[::ffff:203.0.113.7]:1", "203.0.113.7"),
         ("[::ffff:cb00:7107]", "203.0.113.7"),
     ] {
-        assert_eq!(address(&[spelt]), meant, "{spelt}");
-        assert_eq!(address(&[&format!("198.51.100.1, {spelt}")]), meant, "{spelt}");
+        assert_eq!(address(&[text]), expected, "{text}");
+        assert_eq!(address(&[&format!("198.51.100.1, {text}")]), expected, "{text}");
     }
 }
 
 #[test]
-fn what_cannot_be_read_leaves_the_last_hop_that_can() {
+fn a_malformed_hop_leaves_the_last_valid_one() {
     let long = "1".repeat(5_000);
     for garbage in [
         "",
@@ -67,27 +67,27 @@ fn what_cannot_be_read_leaves_the_last_hop_that_can() {
         "\u{e9}",
         &long,
     ] {
-        let source = found(&[b"198.51.100.1", garbage.as_bytes()]);
+        let source = find(&[b"198.51.100.1", garbage.as_bytes()]);
         assert_eq!(source, Source { address: PEER, is_direct: false }, "{garbage}");
         assert_eq!(address(&[&format!("198.51.100.1, {garbage}, 10.1.1.1")]), "10.1.1.1", "{garbage}");
     }
-    assert_eq!(found(&[b"203.0.113.7\xff"]).address, PEER);
+    assert_eq!(find(&[b"203.0.113.7\xff"]).address, PEER);
 }
 
 #[test]
-fn trusted_proxies_are_passed_over_and_nothing_else_is() {
+fn only_trusted_proxies_are_skipped() {
     assert_eq!(address(&["203.0.113.7, 10.0.0.1, 10.0.0.2"]), "203.0.113.7");
     assert_eq!(address(&["203.0.113.7", "10.0.0.1", "::ffff:10.0.0.2"]), "203.0.113.7", "over several lines");
-    assert_eq!(address(&["6.6.6.6, 203.0.113.7, 10.0.0.2"]), "203.0.113.7", "what a client says of itself");
+    assert_eq!(address(&["6.6.6.6, 203.0.113.7, 10.0.0.2"]), "203.0.113.7", "a client's own claim");
     assert_eq!(address(&["6.6.6.6, 127.0.0.1, 203.0.113.7"]), "203.0.113.7");
-    assert_eq!(address(&["10.0.0.1"]), "10.0.0.1", "a proxy that asks for itself");
+    assert_eq!(address(&["10.0.0.1"]), "10.0.0.1", "a proxy's own request");
     assert_eq!(address(&[]), "127.0.0.1");
     let many = vec!["10.0.0.9"; 3 * MAX_HOPS].join(",");
     assert_eq!(address(&[&format!("203.0.113.7, {many}")]), "10.0.0.9");
 }
 
 #[test]
-fn a_peer_that_is_not_trusted_speaks_for_nobody() {
+fn an_untrusted_peer_is_the_source_itself() {
     let none = TrustedProxies::default();
     let ask = |peer: &str, lines: &[&[u8]]| Source::find(peer.parse().unwrap(), lines.iter().copied(), &none);
     let peer: IpAddr = "198.51.100.1".parse().unwrap();
@@ -97,14 +97,14 @@ fn a_peer_that_is_not_trusted_speaks_for_nobody() {
 }
 
 proptest! {
-    /// Whatever a client sends before it is seen by our proxy, in one line or several, is not believed.
+    /// Entries that a client sends are ignored, in one line or several.
     #[test]
     fn a_client_cannot_choose_its_address(
-        said in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..6),
+        claimed in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..6),
         seen in any::<u32>().prop_map(Ipv4Addr::from),
     ) {
         prop_assume!(!proxies().contains(seen.into()));
-        let mut lines = said;
+        let mut lines = claimed;
         lines.push(seen.to_string().into_bytes());
         let source = Source::find(PEER, lines.iter().map(Vec::as_slice), &proxies());
         prop_assert_eq!(source, Source { address: seen.into(), is_direct: false });
@@ -113,9 +113,9 @@ proptest! {
         prop_assert_eq!(source, Source { address: seen.into(), is_direct: false });
     }
 
-    /// No list makes the client of a proxy look like this machine's own, or like no client.
+    /// No list makes a proxy's client look like a direct one.
     #[test]
-    fn who_comes_through_a_proxy_is_never_direct(
+    fn a_proxied_request_is_never_direct(
         lines in proptest::collection::vec("[0-9a-f:.,\\[\\] %_x]{0,60}", 0..5),
     ) {
         let source = Source::find(PEER, lines.iter().map(|line| line.as_bytes()), &proxies());

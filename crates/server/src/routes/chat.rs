@@ -1,7 +1,6 @@
 //! `POST /api/chat`: what the AI SDK's `useChat` posts, or a plain `{ "message": "…" }`.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Extension;
 use axum::body::Body;
@@ -17,23 +16,20 @@ use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input::{self, Id};
-use crate::places::Place;
-use crate::stream::{self, ui::UiMessage};
+use crate::quota::Permit;
+use crate::stream::{self, ui::UiMessageEncoder};
 
-/// The longest message that is taken, in characters.
-pub(super) const LONGEST: usize = 100_000;
+pub(super) const MAX_MESSAGE_CHARS: usize = 100_000;
 
-/// What a request wants.
 #[derive(Debug, PartialEq)]
-enum Wish {
-    Say { id: Option<String>, text: String },
+enum ChatAction {
+    Send { id: Option<String>, text: String },
     Regenerate,
     Decide(Vec<ConfirmationReply>),
 }
 
-/// Whose conversation it is about.
 #[derive(Debug, PartialEq)]
-enum To {
+enum Target {
     New,
     Chat(String),
     Session(String),
@@ -46,97 +42,95 @@ pub(super) async fn post(
     body: Body,
 ) -> Result<Response, ApiError> {
     let body = input::json(&app, body).await?;
-    let (to, wish) = understand(&body)?;
-    app.admit_writing(&caller.client.id)?;
-    app.clients
-        .take(&caller.client.id, Instant::now())
-        .map_err(|wait| ApiError::rate_limited("You write faster than we can read.", wait.as_secs() + 1))?;
-    let permit = app.admit_stream(&caller.client.id, &caller.source)?;
-    let visitor = caller.visitor(situation(&headers, Some(&body)));
-    let to = match &to {
-        To::New => Address::New,
-        To::Chat(id) => Address::Chat(id),
-        To::Session(id) => Address::Session(id),
+    let (target, action) = parse_body(&body)?;
+    app.refuse_during_call(&caller.client.id)?;
+    app.admission.count_message(&caller.client.id)?;
+    let permit = app.admission.admit_stream(&caller.client.id, &caller.source)?;
+    let user = caller.user(situation(&headers, Some(&body)));
+    let address = match &target {
+        Target::New => Address::New,
+        Target::Chat(id) => Address::Chat(id),
+        Target::Session(id) => Address::Session(id),
     };
-    let reader = match wish {
-        Wish::Say { id, text } => {
+    let reader = match action {
+        ChatAction::Send { id, text } => {
             let idempotency_key = idempotency_key(&headers)?;
-            // A page that edits a message sends other words under the same id, which is another message.
+            // An edited message keeps its id but is another message.
             let id = id.map(|id| format!("{id}:{}", short_hash(&text)));
-            app.text.send_message(&visitor, to, Message { id, idempotency_key, text }).await?
+            app.text.send_message(&user, address, Message { id, idempotency_key, text }).await?
         }
-        Wish::Regenerate => app.text.regenerate(&visitor, to).await?,
-        Wish::Decide(decisions) => app.text.resolve_confirmations(&visitor, to, decisions).await?,
+        ChatAction::Regenerate => app.text.regenerate(&user, address).await?,
+        ChatAction::Decide(replies) => app.text.resolve_confirmations(&user, address, replies).await?,
     };
-    Ok(as_stream(reader, Some(permit)))
+    Ok(stream_response(reader, Some(permit)))
 }
 
-/// `GET /api/chat/{id}/stream`: the answer that is being written, from its start.
+/// `GET /api/chat/{id}/stream`: the current answer from its start.
 pub(super) async fn resume(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Id(id): Id,
 ) -> Result<Response, ApiError> {
-    let visitor = caller.visitor(situation(&headers, None));
-    let permit = app.admit_stream(&caller.client.id, &caller.source)?;
-    match app.text.follow(&visitor, Address::Chat(&id)).await? {
-        Some(reader) => Ok(as_stream(reader, Some(permit))),
+    let user = caller.user(situation(&headers, None));
+    let permit = app.admission.admit_stream(&caller.client.id, &caller.source)?;
+    match app.text.follow(&user, Address::Chat(&id)).await? {
+        Some(reader) => Ok(stream_response(reader, Some(permit))),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
 
-fn as_stream(reader: Reader, permit: Option<Place>) -> Response {
+fn stream_response(reader: Reader, permit: Option<Permit>) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         (HeaderName::from_static("x-vercel-ai-ui-message-stream"), HeaderValue::from_static("v1")),
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
-    (headers, stream::body(reader, UiMessage::default(), permit)).into_response()
+    (headers, stream::body(reader, UiMessageEncoder::default(), permit)).into_response()
 }
 
-/// What a body means. Of a client's history only the last message is believed.
-fn understand(body: &Value) -> Result<(To, Wish), ApiError> {
+/// Of a client's history only the last message counts.
+fn parse_body(body: &Value) -> Result<(Target, ChatAction), ApiError> {
     let Some(fields) = body.as_object() else {
         return Err(ApiError::validation("The body must be a JSON object."));
     };
-    let to = match (text_field(body, "sessionId")?, text_field(body, "id")?) {
-        (Some(session), _) => To::Session(session),
-        (None, Some(chat)) => To::Chat(chat),
-        (None, None) => To::New,
+    let target = match (text_field(body, "sessionId")?, text_field(body, "id")?) {
+        (Some(session), _) => Target::Session(session),
+        (None, Some(chat)) => Target::Chat(chat),
+        (None, None) => Target::New,
     };
     if !fields.contains_key("messages") {
         let Some(text) = text_field(body, "message")? else {
             return Err(ApiError::validation(
-                "`message` is missing: send { \"message\": \"…\" }, or what the AI SDK's `useChat` posts.",
+                "`message` is missing: send { \"message\": \"…\" }, or the AI SDK's `useChat` format.",
             ));
         };
-        return Ok((to, Wish::Say { id: None, text: checked(text)? }));
+        return Ok((target, ChatAction::Send { id: None, text: check_text(text)? }));
     }
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     let Some(last) = messages.last() else {
         return Err(ApiError::validation("`messages` must be a list with at least one message."));
     };
     if !messages.iter().all(|message| message["role"].is_string()) {
-        return Err(ApiError::validation("Every one of `messages` must be an object with a `role`."));
+        return Err(ApiError::validation("Each of `messages` must be an object with a `role`."));
     }
     if body["trigger"] == "regenerate-message" {
-        return Ok((to, Wish::Regenerate));
+        return Ok((target, ChatAction::Regenerate));
     }
     match last["role"].as_str() {
         Some("user") => {
             let id = last["id"].as_str().map(str::to_owned);
-            Ok((to, Wish::Say { id, text: checked(words_of(last))? }))
+            Ok((target, ChatAction::Send { id, text: check_text(message_text(last))? }))
         }
         Some("assistant") => {
-            let decisions = decisions_in(last);
-            if decisions.is_empty() {
+            let replies = confirmation_replies(last);
+            if replies.is_empty() {
                 return Err(ApiError::validation(
-                    "The last message is the assistant's and answers no question.",
+                    "The last message is the assistant's and answers no confirmation.",
                 ));
             }
-            Ok((to, Wish::Decide(decisions)))
+            Ok((target, ChatAction::Decide(replies)))
         }
         _ => Err(ApiError::validation("The last message must have the role `user` or `assistant`.")),
     }
@@ -150,46 +144,46 @@ fn text_field(body: &Value, name: &str) -> Result<Option<String>, ApiError> {
     }
 }
 
-fn checked(text: String) -> Result<String, ApiError> {
+fn check_text(text: String) -> Result<String, ApiError> {
     if text.trim().is_empty() {
         return Err(ApiError::validation("The message is empty."));
     }
-    if text.chars().count() > LONGEST {
-        let message = format!("The message is too long; {LONGEST} characters are the most.");
+    if text.chars().count() > MAX_MESSAGE_CHARS {
+        let message = format!("The message is too long; send at most {MAX_MESSAGE_CHARS} characters.");
         return Err(ApiError::validation(message));
     }
     Ok(text)
 }
 
-/// The words of a message. What is attached is named, since nobody here can look at it.
-fn words_of(message: &Value) -> String {
+/// The text of a message. Attached files are named, because they cannot be read.
+fn message_text(message: &Value) -> String {
     if let Some(content) = message["content"].as_str() {
         return content.to_owned();
     }
     let parts = message["parts"].as_array().map_or(&[][..], Vec::as_slice);
-    let words = parts.iter().filter_map(|part| match part["type"].as_str()? {
+    let texts = parts.iter().filter_map(|part| match part["type"].as_str()? {
         "text" => part["text"].as_str().map(str::to_owned),
         "file" => {
-            let name = part["filename"].as_str().unwrap_or("without a name");
-            Some(format!("[A file was attached that cannot be read here: {name}]"))
+            let name = part["filename"].as_str().unwrap_or("unnamed");
+            Some(format!("[An attached file cannot be read: {name}]"))
         }
         _ => None,
     });
-    words.collect::<Vec<_>>().join("\n")
+    texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The answers to questions that a message holds.
-fn decisions_in(message: &Value) -> Vec<ConfirmationReply> {
+/// The user's answers to confirmations in a message.
+fn confirmation_replies(message: &Value) -> Vec<ConfirmationReply> {
     let parts = message["parts"].as_array().map_or(&[][..], Vec::as_slice);
     let responded = parts.iter().filter(|part| part["state"] == "approval-responded");
-    let decisions = responded.filter_map(|part| {
+    let replies = responded.filter_map(|part| {
         let approval = &part["approval"];
         Some(ConfirmationReply {
             token: approval["id"].as_str()?.to_owned(),
             is_approved: approval["approved"].as_bool()?,
         })
     });
-    decisions.collect()
+    replies.collect()
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
@@ -199,7 +193,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let key = key.to_str().ok().filter(is_key);
     match key {
         Some(key) => Ok(Some(format!("key:{key}"))),
-        None => Err(ApiError::validation("An `Idempotency-Key` has 1 to 200 visible characters.")),
+        None => Err(ApiError::validation("`Idempotency-Key` has 1 to 200 visible characters.")),
     }
 }
 
@@ -207,53 +201,54 @@ fn short_hash(text: &str) -> String {
     sha256(text.as_bytes())[..12].to_owned()
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let plain = json!({ "message": "What can you do?" });
     let words = json!([{ "type": "text", "text": "What can you do?" }]);
     let posted = json!({
         "id": "chat1", "trigger": "submit-message", "messages": [{ "id": "m1", "role": "user", "parts": words }],
     });
-    Operation::new("sendMessage", "chat", "Say something to the agent")
-        .about(
-            "Answers as the agent speaks, in the AI SDK's UI message stream protocol: a page that uses `useChat` needs \
-             nothing but this URL. A second delivery under the same `Idempotency-Key`, or of the same message, joins the \
-             answer of the first. Closing the connection aborts the answer.",
+    Operation::new("sendMessage", "chat", "Send a message")
+        .description(
+            "Streams the answer in the AI SDK's UI message stream protocol: `useChat` needs only this URL. A repeated \
+             request with the same `Idempotency-Key`, or the same message, joins the first answer. Closing the \
+             connection aborts the answer.",
         )
-        .may_take(
+        .optional(
             "header",
             "Idempotency-Key",
             json!({ "type": "string", "minLength": 1, "maxLength": 200 }),
-            "What makes two requests the same one. 1 to 200 visible ASCII characters.",
+            "Identifies repeated requests. 1 to 200 visible ASCII characters.",
             "b7c1",
         )
-        .takes_body("ChatRequest", &[("plain", plain), ("useChat", posted)])
-        .gives(200, "The answer, as it is written.", event_stream("UiStreamPart", ui::STREAM))
-        .refuses(&[404, 409, 410])
+        .body("ChatRequest", &[("plain", plain), ("useChat", posted)])
+        .response(200, "The streamed answer.", event_stream("UiStreamPart", ui::STREAM))
+        .errors(&[404, 409, 410])
 }
 
-pub(super) fn resume_described() -> Operation {
-    Operation::new("resumeAnswer", "chat", "Follow an answer that is being written")
-        .about("From its start, in the same form as `POST /api/chat`.")
-        .takes_id("The client's own name for the conversation, or its session.", "chat1")
-        .gives(200, "The answer, as it is written.", event_stream("UiStreamPart", ui::STREAM))
-        .gives(204, "Nothing is being written.", Value::Null)
+pub(super) fn describe_resume() -> Operation {
+    Operation::new("resumeAnswer", "chat", "Resume the stream of an answer")
+        .description("From its start, in the same format as `POST /api/chat`.")
+        .path_id("The client's own id of the conversation, or the session id.", "chat1")
+        .response(200, "The streamed answer.", event_stream("UiStreamPart", ui::STREAM))
+        .response(204, "No answer is in progress.", Value::Null)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn wish(body: Value) -> Result<(To, Wish), String> {
-        understand(&body).map_err(|error| error.message)
+    fn parse(body: Value) -> Result<(Target, ChatAction), String> {
+        parse_body(&body).map_err(|error| error.message)
     }
 
     #[test]
-    fn a_plain_message_and_what_use_chat_posts_are_understood() {
-        let say = |id: Option<&str>, text: &str| Wish::Say { id: id.map(str::to_owned), text: text.into() };
-        assert_eq!(wish(json!({ "message": "hi" })), Ok((To::New, say(None, "hi"))));
+    fn a_plain_message_and_the_use_chat_format_are_parsed() {
+        let send =
+            |id: Option<&str>, text: &str| ChatAction::Send { id: id.map(str::to_owned), text: text.into() };
+        assert_eq!(parse(json!({ "message": "hi" })), Ok((Target::New, send(None, "hi"))));
         assert_eq!(
-            wish(json!({ "message": "hi", "sessionId": "ses_1", "other": 1 })),
-            Ok((To::Session("ses_1".into()), say(None, "hi")))
+            parse(json!({ "message": "hi", "sessionId": "ses_1", "other": 1 })),
+            Ok((Target::Session("ses_1".into()), send(None, "hi")))
         );
         let posted = json!({
             "id": "chat1", "trigger": "submit-message", "agent": "ops",
@@ -265,8 +260,8 @@ mod tests {
                 ] },
             ],
         });
-        let text = "[A file was attached that cannot be read here: a.png]\nwhat is this?";
-        assert_eq!(wish(posted), Ok((To::Chat("chat1".into()), say(Some("b"), text))));
+        let text = "[An attached file cannot be read: a.png]\nwhat is this?";
+        assert_eq!(parse(posted), Ok((Target::Chat("chat1".into()), send(Some("b"), text))));
     }
 
     #[test]
@@ -278,27 +273,29 @@ mod tests {
                 { "id": "n", "role": "assistant", "parts": [last] },
             ] })
         };
-        let decision = ConfirmationReply { token: "t".into(), is_approved: true };
+        let reply = ConfirmationReply { token: "t".into(), is_approved: true };
         assert_eq!(
-            wish(body(part("approval-responded"))),
-            Ok((To::Chat("chat1".into()), Wish::Decide(vec![decision])))
+            parse(body(part("approval-responded"))),
+            Ok((Target::Chat("chat1".into()), ChatAction::Decide(vec![reply])))
         );
         assert_eq!(
-            wish(body(part("approval-requested"))),
-            Err("The last message is the assistant's and answers no question.".into())
+            parse(body(part("approval-requested"))),
+            Err("The last message is the assistant's and answers no confirmation.".into())
         );
     }
 
     #[test]
-    fn what_cannot_be_understood_is_named() {
-        assert!(wish(json!([])).unwrap_err().contains("object"));
-        assert!(wish(json!({})).unwrap_err().contains("`message` is missing"));
-        assert!(wish(json!({ "message": 1 })).unwrap_err().contains("`message` must be a string"));
-        assert!(wish(json!({ "message": "  " })).unwrap_err().contains("empty"));
-        assert!(wish(json!({ "messages": [] })).unwrap_err().contains("at least one"));
-        assert!(wish(json!({ "messages": [{ "role": "system" }] })).unwrap_err().contains("role"));
-        assert!(wish(json!({ "messages": [5, { "role": "user" }] })).unwrap_err().contains("an object"));
-        assert!(wish(json!({ "id": 4, "message": "hi" })).unwrap_err().contains("`id`"));
-        assert!(wish(json!({ "message": "x".repeat(LONGEST + 1) })).unwrap_err().contains("too long"));
+    fn an_invalid_body_is_explained() {
+        assert!(parse(json!([])).unwrap_err().contains("object"));
+        assert!(parse(json!({})).unwrap_err().contains("`message` is missing"));
+        assert!(parse(json!({ "message": 1 })).unwrap_err().contains("`message` must be a string"));
+        assert!(parse(json!({ "message": "  " })).unwrap_err().contains("empty"));
+        assert!(parse(json!({ "messages": [] })).unwrap_err().contains("at least one"));
+        assert!(parse(json!({ "messages": [{ "role": "system" }] })).unwrap_err().contains("role"));
+        assert!(parse(json!({ "messages": [5, { "role": "user" }] })).unwrap_err().contains("an object"));
+        assert!(parse(json!({ "id": 4, "message": "hi" })).unwrap_err().contains("`id`"));
+        assert!(
+            parse(json!({ "message": "x".repeat(MAX_MESSAGE_CHARS + 1) })).unwrap_err().contains("too long")
+        );
     }
 }

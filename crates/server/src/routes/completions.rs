@@ -1,9 +1,9 @@
 //! `POST /v1/chat/completions`: the agent behind the OpenAI API.
 //!
-//! The conversation is the client's in this protocol, and is told anew with each request. The tools run inside.
+//! In this protocol the client holds the conversation and sends it with each request. The tools run inside.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Extension;
 use axum::body::Body;
@@ -22,8 +22,8 @@ use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input;
-use crate::places::Place;
-use crate::stream::openai::{Chunks, Head, Whole, error};
+use crate::quota::Permit;
+use crate::stream::openai::{ChunkEncoder, CompletionCollector, CompletionHead, error};
 use crate::stream::{self, held_body};
 
 pub(super) async fn post(
@@ -42,20 +42,18 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> 
     let body = input::json(app, body).await?;
     let model = models::check(app, &body["model"])?;
     let (before, text) = conversation(&body)?;
-    app.admit_writing(&caller.client.id)?;
-    app.clients
-        .take(&caller.client.id, Instant::now())
-        .map_err(|wait| ApiError::rate_limited("Too many messages.", wait.as_secs() + 1))?;
-    let permit = app.admit_stream(&caller.client.id, &caller.source)?;
-    let visitor = caller.visitor(situation(headers, Some(&body)));
+    app.refuse_during_call(&caller.client.id)?;
+    app.admission.count_message(&caller.client.id)?;
+    let permit = app.admission.admit_stream(&caller.client.id, &caller.source)?;
+    let user = caller.user(situation(headers, Some(&body)));
     let transcript = Transcript {
         fingerprint: hash(&body.to_string()),
         is_retry: headers.get("x-stainless-retry-count").is_some_and(|count| count != "0"),
         before,
         text,
     };
-    let chat = format!("v1:{}", beginning(&body));
-    let mut reader = app.text.complete(&visitor, Address::Chat(&chat), transcript).await?;
+    let chat = format!("v1:{}", conversation_key(&body));
+    let mut reader = app.text.complete(&user, Address::Chat(&chat), transcript).await?;
     let head = head(model);
     if body["stream"] == true {
         let with_usage = body["stream_options"]["include_usage"] == true;
@@ -63,66 +61,65 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> 
             (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
             (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         ];
-        return Ok(
-            (headers, stream::body(reader, Chunks::new(head, with_usage), Some(permit))).into_response()
-        );
+        return Ok((headers, stream::body(reader, ChunkEncoder::new(head, with_usage), Some(permit)))
+            .into_response());
     }
-    whole(&mut reader, &head, permit).await
+    collect(&mut reader, &head, permit).await
 }
 
-/// Waits for the whole answer, which holds its place until it is read.
-async fn whole(reader: &mut Reader, head: &Head, permit: Place) -> Result<Response, ApiError> {
-    let mut whole = Whole::default();
+/// Waits for the whole answer, which holds its permit until it is sent.
+async fn collect(reader: &mut Reader, head: &CompletionHead, permit: Permit) -> Result<Response, ApiError> {
+    let mut collector = CompletionCollector::default();
     while let Some(events) = reader.next().await {
-        events.iter().for_each(|event| whole.add(event));
+        events.iter().for_each(|event| collector.add(event));
     }
-    let (status, answer) = match &whole.failure {
-        None => (StatusCode::OK, whole.completion(head)),
-        // Clients send a request again after a 5xx, a 409 or a 429, and by now tools may have run.
+    let (status, answer) = match &collector.failure {
+        None => (StatusCode::OK, collector.completion(head)),
+        // Clients retry after 5xx, 409 and 429, and by now tools may have run.
         Some(failure) => (StatusCode::UNPROCESSABLE_ENTITY, json!({ "error": error(failure) })),
     };
-    Ok(held_body::json(status, held_body::written(&answer)?, Some(permit)))
+    Ok(held_body::json(status, held_body::to_json_bytes(&answer)?, Some(permit)))
 }
 
-fn head(model: &str) -> Head {
-    // An id that is not unlike others is a nuisance to whoever reads logs, nothing more.
+fn head(model: &str) -> CompletionHead {
+    // A duplicate id is harmless.
     let id = random_hex(12).unwrap_or_default();
     let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    Head { id: format!("chatcmpl-{id}").into(), created, model: model.into() }
+    CompletionHead { id: format!("chatcmpl-{id}").into(), created, model: model.into() }
 }
 
-/// The conversation that a client tells: what was said before, and what the person says now.
+/// The earlier messages and the user's new one.
 fn conversation(body: &Value) -> Result<(Vec<ChatMessage>, String), ApiError> {
-    let missing = |message: &str| ApiError { param: Some("messages"), ..ApiError::validation(message) };
+    let invalid = |message: &str| ApiError { param: Some("messages"), ..ApiError::validation(message) };
     let Some(messages) = body["messages"].as_array() else {
-        return Err(missing("`messages` must be a list."));
+        return Err(invalid("`messages` must be a list."));
     };
-    let mut told = Vec::new();
+    let mut history = Vec::new();
     for message in messages {
         let text = text_of(&message["content"]);
         match message["role"].as_str() {
-            Some("user") => told.push(ChatMessage::User { text }),
-            // Instructions of a client are a person's: they do not become the site's own.
+            Some("user") => history.push(ChatMessage::User { text }),
+            // A client's instructions rank as the user's, not as the operator's.
             Some("system" | "developer") if !text.is_empty() => {
-                told.push(ChatMessage::User { text: format!("[The person's settings: {text}]") });
+                history.push(ChatMessage::User { text: format!("[The user's settings: {text}]") });
             }
-            Some("assistant") if !text.is_empty() => told.push(ChatMessage::Model(text_message("", text))),
-            // Calls and results of the client's own tools mean nothing here.
+            Some("assistant") if !text.is_empty() => history.push(ChatMessage::Model(text_message("", text))),
+            // The client's own tools are ignored.
             Some("assistant" | "tool" | "function" | "system" | "developer") => {}
             _ => {
-                return Err(missing(
+                return Err(invalid(
                     "Every message needs a `role`: system, developer, user, assistant or tool.",
                 ));
             }
         }
     }
-    match told.pop() {
-        Some(ChatMessage::User { text }) if !text.trim().is_empty() => Ok((told, text)),
-        _ => Err(missing("The last message must be the person's, with some words.")),
+    match history.pop() {
+        Some(ChatMessage::User { text }) if !text.trim().is_empty() => Ok((history, text)),
+        _ => Err(invalid("The last message must have the role `user` and a text.")),
     }
 }
 
-/// Text, or parts of which some are text.
+/// A string, or the text parts of a list.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -134,33 +131,35 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// What stays the same while a conversation goes on: how it began.
-fn beginning(body: &Value) -> String {
+/// Identifies a conversation by its messages up to the first of the user.
+fn conversation_key(body: &Value) -> String {
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     let first = messages.iter().position(|message| message["role"] == "user").map_or(0, |place| place + 1);
-    let opening: Vec<String> = messages[..first].iter().map(|message| text_of(&message["content"])).collect();
-    hash(&opening.join("\n"))
+    let first_texts: Vec<String> =
+        messages[..first].iter().map(|message| text_of(&message["content"])).collect();
+    hash(&first_texts.join("\n"))
 }
 
 fn hash(text: &str) -> String {
     sha256(text.as_bytes())[..32].to_owned()
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let hello =
         json!({ "model": models::AGENT, "messages": [{ "role": "user", "content": "What can you do?" }] });
     let mut streamed = hello.clone();
     streamed["stream"] = true.into();
-    let whole = json!({ "schema": reference("schemas", "Completion"), "example": completions::example() });
+    let completion =
+        json!({ "schema": reference("schemas", "Completion"), "example": completions::example() });
     let mut content = event_stream("CompletionChunk", completions::STREAM);
-    content["application/json"] = whole;
-    Operation::new("createCompletion", "openai", "Ask the agent through the OpenAI API")
-        .about(
-            "The conversation is the client's and is told anew with each request. The agent's tools run inside and are \
-             not shown as calls. Where a person has to approve, the agent asks in words and takes the answer in words.",
+    content["application/json"] = completion;
+    Operation::new("createCompletion", "openai", "Chat through the OpenAI API")
+        .description(
+            "The client sends the whole conversation with each request. The agent's tools run inside and are not shown \
+             as calls. Where approval is needed, the agent asks for it in the text and reads the answer from the text.",
         )
-        .takes_body("CompletionRequest", &[("whole", hello), ("streamed", streamed)])
-        .gives(200, "The answer: whole, or as it is written when `stream` is true.", content)
-        // A client sends its request again after a 409, a 429 or a 5xx; once tools may have run, it must not.
-        .refuses(&[404, 409, 422])
+        .body("CompletionRequest", &[("whole", hello), ("streamed", streamed)])
+        .response(200, "The answer, streamed if `stream` is true.", content)
+        // Clients retry after 409, 429 and 5xx; once tools may have run, they must not.
+        .errors(&[404, 409, 422])
 }

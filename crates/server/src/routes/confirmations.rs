@@ -1,4 +1,4 @@
-//! `POST /api/confirmations`: a person's word about one call.
+//! `POST /api/confirmations`: the user's decision about one call.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::input;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Word {
+struct DecisionRequest {
     token: String,
     approve: bool,
 }
@@ -30,11 +30,11 @@ pub(super) async fn post(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<ToolResponse>), ApiError> {
-    let Word { token, approve } = input::typed(&app, body).await?;
-    let visitor = caller.visitor(situation(&headers, None));
+    let DecisionRequest { token, approve } = input::typed_json(&app, body).await?;
+    let user = caller.user(situation(&headers, None));
     let response =
-        app.text.resolve_confirmation(&visitor, &ConfirmationReply { token, is_approved: approve }).await?;
-    // Whatever came of the call is an answer; only a question that could not be answered is a refusal.
+        app.text.resolve_confirmation(&user, &ConfirmationReply { token, is_approved: approve }).await?;
+    // Any outcome of the call is a success; only an invalid or expired confirmation is refused.
     let status = match &response.outcome {
         Outcome::Failure(error)
             if matches!(error.kind, ErrorType::ConfirmationInvalid | ErrorType::ConfirmationExpired) =>
@@ -46,33 +46,32 @@ pub(super) async fn post(
     Ok((status, Json(ToolResponse::clone(&response))))
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let either = json!({ "oneOf": [reference("schemas", "ToolResponse"), reference("schemas", "Error")] });
-    let refused = || -> Option<Value> {
+    let invalid = || -> Option<Value> {
         Some(json!({ "error": {
             "type": "CONFIRMATION_INVALID",
-            "message": "This question has been answered already, or does not exist.", "retryable": false,
+            "message": "This confirmation was already answered or does not exist.", "retryable": false,
         } }))
     };
-    Operation::new("answerConfirmation", "chat", "Approve or deny a call that waits for the person's word")
-        .about(
-            "The answer is the envelope of the call: what it came to, or CONFIRMATION_DENIED. The model learns of it in \
-             the next turn. Tokens come with the part `data-confirmation` of an answer, can be used once, and belong to \
-             the client that was asked. An unknown field is refused.",
+    Operation::new("answerConfirmation", "chat", "Approve or deny a tool call")
+        .description(
+            "The response is the envelope of the call: its result, or CONFIRMATION_DENIED. The model learns of it in the \
+             next turn. Tokens come with the part `data-confirmation` of an answer, are valid once, and belong to the \
+             client that received them. Unknown fields are refused.",
         )
-        .takes_body("ConfirmationAnswer", &[("approve", json!({ "token": "cnf_1", "approve": true }))])
-        .gives_json(200, "What came of the call.", reference("schemas", "ToolResponse"), Some(envelope::example()))
-        .gives_json(400, "The body is not understood, or no such question is open.", either.clone(), refused())
-        .gives_json(410, "The question has expired, or its session has ended.", either, None)
-        .refuses(&[404])
+        .body("ConfirmationAnswer", &[("approve", json!({ "token": "cnf_1", "approve": true }))])
+        .json_response(200, "The envelope of the call.", reference("schemas", "ToolResponse"), Some(envelope::example()))
+        .json_response(400, "The body is invalid, or no such confirmation is open.", either.clone(), invalid())
+        .json_response(410, "The confirmation has expired, or its session has ended.", either, None)
+        .errors(&[404])
 }
 
-/// The body, for the shared schemas.
 pub(super) fn body_schema() -> Value {
     json!({
         "type": "object", "required": ["token", "approve"], "additionalProperties": false,
         "properties": {
-            "token": { "type": "string", "description": "What the person was shown." },
+            "token": { "type": "string", "description": "The token of the confirmation." },
             "approve": { "type": "boolean", "description": "Whether the call may run." },
         },
     })

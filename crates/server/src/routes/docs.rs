@@ -1,4 +1,4 @@
-//! `GET /docs`: a page that shows the description and tries it out. It is all here: nothing is loaded from elsewhere.
+//! `GET /docs`: a page that shows the API description. It loads nothing from elsewhere.
 
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
@@ -14,8 +14,8 @@ const SCRIPT: &str = include_str!("../../web/docs.js");
 
 pub(super) async fn get() -> Result<Response, ApiError> {
     let nonce =
-        random_hex(16).ok_or_else(|| ApiError::internal("the page got no nonce", &"no random numbers"))?;
-    // Only what we put into the page runs, and it reaches this server alone.
+        random_hex(16).ok_or_else(|| ApiError::internal("nonce not generated", &"no random numbers"))?;
+    // Only the page's own script runs, and it reaches only this server.
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
          img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -29,7 +29,7 @@ pub(super) async fn get() -> Result<Response, ApiError> {
     Ok((headers, Html(page)).into_response())
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let page = json!({ "text/html": { "schema": { "type": "string" } } });
-    Operation::new("getDocs", "description", "This description as a page").gives(200, "The page.", page)
+    Operation::new("getDocs", "description", "The API description as a page").response(200, "The page.", page)
 }

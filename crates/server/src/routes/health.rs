@@ -1,4 +1,4 @@
-//! `/healthz` says that the process is alive, `/readyz` that it can work.
+//! `/healthz` is the liveness probe, `/readyz` the readiness probe.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 use super::openapi::{Operation, reference};
 use crate::app::App;
 
-/// How long the store may take to write a row.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) async fn alive() -> &'static str {
     "ok"
@@ -22,35 +21,35 @@ pub(super) async fn alive() -> &'static str {
 pub(super) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
     let now = app.orchestrator.now_ms();
     let probe = Commit::default().put_until(Table::Rates, "readyz", json!({ "at": now }), Some(now + 60_000));
-    let written = tokio::time::timeout(PATIENCE, app.orchestrator.store().commit(probe)).await;
-    let store = matches!(written, Ok(Ok(())));
+    let commit = tokio::time::timeout(STORE_TIMEOUT, app.orchestrator.store().commit(probe)).await;
+    let store = matches!(commit, Ok(Ok(())));
     let registry = app.registry.is_locked();
-    let is_ready = store && registry && !app.is_draining();
+    let is_ready = store && registry && !app.admission.is_draining();
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let body = json!({
-        "ready": is_ready, "registryLocked": registry, "storeWritable": store, "draining": app.is_draining(),
+        "ready": is_ready, "registryLocked": registry, "storeWritable": store, "draining": app.admission.is_draining(),
     });
     (status, Json(body))
 }
 
-pub(super) fn alive_described() -> Operation {
+pub(super) fn describe_alive() -> Operation {
     let text = json!({ "text/plain": { "schema": { "const": "ok" }, "example": "ok" } });
-    Operation::new("getHealth", "operation", "Whether the process is alive").gives(200, "It is.", text)
+    Operation::new("getHealth", "operation", "Liveness probe").response(200, "The process is alive.", text)
 }
 
-pub(super) fn ready_described() -> Operation {
+pub(super) fn describe_ready() -> Operation {
     let flag = |about: &str| json!({ "type": "boolean", "description": about });
     let schema = json!({
         "type": "object", "required": ["ready", "registryLocked", "storeWritable", "draining"],
         "properties": {
-            "ready": flag("All of it."), "registryLocked": flag("The tools cannot change any more."),
-            "storeWritable": flag("A row was written just now."), "draining": flag("The server is about to stop."),
+            "ready": flag("The server can take requests."), "registryLocked": flag("The registry is loaded and locked."),
+            "storeWritable": flag("A test row was written."), "draining": flag("The server is shutting down."),
         },
     });
     let ready = json!({ "ready": true, "registryLocked": true, "storeWritable": true, "draining": false });
     let not = json!({ "ready": false, "registryLocked": true, "storeWritable": false, "draining": false });
     let either = json!({ "oneOf": [schema, reference("schemas", "Error")] });
-    Operation::new("getReadiness", "operation", "Whether the server can work")
-        .gives_json(200, "It can.", schema, Some(ready))
-        .gives_json(503, "It cannot, or not any more.", either, Some(not))
+    Operation::new("getReadiness", "operation", "Readiness probe")
+        .json_response(200, "Ready.", schema, Some(ready))
+        .json_response(503, "Not ready.", either, Some(not))
 }

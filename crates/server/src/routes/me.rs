@@ -1,4 +1,4 @@
-//! `GET /api/me`: who the server takes the caller for, and whether they are blocked.
+//! `GET /api/me`: the caller's client id, block and models.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) async fn get(
     let now = app.orchestrator.now_ms();
     let block = find_block(&**app.orchestrator.store(), &caller.client.id, now)
         .await
-        .map_err(|error| ApiError::internal("a block could not be looked up", &error))?;
+        .map_err(|error| ApiError::internal("block lookup failed", &error))?;
     let block = block.map(|block| {
         let until = Timestamp::from_millisecond(block.until_ms as i64).unwrap_or(Timestamp::MAX);
         json!({
@@ -37,36 +37,36 @@ pub(super) async fn get(
     })))
 }
 
-/// Whether it is what is built in, which is no language model and must not be taken for one.
+/// Whether it is built in and not a language model.
 fn is_rehearsal(model: &str) -> bool {
     let provider = model.split('/').next();
     matches!(provider, Some("rehearsal" | "simulator"))
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let block = json!({
         "type": ["object", "null"], "required": ["timeoutUntil", "message", "secondsLeft"],
         "properties": {
             "timeoutUntil": { "type": "string", "format": "date-time" },
-            "message": { "type": "string", "description": "What the client was told." },
+            "message": { "type": "string", "description": "The message to the user." },
             "secondsLeft": { "type": "integer", "minimum": 0 },
         },
     });
     let rehearsal = json!({
-        "type": "boolean", "description": "Whether it is the rehearsal that is built in, which is no language model.",
+        "type": "boolean", "description": "Whether it is the built-in rehearsal, which is not a language model.",
     });
     let schema = json!({
         "type": "object",
         "required": ["clientId", "authenticated", "block", "model", "isRehearsal", "voice"],
         "properties": {
             "clientId": { "type": "string" },
-            "authenticated": { "type": "boolean", "description": "Whether a verified token says who it is." },
+            "authenticated": { "type": "boolean", "description": "Whether a token was verified." },
             "block": block,
-            "model": { "type": "string", "description": "Who answers, provider and model." },
+            "model": { "type": "string", "description": "The text model, as provider/model." },
             "isRehearsal": rehearsal.clone(),
             "voice": {
                 "type": ["object", "null"], "required": ["model", "isRehearsal"],
-                "description": "Who is spoken with, if anybody is.",
+                "description": "The voice model, or null if voice is off.",
                 "properties": { "model": { "type": "string" }, "isRehearsal": rehearsal },
             },
         },
@@ -75,7 +75,7 @@ pub(super) fn described() -> Operation {
         "clientId": "c_4fd1a7c09be2235ac1a0b6b5f3c1f8a2", "authenticated": false, "block": null,
         "model": "rehearsal/built-in", "isRehearsal": true, "voice": null,
     });
-    Operation::new("getMe", "client", "Who the server takes the caller for")
-        .about("Also for blocked clients, who learn here how long it takes.")
-        .gives_json(200, "The caller.", schema, Some(example))
+    Operation::new("getMe", "client", "Get the caller")
+        .description("Works for blocked clients too.")
+        .json_response(200, "The caller.", schema, Some(example))
 }

@@ -1,7 +1,6 @@
-//! `GET /metrics`: for people and scripts as JSON, for Prometheus as its text. Operators only.
+//! `GET /metrics`: JSON, or the Prometheus text format. Operators only.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -16,27 +15,27 @@ use super::openapi::Operation;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiError;
-use crate::input::Asking;
+use crate::input::QueryParams;
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct MetricsQuery {
     format: Option<String>,
 }
 
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-    Asking(asked): Asking<Asked>,
+    QueryParams(query): QueryParams<MetricsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     if !caller.is_operator {
         return Err(ApiError::new(
             ErrorType::Auth,
-            "This is for operators: send the admin token as a bearer token.",
+            "Operators only: send the admin token as a bearer token.",
         ));
     }
     let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or("");
-    let is_prometheus = match asked.format.as_deref() {
+    let is_prometheus = match query.format.as_deref() {
         Some("prometheus") => true,
         Some("json") => false,
         Some(_) => return Err(ApiError::validation("`format` is `json` or `prometheus`.")),
@@ -52,23 +51,23 @@ pub(super) async fn get(
     let mut numbers = metrics.json();
     let memory = app.text.memory_use();
     numbers["handlers"] = host_health_json(&health);
-    numbers["connections"] = json!({ "refused": app.refused_connections.load(Ordering::Relaxed) });
+    numbers["connections"] = json!({ "refused": app.admission.refused_connections() });
     numbers["memory"] = json!({ "answers": memory.answers, "conversations": memory.conversations });
     Ok(Json(numbers).into_response())
 }
 
-/// The server's own numbers, beside those of the runtime.
+/// The server's own metrics.
 fn prometheus(app: &App) -> String {
     let memory = app.text.memory_use();
     let numbers = [
         (
             "connections_refused_total",
             "counter",
-            "Connections that were refused because their address had as many as it may have.",
-            app.refused_connections.load(Ordering::Relaxed),
+            "Connections refused by the limit per address.",
+            app.admission.refused_connections(),
         ),
-        ("answer_bytes", "gauge", "Bytes that wait for readers of answers.", memory.answers as u64),
-        ("conversation_bytes", "gauge", "Bytes of turns in memory.", memory.conversations as u64),
+        ("answer_bytes", "gauge", "Bytes of answers not read yet.", memory.answers as u64),
+        ("conversation_bytes", "gauge", "Bytes of conversations in memory.", memory.conversations as u64),
     ];
     let family = |(name, kind, help, value): (&str, &str, &str, u64)| {
         format!(
@@ -78,7 +77,7 @@ fn prometheus(app: &App) -> String {
     numbers.map(family).concat()
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let numbers = json!({ "type": "object", "additionalProperties": { "type": "number" } });
     let by_tool = json!({ "type": "object", "additionalProperties": numbers });
     let schema = json!({
@@ -111,16 +110,16 @@ pub(super) fn described() -> Operation {
         "application/json": { "schema": schema, "example": example },
         "text/plain": { "schema": { "type": "string" } },
     });
-    Operation::new("getMetrics", "operation", "Numbers for operators")
-        .about("JSON, or Prometheus' text when `format` or `Accept` asks for it. Beyond this machine it needs the admin token.")
+    Operation::new("getMetrics", "operation", "Get the metrics")
+        .description("JSON, or the Prometheus text format if `format` or `Accept` asks for it. Other machines need the admin token.")
         .with("security", json!([{ "admin": [] }, {}]))
-        .may_take(
+        .optional(
             "query",
             "format",
             json!({ "enum": ["json", "prometheus"] }),
-            "The form. It counts before `Accept`.",
+            "The format. It takes precedence over `Accept`.",
             "json",
         )
-        .gives(200, "The numbers.", content)
-        .refuses(&[400])
+        .response(200, "The metrics.", content)
+        .errors(&[400])
 }

@@ -1,4 +1,4 @@
-//! Every path, one file each.
+//! The routes, one file per path.
 
 mod chat;
 mod completions;
@@ -30,42 +30,42 @@ use crate::error::ApiError;
 use crate::guard::guard;
 use route::Route;
 
-/// Every path, with what answers and how that is described.
+/// Every path with its handlers and descriptions.
 fn table() -> Vec<Route> {
     let mut routes = vec![
-        Route::at("/api/chat").post(chat::post, chat::described()),
-        Route::at("/api/chat/{id}/stream").get(chat::resume, chat::resume_described()),
-        Route::at("/api/confirmations").post(confirmations::post, confirmations::described()),
+        Route::at("/api/chat").post(chat::post, chat::describe()),
+        Route::at("/api/chat/{id}/stream").get(chat::resume, chat::describe_resume()),
+        Route::at("/api/confirmations").post(confirmations::post, confirmations::describe()),
         Route::at("/api/sessions/{id}")
-            .get(sessions::get, sessions::described())
-            .delete(sessions::delete, sessions::delete_described()),
-        Route::at("/api/tools").get(tools::list, tools::list_described()),
-        Route::at("/api/tools/{id}").get(tools::get, tools::described()),
-        Route::at("/api/me").get(me::get, me::described()),
-        Route::at("/api/voice/ticket").post(ticket::post, ticket::described()),
-        Route::at("/voice").get(voice::get, voice::described()),
-        Route::at("/v1/chat/completions").post(completions::post, completions::described()),
-        Route::at("/v1/models").get(models::list, models::list_described()),
-        Route::at("/v1/models/{id}").get(models::get, models::described()),
-        Route::at("/metrics").get(metrics::get, metrics::described()),
-        Route::at("/healthz").get(health::alive, health::alive_described()),
-        Route::at("/readyz").get(health::ready, health::ready_described()),
-        Route::at("/openapi.json").get(openapi::get, openapi::described()),
-        Route::at("/").get(page::get, page::described()),
-        Route::at("/deck").get(page::deck, page::deck_described()),
-        Route::at("/docs").get(docs::get, docs::described()),
+            .get(sessions::get, sessions::describe())
+            .delete(sessions::delete, sessions::describe_delete()),
+        Route::at("/api/tools").get(tools::list, tools::describe_list()),
+        Route::at("/api/tools/{id}").get(tools::get, tools::describe()),
+        Route::at("/api/me").get(me::get, me::describe()),
+        Route::at("/api/voice/ticket").post(ticket::post, ticket::describe()),
+        Route::at("/voice").get(voice::get, voice::describe()),
+        Route::at("/v1/chat/completions").post(completions::post, completions::describe()),
+        Route::at("/v1/models").get(models::list, models::describe_list()),
+        Route::at("/v1/models/{id}").get(models::get, models::describe()),
+        Route::at("/metrics").get(metrics::get, metrics::describe()),
+        Route::at("/healthz").get(health::alive, health::describe_alive()),
+        Route::at("/readyz").get(health::ready, health::describe_ready()),
+        Route::at("/openapi.json").get(openapi::get, openapi::describe()),
+        Route::at("/").get(page::get, page::describe()),
+        Route::at("/deck").get(page::deck, page::describe_deck()),
+        Route::at("/docs").get(docs::get, docs::describe()),
     ];
     routes.extend(deck::routes());
     routes
 }
 
-/// The whole API behind its guard.
+/// All routes behind the guard.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let routes = table();
     let router =
-        routes.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.answers));
+        routes.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handlers));
     router
-        // The files of the pages are no part of the API, and are not described.
+        // The pages' files are not part of the API description.
         .route(page::FILES_PATH, axum::routing::get(page::file))
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
@@ -74,11 +74,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 }
 
 async fn not_found(uri: Uri) -> Response {
-    let error = ApiError::not_found("There is nothing here. `/openapi.json` describes what there is.");
+    let error = ApiError::not_found("Not found. See `/openapi.json` for the API.");
     error.in_form_of(&uri)
 }
 
 async fn not_allowed(uri: Uri) -> Response {
-    let error = ApiError::new(ErrorType::Validation, "This path does not take that method.");
+    let error = ApiError::new(ErrorType::Validation, "Method not allowed on this path.");
     error.with_status(StatusCode::METHOD_NOT_ALLOWED).in_form_of(&uri)
 }

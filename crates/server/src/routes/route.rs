@@ -1,4 +1,4 @@
-//! A path: what answers its methods, and how that is described. Neither can be given without the other.
+//! A path with the handlers of its methods and their descriptions; neither can be added without the other.
 
 use std::sync::Arc;
 
@@ -9,32 +9,31 @@ use serde_json::{Map, Value};
 use super::openapi::Operation;
 use crate::app::App;
 
-/// A path.
 pub(super) struct Route {
     pub(super) path: &'static str,
-    pub(super) answers: MethodRouter<Arc<App>>,
-    pub(super) described: Map<String, Value>,
+    pub(super) handlers: MethodRouter<Arc<App>>,
+    pub(super) operations: Map<String, Value>,
 }
 
 impl Route {
     pub(super) fn at(path: &'static str) -> Self {
-        Self { path, answers: MethodRouter::new(), described: Map::new() }
+        Self { path, handlers: MethodRouter::new(), operations: Map::new() }
     }
 
-    pub(super) fn get<H: Handler<T, Arc<App>>, T: 'static>(self, handler: H, described: Operation) -> Self {
-        self.on(MethodFilter::GET, "get", handler, described)
+    pub(super) fn get<H: Handler<T, Arc<App>>, T: 'static>(self, handler: H, operation: Operation) -> Self {
+        self.on(MethodFilter::GET, "get", handler, operation)
     }
 
-    pub(super) fn post<H: Handler<T, Arc<App>>, T: 'static>(self, handler: H, described: Operation) -> Self {
-        self.on(MethodFilter::POST, "post", handler, described)
+    pub(super) fn post<H: Handler<T, Arc<App>>, T: 'static>(self, handler: H, operation: Operation) -> Self {
+        self.on(MethodFilter::POST, "post", handler, operation)
     }
 
     pub(super) fn delete<H: Handler<T, Arc<App>>, T: 'static>(
         self,
         handler: H,
-        described: Operation,
+        operation: Operation,
     ) -> Self {
-        self.on(MethodFilter::DELETE, "delete", handler, described)
+        self.on(MethodFilter::DELETE, "delete", handler, operation)
     }
 
     fn on<H: Handler<T, Arc<App>>, T: 'static>(
@@ -42,10 +41,10 @@ impl Route {
         filter: MethodFilter,
         method: &str,
         handler: H,
-        described: Operation,
+        operation: Operation,
     ) -> Self {
-        self.answers = self.answers.on(filter, handler);
-        self.described.insert(method.to_owned(), described.written(self.path));
+        self.handlers = self.handlers.on(filter, handler);
+        self.operations.insert(method.to_owned(), operation.to_json(self.path));
         self
     }
 }

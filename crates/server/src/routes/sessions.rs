@@ -1,4 +1,4 @@
-//! `/api/sessions/{id}`: a conversation of the caller's own.
+//! `/api/sessions/{id}`: a conversation of the caller.
 
 use std::iter;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ pub(super) async fn get(
     headers: HeaderMap,
     Id(id): Id,
 ) -> Result<Response, ApiError> {
-    let visitor = caller.visitor(situation(&headers, None));
-    let view = app.text.view(&visitor, Address::Chat(&id)).await?.ok_or_else(unknown)?;
-    let written = held_body::written(&shown(&view))?;
-    let place = app.admit_large(&caller.client.id, written.len())?;
-    Ok(held_body::json(StatusCode::OK, written, place))
+    let user = caller.user(situation(&headers, None));
+    let view = app.text.view(&user, Address::Chat(&id)).await?.ok_or_else(not_found)?;
+    let bytes = held_body::to_json_bytes(&to_json(&view))?;
+    let permit = app.admission.admit_response(&caller.client.id, bytes.len())?;
+    Ok(held_body::json(StatusCode::OK, bytes, permit))
 }
 
 pub(super) async fn delete(
@@ -38,19 +38,19 @@ pub(super) async fn delete(
     headers: HeaderMap,
     Id(id): Id,
 ) -> Result<StatusCode, ApiError> {
-    let visitor = caller.visitor(situation(&headers, None));
-    match app.text.end(&visitor, Address::Chat(&id)).await? {
+    let user = caller.user(situation(&headers, None));
+    match app.text.end(&user, Address::Chat(&id)).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(unknown()),
+        false => Err(not_found()),
     }
 }
 
-fn unknown() -> ApiError {
-    ApiError::not_found("There is no such session of yours.")
+fn not_found() -> ApiError {
+    ApiError::not_found("Session not found.")
 }
 
-/// Messages in the AI SDK's form, so that a page can begin with them.
-fn shown(view: &SessionView) -> Value {
+/// Messages in the AI SDK's form.
+fn to_json(view: &SessionView) -> Value {
     let messages: Vec<Value> = view.turns.iter().flat_map(messages).collect();
     json!({
         "id": view.id, "mode": "text", "registryVersion": view.registry_version, "isRunning": view.is_running,
@@ -74,17 +74,17 @@ fn messages(turn: &TurnView) -> Vec<Value> {
     messages
 }
 
-/// A part as the stream has told it: a call, and after it what the gates said and what the person is asked.
+/// A part as in the stream: a call is followed by its gates and its open confirmation.
 fn parts(part: &Part) -> Vec<Value> {
     match part {
         Part::Text(text) => vec![json!({ "type": "text", "text": text, "state": "done" })],
         Part::Call { call, answer, gates, question } => {
             let gates = gates.as_deref().map(|gates| ui::gates_part(&call.id, gates));
-            let question = question.as_deref().and_then(|request| {
+            let confirmation = question.as_deref().and_then(|request| {
                 let token = request.token.as_ref()?;
                 Some(ui::confirmation_part(&call.id, token.expose(), request))
             });
-            iter::once(tool_part(call, answer.as_deref())).chain(gates).chain(question).collect()
+            iter::once(tool_part(call, answer.as_deref())).chain(gates).chain(confirmation).collect()
         }
     }
 }
@@ -113,14 +113,14 @@ fn tool_part(call: &TurnCall, answer: Option<&ToolResponse>) -> Value {
     part
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let schema = json!({
         "type": "object", "required": ["id", "mode", "registryVersion", "isRunning", "messages"],
         "properties": {
             "id": { "type": "string" },
             "mode": { "const": "text" },
-            "registryVersion": { "type": "string", "description": "The tools that the session is pinned to." },
-            "isRunning": { "type": "boolean", "description": "Whether an answer is being written." },
+            "registryVersion": { "type": "string", "description": "The registry that the session is pinned to." },
+            "isRunning": { "type": "boolean", "description": "Whether an answer is in progress." },
             "messages": { "type": "array", "items": reference("schemas", "UiMessage") },
         },
     });
@@ -135,21 +135,21 @@ pub(super) fn described() -> Operation {
             },
         ],
     });
-    Operation::new("getSession", "chat", "What was said")
-        .about(
-            "Messages in the AI SDK's form, so that a page can begin with them. Own sessions only. A call that waits for \
-             the person's word is followed by its part `data-confirmation`. The `metadata` of an answer says how it \
-             ended: `answered`, `cut` at the largest length, `filtered` or left `empty` by the model, `aborted` because \
-             nobody followed it any more, `failed`, or `closed` by a tool; `null` while it is written, or waits.",
+    Operation::new("getSession", "chat", "Get a conversation")
+        .description(
+            "Messages in the AI SDK's form, for own sessions only. A call that needs approval is followed by its part \
+             `data-confirmation`. The `metadata` of an answer tells how it ended: `answered`, `cut` at the length limit, \
+             `filtered` or `empty` by the model, `aborted` because no client followed it, `failed`, or `closed` by a \
+             tool; `null` while it is in progress or waits.",
         )
-        .takes_id("The session, or the client's own name for the conversation.", "ses_1")
-        .gives_json(200, "The conversation.", schema, Some(example))
-        .refuses(&[404])
+        .path_id("The session id, or the client's own id of the conversation.", "ses_1")
+        .json_response(200, "The conversation.", schema, Some(example))
+        .errors(&[404])
 }
 
-pub(super) fn delete_described() -> Operation {
+pub(super) fn describe_delete() -> Operation {
     Operation::new("endSession", "chat", "End a conversation")
-        .takes_id("The session, or the client's own name for the conversation.", "ses_1")
-        .gives(204, "It has ended.", Value::Null)
-        .refuses(&[404])
+        .path_id("The session id, or the client's own id of the conversation.", "ses_1")
+        .response(204, "The conversation has ended.", Value::Null)
+        .errors(&[404])
 }

@@ -1,4 +1,4 @@
-//! `GET /api/tools`: what the registry holds.
+//! `GET /api/tools`: the tools of the registry.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ pub(super) async fn list(State(app): State<Arc<App>>) -> Json<Value> {
 pub(super) async fn get(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<Value>, ApiError> {
     let snapshot = app.registry.snapshot();
     let Some(tool) = snapshot.find(&id) else {
-        return Err(ApiError::not_found("There is no such tool. `GET /api/tools` lists them."));
+        return Err(ApiError::not_found("Tool not found. `GET /api/tools` lists the tools."));
     };
-    let mut shown = summary(tool);
-    shown["parameters"] = tool.compiled().json_schema.clone();
-    shown["documentation"] = json!(tool.documentation());
-    Ok(Json(shown))
+    let mut details = summary(tool);
+    details["parameters"] = tool.compiled().json_schema.clone();
+    details["documentation"] = json!(tool.documentation());
+    Ok(Json(details))
 }
 
 fn summary(tool: &LoadedTool) -> Value {
@@ -39,20 +39,25 @@ fn summary(tool: &LoadedTool) -> Value {
     })
 }
 
-pub(super) fn list_described() -> Operation {
+pub(super) fn describe_list() -> Operation {
     let schema = json!({
         "type": "object", "required": ["registryVersion", "commit", "tools"],
         "properties": {
             "registryVersion": { "type": "string" },
-            "commit": { "type": ["string", "null"], "description": "What the registry was built from." },
+            "commit": { "type": ["string", "null"], "description": "The commit that the registry was built from." },
             "tools": { "type": "array", "items": reference("schemas", "Tool") },
         },
     });
-    let example = json!({ "registryVersion": "1.0.3fa9c2e1", "commit": "a1b2c3d4", "tools": [shown()] });
-    Operation::new("listTools", "tools", "The tools").gives_json(200, "All of them.", schema, Some(example))
+    let example = json!({ "registryVersion": "1.0.3fa9c2e1", "commit": "a1b2c3d4", "tools": [example()] });
+    Operation::new("listTools", "tools", "List the tools").json_response(
+        200,
+        "All tools.",
+        schema,
+        Some(example),
+    )
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let whole = json!({
         "allOf": [reference("schemas", "Tool")], "required": ["parameters", "documentation"],
         "properties": {
@@ -60,16 +65,16 @@ pub(super) fn described() -> Operation {
             "documentation": { "type": "string", "description": "The guide, in Markdown." },
         },
     });
-    let mut example = shown();
+    let mut example = example();
     example["parameters"] = json!({ "type": "object", "properties": { "query": { "type": "string" } } });
     example["documentation"] = "# Search\n\nFinds records by words.".into();
-    Operation::new("getTool", "tools", "One tool, with its parameters and its guide")
-        .takes_id("The tool's id.", "kb_search")
-        .gives_json(200, "The tool.", whole, Some(example))
-        .refuses(&[404])
+    Operation::new("getTool", "tools", "Get a tool with its parameters and guide")
+        .path_id("The tool's id.", "kb_search")
+        .json_response(200, "The tool.", whole, Some(example))
+        .errors(&[404])
 }
 
-/// A tool without its parameters and its guide, for the shared schemas.
+/// A tool without parameters and guide.
 pub(super) fn schema() -> Value {
     json!({
         "type": "object",
@@ -91,7 +96,7 @@ pub(super) fn schema() -> Value {
     })
 }
 
-fn shown() -> Value {
+fn example() -> Value {
     json!({
         "id": "kb_search", "version": "1.0.0", "category": "retrieval", "summary": "Finds records.",
         "description": "Finds records of the knowledge base.", "sideEffects": "read_only",

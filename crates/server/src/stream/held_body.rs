@@ -1,4 +1,4 @@
-//! Answers in one piece: they are in memory until they are read, so each holds a place as long.
+//! Responses in one piece. They stay in memory until they are sent, and hold a permit as long.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,27 +12,26 @@ use http_body::{Frame, SizeHint};
 use serde::Serialize;
 
 use crate::error::ApiError;
-use crate::places::Place;
+use crate::quota::Permit;
 
-/// How much is handed to the connection at once. What it has taken is its own, and it takes no more until that is sent.
-const PIECE_BYTES: usize = 64 << 10;
+/// Handed to the connection at a time; it takes the next chunk when this one is sent.
+const CHUNK_BYTES: usize = 64 << 10;
 
-/// A body that holds a place until almost all of it is sent.
+/// Holds a permit until almost all of it is sent.
 struct HeldBody {
     rest: Bytes,
-    _place: Option<Place>,
+    _permit: Option<Permit>,
 }
 
-/// JSON as it is sent.
-pub(crate) fn written(value: &impl Serialize) -> Result<Bytes, ApiError> {
-    let written = serde_json::to_vec(value);
-    written.map(Bytes::from).map_err(|error| ApiError::internal("answer not written", &error))
+pub(crate) fn to_json_bytes(value: &impl Serialize) -> Result<Bytes, ApiError> {
+    let bytes = serde_json::to_vec(value);
+    bytes.map(Bytes::from).map_err(|error| ApiError::internal("response not serialised", &error))
 }
 
-/// JSON that holds a place until it is sent.
-pub(crate) fn json(status: StatusCode, written: Bytes, place: Option<Place>) -> Response {
+/// A JSON response that holds a permit until it is sent.
+pub(crate) fn json(status: StatusCode, bytes: Bytes, permit: Option<Permit>) -> Response {
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (status, kind, Body::new(HeldBody { rest: written, _place: place })).into_response()
+    (status, kind, Body::new(HeldBody { rest: bytes, _permit: permit })).into_response()
 }
 
 impl http_body::Body for HeldBody {
@@ -46,8 +45,8 @@ impl http_body::Body for HeldBody {
         if self.rest.is_empty() {
             return Poll::Ready(None);
         }
-        let piece = self.rest.len().min(PIECE_BYTES);
-        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(piece)))))
+        let chunk = self.rest.len().min(CHUNK_BYTES);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(chunk)))))
     }
 
     fn is_end_stream(&self) -> bool {

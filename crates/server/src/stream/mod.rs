@@ -1,4 +1,4 @@
-//! Answers as they are written, as server-sent events.
+//! Streams answers as server-sent events.
 
 pub(crate) mod held_body;
 pub(crate) mod openai;
@@ -16,43 +16,41 @@ use quarterdeck_agents::text::{Reader, StreamEvent};
 use serde::Serialize;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::places::Place;
+use crate::quota::Permit;
 
-/// How long a connection is silent before a comment keeps it open.
-const KEEP_ALIVE: Duration = Duration::from_secs(12);
+/// A comment is sent after this silence.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(12);
 
-/// Puts what happens into the words of a protocol.
-pub(crate) trait Words: Send + Unpin + 'static {
-    /// One event.
-    fn say(&mut self, event: &StreamEvent, out: &mut Vec<u8>);
+/// Encodes the events of a turn in a protocol.
+pub(crate) trait StreamEncoder: Send + Unpin + 'static {
+    fn encode(&mut self, event: &StreamEvent, out: &mut Vec<u8>);
 
-    /// There is nothing more. A turn that broke off has said no ending of its own.
-    fn end(&mut self, out: &mut Vec<u8>);
+    /// Called after the last event. A turn that broke off had no end of its own.
+    fn finish(&mut self, out: &mut Vec<u8>);
 }
 
-/// A body that follows a turn. Dropping it leaves the turn.
-struct Following<W> {
+/// A body that follows a turn. Dropping it unsubscribes.
+struct TurnBody<E> {
     reader: Reader,
-    words: W,
-    silence: Pin<Box<Sleep>>,
-    has_spoken: bool,
+    encoder: E,
+    keep_alive: Pin<Box<Sleep>>,
+    has_sent: bool,
     is_over: bool,
-    _permit: Option<Place>,
+    _permit: Option<Permit>,
 }
 
-/// The body that tells a turn in some words.
-pub(crate) fn body(reader: Reader, words: impl Words, permit: Option<Place>) -> Body {
-    Body::new(Following {
+pub(crate) fn body(reader: Reader, encoder: impl StreamEncoder, permit: Option<Permit>) -> Body {
+    Body::new(TurnBody {
         reader,
-        words,
-        silence: Box::pin(sleep(KEEP_ALIVE)),
-        has_spoken: false,
+        encoder,
+        keep_alive: Box::pin(sleep(KEEP_ALIVE_INTERVAL)),
+        has_sent: false,
         is_over: false,
         _permit: permit,
     })
 }
 
-impl<W: Words> http_body::Body for Following<W> {
+impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -65,25 +63,25 @@ impl<W: Words> http_body::Body for Following<W> {
             return Poll::Ready(None);
         }
         let mut out = Vec::new();
-        // What happens may mean nothing in this protocol; then the next thing is waited for.
+        // An event may have no form in this protocol; then the next one is awaited.
         while out.is_empty() {
-            let words = &mut this.words;
-            match this.reader.poll_events(context, |event| words.say(event, &mut out)) {
-                Poll::Ready(true) => this.has_spoken = true,
+            let encoder = &mut this.encoder;
+            match this.reader.poll_events(context, |event| encoder.encode(event, &mut out)) {
+                Poll::Ready(true) => this.has_sent = true,
                 Poll::Ready(false) => {
                     this.is_over = true;
-                    this.words.end(&mut out);
+                    this.encoder.finish(&mut out);
                     if out.is_empty() {
                         return Poll::Ready(None);
                     }
                 }
                 Poll::Pending => {
-                    // The timer is looked at here only, so that a token costs none.
-                    if this.silence.as_mut().poll(context).is_pending() {
+                    // The timer is polled only here, so that a token costs none.
+                    if this.keep_alive.as_mut().poll(context).is_pending() {
                         return Poll::Pending;
                     }
-                    this.silence.as_mut().reset(Instant::now() + KEEP_ALIVE);
-                    if !std::mem::take(&mut this.has_spoken) {
+                    this.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE_INTERVAL);
+                    if !std::mem::take(&mut this.has_sent) {
                         out.extend_from_slice(b": keep-alive\n\n");
                     }
                 }
@@ -93,13 +91,13 @@ impl<W: Words> http_body::Body for Following<W> {
     }
 }
 
-/// Writes one event with JSON.
+/// Writes one event with JSON data.
 pub(crate) fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
     out.extend_from_slice(b"data: ");
-    let begun = out.len();
+    let start = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {
-        // Nothing of ours fails to be written; a half line would break what follows.
-        out.truncate(begun);
+        // Half a line would break the events that follow.
+        out.truncate(start);
         out.extend_from_slice(b"{}");
     }
     out.extend_from_slice(b"\n\n");

@@ -1,4 +1,4 @@
-//! Chat completions of the OpenAI API: the words alone. What the tools do stays inside.
+//! Encodes chat completions of the OpenAI API: the text only, without tool calls.
 
 use std::sync::Arc;
 
@@ -8,25 +8,24 @@ use quarterdeck_contracts::{ErrorType, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Words, write_json};
+use super::{StreamEncoder, write_json};
 
-/// What every chunk of an answer has in common.
+/// The fields that all chunks of an answer share.
 #[derive(Clone)]
-pub(crate) struct Head {
+pub(crate) struct CompletionHead {
     pub(crate) id: Arc<str>,
     pub(crate) created: u64,
     pub(crate) model: Arc<str>,
 }
 
-/// Writes a turn as chunks.
-pub(crate) struct Chunks {
-    head: Head,
+pub(crate) struct ChunkEncoder {
+    head: CompletionHead,
     with_usage: bool,
     has_ended: bool,
 }
 
-impl Chunks {
-    pub(crate) fn new(head: Head, with_usage: bool) -> Self {
+impl ChunkEncoder {
+    pub(crate) fn new(head: CompletionHead, with_usage: bool) -> Self {
         Self { head, with_usage, has_ended: false }
     }
 
@@ -46,7 +45,7 @@ struct Chunk<'a, C> {
 }
 
 impl<'a, C> Chunk<'a, C> {
-    fn new(head: &'a Head, choices: C) -> Self {
+    fn new(head: &'a CompletionHead, choices: C) -> Self {
         Self {
             id: &head.id,
             object: "chat.completion.chunk",
@@ -69,8 +68,8 @@ struct Content<'a> {
     content: &'a str,
 }
 
-impl Words for Chunks {
-    fn say(&mut self, event: &StreamEvent, out: &mut Vec<u8>) {
+impl StreamEncoder for ChunkEncoder {
+    fn encode(&mut self, event: &StreamEvent, out: &mut Vec<u8>) {
         match event {
             StreamEvent::Started { .. } => {
                 self.delta(json!({ "role": "assistant", "content": "" }), None, out)
@@ -79,7 +78,7 @@ impl Words for Chunks {
             StreamEvent::ConfirmationRequest { request, .. } => {
                 self.delta(json!({ "content": format_confirmation(request) }), None, out)
             }
-            StreamEvent::Lagged { bytes } => self.delta(json!({ "content": left_out(*bytes) }), None, out),
+            StreamEvent::Lagged { bytes } => self.delta(json!({ "content": lag_note(*bytes) }), None, out),
             StreamEvent::Failed(failure) => {
                 self.has_ended = true;
                 write_json(out, &json!({ "error": error(failure) }));
@@ -99,9 +98,9 @@ impl Words for Chunks {
         }
     }
 
-    fn end(&mut self, out: &mut Vec<u8>) {
+    fn finish(&mut self, out: &mut Vec<u8>) {
         if !self.has_ended {
-            let message = "The answer broke off because of a fault on our side.";
+            let message = "The answer failed because of a server error.";
             write_json(
                 out,
                 &json!({ "error": { "message": message, "type": "server_error", "param": null, "code": null } }),
@@ -110,9 +109,9 @@ impl Words for Chunks {
     }
 }
 
-/// An answer gathered until it is whole.
+/// Collects a whole answer.
 #[derive(Default)]
-pub(crate) struct Whole {
+pub(crate) struct CompletionCollector {
     pub(crate) text: String,
     pub(crate) failure: Option<Failure>,
     ending: Option<Ending>,
@@ -120,18 +119,20 @@ pub(crate) struct Whole {
     is_cut: bool,
 }
 
-/// How much of an answer is told in one piece. A longer one is for clients that stream.
-const MAX_WHOLE_BYTES: usize = 1 << 20;
+/// Longer answers are cut; clients that stream get them whole.
+const MAX_COMPLETION_BYTES: usize = 1 << 20;
 
-impl Whole {
+impl CompletionCollector {
     pub(crate) fn add(&mut self, event: &StreamEvent) {
         match event {
-            StreamEvent::Text(text) if self.text.len() + text.len() > MAX_WHOLE_BYTES => self.is_cut = true,
+            StreamEvent::Text(text) if self.text.len() + text.len() > MAX_COMPLETION_BYTES => {
+                self.is_cut = true
+            }
             StreamEvent::Text(text) if !self.is_cut => self.text.push_str(text),
             StreamEvent::ConfirmationRequest { request, .. } => {
                 self.text.push_str(&format_confirmation(request))
             }
-            StreamEvent::Lagged { bytes } => self.text.push_str(&left_out(*bytes)),
+            StreamEvent::Lagged { bytes } => self.text.push_str(&lag_note(*bytes)),
             StreamEvent::Failed(failure) => self.failure = Some(failure.clone()),
             StreamEvent::Finished { ending, usage } => {
                 self.ending = ending.clone();
@@ -141,7 +142,7 @@ impl Whole {
         }
     }
 
-    pub(crate) fn completion(&self, head: &Head) -> Value {
+    pub(crate) fn completion(&self, head: &CompletionHead) -> Value {
         let message = json!({ "role": "assistant", "content": self.text });
         let reason = if self.is_cut { "length" } else { finish_reason(self.ending.as_ref()) };
         let choice = json!({ "index": 0, "message": message, "finish_reason": reason, "logprobs": null });
@@ -152,9 +153,9 @@ impl Whole {
     }
 }
 
-/// The protocol has no notes, so what is missing is told in words.
-fn left_out(bytes: u64) -> String {
-    format!("\n\n[{bytes} bytes of this answer were not read in time and are left out here.]\n\n")
+/// The protocol has no notes, so the gap is noted in the text.
+fn lag_note(bytes: u64) -> String {
+    format!("\n\n[{bytes} bytes of this answer were not read in time and are left out.]\n\n")
 }
 
 fn finish_reason(ending: Option<&Ending>) -> &'static str {

@@ -1,4 +1,4 @@
-//! From an upgraded connection to a call.
+//! Turns an upgraded connection into a call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,113 +13,113 @@ use quarterdeck_websocket::{Role, WebSocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::line::{BrowserLine, First, LIMITS, Ties};
-use super::said::Start;
+use super::client_frame::Start;
+use super::websocket_link::{FirstMessage, LIMITS, LinkContext, WebSocketLink};
 use crate::app::App;
-use crate::places::Place;
+use crate::quota::Permit;
 
-/// How long a page may take to say what it begins with.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// What a token for resuming is signed for.
+/// How long a client may take to send `start`.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// The purpose that resume tokens are signed for.
 const PURPOSE: &str = "voice-resume";
-/// The longest request that a page may hand over, in characters.
-const LONGEST_REQUEST: usize = 500;
-/// The longest name of a time zone or a language.
-const LONGEST_NAME: usize = 64;
+const MAX_PENDING_REQUEST_CHARS: usize = 500;
+/// Of a time zone or a language.
+const MAX_NAME_BYTES: usize = 64;
 
-/// A caller whose connection is about to become a WebSocket.
-pub(crate) struct Caught {
+/// A call whose connection is about to become a WebSocket.
+pub(crate) struct IncomingCall {
     pub(crate) app: Arc<App>,
     pub(crate) agent: VoiceAgent,
-    pub(crate) visitor: User,
-    pub(crate) place: Place,
+    pub(crate) user: User,
+    pub(crate) permit: Permit,
 }
 
-impl Caught {
-    /// Waits for the connection, and answers it.
-    pub(crate) async fn put_through(self, upgrade: OnUpgrade) {
+impl IncomingCall {
+    pub(crate) async fn run_after(self, upgrade: OnUpgrade) {
         let upgraded = match upgrade.await {
             Ok(upgraded) => upgraded,
-            Err(error) => return tracing::debug!(error = %error, "a line was lost before it stood"),
+            Err(error) => return tracing::debug!(error = %error, "connection lost before the upgrade"),
         };
-        // The stream itself, so that nothing stands between a call and its bytes.
+        // The raw stream, so that nothing buffers between a call and its bytes.
         let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else {
-            return tracing::error!("a connection is not what the listener made it from");
+            return tracing::error!("unexpected connection type");
         };
         let socket = WebSocket::new(parts.io.into_inner(), Role::Server, LIMITS, &parts.read_buf);
-        self.answer(socket).await;
+        self.run(socket).await;
     }
 
-    /// Waits for what the page begins with, and puts it through.
-    async fn answer<S>(self, socket: WebSocket<S>)
+    /// Waits for `start`, then hands the call to the agent.
+    async fn run<S>(self, socket: WebSocket<S>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { app, agent, mut visitor, place } = self;
-        let client = visitor.client.id.clone();
-        let mut line = Box::new(BrowserLine::new(socket, ties(app.clone(), client.clone(), place)));
+        let Self { app, agent, mut user, permit } = self;
+        let client = user.client.id.clone();
+        let mut link = Box::new(WebSocketLink::new(socket, context(app.clone(), client.clone(), permit)));
         let first = tokio::select! {
-            first = tokio::time::timeout(PATIENCE, line.first()) => first,
-            () = app.drained() => return line.close(CloseReason::Stopping).await,
+            first = tokio::time::timeout(START_TIMEOUT, link.first()) => first,
+            () = app.admission.wait_for_drain() => return link.close(CloseReason::Stopping).await,
         };
         let start = match first {
-            Err(_) => return line.close(CloseReason::Idle).await,
-            // Whoever was sent away has been told why.
-            Ok(First::Disconnect) => return line.close(CloseReason::Refused).await,
-            Ok(First::Other(fault)) => return refuse(line, fault).await,
-            Ok(First::Start(start)) => *start,
+            Err(_) => return link.close(CloseReason::Idle).await,
+            // A rejected client has received the reason.
+            Ok(FirstMessage::Disconnect) => return link.close(CloseReason::Refused).await,
+            Ok(FirstMessage::Other(error)) => return refuse(link, error).await,
+            Ok(FirstMessage::Start(start)) => *start,
         };
-        let said = |name: &Option<String>| name.clone().filter(|name| name.len() <= LONGEST_NAME);
-        visitor.situation.time_zone = said(&start.time_zone).or(visitor.situation.time_zone);
-        visitor.situation.locale = said(&start.locale).or(visitor.situation.locale);
-        match opening(start, |session, token| app.identity.is_sealed(PURPOSE, &[&client, session], token)) {
-            Ok(opening) => agent.start_call(&visitor, opening, line).await,
-            Err(fault) => refuse(line, fault).await,
+        let short = |name: &Option<String>| name.clone().filter(|name| name.len() <= MAX_NAME_BYTES);
+        user.situation.time_zone = short(&start.time_zone).or(user.situation.time_zone);
+        user.situation.locale = short(&start.locale).or(user.situation.locale);
+        match call_request(start, |session, token| {
+            app.identity.is_signed_for(PURPOSE, &[&client, session], token)
+        }) {
+            Ok(request) => agent.start_call(&user, request, link).await,
+            Err(error) => refuse(link, error).await,
         }
     }
 }
 
-/// Answers a call on a WebSocket that was made elsewhere, for programs that listen themselves. Everything that `/voice`
-/// holds a page to holds here, but for what is judged by its request.
-pub async fn answer_call<S>(app: Arc<App>, visitor: User, stream: S, arrived: &[u8])
+/// Runs a call on a WebSocket that was accepted elsewhere, for programs with their own listener. The limits of `/voice`
+/// apply, except those on its HTTP request.
+pub async fn answer_call<S>(app: Arc<App>, user: User, stream: S, arrived: &[u8])
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let place = app.admit_call(&visitor.client.id, None);
-    let (Some(agent), Ok(place)) = (app.voice.clone(), place) else {
-        return tracing::warn!("a call was not answered: there is no room for it, or nobody to speak with");
+    let permit = app.admission.admit_call(&user.client.id, None);
+    let (Some(agent), Ok(permit)) = (app.voice.clone(), permit) else {
+        return tracing::warn!("call refused: voice is off or at capacity");
     };
     let socket = WebSocket::new(stream, Role::Server, LIMITS, arrived);
-    Caught { app, agent, visitor, place }.answer(socket).await;
+    IncomingCall { app, agent, user, permit }.run(socket).await;
 }
 
-fn ties(app: Arc<App>, client: String, place: Place) -> Ties {
+fn context(app: Arc<App>, client: String, permit: Permit) -> LinkContext {
     let clock = app.orchestrator.clone();
-    Ties {
-        resume_token: Box::new(move |session| app.identity.seal(PURPOSE, &[&client, session])),
+    LinkContext {
+        resume_token: Box::new(move |session| app.identity.sign_for(PURPOSE, &[&client, session])),
         now_ms: Box::new(move || clock.now_ms()),
-        _place: Some(place),
+        _permit: Some(permit),
     }
 }
 
-async fn refuse(mut line: Box<dyn ClientLink>, fault: String) {
-    line.send(ServerMessage::Error(&ToolError::new(ErrorType::Validation, fault)));
-    line.close(CloseReason::Refused).await;
+async fn refuse(mut link: Box<dyn ClientLink>, error: String) {
+    link.send(ServerMessage::Error(&ToolError::new(ErrorType::Validation, error)));
+    link.close(CloseReason::Refused).await;
 }
 
-/// What a page begins with, as far as it is believed.
-fn opening(start: Start, is_proved: impl Fn(&str, &str) -> bool) -> Result<CallRequest, String> {
+/// Checks `start`; a session is resumed only with its token.
+fn call_request(start: Start, is_token_valid: impl Fn(&str, &str) -> bool) -> Result<CallRequest, String> {
     let Start { session_id, resume_token, pending_request, .. } = start;
     if session_id.as_deref().is_some_and(|id| !is_valid_id(id)) {
         return Err(
-            "A `sessionId` has 1 to 128 letters, digits and `-_.:@`. Leave it out for a new session.".into(),
+            "`sessionId` has 1 to 128 letters, digits and `-_.:@`. Leave it out for a new session.".into()
         );
     }
-    if pending_request.as_ref().is_some_and(|request| request.chars().count() > LONGEST_REQUEST) {
-        return Err(format!("A `pendingRequest` has at most {LONGEST_REQUEST} characters."));
+    if pending_request.as_ref().is_some_and(|request| request.chars().count() > MAX_PENDING_REQUEST_CHARS) {
+        return Err(format!("`pendingRequest` has at most {MAX_PENDING_REQUEST_CHARS} characters."));
     }
     let may_resume = match (&session_id, &resume_token) {
-        (Some(session), Some(token)) => is_proved(session, token),
+        (Some(session), Some(token)) => is_token_valid(session, token),
         _ => false,
     };
     let pending_request = pending_request.filter(|request| !request.trim().is_empty());
@@ -130,8 +130,8 @@ fn opening(start: Start, is_proved: impl Fn(&str, &str) -> bool) -> Result<CallR
 mod tests {
     use super::*;
 
-    fn begun(start: Start) -> Result<CallRequest, String> {
-        opening(start, |session, token| (session, token) == ("ses_1", "seal"))
+    fn request(start: Start) -> Result<CallRequest, String> {
+        call_request(start, |session, token| (session, token) == ("ses_1", "token"))
     }
 
     fn some(text: &str) -> Option<String> {
@@ -139,28 +139,28 @@ mod tests {
     }
 
     #[test]
-    fn a_session_goes_on_only_for_whoever_proves_it() {
+    fn a_session_is_resumed_only_with_its_token() {
         let start = |id: &str, token| Start { session_id: some(id), resume_token: token, ..Start::default() };
-        let may_resume = |start| begun(start).unwrap().may_resume;
-        assert!(may_resume(start("ses_1", some("seal"))));
+        let may_resume = |start| request(start).unwrap().may_resume;
+        assert!(may_resume(start("ses_1", some("token"))));
         assert!(!may_resume(start("ses_1", some("other"))));
-        assert!(!may_resume(start("ses_2", some("seal"))));
+        assert!(!may_resume(start("ses_2", some("token"))));
         assert!(!may_resume(start("ses_1", None)));
-        let opening = begun(Start { resume_token: some("seal"), ..Start::default() });
-        assert_eq!(opening, Ok(CallRequest::default()));
+        let new = request(Start { resume_token: some("token"), ..Start::default() });
+        assert_eq!(new, Ok(CallRequest::default()));
     }
 
     #[test]
-    fn what_a_page_hands_over_is_limited() {
-        let with_id = |id: String| begun(Start { session_id: Some(id), ..Start::default() });
-        let asking = |request: String| begun(Start { pending_request: Some(request), ..Start::default() });
+    fn the_fields_of_start_are_limited() {
+        let with_id = |id: String| request(Start { session_id: Some(id), ..Start::default() });
+        let with_request = |text: String| request(Start { pending_request: Some(text), ..Start::default() });
         assert!(with_id("a".repeat(128)).is_ok());
         for bad in [String::new(), "a".repeat(129), "a b".into(), "ä".into(), "a\n".into(), "../x".into()] {
             assert!(with_id(bad.clone()).is_err(), "{bad}");
         }
-        let longest = "ä".repeat(500);
-        assert_eq!(asking(longest.clone()).unwrap().pending_request, Some(longest));
-        assert!(asking("ä".repeat(501)).is_err());
-        assert_eq!(asking(" ".into()).unwrap().pending_request, None);
+        let max = "ä".repeat(500);
+        assert_eq!(with_request(max.clone()).unwrap().pending_request, Some(max));
+        assert!(with_request("ä".repeat(501)).is_err());
+        assert_eq!(with_request(" ".into()).unwrap().pending_request, None);
     }
 }

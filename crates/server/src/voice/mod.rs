@@ -1,15 +1,15 @@
-//! Calls over WebSockets: the browser's end of a call, and what a page may send.
+//! Calls over WebSockets: the client protocol and its limits.
 //!
-//! A call is the voice agent's. Here is the protocol that a page speaks, and everything that keeps a page from doing
-//! harm: what it sends is limited in size, number and pace, and what it does not read does not pile up.
+//! The voice agent runs a call. Here its messages are decoded and encoded, input is limited in size, number and rate, and
+//! output that the client does not read is bounded.
 
 mod call;
-mod line;
-mod pace;
-mod said;
+mod client_frame;
+mod server_message;
 mod ticket;
-mod told;
+mod token_bucket;
+mod websocket_link;
 
-pub(crate) use call::Caught;
+pub(crate) use call::IncomingCall;
 pub use call::answer_call;
-pub(crate) use ticket::{LIFE, TicketHolder, Tickets};
+pub(crate) use ticket::{TICKET_TTL, TicketHolder, Tickets};

@@ -1,7 +1,7 @@
-//! Tickets: who may call, in a form that fits into an address.
+//! Tickets for calls, short enough for a URL.
 //!
-//! A browser cannot set a header on a WebSocket, so whoever shows a bearer token trades it for a ticket. It is signed,
-//! names the client with everything that is known of them, and is good for one call within a minute.
+//! A browser cannot set a header on a WebSocket, so a client exchanges its bearer token for a ticket. It is signed, names
+//! the client with its claims, and is valid for one call within a minute.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,29 +13,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::identity::Identity;
 
-/// How long a ticket is good.
-pub(crate) const LIFE: Duration = Duration::from_secs(60);
-/// What tickets are signed for.
+pub(crate) const TICKET_TTL: Duration = Duration::from_secs(60);
 const PURPOSE: &str = "voice-ticket";
-/// The longest ticket. Proxies do not take much longer addresses.
-const LONGEST: usize = 8 << 10;
-/// How many that were used are remembered. It takes ten thousand calls in a minute to have more, and then nobody is let
-/// in by a ticket until the oldest have expired: a ticket must not be good twice.
-const MOST_USED: usize = 10_000;
+/// Proxies refuse much longer URLs.
+const MAX_TICKET_BYTES: usize = 8 << 10;
+/// Used tickets that are remembered. With more than this in a minute, tickets are refused until the oldest expire: a
+/// ticket must not be valid twice.
+const MAX_USED_TICKETS: usize = 10_000;
 
-/// Remembers which tickets were used.
+/// Issues tickets and remembers the used ones.
 #[derive(Debug, Default)]
 pub(crate) struct Tickets {
-    /// Until when each would have been good.
+    /// The expiry of each.
     used: Mutex<HashMap<String, u64>>,
 }
 
-/// Whom a ticket names.
 #[derive(Debug, Clone)]
 pub(crate) struct TicketHolder {
     pub(crate) client: Client,
-    /// Whether they had proved who they are when they got it.
-    pub(crate) is_proved: bool,
+    pub(crate) is_verified: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -48,44 +44,44 @@ struct Ticket {
 }
 
 impl Tickets {
-    /// A ticket for a client; `None` if there are no random numbers, or too much is known of them to fit.
+    /// `None` without random numbers, or if the claims do not fit.
     pub(crate) fn issue(&self, identity: &Identity, holder: &TicketHolder, now_ms: u64) -> Option<String> {
-        let TicketHolder { client, is_proved } = holder;
+        let TicketHolder { client, is_verified } = holder;
         let ticket = Ticket {
             number: random_hex(16)?,
             client: client.id.clone(),
             facts: ClientFacts::clone(&client.facts),
-            is_proved: *is_proved,
-            until_ms: now_ms + LIFE.as_millis() as u64,
+            is_proved: *is_verified,
+            until_ms: now_ms + TICKET_TTL.as_millis() as u64,
         };
-        let said = base64_simd::URL_SAFE_NO_PAD.encode_to_string(serde_json::to_vec(&ticket).ok()?);
-        let ticket = format!("{said}.{}", identity.seal(PURPOSE, &[&said]));
-        (ticket.len() <= LONGEST).then_some(ticket)
+        let payload = base64_simd::URL_SAFE_NO_PAD.encode_to_string(serde_json::to_vec(&ticket).ok()?);
+        let ticket = format!("{payload}.{}", identity.sign_for(PURPOSE, &[&payload]));
+        (ticket.len() <= MAX_TICKET_BYTES).then_some(ticket)
     }
 
-    /// Whose ticket it is, once.
+    /// Accepts a valid ticket once.
     pub(crate) fn redeem(&self, identity: &Identity, ticket: &str, now_ms: u64) -> Option<TicketHolder> {
-        let (said, seal) = ticket.split_once('.').filter(|_| ticket.len() <= LONGEST)?;
-        if !identity.is_sealed(PURPOSE, &[said], seal) {
+        let (payload, signature) = ticket.split_once('.').filter(|_| ticket.len() <= MAX_TICKET_BYTES)?;
+        if !identity.is_signed_for(PURPOSE, &[payload], signature) {
             return None;
         }
-        let said = base64_simd::URL_SAFE_NO_PAD.decode_to_vec(said).ok()?;
-        let ticket: Ticket = serde_json::from_slice(&said).ok()?;
-        // A ticket that is good for longer than any is was issued by a clock that has been set back since.
-        let is_good = now_ms < ticket.until_ms && ticket.until_ms <= now_ms + LIFE.as_millis() as u64;
-        if !is_good || !self.is_first(ticket.number, ticket.until_ms, now_ms) {
+        let payload = base64_simd::URL_SAFE_NO_PAD.decode_to_vec(payload).ok()?;
+        let ticket: Ticket = serde_json::from_slice(&payload).ok()?;
+        // A later expiry than any new ticket's means that the clock was set back.
+        let is_valid = now_ms < ticket.until_ms && ticket.until_ms <= now_ms + TICKET_TTL.as_millis() as u64;
+        if !is_valid || !self.mark_used(ticket.number, ticket.until_ms, now_ms) {
             return None;
         }
         let client = Client { id: ticket.client, facts: Arc::new(ticket.facts) };
-        Some(TicketHolder { client, is_proved: ticket.is_proved })
+        Some(TicketHolder { client, is_verified: ticket.is_proved })
     }
 
-    fn is_first(&self, number: String, until_ms: u64, now_ms: u64) -> bool {
+    fn mark_used(&self, number: String, until_ms: u64, now_ms: u64) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.len() >= MOST_USED {
+        if used.len() >= MAX_USED_TICKETS {
             used.retain(|_, until| *until > now_ms);
         }
-        used.len() < MOST_USED && used.insert(number, until_ms).is_none()
+        used.len() < MAX_USED_TICKETS && used.insert(number, until_ms).is_none()
     }
 }
 
@@ -104,20 +100,20 @@ mod tests {
     fn ann() -> TicketHolder {
         let claims = [("sub".to_owned(), json!("ann")), ("roles".to_owned(), json!(["host"]))];
         let facts = ClientFacts { authenticated: true, claims: claims.into_iter().collect() };
-        TicketHolder { client: Client { id: "sub:ann".into(), facts: Arc::new(facts) }, is_proved: true }
+        TicketHolder { client: Client { id: "sub:ann".into(), facts: Arc::new(facts) }, is_verified: true }
     }
 
     #[test]
-    fn a_ticket_names_its_client_with_everything_known_and_once() {
+    fn a_ticket_names_its_client_with_its_claims_once() {
         let (tickets, identity) = (Tickets::default(), identity());
         let ticket = tickets.issue(&identity, &ann(), NOW).unwrap();
-        let TicketHolder { client, is_proved } = tickets.redeem(&identity, &ticket, NOW + 59_999).unwrap();
-        assert_eq!((client.id, client.facts, is_proved), (ann().client.id, ann().client.facts, true));
+        let TicketHolder { client, is_verified } = tickets.redeem(&identity, &ticket, NOW + 59_999).unwrap();
+        assert_eq!((client.id, client.facts, is_verified), (ann().client.id, ann().client.facts, true));
         assert!(tickets.redeem(&identity, &ticket, NOW + 59_999).is_none(), "it was used");
     }
 
     #[test]
-    fn a_clock_that_was_set_back_makes_no_ticket_good_for_longer() {
+    fn a_clock_that_was_set_back_does_not_extend_a_ticket() {
         let (tickets, identity) = (Tickets::default(), identity());
         let ticket = tickets.issue(&identity, &ann(), NOW).unwrap();
         for back in [1, 60_000, 3_600_000] {
@@ -127,51 +123,51 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_that_is_old_forged_or_anothers_is_none() {
+    fn an_expired_or_forged_ticket_is_refused() {
         let (tickets, identity) = (Tickets::default(), identity());
         let ticket = tickets.issue(&identity, &ann(), NOW).unwrap();
         assert!(tickets.redeem(&identity, &ticket, NOW + 60_000).is_none(), "a minute is over");
         let elsewhere = Identity::new(b"another thirty-two bytes, as well", None, Vec::new());
         assert!(tickets.redeem(&elsewhere, &ticket, NOW).is_none());
-        let (said, seal) = ticket.split_once('.').unwrap();
-        let unpacked = base64_simd::URL_SAFE_NO_PAD.decode_to_vec(said).unwrap();
+        let (payload, signature) = ticket.split_once('.').unwrap();
+        let unpacked = base64_simd::URL_SAFE_NO_PAD.decode_to_vec(payload).unwrap();
         let forged = String::from_utf8(unpacked).unwrap().replace("sub:ann", "sub:bob");
         let forged = base64_simd::URL_SAFE_NO_PAD.encode_to_string(forged);
-        let resume = identity.seal("voice-resume", &[said]);
+        let resume = identity.sign_for("voice-resume", &[payload]);
         for bad in [
-            format!("{forged}.{seal}"),
-            format!("{said}.{}", "0".repeat(64)),
-            format!("{said}.{resume}"),
-            format!("{said}.é"),
-            said.to_owned(),
+            format!("{forged}.{signature}"),
+            format!("{payload}.{}", "0".repeat(64)),
+            format!("{payload}.{resume}"),
+            format!("{payload}.é"),
+            payload.to_owned(),
             ".".to_owned(),
             String::new(),
         ] {
             assert!(tickets.redeem(&identity, &bad, NOW).is_none(), "{bad}");
         }
-        assert!(tickets.redeem(&identity, &ticket, NOW).is_some(), "none of that has used it up");
+        assert!(tickets.redeem(&identity, &ticket, NOW).is_some(), "refused attempts do not use it up");
     }
 
     #[test]
-    fn those_that_were_used_are_remembered_until_they_expire_and_never_too_many() {
+    fn used_tickets_are_remembered_until_they_expire_within_a_bound() {
         let (tickets, identity) = (Tickets::default(), identity());
         let late = tickets.issue(&identity, &ann(), NOW).unwrap();
-        for number in 0..MOST_USED {
-            assert!(tickets.is_first(number.to_string(), NOW + 60_000, NOW));
+        for number in 0..MAX_USED_TICKETS {
+            assert!(tickets.mark_used(number.to_string(), NOW + 60_000, NOW));
         }
-        assert!(tickets.redeem(&identity, &late, NOW).is_none(), "nobody can say whether it was used");
-        assert_eq!(tickets.used.lock().unwrap().len(), MOST_USED);
+        assert!(tickets.redeem(&identity, &late, NOW).is_none(), "whether it was used is unknown");
+        assert_eq!(tickets.used.lock().unwrap().len(), MAX_USED_TICKETS);
         let next = tickets.issue(&identity, &ann(), NOW + 60_000).unwrap();
         assert!(tickets.redeem(&identity, &next, NOW + 60_000).is_some());
-        assert_eq!(tickets.used.lock().unwrap().len(), 1, "those that have expired are forgotten");
+        assert_eq!(tickets.used.lock().unwrap().len(), 1, "expired ones are forgotten");
     }
 
     #[test]
-    fn a_client_of_whom_too_much_is_known_gets_no_ticket() {
-        let claims = [("about".to_owned(), json!("x".repeat(LONGEST)))];
+    fn a_client_with_too_many_claims_gets_no_ticket() {
+        let claims = [("about".to_owned(), json!("x".repeat(MAX_TICKET_BYTES)))];
         let facts = ClientFacts { authenticated: true, claims: claims.into_iter().collect() };
         let client = Client { id: "sub:ann".into(), facts: Arc::new(facts) };
-        let holder = TicketHolder { client, is_proved: true };
+        let holder = TicketHolder { client, is_verified: true };
         assert!(Tickets::default().issue(&identity(), &holder, NOW).is_none());
     }
 }

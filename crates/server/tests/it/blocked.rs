@@ -5,9 +5,9 @@ use serde_json::json;
 use crate::world::World;
 
 #[tokio::test]
-async fn a_blocked_client_is_told_until_when_in_every_form() {
+async fn a_blocked_client_learns_the_end_of_the_block_in_every_error_format() {
     let world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     world.block(&world.client_of(&cookie).await).await;
     let said = world.post("/api/chat", &json!({ "message": "hi" })).with("cookie", &cookie).send().await;
     let until = said.json()["timeoutUntil"].as_str().unwrap().to_owned();
@@ -21,9 +21,9 @@ async fn a_blocked_client_is_told_until_when_in_every_form() {
 }
 
 #[tokio::test]
-async fn a_blocked_client_can_see_how_long_it_takes() {
+async fn a_blocked_client_sees_the_remaining_time() {
     let world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     world.block(&world.client_of(&cookie).await).await;
     let me = world.get("/api/me").with("cookie", &cookie).send().await;
     assert_eq!(me.status, 200);
@@ -32,5 +32,5 @@ async fn a_blocked_client_can_see_how_long_it_takes() {
     let left = block["secondsLeft"].as_u64().unwrap();
     assert!((3_500..=3_600).contains(&left), "{left}");
     assert!(block["timeoutUntil"].is_string());
-    assert_eq!(world.get("/api/me").send().await.json()["block"], json!(null), "somebody else");
+    assert_eq!(world.get("/api/me").send().await.json()["block"], json!(null), "another client");
 }

@@ -1,20 +1,20 @@
-//! A person's word about a call.
+//! Confirmations of tool calls.
 
 use serde_json::json;
 
 use crate::world::World;
 
 #[tokio::test]
-async fn a_call_that_waits_is_approved_once_and_by_whoever_was_asked() {
+async fn a_confirmation_is_approved_once_and_only_by_its_client() {
     let world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let asked =
         world.post("/api/chat", &json!({ "message": "call it" })).with("cookie", &cookie).send().await;
     let question = asked.event("data-confirmation");
     assert_eq!(asked.event("finish")["finishReason"], "tool-calls");
     let body = json!({ "token": question["data"]["token"], "approve": true });
     let decide = |cookie: &str| world.post("/api/confirmations", &body).with("cookie", cookie).send();
-    let stranger = decide(&world.newcomer().await).await;
+    let stranger = decide(&world.new_client().await).await;
     assert_eq!((stranger.refusal().0, stranger.refusal().1), (400, "CONFIRMATION_INVALID".into()));
     let approved = decide(&cookie).await;
     assert_eq!((approved.status, approved.json()["data"].clone()), (200, json!({ "did": "it" })));
@@ -23,7 +23,7 @@ async fn a_call_that_waits_is_approved_once_and_by_whoever_was_asked() {
 }
 
 #[tokio::test]
-async fn a_page_sees_what_the_gates_said_right_after_the_outcome() {
+async fn the_gates_part_follows_the_tool_result() {
     let world = World::new().await;
     let refused = world.post("/api/chat", &json!({ "message": "call bad" })).send().await;
     let events = refused.events();
@@ -39,9 +39,9 @@ async fn a_page_sees_what_the_gates_said_right_after_the_outcome() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_denied_is_an_answer_too() {
+async fn a_denied_confirmation_returns_an_envelope() {
     let world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let asked =
         world.post("/api/chat", &json!({ "message": "call it" })).with("cookie", &cookie).send().await;
     let token = &asked.event("data-confirmation")["data"]["token"];
@@ -51,7 +51,7 @@ async fn a_call_that_is_denied_is_an_answer_too() {
 }
 
 #[tokio::test]
-async fn a_fault_in_the_body_names_its_place() {
+async fn an_invalid_body_names_the_field() {
     let world = World::new().await;
     let faults = [
         (json!({ "token": "t", "approve": true, "reason": "why not" }), "`reason`"),

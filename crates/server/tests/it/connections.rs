@@ -1,4 +1,4 @@
-//! How many connections an address may have open.
+//! Limits on connections per address.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::http::Open;
 use crate::voice::page::Page;
 use crate::world::World;
 
-/// Connections that say nothing.
+/// Connections that send nothing.
 async fn silent(world: &World, count: usize) -> Vec<TcpStream> {
     let mut open = Vec::new();
     for _ in 0..count {
@@ -32,7 +32,7 @@ async fn until(world: &World, status: u16) {
 }
 
 #[tokio::test]
-async fn an_address_has_only_so_many_connections_and_is_told() {
+async fn connections_of_an_address_are_limited_and_refused_with_503() {
     let world = World::with(Settings { connections_per_address: 3, ..Settings::default() }).await;
     let mut open = silent(&world, 3).await;
     // Nothing is read of what it sends, be it much or nothing.
@@ -53,7 +53,7 @@ async fn an_address_has_only_so_many_connections_and_is_told() {
 }
 
 #[tokio::test]
-async fn a_flood_is_refused_and_leaves_room_for_its_address_afterwards() {
+async fn refused_connections_do_not_hold_permits() {
     let world = World::with(Settings { connections_per_address: 8, ..Settings::default() }).await;
     let flood = silent(&world, 500).await;
     until(&world, 503).await;
@@ -62,7 +62,7 @@ async fn a_flood_is_refused_and_leaves_room_for_its_address_afterwards() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_not_counted_and_those_behind_it_are() {
+async fn a_proxy_is_not_limited_and_the_clients_behind_it_are() {
     let settings = Settings { connections_per_address: 1, trust_proxy: true, ..Settings::default() };
     let world = World::with(settings).await;
     let _proxy = silent(&world, 5).await;
@@ -77,13 +77,13 @@ async fn a_proxy_is_not_counted_and_those_behind_it_are() {
     assert!(refused.refusal().2.contains("address"), "{:?}", refused.refusal());
     assert_eq!(say("203.0.113.8", "hello").send().await.status, 200, "another address");
     assert_eq!(say("unknown", "hello").send().await.status, 200, "the proxy's own");
-    world.go_on.add_permits(1);
+    world.resume.add_permits(1);
     assert!(first.rest().await.text().ends_with("data: [DONE]\n\n"));
     assert_eq!(say("203.0.113.7", "hello").send().await.status, 200);
 }
 
 #[tokio::test]
-async fn a_network_of_proxies_is_trusted_as_one_is() {
+async fn a_network_of_proxies_is_trusted() {
     let local: Network = "127.0.0.0/8".parse().unwrap();
     let settings =
         Settings { connections_per_address: 1, trusted_proxies: vec![local], ..Settings::default() };
@@ -93,10 +93,10 @@ async fn a_network_of_proxies_is_trusted_as_one_is() {
 }
 
 #[tokio::test]
-async fn calls_of_one_address_are_counted_whoever_makes_them() {
+async fn calls_of_one_address_are_limited_across_clients() {
     let settings = Settings { connections_per_address: 2, ..Settings::default() };
     let world = World::with(settings).await;
-    let (ann, ben, cleo) = (world.newcomer().await, world.newcomer().await, world.newcomer().await);
+    let (ann, ben, cleo) = (world.new_client().await, world.new_client().await, world.new_client().await);
     let _ann = Page::open(&world, "/voice", &[("cookie", &ann)]).await;
     let _ben = Page::open(&world, "/voice", &[("cookie", &ben)]).await;
     let refused = Page::try_open(&world, "/voice", &[("cookie", &cleo)]).await;

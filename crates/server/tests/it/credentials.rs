@@ -1,4 +1,4 @@
-//! Credentials that cannot be read are refused, wherever they are sent.
+//! Malformed credentials are refused on every path.
 
 use quarterdeck_server::{ApiKey, Identity, Settings};
 
@@ -8,7 +8,7 @@ use crate::world::{COOKIE_SECRET, World};
 const PATHS: [&str; 8] =
     ["/v1/models", "/v1/nothing", "/api/me", "/api/deck/overview", "/voice", "/metrics", "/healthz", "/"];
 
-/// Headers that are no bearer token.
+/// Headers that are not a bearer token.
 const MALFORMED: [&[&str]; 14] = [
     &["Basic YW5uOnNlc2FtZQ=="],
     &["Digest username=\"ann\""],
@@ -29,8 +29,9 @@ const MALFORMED: [&[&str]; 14] = [
 #[tokio::test]
 async fn a_malformed_or_foreign_credential_is_refused_on_every_path() {
     let keys = || vec![ApiKey::new("ci", "sesame")];
-    let with_keys = World::who(Settings::default(), Identity::new(COOKIE_SECRET, None, keys())).await;
-    let open = World::who(
+    let with_keys =
+        World::with_identity(Settings::default(), Identity::new(COOKIE_SECRET, None, keys())).await;
+    let open = World::with_identity(
         Settings { is_loopback: false, admin_token: Some("an admin token".into()), ..Settings::default() },
         Identity::new(COOKIE_SECRET, None, Vec::new()),
     )
@@ -54,9 +55,9 @@ async fn a_malformed_or_foreign_credential_is_refused_on_every_path() {
 }
 
 #[tokio::test]
-async fn an_unknown_key_is_refused_and_a_known_one_is_taken() {
+async fn an_unknown_api_key_is_refused_and_a_known_one_is_accepted() {
     let keys = vec![ApiKey::new("ci", "sesame"), ApiKey::new("desk", "open the door")];
-    let world = World::who(Settings::default(), Identity::new(COOKIE_SECRET, None, keys)).await;
+    let world = World::with_identity(Settings::default(), Identity::new(COOKIE_SECRET, None, keys)).await;
     for (token, status) in [
         ("sesame", 200),
         ("open the door", 200),
@@ -73,7 +74,7 @@ async fn an_unknown_key_is_refused_and_a_known_one_is_taken() {
 }
 
 #[tokio::test]
-async fn on_this_machine_a_key_tells_programs_apart_where_none_is_configured() {
+async fn on_this_machine_an_unconfigured_key_identifies_a_program() {
     let world = World::new().await;
     let client = async |key: &str| {
         let answer = world.get("/api/me").with("authorization", &format!("Bearer {key}")).send().await;

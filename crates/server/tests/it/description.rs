@@ -1,12 +1,12 @@
-//! The description and what the server does are the same.
+//! The OpenAPI document matches the server.
 
 use serde_json::{Value, json};
 
 use crate::http::Answer;
 use crate::world::World;
 
-/// Says what in an answer is not described.
-fn not_described(document: &Value, method: &str, path: &str, answer: &Answer) -> Option<String> {
+/// What in a response does not match the document.
+fn undescribed(document: &Value, method: &str, path: &str, answer: &Answer) -> Option<String> {
     let operation = &document["paths"][path][method];
     let mut described = &operation["responses"][answer.status.to_string()];
     if let Some(shared) = described["$ref"].as_str() {
@@ -20,19 +20,19 @@ fn not_described(document: &Value, method: &str, path: &str, answer: &Answer) ->
     if media.is_null() {
         return Some(format!("{method} {path} gave {kind} with {}", answer.status));
     }
-    let faults = match kind {
+    let errors = match kind {
         "text/event-stream" => {
             let schema = media.pointer("/schema/properties/data/anyOf/1/contentSchema").unwrap();
-            let judge = |event| faults(document, schema, &event);
-            answer.events().into_iter().flat_map(judge).collect()
+            let validate = |event| errors(document, schema, &event);
+            answer.events().into_iter().flat_map(validate).collect()
         }
-        "application/json" => faults(document, &media["schema"], &answer.json()),
-        _ => faults(document, &media["schema"], &json!(answer.text())),
+        "application/json" => errors(document, &media["schema"], &answer.json()),
+        _ => errors(document, &media["schema"], &json!(answer.text())),
     };
-    (!faults.is_empty()).then(|| format!("{method} {path}: {faults:?}"))
+    (!errors.is_empty()).then(|| format!("{method} {path}: {errors:?}"))
 }
 
-fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+fn errors(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let mut root = schema.clone();
     root["components"] = document["components"].clone();
     let validator = jsonschema::draft202012::new(&root).unwrap();
@@ -44,7 +44,7 @@ async fn document(world: &World) -> Value {
 }
 
 #[tokio::test]
-async fn every_path_that_is_described_takes_exactly_its_methods() {
+async fn every_described_path_allows_exactly_its_methods() {
     let world = World::new().await;
     for (path, methods) in document(&world).await["paths"].as_object().unwrap() {
         let answer = world.ask("TRACE", &path.replace("{id}", "x")).send().await;
@@ -70,10 +70,10 @@ async fn every_example_of_a_body_works() {
         };
         for (name, example) in content["examples"].as_object().unwrap() {
             let answer = world.post(path, &example["value"]).send().await;
-            // There is no question that the example could answer.
+            // The example's confirmation does not exist.
             let expected = if path == "/api/confirmations" { 400 } else { 200 };
             assert_eq!(answer.status, expected, "{path} {name}: {}", answer.text());
-            assert_eq!(not_described(&document, "post", path, &answer), None);
+            assert_eq!(undescribed(&document, "post", path, &answer), None);
             sent += 1;
         }
     }
@@ -81,24 +81,24 @@ async fn every_example_of_a_body_works() {
 }
 
 #[tokio::test]
-async fn what_the_server_says_is_as_it_is_described() {
+async fn responses_match_the_description() {
     let world = World::new().await;
     let document = document(&world).await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let chat =
         |text: &str| world.post("/api/chat", &json!({ "message": text, "id": "c" })).with("cookie", &cookie);
     let asked = chat("call it").send().await;
     let token = asked.event("data-confirmation")["data"]["token"].clone();
-    assert_eq!(not_described(&document, "post", "/api/chat", &asked), None);
+    assert_eq!(undescribed(&document, "post", "/api/chat", &asked), None);
     let decision = json!({ "token": token, "approve": true });
     for _ in 0..2 {
         let decided = world.post("/api/confirmations", &decision).with("cookie", &cookie).send().await;
-        assert_eq!(not_described(&document, "post", "/api/confirmations", &decided), None);
+        assert_eq!(undescribed(&document, "post", "/api/confirmations", &decided), None);
     }
     let spoken = chat("hello").send().await;
-    assert_eq!(not_described(&document, "post", "/api/chat", &spoken), None);
+    assert_eq!(undescribed(&document, "post", "/api/chat", &spoken), None);
     let ticket = world.ask("POST", "/api/voice/ticket").with("cookie", &cookie).send().await;
-    assert_eq!(not_described(&document, "post", "/api/voice/ticket", &ticket), None);
+    assert_eq!(undescribed(&document, "post", "/api/voice/ticket", &ticket), None);
     assert_eq!(ticket.status, 200);
     let gets = [
         ("/api/chat/{id}/stream", "c", 204),
@@ -129,22 +129,22 @@ async fn what_the_server_says_is_as_it_is_described() {
     for (path, id, status) in gets {
         let answer = world.get(&path.replace("{id}", id)).with("cookie", &cookie).send().await;
         assert_eq!(answer.status, status, "{path} {id}");
-        assert_eq!(not_described(&document, "get", path, &answer), None);
+        assert_eq!(undescribed(&document, "get", path, &answer), None);
     }
     let deleted = world.ask("DELETE", "/api/sessions/c").with("cookie", &cookie).send().await;
-    assert_eq!(not_described(&document, "delete", "/api/sessions/{id}", &deleted), None);
+    assert_eq!(undescribed(&document, "delete", "/api/sessions/{id}", &deleted), None);
     for stream in [true, false] {
         let body = json!({
             "messages": [{ "role": "user", "content": "hello" }], "stream": stream,
             "stream_options": { "include_usage": true },
         });
         let answer = world.post("/v1/chat/completions", &body).with("cookie", &cookie).send().await;
-        assert_eq!(not_described(&document, "post", "/v1/chat/completions", &answer), None);
+        assert_eq!(undescribed(&document, "post", "/v1/chat/completions", &answer), None);
     }
 }
 
 #[tokio::test]
-async fn the_page_runs_nothing_but_itself() {
+async fn the_docs_page_runs_only_its_own_script() {
     let world = World::new().await;
     let page = world.get("/docs").send().await;
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));

@@ -1,4 +1,4 @@
-//! How the server stops.
+//! Shutdown.
 
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -8,7 +8,7 @@ use crate::http::Open;
 use crate::world::World;
 
 #[tokio::test]
-async fn an_answer_that_is_being_written_is_finished_and_nothing_new_is_begun() {
+async fn draining_finishes_the_current_answer_and_refuses_new_ones() {
     let mut world = World::new().await;
     let mut running = world.post("/api/chat", &json!({ "message": "wait" })).open().await;
     running.until("You said").await;
@@ -26,9 +26,9 @@ async fn an_answer_that_is_being_written_is_finished_and_nothing_new_is_begun() 
     let refused = Open::read(connection).await.rest().await;
     assert_eq!((refused.refusal().0, refused.refusal().1), (503, "TRANSIENT".into()));
     assert_eq!(refused.header("retry-after"), Some("5"));
-    world.go_on.add_permits(1);
+    world.resume.add_permits(1);
     let finished = running.rest().await;
     assert!(finished.text().ends_with("data: [DONE]\n\n"));
     assert_eq!(finished.event("finish")["finishReason"], "stop");
-    world.stopped().await;
+    world.wait_until_stopped().await;
 }

@@ -1,4 +1,4 @@
-//! Where a request comes from, when a proxy stands in between.
+//! Requests behind proxies.
 
 use quarterdeck_server::Settings;
 use tokio::io::AsyncWriteExt;
@@ -17,7 +17,7 @@ async fn ask(world: &World, lines: &[&str]) -> u16 {
 }
 
 #[tokio::test]
-async fn every_spelling_of_an_address_is_the_same_address() {
+async fn every_form_of_an_address_is_the_same_address() {
     for spellings in [
         ["203.0.113.7", "203.0.113.7:4711", "::ffff:203.0.113.7", "[::ffff:203.0.113.7]:4711"],
         ["2001:db8::7", "[2001:db8::7]", "[2001:db8::7]:4711", "2001:DB8:0::7"],
@@ -34,7 +34,7 @@ async fn every_spelling_of_an_address_is_the_same_address() {
 }
 
 #[tokio::test]
-async fn of_several_lines_the_last_hop_counts() {
+async fn of_several_header_lines_the_last_hop_counts() {
     let world = behind_a_proxy(3).await;
     for said in ["198.51.100.1", "127.0.0.1", "198.51.100.2, unknown"] {
         assert_eq!(ask(&world, &[said, "203.0.113.7"]).await, 200, "{said}");
@@ -45,7 +45,7 @@ async fn of_several_lines_the_last_hop_counts() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_limited_like_everything_else() {
+async fn malformed_hops_are_rate_limited_too() {
     for garbage in
         ["unknown", "_obfuscated", "", "203.0.113.7:99999", "[::1", "127.0.0.1", "[::1]:80", "localhost"]
     {
@@ -65,7 +65,7 @@ async fn what_cannot_be_read_is_limited_like_everything_else() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_limited_too() {
+async fn hops_that_are_not_utf8_are_rate_limited_too() {
     let world = behind_a_proxy(1).await;
     let mut answers = Vec::new();
     for _ in 0..2 {
@@ -88,7 +88,7 @@ async fn one_network_of_ipv6_is_one_address() {
 }
 
 #[tokio::test]
-async fn what_came_through_a_proxy_is_not_this_machines() {
+async fn a_proxied_request_is_not_treated_as_local() {
     let world = World::with(Settings { requests_per_minute: 1_000, ..Settings::default() }).await;
     assert_eq!(world.get("/metrics").send().await.status, 200);
     for (name, value) in [
@@ -106,11 +106,11 @@ async fn what_came_through_a_proxy_is_not_this_machines() {
 }
 
 #[tokio::test]
-async fn guessing_a_credential_is_limited() {
+async fn guessing_a_credential_is_rate_limited() {
     let keys = vec![quarterdeck_server::ApiKey::new("ci", "sesame")];
     let identity = quarterdeck_server::Identity::new(crate::world::COOKIE_SECRET, None, keys);
     let settings = Settings { requests_per_minute: 3, trust_proxy: true, ..Settings::default() };
-    let world = World::who(settings, identity).await;
+    let world = World::with_identity(settings, identity).await;
     let mut answers = Vec::new();
     for guess in 0..5 {
         let ask = world.get("/v1/models").with("x-forwarded-for", "203.0.113.7");

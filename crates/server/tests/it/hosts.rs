@@ -1,4 +1,4 @@
-//! The host that a request is for.
+//! The `Host` header.
 
 use crate::http::raw;
 use crate::world::World;
@@ -9,7 +9,7 @@ async fn status(world: &World, head: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn there_is_exactly_one_host() {
+async fn exactly_one_host_header_is_required() {
     let world = World::new().await;
     for path in ["/api/me", "/v1/models", "/voice", "/healthz", "/nowhere"] {
         let asked = async |hosts: &[&str]| {
@@ -55,7 +55,7 @@ async fn the_target_and_the_header_name_the_same_host() {
 }
 
 #[tokio::test]
-async fn the_old_protocol_may_do_without() {
+async fn http_1_0_may_leave_out_the_host() {
     let world = World::new().await;
     assert_eq!(status(&world, "GET /healthz HTTP/1.0\r\n").await, 200);
     assert_eq!(status(&world, "GET /healthz HTTP/1.0\r\nhost: a\r\nhost: b\r\n").await, 400);

@@ -1,4 +1,4 @@
-//! A client that sends exactly what a test says, be it proper or not.
+//! A raw HTTP client for tests.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,6 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// A request before it is sent.
 pub(crate) struct Ask {
     to: SocketAddr,
     head: String,
@@ -36,7 +35,6 @@ impl Ask {
         self.with("content-length", &length)
     }
 
-    /// What would be sent.
     pub(crate) fn bytes(mut self) -> Vec<u8> {
         if !self.has_host {
             self.head = format!("{}host: {}\r\n", self.head, self.to);
@@ -64,7 +62,7 @@ pub(crate) async fn raw(to: SocketAddr, bytes: &[u8]) -> Open {
     Open::read(stream).await
 }
 
-/// An answer that is being written.
+/// A response in progress.
 pub(crate) struct Open {
     answer: Answer,
     stream: BufReader<TcpStream>,
@@ -87,7 +85,7 @@ impl Open {
         Self { answer: Answer { status, headers, body: Vec::new() }, stream }
     }
 
-    /// Reads on until the text has come.
+    /// Reads until the text has arrived.
     pub(crate) async fn until(&mut self, text: &str) {
         while !String::from_utf8_lossy(&self.answer.body).contains(text) {
             let mut piece = [0; 4096];
@@ -113,7 +111,6 @@ impl Open {
     }
 }
 
-/// An answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -153,7 +150,7 @@ impl Answer {
         self.header("set-cookie").map(|cookie| cookie.split(';').next().unwrap().to_owned())
     }
 
-    /// Status, type of the error and message, in whichever form.
+    /// Status, error type and message, in either error format.
     pub(crate) fn refusal(&self) -> (u16, String, String) {
         let error = &self.json()["error"];
         let text = |name: &str| error[name].as_str().unwrap_or_else(|| panic!("{error}")).to_owned();

@@ -1,4 +1,4 @@
-//! Who asks: cookies, tokens and keys.
+//! Cookies, tokens and API keys.
 
 use std::time::SystemTime;
 
@@ -20,9 +20,9 @@ async fn a_cookie_is_set_once_and_honoured() {
 }
 
 #[tokio::test]
-async fn a_cookie_that_was_tampered_with_is_a_newcomers() {
+async fn a_tampered_cookie_makes_a_new_client() {
     let world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let client = world.client_of(&cookie).await;
     let other = if cookie.ends_with('0') { '1' } else { '0' };
     let other_signature = format!("{}{other}", &cookie[..cookie.len() - 1]);
@@ -35,11 +35,11 @@ async fn a_cookie_that_was_tampered_with_is_a_newcomers() {
     }
 }
 
-/// A server that believes tokens of `us` and one key.
+/// A server with token verification and one API key.
 async fn with_tokens() -> World {
     let rules = TokenRules::new(TokenKey::Secret(b"shared"), None, Some("us")).unwrap();
     let keys = vec![ApiKey::new("ci", "sesame")];
-    World::who(Settings::default(), Identity::new(COOKIE_SECRET, Some(rules), keys)).await
+    World::with_identity(Settings::default(), Identity::new(COOKIE_SECRET, Some(rules), keys)).await
 }
 
 fn token(claims: &Value, secret: &[u8]) -> String {
@@ -62,7 +62,7 @@ async fn the_subject_of_a_token_is_the_client() {
 }
 
 #[tokio::test]
-async fn a_token_that_proves_nothing_is_refused_in_every_form() {
+async fn an_invalid_token_is_refused_in_every_error_format() {
     let world = with_tokens().await;
     let bad = [
         token(&json!({ "sub": "ann", "aud": "us", "exp": seconds(-600) }), b"shared"),
@@ -73,7 +73,7 @@ async fn a_token_that_proves_nothing_is_refused_in_every_form() {
         "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbm4ifQ.".to_owned(),
         "open".to_owned(),
     ];
-    let message = "The bearer token is not valid, or has expired.";
+    let message = "The bearer token is invalid or expired.";
     for bad in bad {
         let bearer = format!("Bearer {bad}");
         let own = world.get("/api/me").with("authorization", &bearer).send().await;
@@ -85,7 +85,7 @@ async fn a_token_that_proves_nothing_is_refused_in_every_form() {
 }
 
 #[tokio::test]
-async fn a_program_is_known_by_its_key() {
+async fn a_program_is_identified_by_its_api_key() {
     let world = with_tokens().await;
     let answer = world.get("/api/me").with("authorization", "bearer sesame").send().await;
     assert_eq!(answer.json()["clientId"], "key:ci");
@@ -93,14 +93,14 @@ async fn a_program_is_known_by_its_key() {
 }
 
 #[tokio::test]
-async fn a_key_is_taken_for_nothing_where_none_is_configured() {
+async fn a_key_is_ignored_where_none_is_configured() {
     let world = World::new().await;
     let answer = world.get("/v1/models").with("authorization", "Bearer whatever").send().await;
     assert_eq!(answer.status, 200);
 }
 
 #[tokio::test]
-async fn metrics_are_the_operators_alone_beyond_this_machine() {
+async fn metrics_are_for_operators_only() {
     let token = "an admin token";
     let settings = Settings { admin_token: Some(token.into()), is_loopback: false, ..Settings::default() };
     let world = World::with(settings).await;
@@ -112,6 +112,6 @@ async fn metrics_are_the_operators_alone_beyond_this_machine() {
 
     let behind_a_proxy = World::with(Settings { trust_proxy: true, ..Settings::default() }).await;
     let answer = behind_a_proxy.get("/metrics").with("x-forwarded-for", "203.0.113.7").send().await;
-    assert_eq!(answer.status, 401, "a proxy brings others");
+    assert_eq!(answer.status, 401, "a proxy forwards other machines");
     assert_eq!(World::new().await.get("/metrics").send().await.status, 200, "on this machine");
 }

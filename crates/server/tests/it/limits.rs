@@ -1,4 +1,4 @@
-//! How much and how often.
+//! Sizes and rates.
 
 use quarterdeck_server::Settings;
 use serde_json::json;
@@ -15,26 +15,26 @@ async fn a_body_that_is_too_large_is_refused() {
     let answer = world.post("/api/chat", &body).send().await;
     assert_eq!(
         answer.refusal(),
-        (413, "VALIDATION".into(), "The body is too large; 1000 bytes are the most.".into())
+        (413, "VALIDATION".into(), "The body is too large; send at most 1000 bytes.".into())
     );
     let answer = world.post("/v1/chat/completions", &body).send().await;
     assert_eq!(answer.refusal().1, "invalid_request_error");
 }
 
 #[tokio::test]
-async fn json_that_is_too_deep_is_refused() {
+async fn json_that_is_nested_too_deeply_is_refused() {
     let world = World::new().await;
     for deep in [format!("{}{}", "[".repeat(65), "]".repeat(65)), "[".repeat(500_000)] {
         let answer = world.ask("POST", "/api/chat").body(deep).send().await;
         assert_eq!(answer.refusal().0, 400);
-        assert!(answer.refusal().2.contains("64 levels are the most"));
+        assert!(answer.refusal().2.contains("at most 64 levels"));
     }
 }
 
 #[tokio::test]
-async fn a_client_that_writes_too_often_is_told_when_to_come_back() {
+async fn a_client_over_its_message_rate_gets_retry_after() {
     let world = World::with(Settings { messages_per_minute: 1, ..Settings::default() }).await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let hello = json!({ "message": "hello" });
     let say = || world.post("/api/chat", &hello).with("cookie", &cookie).send();
     assert_eq!(say().await.status, 200);
@@ -50,12 +50,12 @@ async fn a_client_that_writes_too_often_is_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn an_address_that_asks_too_often_is_refused() {
+async fn an_address_over_its_request_rate_is_refused() {
     let settings = Settings { requests_per_minute: 2, trust_proxy: true, ..Settings::default() };
     let world = World::with(settings).await;
     let ask = |from: &'static str| world.get("/healthz").with("x-forwarded-for", from).send();
     assert_eq!(ask("203.0.113.7").await.status, 200);
-    // What a client says of its own address does not count, only what our proxy has seen.
+    // Only what our proxy has seen counts, not the client's claim.
     assert_eq!(ask("198.51.100.1, 203.0.113.7").await.status, 200);
     let refused = ask("203.0.113.7").await;
     assert_eq!(refused.refusal().0, 429);
@@ -64,20 +64,20 @@ async fn an_address_that_asks_too_often_is_refused() {
 }
 
 #[tokio::test]
-async fn a_client_has_only_so_many_answers_at_once() {
+async fn concurrent_answers_of_a_client_are_limited() {
     let world = World::with(Settings { streams_per_client: 1, ..Settings::default() }).await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let say = |text: &str| world.post("/api/chat", &json!({ "message": text })).with("cookie", &cookie);
     let mut first = say("wait").open().await;
     first.until("You said").await;
     assert_eq!(say("hello").send().await.refusal().0, 429);
-    world.go_on.add_permits(1);
+    world.resume.add_permits(1);
     assert!(first.rest().await.text().ends_with("data: [DONE]\n\n"));
     assert_eq!(say("hello").send().await.status, 200);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_come_is_not_waited_for() {
+async fn a_body_that_does_not_arrive_times_out() {
     let world = World::new().await;
     let mut bytes = world.post("/api/chat", &json!({ "message": "hello" })).bytes();
     bytes.truncate(bytes.len() - 5);

@@ -1,4 +1,4 @@
-//! Requests that no proper client sends.
+//! Malformed requests.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::http::raw;
 use crate::world::World;
 
 #[tokio::test]
-async fn a_path_that_is_no_text_is_refused_in_the_form_of_its_clients() {
+async fn a_path_that_is_not_utf8_is_refused_in_the_paths_error_format() {
     let world = World::new().await;
     for path in ["/api/sessions/%FF", "/api/tools/%C3%28", "/api/chat/%80/stream", "/v1/models/%FF"] {
         let answer = world.get(path).send().await;
@@ -19,7 +19,7 @@ async fn a_path_that_is_no_text_is_refused_in_the_form_of_its_clients() {
 }
 
 #[tokio::test]
-async fn an_odd_id_is_nobodys() {
+async fn an_odd_id_is_not_found() {
     let world = World::new().await;
     for id in ["%00", "%2e%2e", "a%2Fb", "%F0%9F%90%99", "%25FF", &"x".repeat(5_000), "%", "%zz"] {
         assert_eq!(world.get(&format!("/api/sessions/{id}")).send().await.refusal().0, 404, "{id}");
@@ -29,7 +29,7 @@ async fn an_odd_id_is_nobodys() {
 }
 
 #[tokio::test]
-async fn a_query_that_cannot_be_read_is_refused_as_json() {
+async fn an_invalid_query_is_refused_as_json() {
     let world = World::new().await;
     for query in ["format=xml", "format=json&format=json", "format=%FF", "format"] {
         let answer = world.get(&format!("/metrics?{query}")).send().await;
@@ -39,7 +39,7 @@ async fn a_query_that_cannot_be_read_is_refused_as_json() {
 }
 
 #[tokio::test]
-async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_does() {
+async fn another_method_is_refused_with_the_allowed_ones() {
     let world = World::new().await;
     for (path, allowed) in
         [("/api/chat", "POST"), ("/v1/models", "GET,HEAD"), ("/api/sessions/1", "GET,HEAD,DELETE")]
@@ -59,7 +59,7 @@ async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_does() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_is_refused() {
+async fn a_body_that_is_not_json_is_refused() {
     let world = World::new().await;
     let bodies: [&[u8]; 8] = [
         b"",
@@ -80,9 +80,9 @@ async fn a_body_that_is_no_json_is_refused() {
 }
 
 #[tokio::test]
-async fn odd_ids_in_a_body_are_no_fault_of_ours() {
+async fn odd_ids_in_a_body_cause_no_server_error() {
     let world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     for id in ["", "\0", "../..", "🐙", &"x".repeat(50_000)] {
         let say = |body| world.post("/api/chat", &body).with("cookie", &cookie).send();
         let answer = say(json!({ "message": "hello", "sessionId": id })).await;
@@ -93,7 +93,7 @@ async fn odd_ids_in_a_body_are_no_fault_of_ours() {
 }
 
 #[tokio::test]
-async fn odd_heads_are_answered_and_do_not_end_the_server() {
+async fn odd_request_heads_do_not_stop_the_server() {
     let world = World::new().await;
     let large = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "x".repeat(300_000));
     let many = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{}\r\n", "x: y\r\n".repeat(200));
@@ -115,7 +115,7 @@ async fn odd_heads_are_answered_and_do_not_end_the_server() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_tell_requests_apart_is_refused() {
+async fn an_invalid_idempotency_key_is_refused() {
     let world = World::new().await;
     let say = |key: &str| {
         world.post("/api/chat", &json!({ "message": "hello" })).with("idempotency-key", key).send()

@@ -1,4 +1,4 @@
-//! Which pages and host names may use the API.
+//! Origins and host names.
 
 use quarterdeck_server::Settings;
 
@@ -19,9 +19,9 @@ async fn a_page_on_a_foreign_origin_is_refused() {
 }
 
 #[tokio::test]
-async fn a_page_on_a_listed_origin_gets_credentials() {
+async fn a_page_on_a_listed_origin_may_send_credentials() {
     let world = World::with(Settings { origins: vec![SHOP.into()], ..Settings::default() }).await;
-    // Also when it is refused, so that the page can read why.
+    // Also for an error, so that the page can read it.
     for (path, status) in [("/api/me", 200), ("/api/tools/none", 404)] {
         let answer = world.get(path).with("origin", SHOP).send().await;
         assert_eq!(answer.status, status);
@@ -32,7 +32,7 @@ async fn a_page_on_a_listed_origin_gets_credentials() {
 }
 
 #[tokio::test]
-async fn a_listed_page_may_ask_before_it_asks() {
+async fn a_listed_page_passes_the_preflight() {
     let world = World::with(Settings { origins: vec![SHOP.into()], ..Settings::default() }).await;
     let preflight = |origin| {
         world
@@ -52,7 +52,7 @@ async fn a_listed_page_may_ask_before_it_asks() {
 }
 
 #[tokio::test]
-async fn a_name_that_was_made_to_point_at_this_machine_is_refused() {
+async fn a_host_name_rebound_to_this_machine_is_refused() {
     let world = World::new().await;
     let answer = world.get("/api/me").with("host", "evil.example").send().await;
     assert_eq!(answer.refusal().0, 403);

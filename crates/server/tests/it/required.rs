@@ -1,4 +1,4 @@
-//! Surfaces that need a credential.
+//! Surfaces that require a credential.
 
 use jsonwebtoken::{EncodingKey, Header};
 use quarterdeck_server::{ApiKey, Identity, Network, RequiredCredentials, Settings, TokenKey, TokenRules};
@@ -39,7 +39,7 @@ async fn ask(world: &World, path: &str, bearer: Option<&str>) -> Answer {
 }
 
 #[tokio::test]
-async fn beyond_this_machine_v1_needs_a_key_as_soon_as_one_can_be_verified() {
+async fn beyond_this_machine_v1_requires_a_credential_once_one_is_configured() {
     let network: Network = "10.0.0.0/8".parse().unwrap();
     let proxied = [
         Settings { trust_proxy: true, ..Settings::default() },
@@ -63,7 +63,7 @@ async fn beyond_this_machine_v1_needs_a_key_as_soon_as_one_can_be_verified() {
     ];
     let cases = cases.into_iter().chain(proxied.map(|settings| (settings, with_keys(), 401)));
     for (number, (settings, identity, status)) in cases.enumerate() {
-        let world = World::who(settings, identity).await;
+        let world = World::with_identity(settings, identity).await;
         let answer = ask(&world, "/v1/models", None).await;
         assert_eq!(answer.status, status, "case {number}");
         for path in ["/api/me", "/healthz", "/openapi.json"] {
@@ -79,8 +79,8 @@ async fn beyond_this_machine_v1_needs_a_key_as_soon_as_one_can_be_verified() {
 }
 
 #[tokio::test]
-async fn a_closed_surface_takes_a_key_a_token_or_the_operators_and_no_cookie() {
-    let world = World::who(required(Some(true), true, true), with_keys()).await;
+async fn a_closed_surface_accepts_a_key_a_token_or_the_admin_token_but_no_cookie() {
+    let world = World::with_identity(required(Some(true), true, true), with_keys()).await;
     for path in [
         "/v1/models",
         "/v1/models/quarterdeck",
@@ -98,22 +98,22 @@ async fn a_closed_surface_takes_a_key_a_token_or_the_operators_and_no_cookie() {
             assert_ne!(ask(&world, path, Some(bearer)).await.status, 401, "{path} {bearer}");
         }
     }
-    // A cookie that the server gave to everybody before it was closed.
-    let cookie = World::new().await.newcomer().await;
+    // A cookie from before the surface was closed.
+    let cookie = World::new().await.new_client().await;
     for path in ["/v1/models", "/api/me", "/voice"] {
         assert_eq!(world.get(path).with("cookie", &cookie).send().await.status, 401, "{path}");
     }
     for path in ["/", "/docs", "/healthz", "/readyz", "/openapi.json"] {
-        assert_eq!(ask(&world, path, None).await.status, 200, "{path} is on no surface");
+        assert_eq!(ask(&world, path, None).await.status, 200, "{path} belongs to no surface");
     }
-    assert_eq!(ask(&world, "/api/deck/overview", None).await.status, 403, "the operators' own rule");
+    assert_eq!(ask(&world, "/api/deck/overview", None).await.status, 403, "operators only");
     assert_eq!(ask(&world, "/api/deck/overview", Some(ADMIN)).await.status, 200);
     let body = json!({ "messages": [{ "role": "user", "content": "hello" }] });
     assert_eq!(world.post("/v1/chat/completions", &body).send().await.status, 401);
     assert_eq!(world.post("/v1/chat/completions", &body).with("authorization", KEY).send().await.status, 200);
     assert_eq!(world.post("/api/chat", &json!({ "message": "hello" })).send().await.status, 401);
 
-    let world = World::who(required(None, true, false), with_tokens()).await;
+    let world = World::with_identity(required(None, true, false), with_tokens()).await;
     let claims = json!({ "sub": "ann", "exp": 4_000_000_000_u64 });
     let token =
         jsonwebtoken::encode(&Header::default(), &claims, &EncodingKey::from_secret(b"shared")).unwrap();
@@ -124,37 +124,37 @@ async fn a_closed_surface_takes_a_key_a_token_or_the_operators_and_no_cookie() {
 }
 
 #[tokio::test]
-async fn a_closed_line_opens_with_a_key_or_with_a_ticket_that_was_got_with_one() {
-    let world = World::who(required(Some(false), false, true), with_keys()).await;
+async fn closed_voice_opens_with_a_key_or_a_ticket_of_a_verified_client() {
+    let world = World::with_identity(required(Some(false), false, true), with_keys()).await;
     let status =
         async |target: &str, headers: &[(&str, &str)]| match Page::try_open(&world, target, headers).await {
             Ok(_) => 101,
             Err(UpgradeError::Refused { status, .. }) => status,
             Err(error) => panic!("{error}"),
         };
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     assert_eq!(status("/voice", &[]).await, 401);
     assert_eq!(status("/voice", &[("cookie", &cookie)]).await, 401);
     assert_eq!(status("/voice?ticket=", &[]).await, 401);
     assert_eq!(status("/voice?ticket=eyJ9.00", &[("cookie", &cookie)]).await, 401);
     assert_eq!(status("/voice", &[("authorization", KEY)]).await, 101);
     let refused = world.post("/api/voice/ticket", &json!({})).with("cookie", &cookie).send().await;
-    assert_eq!(refused.refusal().0, 401, "there is no ticket for a client that could not call");
+    assert_eq!(refused.refusal().0, 401, "no ticket for a client that may not call");
     let ticket = world.post("/api/voice/ticket", &json!({})).with("authorization", KEY).send().await.json();
     let ticket = format!("/voice?ticket={}", ticket["ticket"].as_str().unwrap());
     assert_eq!(status(&ticket, &[]).await, 101);
-    // A ticket of an anonymous client, where that was enough.
-    let before = World::who(open(), with_keys()).await;
+    // A ticket of an anonymous client from an open server.
+    let before = World::with_identity(open(), with_keys()).await;
     let ticket = before.post("/api/voice/ticket", &json!({})).send().await.json();
     let ticket = format!("/voice?ticket={}", ticket["ticket"].as_str().unwrap());
     assert_eq!(status(&ticket, &[]).await, 401);
 }
 
 #[tokio::test]
-async fn a_listed_page_may_ask_before_it_shows_its_key() {
+async fn a_preflight_needs_no_credential() {
     let settings =
         Settings { origins: vec!["https://shop.example".into()], ..required(Some(true), true, true) };
-    let world = World::who(settings, with_keys()).await;
+    let world = World::with_identity(settings, with_keys()).await;
     let preflight = world.ask("OPTIONS", "/v1/models").with("origin", "https://shop.example");
     let answer = preflight.with("access-control-request-method", "GET").send().await;
     assert_eq!(answer.status, 204);
@@ -162,6 +162,6 @@ async fn a_listed_page_may_ask_before_it_shows_its_key() {
     assert_eq!(
         refused.header("access-control-allow-origin"),
         Some("https://shop.example"),
-        "the page can read why"
+        "the page can read the error"
     );
 }

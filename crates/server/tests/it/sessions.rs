@@ -1,13 +1,13 @@
-//! Conversations, and whose they are.
+//! Conversations and their owners.
 
 use serde_json::json;
 
 use crate::world::World;
 
 #[tokio::test]
-async fn what_was_said_is_kept_for_whoever_said_it() {
+async fn a_conversation_is_visible_to_its_client_only() {
     let world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let answer = world.post("/api/chat", &json!({ "message": "hello" })).with("cookie", &cookie).send().await;
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     assert_eq!(answer.header("x-vercel-ai-ui-message-stream"), Some("v1"));
@@ -18,7 +18,7 @@ async fn what_was_said_is_kept_for_whoever_said_it() {
     assert_eq!(kept["messages"][0]["parts"], json!([{ "type": "text", "text": "hello" }]));
     assert_eq!(kept["messages"][1]["role"], "assistant");
 
-    let stranger = world.newcomer().await;
+    let stranger = world.new_client().await;
     for ask in [world.get(&path), world.ask("DELETE", &path)] {
         let refused = ask.with("cookie", &stranger).send().await;
         assert_eq!((refused.refusal().0, refused.refusal().1), (404, "NOT_FOUND".into()));
@@ -37,9 +37,9 @@ async fn what_was_said_is_kept_for_whoever_said_it() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_being_written_can_be_followed_from_its_start() {
+async fn a_running_answer_can_be_streamed_from_its_start() {
     let world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let words = json!([{ "type": "text", "text": "wait" }]);
     let body = json!({ "id": "a chat/1", "messages": [{ "id": "m", "role": "user", "parts": words }] });
     let mut first = world.post("/api/chat", &body).with("cookie", &cookie).open().await;
@@ -49,7 +49,7 @@ async fn an_answer_that_is_being_written_can_be_followed_from_its_start() {
     let other = json!({ "id": "a chat/1", "message": "hello" });
     let busy = world.post("/api/chat", &other).with("cookie", &cookie).send().await;
     assert_eq!((busy.refusal().0, busy.header("retry-after")), (409, Some("1")));
-    world.go_on.add_permits(1);
+    world.resume.add_permits(1);
     let first = first.rest().await;
     assert_eq!(second.rest().await.events(), first.events());
     assert_eq!(first.event("finish")["finishReason"], "stop");
@@ -58,9 +58,9 @@ async fn an_answer_that_is_being_written_can_be_followed_from_its_start() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_loaded_again_learns_what_is_asked_and_how_answers_ended() {
+async fn a_reloaded_page_gets_open_confirmations_and_endings() {
     let world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let say = |text: &str| {
         world.post("/api/chat", &json!({ "id": "chat", "message": text })).with("cookie", &cookie)
     };

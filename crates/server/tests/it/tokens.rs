@@ -1,4 +1,4 @@
-//! Bearer tokens of clients who have signed in elsewhere, and what they must say.
+//! Bearer tokens and their claims.
 
 use std::time::SystemTime;
 
@@ -14,7 +14,7 @@ use crate::world::{COOKIE_SECRET, World};
 const SECRET: &[u8] = b"a shared secret of thirty-two bytes";
 
 async fn world(rules: TokenRules) -> World {
-    World::who(Settings::default(), Identity::new(COOKIE_SECRET, Some(rules), Vec::new())).await
+    World::with_identity(Settings::default(), Identity::new(COOKIE_SECRET, Some(rules), Vec::new())).await
 }
 
 fn seconds(from_now: i64) -> i64 {
@@ -26,7 +26,7 @@ fn signed(header: &Header, claims: &Value, secret: &[u8]) -> String {
     jsonwebtoken::encode(header, claims, &EncodingKey::from_secret(secret)).unwrap()
 }
 
-/// The claims of a good token with one of them changed; `null` leaves it out.
+/// Valid claims with one changed; `null` removes it.
 fn claims(name: &str, value: Value) -> Value {
     let mut claims = json!({ "sub": "ann", "iss": "issuer", "aud": "us", "exp": seconds(600) });
     claims[name] = value;
@@ -100,7 +100,7 @@ async fn claims_that_are_not_configured_are_not_required() {
 }
 
 #[tokio::test]
-async fn a_token_is_signed_with_the_configured_algorithm_and_no_other() {
+async fn only_the_configured_algorithm_is_accepted() {
     let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
     let public = Ed25519KeyPair::from_pkcs8(pair.as_ref()).unwrap();
     let public = public.public_key().as_ref();

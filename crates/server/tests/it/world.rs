@@ -1,4 +1,4 @@
-//! A server with one tool and a model that does what it is told.
+//! A server with one tool and a scripted model.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,9 +31,8 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::http::Ask;
-use crate::voice::Parrot;
+use crate::voice::EchoModel;
 
-/// What signs cookies in these tests.
 pub(crate) const COOKIE_SECRET: &[u8] = b"thirty-two bytes for a test only";
 
 /// A running server.
@@ -41,41 +40,39 @@ pub(crate) struct World {
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) orchestrator: Orchestrator,
-    /// The audit trail's file.
-    pub(crate) trail: PathBuf,
+    /// The file of the audit log.
+    pub(crate) audit_log: PathBuf,
     pub(crate) feed: Arc<AuditFeed>,
-    clock: Arc<Shifted>,
+    clock: Arc<ShiftedClock>,
     text: TextAgent,
-    /// Lets the model go on that was told to wait, once for each permit.
-    pub(crate) go_on: Arc<Semaphore>,
+    /// Each permit resumes a model that waits.
+    pub(crate) resume: Arc<Semaphore>,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<()>,
     _folder: Files,
 }
 
 impl World {
-    /// A server as it is when nothing is configured.
+    /// A server without configuration.
     pub(crate) async fn new() -> Self {
         Self::with(Settings::default()).await
     }
 
     pub(crate) async fn with(settings: Settings) -> Self {
-        Self::who(settings, Identity::new(COOKIE_SECRET, None, Vec::new())).await
+        Self::with_identity(settings, Identity::new(COOKIE_SECRET, None, Vec::new())).await
     }
 
-    /// A server that nobody can speak with.
-    pub(crate) async fn mute() -> Self {
-        Self::built(Settings::default(), Identity::new(COOKIE_SECRET, None, Vec::new()), None).await
+    pub(crate) async fn without_voice() -> Self {
+        Self::build(Settings::default(), Identity::new(COOKIE_SECRET, None, Vec::new()), None).await
     }
 
-    /// A server that knows people in its own way.
-    pub(crate) async fn who(settings: Settings, identity: Identity) -> Self {
-        Self::built(settings, identity, Some(Parrot)).await
+    pub(crate) async fn with_identity(settings: Settings, identity: Identity) -> Self {
+        Self::build(settings, identity, Some(EchoModel)).await
     }
 
-    async fn built(settings: Settings, identity: Identity, speaker: Option<Parrot>) -> Self {
+    async fn build(settings: Settings, identity: Identity, speaker: Option<EchoModel>) -> Self {
         let store = Arc::new(MemoryStore::default());
-        let clock = Arc::new(Shifted::default());
+        let clock = Arc::new(ShiftedClock::default());
         let folder = tree("");
         let path = folder.join("audit.jsonl");
         let log = Arc::new(AuditLog::open(&path, "test", store.clone()).await.unwrap());
@@ -86,28 +83,28 @@ impl World {
             ..RuntimeParts::new(store.clone())
         });
         let registry = Arc::new(registry());
-        let go_on = Arc::new(Semaphore::new(0));
+        let resume = Arc::new(Semaphore::new(0));
         let text = TextAgent::new(TextParts {
             orchestrator: orchestrator.clone(),
             registry: registry.clone(),
-            model: Arc::new(Obedient { go_on: go_on.clone() }),
+            model: Arc::new(ScriptedModel { resume: resume.clone() }),
             prompts: Prompts::default(),
             settings: TextSettings { reader_timeout: Duration::from_secs(1), ..TextSettings::default() },
         });
-        let voice = speaker.map(|parrot| {
+        let voice = speaker.map(|model| {
             VoiceAgent::new(VoiceParts {
                 orchestrator: orchestrator.clone(),
                 registry: registry.clone(),
-                model: Arc::new(parrot),
+                model: Arc::new(model),
                 prompts: Prompts::default(),
                 settings: VoiceSettings::default(),
             })
         });
         let audit = Some(AuditLogHandle { feed: feed.clone(), path: path.clone(), node: "test".into() });
-        let operations = Operations { audit, change: Some(change()) };
+        let operations = Operations { audit, change: Some(registry_change()) };
         let orchestrator_of_app = orchestrator.clone();
         let text_of_app = text.clone();
-        let deck = ServerParts {
+        let parts = ServerParts {
             text: text_of_app,
             voice,
             orchestrator: orchestrator_of_app,
@@ -116,7 +113,7 @@ impl World {
             operations,
             settings,
         };
-        let app = App::new(deck);
+        let app = App::new(parts);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -128,11 +125,11 @@ impl World {
             address,
             store,
             orchestrator,
-            trail: path,
+            audit_log: path,
             feed,
             clock,
             text,
-            go_on,
+            resume,
             stop,
             served,
             _folder: folder,
@@ -151,12 +148,12 @@ impl World {
         Ask::new(self.address, method, target)
     }
 
-    /// Somebody new, by their cookie.
-    pub(crate) async fn newcomer(&self) -> String {
+    /// The cookie of a new client.
+    pub(crate) async fn new_client(&self) -> String {
         self.get("/api/me").send().await.cookie().unwrap()
     }
 
-    /// Who a cookie belongs to.
+    /// The client id of a cookie.
     pub(crate) async fn client_of(&self, cookie: &str) -> String {
         let me = self.get("/api/me").with("cookie", cookie).send().await.json();
         me["clientId"].as_str().unwrap().to_owned()
@@ -169,39 +166,34 @@ impl World {
         self.store.commit(Commit::default().put(Table::Blocks, client, row)).await.unwrap();
     }
 
-    /// Puts the clock forward.
-    pub(crate) fn later(&self, by: Duration) {
+    pub(crate) fn advance_clock(&self, by: Duration) {
         self.clock.0.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// How many turns run.
-    pub(crate) fn running(&self) -> usize {
+    pub(crate) fn running_turns(&self) -> usize {
         self.text.running_turns()
     }
 
-    /// Asks the server to stop.
     pub(crate) fn stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
     }
 
-    /// Waits until it has stopped.
-    pub(crate) async fn stopped(self) {
+    pub(crate) async fn wait_until_stopped(self) {
         self.served.await.unwrap();
     }
 }
 
-/// How the registry differs from one that there might have been.
-fn change() -> RegistryChange {
+fn registry_change() -> RegistryChange {
     let what = "`do` is required".to_owned();
     let change = Change { tool: "probe".into(), effect: "breaks".into(), what, example: Some(json!({})) };
     RegistryChange { previous: "1.0.0badcafe".into(), is_breaking: true, changes: vec![change] }
 }
 
-/// The machine's clock, put forward by so many milliseconds.
+/// The system clock plus an offset in milliseconds.
 #[derive(Default)]
-struct Shifted(AtomicU64);
+struct ShiftedClock(AtomicU64);
 
-impl Clock for Shifted {
+impl Clock for ShiftedClock {
     fn now(&self) -> SystemTime {
         SystemTime::now() + Duration::from_millis(self.0.load(Ordering::Relaxed))
     }
@@ -209,7 +201,7 @@ impl Clock for Shifted {
 
 const HANDLER: &str = "pub async fn execute() {}\n";
 
-/// One tool that needs a person's word and gives back what it was called with.
+/// One tool that needs approval and returns its arguments.
 fn registry() -> Registry {
     let files = tree(
         r#"
@@ -249,19 +241,19 @@ async fn probe(args: Value, _: Arc<dyn Context>) -> Result<Value, ToolError> {
     Ok(json!({ "did": args["do"] }))
 }
 
-/// A model that calls the tool when told `call …` (with arguments that will not do when told `call bad`), waits in the middle of its answer when told `wait`, says much when told `pour 5`, and says back
-/// everything else.
-struct Obedient {
-    go_on: Arc<Semaphore>,
+/// Follows the user's message: `call …` calls the tool (`call bad` with invalid arguments), `wait` pauses in the middle of
+/// the answer, `pour 5` streams much text, and anything else is echoed.
+struct ScriptedModel {
+    resume: Arc<Semaphore>,
 }
 
-impl ChatModel for Obedient {
+impl ChatModel for ScriptedModel {
     fn declarations(&self) -> Provider {
         Provider::Openai
     }
 
     fn name(&self) -> &str {
-        "obedient/1"
+        "scripted/1"
     }
 
     fn window(&self) -> usize {
@@ -280,13 +272,13 @@ impl ChatModel for Obedient {
             return Box::pin(stream::iter([done(PartContent::Call(call))]));
         }
         if let Some(count) = told.strip_prefix("pour ") {
-            return pour(count.parse().unwrap(), self.go_on.clone());
+            return pour(count.parse().unwrap(), self.resume.clone());
         }
-        let go_on = (told == "wait").then(|| self.go_on.clone());
+        let resume = (told == "wait").then(|| self.resume.clone());
         let begun = stream::iter([Ok(ChatEvent::Text("You said: ".into()))]);
         let ended = stream::once(async move {
-            if let Some(go_on) = go_on {
-                go_on.acquire().await.unwrap().forget();
+            if let Some(resume) = resume {
+                resume.acquire().await.unwrap().forget();
             }
             Ok(ChatEvent::Text(told))
         });
@@ -295,10 +287,10 @@ impl ChatModel for Obedient {
     }
 }
 
-/// Waits, and then says so many thousand letters as fast as it is listened to.
-fn pour(count: usize, go_on: Arc<Semaphore>) -> ChatStream {
+/// Waits, then streams so many thousand characters.
+fn pour(count: usize, resume: Arc<Semaphore>) -> ChatStream {
     let wait = stream::once(async move {
-        go_on.acquire().await.unwrap().forget();
+        resume.acquire().await.unwrap().forget();
         Ok(ChatEvent::Text("It pours: ".into()))
     });
     let pieces = (0..count).map(|number| Ok(ChatEvent::Text(format!("{number:0>1000}"))));
@@ -306,7 +298,7 @@ fn pour(count: usize, go_on: Arc<Semaphore>) -> ChatStream {
 }
 
 fn done(part: PartContent) -> Result<ChatEvent, quarterdeck_contracts::ChatError> {
-    let message = ModelMessage { by: "obedient/1".into(), parts: vec![ModelPart::new(part)] };
+    let message = ModelMessage { by: "scripted/1".into(), parts: vec![ModelPart::new(part)] };
     let usage = Usage { input_tokens: 3, output_tokens: 2 };
     Ok(ChatEvent::Done(ModelReply { message, finish: Finish::Stop, usage }))
 }

@@ -1,4 +1,4 @@
-//! `GET /api/deck/audit`: lines of the trail, the newest first.
+//! `GET /api/deck/audit`: lines of the audit log, newest first.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,21 +7,19 @@ use quarterdeck_runtime::audit::{Filter, Search};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Operator, Shared, number, number_schema, operation, searched, trail};
+use super::{Operator, Shared, audit_log, check_number, number_schema, operation, search_audit};
 use crate::error::ApiError;
-use crate::input::Asking;
+use crate::input::QueryParams;
 use crate::routes::openapi::{Operation, reference};
 
-/// How many lines are given at once.
-const MOST: usize = 200;
-/// How much of the trail is looked at for one answer. It says where to go on.
-const LOOK_AT: u64 = 64 << 20;
-/// The longest text that is searched for.
-const LONGEST: usize = 200;
+const MAX_LINES: usize = 200;
+/// Scanned per request; the response tells where to continue.
+const MAX_SCANNED_BYTES: u64 = 64 << 20;
+const MAX_TERM_CHARS: usize = 200;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct AuditQuery {
     session: Option<String>,
     client: Option<String>,
     tool: Option<String>,
@@ -37,48 +35,48 @@ pub(super) struct Asked {
 pub(super) async fn get(
     State(app): Shared,
     _: Operator,
-    Asking(asked): Asking<Asked>,
+    QueryParams(query): QueryParams<AuditQuery>,
 ) -> Result<Json<Value>, ApiError> {
-    let trail = trail(&app)?;
-    let found = searched(&app, trail, wanted(asked)?).await?;
+    let log = audit_log(&app)?;
+    let found = search_audit(&app, log, to_search(query)?).await?;
     Ok(Json(json!({ "lines": found.lines, "next": found.next, "lookedAt": found.scanned_bytes })))
 }
 
-fn wanted(asked: Asked) -> Result<Search, ApiError> {
-    let words = [&asked.session, &asked.client, &asked.tool, &asked.event, &asked.error, &asked.text];
-    if words.into_iter().flatten().any(|word| word.chars().count() > LONGEST) {
-        return Err(ApiError::validation(format!("A word to search for has at most {LONGEST} characters.")));
+fn to_search(query: AuditQuery) -> Result<Search, ApiError> {
+    let terms = [&query.session, &query.client, &query.tool, &query.event, &query.error, &query.text];
+    if terms.into_iter().flatten().any(|term| term.chars().count() > MAX_TERM_CHARS) {
+        return Err(ApiError::validation(format!("A search term has at most {MAX_TERM_CHARS} characters.")));
     }
-    let most = asked.limit.unwrap_or(50);
-    if !(1..=MOST).contains(&most) {
-        return Err(ApiError::validation(format!("`limit` is between 1 and {MOST}.")));
+    let max_lines = query.limit.unwrap_or(50);
+    if !(1..=MAX_LINES).contains(&max_lines) {
+        return Err(ApiError::validation(format!("`limit` must be between 1 and {MAX_LINES}.")));
     }
-    // An empty field of a form asks for nothing.
-    let given = |word: Option<String>| word.filter(|word| !word.is_empty());
+    // An empty form field is no filter.
+    let term = |term: Option<String>| term.filter(|term| !term.is_empty());
     let filter = Filter {
-        event: given(asked.event),
-        client: given(asked.client),
-        session: given(asked.session),
-        tool: given(asked.tool),
-        error: given(asked.error),
-        since: time("since", asked.since)?,
-        until: time("until", asked.until)?,
+        event: term(query.event),
+        client: term(query.client),
+        session: term(query.session),
+        tool: term(query.tool),
+        error: term(query.error),
+        since: time("since", query.since)?,
+        until: time("until", query.until)?,
     };
-    let before = number("before", asked.before)?;
-    Ok(Search { filter, text: given(asked.text), before, max_lines: most, max_bytes: LOOK_AT })
+    let before = check_number("before", query.before)?;
+    Ok(Search { filter, text: term(query.text), before, max_lines, max_bytes: MAX_SCANNED_BYTES })
 }
 
-/// A time as the trail writes it, so that both can be compared as text.
+/// A time in the log's own format, so that both compare as text.
 fn time(name: &str, text: Option<String>) -> Result<Option<String>, ApiError> {
     let Some(text) = text else { return Ok(None) };
     let time: Timestamp = text
         .parse()
-        .map_err(|_| ApiError::validation(format!("`{name}` is not a time like 2026-11-15T09:30:00Z.")))?;
+        .map_err(|_| ApiError::validation(format!("`{name}` must be a time like 2026-11-15T09:30:00Z.")))?;
     Ok(Some(format!("{time:.3}")))
 }
 
-pub(super) fn described() -> Operation {
-    let word = || json!({ "type": "string", "maxLength": LONGEST });
+pub(super) fn describe() -> Operation {
+    let term = || json!({ "type": "string", "maxLength": MAX_TERM_CHARS });
     let time = || json!({ "type": "string", "format": "date-time" });
     let schema = json!({
         "type": "object", "required": ["lines", "next", "lookedAt"],
@@ -86,39 +84,38 @@ pub(super) fn described() -> Operation {
             "lines": { "type": "array", "items": reference("schemas", "AuditLine") },
             "next": {
                 "type": ["integer", "null"],
-                "description": "What to send as `before` for older lines; null when there are none. There may be a next \
-                                page without a line in this one: only so much is looked at for one answer.",
+                "description": "Send as `before` for older lines; null if there are none. A page may be empty and still \
+                                have a next one, because each request scans a limited part.",
             },
-            "lookedAt": { "type": "integer", "description": "How many bytes were looked at." },
+            "lookedAt": { "type": "integer", "description": "Bytes scanned." },
         },
     });
-    let example = json!({ "lines": [line()], "next": 81_920, "lookedAt": 12_288 });
-    operation("searchAudit", "Lines of the audit trail, the newest first")
-        .may_take("query", "session", word(), "In which session.", "ses_1")
-        .may_take("query", "client", word(), "Whose.", "c_1")
-        .may_take("query", "tool", word(), "Of which tool.", "kb_search")
-        .may_take("query", "event", word(), "Of what kind.", "tool_execution")
-        .may_take("query", "error", word(), "How it failed.", "VALIDATION")
-        .may_take("query", "text", word(), "What it holds, in whatever case.", "fram")
-        .may_take("query", "since", time(), "Not before this.", "2026-11-15T09:30:00Z")
-        .may_take("query", "until", time(), "Before this.", "2026-11-16T09:30:00Z")
-        .may_take("query", "before", number_schema(), "Where the page before said to go on.", "81920")
-        .may_take(
+    let example = json!({ "lines": [line_example()], "next": 81_920, "lookedAt": 12_288 });
+    operation("searchAudit", "Search the audit log, newest first")
+        .optional("query", "session", term(), "The session.", "ses_1")
+        .optional("query", "client", term(), "The client.", "c_1")
+        .optional("query", "tool", term(), "The tool.", "kb_search")
+        .optional("query", "event", term(), "The event.", "tool_execution")
+        .optional("query", "error", term(), "The error type.", "VALIDATION")
+        .optional("query", "text", term(), "Text in the line, ignoring case.", "fram")
+        .optional("query", "since", time(), "At or after this time.", "2026-11-15T09:30:00Z")
+        .optional("query", "until", time(), "Before this time.", "2026-11-16T09:30:00Z")
+        .optional("query", "before", number_schema(), "`next` of the previous page.", "81920")
+        .optional(
             "query",
             "limit",
-            json!({ "type": "integer", "minimum": 1, "maximum": MOST }),
-            "How many.",
+            json!({ "type": "integer", "minimum": 1, "maximum": MAX_LINES }),
+            "Maximum lines.",
             "50",
         )
-        .gives_json(200, "The lines.", schema, Some(example))
-        .refuses(&[400, 404])
+        .json_response(200, "The lines.", schema, Some(example))
+        .errors(&[400, 404])
 }
 
-/// A line of the trail, for the shared schemas.
 pub(super) fn line_schema() -> Value {
     json!({
         "type": "object", "required": ["event", "time"],
-        "description": "A line of the audit trail. What else it holds depends on its event.",
+        "description": "A line of the audit log. Further fields depend on the event.",
         "properties": {
             "seq": { "type": "integer" }, "event": { "type": "string" }, "time": { "type": "string" },
             "sessionId": { "type": "string" }, "clientId": { "type": "string" }, "toolId": { "type": ["string", "null"] },
@@ -127,7 +124,7 @@ pub(super) fn line_schema() -> Value {
     })
 }
 
-fn line() -> Value {
+fn line_example() -> Value {
     json!({
         "seq": 12, "event": "tool_execution", "time": "2026-11-15T09:30:00.000Z", "sessionId": "ses_1",
         "clientId": "c_1", "toolId": "kb_search", "duration": 12, "ok": true,

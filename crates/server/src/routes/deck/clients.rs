@@ -1,4 +1,4 @@
-//! `POST /api/deck/clients/erase`: forgets a client.
+//! `POST /api/deck/clients/erase`: erases a client's data.
 
 use std::time::Duration;
 
@@ -9,23 +9,22 @@ use quarterdeck_runtime::{erase_client, list_session_ids};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Operator, Shared, known_id, operation, sessions, stored};
+use super::{Operator, Shared, check_id, operation, sessions, store_error};
 use crate::error::ApiError;
 use crate::input;
 use crate::routes::openapi::Operation;
 
-/// What must be said, so that nobody is erased by a slip.
-const WORD: &str = "erase";
-/// How often what is left of a client is looked for: an answer that was being written leaves something behind.
-const ROUNDS: usize = 40;
-const PAUSE: Duration = Duration::from_millis(100);
-/// After how many rounds without anything new there is nobody left to write. Sessions gather what they store for a
-/// quarter of a second.
-const QUIET: usize = 4;
+/// Required in the body against accidental erasure.
+const CONFIRM_WORD: &str = "erase";
+/// An answer in progress may write more rows, so erasing is repeated.
+const MAX_ROUNDS: usize = 40;
+const ROUND_INTERVAL: Duration = Duration::from_millis(100);
+/// Complete after so many rounds without new rows. Sessions batch their writes for a quarter of a second.
+const EMPTY_ROUNDS: usize = 4;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Asked {
+struct EraseRequest {
     client_id: String,
     confirm: String,
 }
@@ -35,59 +34,57 @@ pub(super) async fn erase(
     operator: Operator,
     body: Body,
 ) -> Result<Json<Value>, ApiError> {
-    let Asked { client_id, confirm } = input::typed(&app, body).await?;
-    if confirm != WORD {
+    let EraseRequest { client_id, confirm } = input::typed_json(&app, body).await?;
+    if confirm != CONFIRM_WORD {
         return Err(ApiError::validation(format!(
-            "Erasing cannot be undone: say so with `\"confirm\": \"{WORD}\"`."
+            "Erasing cannot be undone: send `\"confirm\": \"{CONFIRM_WORD}\"`."
         )));
     }
-    known_id(&client_id)?;
+    check_id(&client_id)?;
     let store = app.orchestrator.store();
-    let (mut rows, mut quiet) = (0, 0);
-    for _ in 0..ROUNDS {
-        for id in list_session_ids(&**store, &client_id).await.map_err(|error| stored(&error))? {
+    let (mut rows, mut empty_rounds) = (0, 0);
+    for _ in 0..MAX_ROUNDS {
+        for id in list_session_ids(&**store, &client_id).await.map_err(|error| store_error(&error))? {
             sessions::end(&app, &id).await?;
         }
-        let erased = erase_client(&**store, &client_id).await.map_err(|error| stored(&error))?;
+        let erased = erase_client(&**store, &client_id).await.map_err(|error| store_error(&error))?;
         rows += erased;
-        quiet = if erased == 0 && !app.text.is_answering(&client_id) { quiet + 1 } else { 0 };
-        if quiet == QUIET {
+        empty_rounds = if erased == 0 && !app.text.is_answering(&client_id) { empty_rounds + 1 } else { 0 };
+        if empty_rounds == EMPTY_ROUNDS {
             break;
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(ROUND_INTERVAL).await;
     }
-    operator.did(&app, "erase_client", json!({ "erasedClientId": client_id, "rows": rows }));
-    Ok(Json(json!({ "rows": rows, "isComplete": quiet == QUIET })))
+    operator.record(&app, "erase_client", json!({ "erasedClientId": client_id, "rows": rows }));
+    Ok(Json(json!({ "rows": rows, "isComplete": empty_rounds == EMPTY_ROUNDS })))
 }
 
-pub(super) fn erase_described() -> Operation {
+pub(super) fn describe_erase() -> Operation {
     let schema = json!({
         "type": "object", "required": ["rows", "isComplete"], "additionalProperties": false,
         "properties": {
-            "rows": { "type": "integer", "description": "How many rows were erased." },
+            "rows": { "type": "integer", "description": "Rows erased." },
             "isComplete": {
                 "type": "boolean",
-                "description": "False when the client went on talking meanwhile: ask again.",
+                "description": "False if the client was still active: repeat the request.",
             },
         },
     });
-    operation("eraseClient", "Forget a client")
-        .about(
-            "Ends their sessions and erases everything that is kept of them, but for the audit trail and a block. It \
-             cannot be undone.",
+    operation("eraseClient", "Erase a client")
+        .description(
+            "Ends the client's sessions and erases all its data except the audit log and a block. It cannot be undone.",
         )
-        .takes_body("EraseRequest", &[("erase", json!({ "clientId": "c_1", "confirm": WORD }))])
-        .gives_json(200, "It is done.", schema, Some(json!({ "rows": 12, "isComplete": true })))
-        .refuses(&[404])
+        .body("EraseRequest", &[("erase", json!({ "clientId": "c_1", "confirm": CONFIRM_WORD }))])
+        .json_response(200, "The data is erased.", schema, Some(json!({ "rows": 12, "isComplete": true })))
+        .errors(&[404])
 }
 
-/// The body, for the shared schemas.
 pub(super) fn body_schema() -> Value {
     json!({
         "type": "object", "required": ["clientId", "confirm"], "additionalProperties": false,
         "properties": {
             "clientId": { "type": "string" },
-            "confirm": { "const": WORD, "description": "So that nobody is erased by a slip." },
+            "confirm": { "const": CONFIRM_WORD, "description": "Prevents accidental erasure." },
         },
     })
 }

@@ -1,4 +1,4 @@
-//! `GET /api/deck/live`: what happens, as it happens.
+//! `GET /api/deck/live`: audit events as they happen.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -16,66 +16,64 @@ use http_body::Frame;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 
-use super::{Operator, Shared, operation, trail};
+use super::{Operator, Shared, audit_log, operation};
 use crate::app::App;
-use crate::deck::{Heard, next};
+use crate::deck::{FeedItem, next_item};
 use crate::error::ApiError;
-use crate::places::Place;
+use crate::quota::Permit;
 use crate::routes::openapi::{Operation, event_stream, reference};
 use crate::stream::write_json;
 
-/// How long a connection is silent before a comment keeps it open.
-const KEEP_ALIVE: Duration = Duration::from_secs(12);
+/// A comment is sent after this silence.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(12);
 
 const STREAM: &str = "\
 data: {\"event\":\"tool_execution\",\"time\":\"2026-11-15T09:30:00.000Z\",\"sessionId\":\"ses_1\",\"clientId\":\"c_1\",\
 \"toolId\":\"kb_search\",\"duration\":12,\"ok\":true}\n\n\
 data: {\"lost\":40}\n\n";
 
-type Waiting = Pin<Box<dyn Future<Output = Next> + Send>>;
+type NextEvent = Pin<Box<dyn Future<Output = Next> + Send>>;
 
-/// What comes next.
 enum Next {
-    /// Something to say, and the wait for what follows.
-    Say(Vec<u8>, Waiting),
-    /// The server is about to stop.
+    /// Bytes to send, and the future of the next.
+    Send(Vec<u8>, NextEvent),
+    /// The server is shutting down.
     Stop,
 }
 
-/// A body that follows the trail until its reader leaves or the server stops.
-struct Following {
-    waiting: Option<Waiting>,
-    _place: Place,
+/// Follows the audit feed until the reader leaves or the server stops.
+struct LiveBody {
+    next: Option<NextEvent>,
+    _permit: Permit,
 }
 
 pub(super) async fn get(State(app): Shared, _: Operator) -> Result<Response, ApiError> {
-    let receiver = trail(&app)?.feed.follow();
-    let place = app.admit_watcher()?;
-    // Something is said at once, so that whoever connects knows that they are.
-    let waiting: Waiting = Box::pin(async move { Next::Say(b": here\n\n".to_vec(), wait(app, receiver)) });
-    let following = Following { waiting: Some(waiting), _place: place };
+    let receiver = audit_log(&app)?.feed.follow();
+    let permit = app.admission.admit_live_feed()?;
+    // A comment at once shows that the connection is open.
+    let next: NextEvent = Box::pin(async move { Next::Send(b": here\n\n".to_vec(), wait(app, receiver)) });
+    let body = LiveBody { next: Some(next), _permit: permit };
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::new(following)).into_response())
+    Ok((headers, Body::new(body)).into_response())
 }
 
-/// Waits for something to say.
-fn wait(app: Arc<App>, mut receiver: Receiver<Arc<Value>>) -> Waiting {
+fn wait(app: Arc<App>, mut receiver: Receiver<Arc<Value>>) -> NextEvent {
     Box::pin(async move {
         let mut out = Vec::new();
         tokio::select! {
-            heard = next(&mut receiver) => match heard {
-                Some(Heard::Line(line)) => write_json(&mut out, &*line),
-                Some(Heard::Lost(lost)) => write_json(&mut out, &json!({ "lost": lost })),
+            item = next_item(&mut receiver) => match item {
+                Some(FeedItem::Line(line)) => write_json(&mut out, &*line),
+                Some(FeedItem::Lost(lost)) => write_json(&mut out, &json!({ "lost": lost })),
                 None => return Next::Stop,
             },
-            () = tokio::time::sleep(KEEP_ALIVE) => out.extend_from_slice(b": keep-alive\n\n"),
-            () = app.drained() => return Next::Stop,
+            () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => out.extend_from_slice(b": keep-alive\n\n"),
+            () = app.admission.wait_for_drain() => return Next::Stop,
         }
-        Next::Say(out, wait(app, receiver))
+        Next::Send(out, wait(app, receiver))
     })
 }
 
-impl http_body::Body for Following {
+impl http_body::Body for LiveBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -83,35 +81,34 @@ impl http_body::Body for Following {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(waiting) = &mut self.waiting else { return Poll::Ready(None) };
-        match std::task::ready!(waiting.as_mut().poll(context)) {
-            Next::Say(out, waiting) => {
-                self.waiting = Some(waiting);
+        let Some(next) = &mut self.next else { return Poll::Ready(None) };
+        match std::task::ready!(next.as_mut().poll(context)) {
+            Next::Send(out, next) => {
+                self.next = Some(next);
                 Poll::Ready(Some(Ok(Frame::data(out.into()))))
             }
             Next::Stop => {
-                self.waiting = None;
+                self.next = None;
                 Poll::Ready(None)
             }
         }
     }
 }
 
-pub(super) fn described() -> Operation {
-    operation("followLive", "What happens, as it happens")
-        .about(
-            "Server-sent events without an end: lines of the audit trail, but for their place in the chain. Whoever reads \
-             too slowly loses the oldest, and is told how many.",
+pub(super) fn describe() -> Operation {
+    operation("followLive", "Follow audit events")
+        .description(
+            "Server-sent events without end: lines of the audit log without their chain fields. A slow reader loses the \
+             oldest events and is told how many.",
         )
-        .gives(200, "The events.", event_stream("LiveEvent", STREAM))
-        .refuses(&[404])
+        .response(200, "The events.", event_stream("LiveEvent", STREAM))
+        .errors(&[404])
 }
 
-/// An event, for the shared schemas.
 pub(super) fn event_schema() -> Value {
     let lost = json!({
         "title": "Lost", "type": "object", "required": ["lost"], "additionalProperties": false,
-        "properties": { "lost": { "type": "integer", "minimum": 1, "description": "How many events were missed." } },
+        "properties": { "lost": { "type": "integer", "minimum": 1, "description": "Events skipped." } },
     });
     json!({ "oneOf": [reference("schemas", "AuditLine"), lost] })
 }

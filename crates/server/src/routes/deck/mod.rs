@@ -1,7 +1,6 @@
-//! `/api/deck/…`: what operators see and do, one file for each path.
+//! `/api/deck/…`: the operators' API, one file per path.
 //!
-//! Without the admin token, or from this machine where there is none, everything here is refused. What an operator
-//! changes is on the record.
+//! Every request needs the admin token or, where none is configured, must come from this machine. Changes are audited.
 
 mod audit;
 mod blocks;
@@ -31,29 +30,27 @@ use crate::caller::Caller;
 use crate::deck::AuditLogHandle;
 use crate::error::ApiError;
 
-/// Every path of the deck.
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route::at("/api/deck/overview").get(overview::get, overview::described()),
-        Route::at("/api/deck/series").get(series::get, series::described()),
-        Route::at("/api/deck/live").get(live::get, live::described()),
-        Route::at("/api/deck/sessions").get(sessions::list, sessions::list_described()),
+        Route::at("/api/deck/overview").get(overview::get, overview::describe()),
+        Route::at("/api/deck/series").get(series::get, series::describe()),
+        Route::at("/api/deck/live").get(live::get, live::describe()),
+        Route::at("/api/deck/sessions").get(sessions::list, sessions::describe_list()),
         Route::at("/api/deck/sessions/{id}")
-            .get(sessions::get, sessions::described())
-            .delete(sessions::delete, sessions::delete_described()),
-        Route::at("/api/deck/audit").get(audit::get, audit::described()),
-        Route::at("/api/deck/audit/verify").post(verify::post, verify::described()),
-        Route::at("/api/deck/registry").get(registry::get, registry::described()),
-        Route::at("/api/deck/blocks").get(blocks::list, blocks::list_described()),
-        Route::at("/api/deck/blocks/{id}").delete(blocks::delete, blocks::delete_described()),
-        Route::at("/api/deck/quarantines").get(quarantines::list, quarantines::list_described()),
-        Route::at("/api/deck/quarantines/{id}").delete(quarantines::delete, quarantines::delete_described()),
-        Route::at("/api/deck/clients/erase").post(clients::erase, clients::erase_described()),
-        Route::at("/api/deck/playground").post(playground::post, playground::described()),
+            .get(sessions::get, sessions::describe())
+            .delete(sessions::delete, sessions::describe_delete()),
+        Route::at("/api/deck/audit").get(audit::get, audit::describe()),
+        Route::at("/api/deck/audit/verify").post(verify::post, verify::describe()),
+        Route::at("/api/deck/registry").get(registry::get, registry::describe()),
+        Route::at("/api/deck/blocks").get(blocks::list, blocks::describe_list()),
+        Route::at("/api/deck/blocks/{id}").delete(blocks::delete, blocks::describe_delete()),
+        Route::at("/api/deck/quarantines").get(quarantines::list, quarantines::describe_list()),
+        Route::at("/api/deck/quarantines/{id}").delete(quarantines::delete, quarantines::describe_delete()),
+        Route::at("/api/deck/clients/erase").post(clients::erase, clients::describe_erase()),
+        Route::at("/api/deck/playground").post(playground::post, playground::describe()),
     ]
 }
 
-/// Bodies of the deck, for the shared schemas.
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("AuditLine", audit::line_schema()),
@@ -65,7 +62,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// An operator: nobody else gets past this.
+/// Extracts an operator; refuses everyone else.
 pub(super) struct Operator(Caller);
 
 impl<S: Send + Sync> FromRequestParts<S> for Operator {
@@ -74,37 +71,35 @@ impl<S: Send + Sync> FromRequestParts<S> for Operator {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         match parts.extensions.get::<Caller>() {
             Some(caller) if caller.is_operator => Ok(Self(caller.clone())),
-            _ => Err(ApiError::new(
-                ErrorType::Auth,
-                "This is for operators: send the admin token as a bearer token.",
-            )
-            .with_status(StatusCode::FORBIDDEN)),
+            _ => {
+                Err(ApiError::new(ErrorType::Auth, "Operators only: send the admin token as a bearer token.")
+                    .with_status(StatusCode::FORBIDDEN))
+            }
         }
     }
 }
 
 impl Operator {
-    /// Puts on the record what they did.
-    fn did(&self, app: &App, action: &str, details: Value) {
-        tracing::info!(action, address = %self.0.source.address, "an operator has done something");
-        if let Some(trail) = &app.operations.audit {
+    /// Writes the action to the audit log.
+    fn record(&self, app: &App, action: &str, details: Value) {
+        tracing::info!(action, address = %self.0.source.address, "operator action");
+        if let Some(log) = &app.operations.audit {
             let by = format!("deck {}", self.0.source.address);
-            trail.feed.operator_did(action, &by, details, app.orchestrator.now());
+            log.feed.record_operator_action(action, &by, details, app.orchestrator.now());
         }
     }
 }
 
-/// An operation that only operators may use.
+/// An operation for operators only.
 fn operation(id: &str, summary: &str) -> Operation {
     Operation::new(id, "operation", summary).with("security", json!([{ "admin": [] }, {}]))
 }
 
-/// The trail, or the word that none is kept.
-fn trail(app: &App) -> Result<AuditLogHandle, ApiError> {
-    app.operations.audit.clone().ok_or_else(|| ApiError::not_found("This server keeps no audit trail."))
+fn audit_log(app: &App) -> Result<AuditLogHandle, ApiError> {
+    app.operations.audit.clone().ok_or_else(|| ApiError::not_found("This server keeps no audit log."))
 }
 
-/// Does something that blocks, on a thread that may.
+/// Runs blocking work on a thread for it.
 async fn blocking<T: Send + 'static>(
     what: &str,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -116,44 +111,42 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Searches the trail, with everything in it that was recorded so far.
-async fn searched(app: &App, trail: AuditLogHandle, wanted: Search) -> Result<AuditMatches, ApiError> {
-    let place = app.admit_search()?;
-    blocking("the audit trail could not be searched", move || {
-        // Taken along: the thread goes on when whoever asked is gone.
-        let _place = place;
-        trail.feed.flush();
-        search(&trail.path, &wanted).map_err(|error| error.to_string())
+/// Searches the audit log, including everything recorded so far.
+async fn search_audit(app: &App, log: AuditLogHandle, query: Search) -> Result<AuditMatches, ApiError> {
+    let permit = app.admission.admit_audit_search()?;
+    blocking("audit search failed", move || {
+        // Held by the thread, which continues when the client has left.
+        let _permit = permit;
+        log.feed.flush();
+        search(&log.path, &query).map_err(|error| error.to_string())
     })
     .await
 }
 
-fn stored(error: &dyn std::fmt::Display) -> ApiError {
-    ApiError::internal("the store could not be asked", error)
+fn store_error(error: &dyn std::fmt::Display) -> ApiError {
+    ApiError::internal("store read failed", error)
 }
 
-/// The largest number that JavaScript can tell from the next one.
-const LARGEST: u64 = (1 << 53) - 1;
+/// JavaScript's `Number.MAX_SAFE_INTEGER`.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// A whole number from a query, if it is one that every client can write.
-fn number(name: &str, given: Option<u64>) -> Result<Option<u64>, ApiError> {
-    match given {
-        Some(number) if number > LARGEST => {
-            Err(ApiError::validation(format!("`{name}` is larger than {LARGEST}.")))
+fn check_number(name: &str, value: Option<u64>) -> Result<Option<u64>, ApiError> {
+    match value {
+        Some(number) if number > MAX_SAFE_INTEGER => {
+            Err(ApiError::validation(format!("`{name}` is larger than {MAX_SAFE_INTEGER}.")))
         }
-        given => Ok(given),
+        value => Ok(value),
     }
 }
 
 fn number_schema() -> Value {
-    json!({ "type": "integer", "minimum": 0, "maximum": LARGEST })
+    json!({ "type": "integer", "minimum": 0, "maximum": MAX_SAFE_INTEGER })
 }
 
-/// Whether something can be an id at all.
-fn known_id(id: &str) -> Result<(), ApiError> {
-    let is_one = (1..=128).contains(&id.len())
+fn check_id(id: &str) -> Result<(), ApiError> {
+    let is_valid = (1..=128).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte));
-    if is_one { Ok(()) } else { Err(ApiError::not_found("There is nothing of that id.")) }
+    if is_valid { Ok(()) } else { Err(ApiError::not_found("Not found.")) }
 }
 
 type Shared = axum::extract::State<Arc<App>>;

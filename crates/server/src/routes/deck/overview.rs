@@ -1,4 +1,4 @@
-//! `GET /api/deck/overview`: the tools and how they fare, who is here, and what is running.
+//! `GET /api/deck/overview`: tool health, sessions and models.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,23 +6,23 @@ use quarterdeck_runtime::{LoadedTool, ToolCounters};
 use serde_json::{Value, json};
 
 use super::{Operator, Shared, operation};
-use crate::deck::Lately;
+use crate::deck::RecentCalls;
 use crate::routes::openapi::Operation;
 
-/// From how many calls on a share of failures means something.
-const ENOUGH: u64 = 5;
+/// With fewer calls the error rate means little.
+const MIN_CALLS: u64 = 5;
 
 pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
     let snapshot = app.registry.snapshot();
-    let figures = app.orchestrator.metrics().counters();
-    let lately = app.series.lately(&figures);
+    let counters = app.orchestrator.metrics().counters();
+    let recent = app.series.recent_calls(&counters);
     let tools: Vec<Value> = snapshot
         .tools()
         .map(|tool| {
             let id = tool.metadata().tool_id.as_str();
-            let counted = figures.tools.iter().find(|(known, _)| **known == *id);
-            let counted = counted.map(|(_, counted)| *counted).unwrap_or_default();
-            row(tool, counted, lately.get(id).copied().unwrap_or_default())
+            let tool_counters = counters.tools.iter().find(|(known, _)| **known == *id);
+            let tool_counters = tool_counters.map(|(_, counters)| *counters).unwrap_or_default();
+            row(tool, tool_counters, recent.get(id).copied().unwrap_or_default())
         })
         .collect();
     Json(json!({
@@ -32,46 +32,45 @@ pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
             "isLocked": app.registry.is_locked(),
         },
         "sessions": {
-            "active": figures.text + figures.voice, "text": figures.text, "voice": figures.voice,
-            "total": figures.total, "turns": figures.turns,
+            "active": counters.text + counters.voice, "text": counters.text, "voice": counters.voice,
+            "total": counters.total, "turns": counters.turns,
         },
         "models": { "text": app.text.model(), "voice": app.voice.as_ref().map(|voice| voice.model()) },
-        "audit": { "isKept": app.operations.audit.is_some(), "lostLines": figures.audit_lost },
+        "audit": { "isKept": app.operations.audit.is_some(), "lostLines": counters.audit_lost },
         "tools": tools,
     }))
 }
 
-fn row(tool: &LoadedTool, counted: ToolCounters, lately: Lately) -> Value {
+fn row(tool: &LoadedTool, counters: ToolCounters, recent: RecentCalls) -> Value {
     let metadata = tool.metadata();
     let mut row = json!({
         "id": metadata.tool_id, "version": metadata.version, "category": metadata.category,
         "sideEffects": metadata.side_effects, "summary": tool.summary(),
         "requiresConfirmation": metadata.requires_confirmation, "latencyBudgetMs": metadata.latency_budget_ms,
-        "health": health(counted, lately, metadata.latency_budget_ms),
-        "lately": { "calls": lately.calls, "errors": lately.errors },
+        "health": health(counters, recent, metadata.latency_budget_ms),
+        "lately": { "calls": recent.calls, "errors": recent.errors },
     });
-    row["figures"] = json!(counted);
+    row["figures"] = json!(counters);
     row
 }
 
-/// How a tool fares, in one word.
-fn health(counted: ToolCounters, lately: Lately, budget_ms: u64) -> &'static str {
-    match lately {
-        Lately { calls: 0, .. } => "idle",
-        // One in five: by then people notice.
-        Lately { calls, errors } if errors * 5 >= calls => {
-            if calls < ENOUGH {
+fn health(counters: ToolCounters, recent: RecentCalls, budget_ms: u64) -> &'static str {
+    match recent {
+        RecentCalls { calls: 0, .. } => "idle",
+        // One in five.
+        RecentCalls { calls, errors } if errors * 5 >= calls => {
+            if calls < MIN_CALLS {
                 "unclear"
             } else {
                 "failing"
             }
         }
-        _ if counted.p95 > budget_ms as f64 => "slow",
+        _ if counters.p95 > budget_ms as f64 => "slow",
         _ => "well",
     }
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let count = json!({ "type": "integer", "minimum": 0 });
     let tool = json!({
         "type": "object", "required": ["id", "version", "category", "health", "lately", "figures"],
@@ -80,8 +79,8 @@ pub(super) fn described() -> Operation {
             "category": { "enum": ["retrieval", "action", "utility"] },
             "health": {
                 "enum": ["idle", "well", "slow", "failing", "unclear"],
-                "description": "Of the last hour: not called; fine; p95 over its budget; one call in five failed; or did \
-                                so, but of too few to tell.",
+                "description": "In the last hour: not called; healthy; p95 over its latency budget; at least one call in \
+                                five failed; or failed with too few calls to judge.",
             },
             "lately": {
                 "type": "object", "required": ["calls", "errors"], "description": "Within the last hour.",
@@ -89,7 +88,7 @@ pub(super) fn described() -> Operation {
             },
             "figures": {
                 "type": "object",
-                "description": "Counts since the start; milliseconds and tokens of the last thousand answers.",
+                "description": "Counters since the start; milliseconds and tokens of the last thousand answers.",
                 "additionalProperties": { "type": "number" },
             },
         },
@@ -117,7 +116,7 @@ pub(super) fn described() -> Operation {
             "tools": { "type": "array", "items": tool },
         },
     });
-    operation("getOverview", "The tools and how they fare").gives_json(200, "All at a glance.", schema, None)
+    operation("getOverview", "Get the tool overview").json_response(200, "The overview.", schema, None)
 }
 
 #[cfg(test)]
@@ -125,12 +124,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn health_is_what_an_operator_would_say() {
+    fn health_follows_recent_calls_and_latency() {
         let of = |calls, errors, p95| {
-            health(ToolCounters { p95, ..ToolCounters::default() }, Lately { calls, errors }, 100)
+            health(ToolCounters { p95, ..ToolCounters::default() }, RecentCalls { calls, errors }, 100)
         };
         assert_eq!(of(0, 0, 500.0), "idle");
-        assert_eq!(of(4, 4, 1.0), "unclear", "too few to tell, but nobody would say well");
+        assert_eq!(of(4, 4, 1.0), "unclear", "too few calls to judge");
         assert_eq!(of(4, 0, 1.0), "well");
         assert_eq!(of(10, 2, 1.0), "failing");
         assert_eq!(of(10, 1, 100.5), "slow");

@@ -1,4 +1,4 @@
-//! `POST /api/deck/playground`: one call through the real gates, in a session of the operator's own.
+//! `POST /api/deck/playground`: one call through the real gates, in a session of the operator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,29 +20,28 @@ use crate::error::ApiError;
 use crate::input;
 use crate::routes::openapi::{Operation, envelope, reference};
 
-/// Whom such sessions belong to. Nobody else's id can be this.
+/// The client of such sessions; no other client has this id.
 const CLIENT: &str = "operator";
-/// How long a call may take. Handlers have deadlines of their own, which are shorter.
-const PATIENCE: Duration = Duration::from_secs(90);
-/// How many of a tool's messages are shown.
-const MOST_MESSAGES: usize = 50;
+/// Longer than any handler's own deadline.
+const CALL_TIMEOUT: Duration = Duration::from_secs(90);
+/// Of the tool's own messages.
+const MAX_MESSAGES: usize = 50;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct PlaygroundRequest {
     tool: String,
     #[serde(default)]
     args: Map<String, Value>,
-    #[serde(default = "in_writing")]
+    #[serde(default = "default_mode")]
     mode: Mode,
     #[serde(default)]
     approve: bool,
 }
 
-/// What came of it.
-struct Came {
+struct PlaygroundResult {
     answer: Answer,
-    question: Option<ConfirmationRequest>,
+    confirmation: Option<ConfirmationRequest>,
     messages: Vec<Value>,
 }
 
@@ -51,49 +50,54 @@ pub(super) async fn post(
     operator: Operator,
     body: Body,
 ) -> Result<Json<Value>, ApiError> {
-    let asked: Asked = input::typed(&app, body).await?;
-    // It goes on when the page is gone, so that the session has its end.
-    let played = tokio::spawn(tokio::time::timeout(PATIENCE, play(app, operator, asked)));
+    let request: PlaygroundRequest = input::typed_json(&app, body).await?;
+    // It continues when the client has left, so that the session is ended.
+    let played = tokio::spawn(tokio::time::timeout(CALL_TIMEOUT, play(app, operator, request)));
     match played.await {
         Ok(Ok(played)) => played.map(Json),
-        // The tool may have done something, so nobody is invited to do it again.
-        Ok(Err(_)) => Err(unknown("the call took too long")),
-        Err(error) => Err(unknown(&error)),
+        // The tool may have acted, so the error is not retryable.
+        Ok(Err(_)) => Err(outcome_unknown("timed out")),
+        Err(error) => Err(outcome_unknown(&error)),
     }
 }
 
-async fn play(app: Arc<App>, operator: Operator, asked: Asked) -> Result<Value, ApiError> {
+async fn play(app: Arc<App>, operator: Operator, request: PlaygroundRequest) -> Result<Value, ApiError> {
     let Some(id) = random_hex(12) else {
-        return Err(ApiError::internal("the playground has no session", &"no random numbers"));
+        return Err(ApiError::internal("session id not generated", &"no random numbers"));
     };
     let (client, snapshot) = (Client::anonymous(CLIENT), app.registry.snapshot());
-    let session = app.orchestrator.open_as(&format!("deck_{id}"), client, asked.mode, snapshot).await;
+    let session = app.orchestrator.open_as(&format!("deck_{id}"), client, request.mode, snapshot).await;
     let session = session.map_err(Refusal::Session)?;
-    operator.did(&app, "playground", json!({ "sessionId": session.id(), "toolId": asked.tool }));
+    operator.record(&app, "playground", json!({ "sessionId": session.id(), "toolId": request.tool }));
     session.begin_turn(None);
     let connection = session.connect_with(ConfirmationMode::AnswerFirst);
-    let call = Call::new(asked.tool, Value::Object(asked.args));
-    let came = run(&session, &connection, call, asked.approve).await;
+    let call = Call::new(request.tool, Value::Object(request.args));
+    let result = run(&session, &connection, call, request.approve).await;
     session.end(PendingEnd::with_reason("playground")).await;
-    let Some(Came { answer, question, messages }) = came else {
-        return Err(unknown("a call was not answered"));
+    let Some(PlaygroundResult { answer, confirmation, messages }) = result else {
+        return Err(outcome_unknown("no answer"));
     };
-    let shown = json!({
+    let body = json!({
         "sessionId": session.id(), "response": *answer.response,
         "gates": answer.trace.as_ref().map(|trace| trace.explain()),
-        "question": question.as_ref().map(|question| &question.preview),
-        "arguments": question.as_ref().map(|question| &question.args), "messages": messages,
+        "question": confirmation.as_ref().map(|request| &request.preview),
+        "arguments": confirmation.as_ref().map(|request| &request.args), "messages": messages,
     });
     answer.mark_delivered();
-    Ok(shown)
+    Ok(body)
 }
 
-async fn run(session: &Session, connection: &Connection, call: Call, approve: bool) -> Option<Came> {
+async fn run(
+    session: &Session,
+    connection: &Connection,
+    call: Call,
+    approve: bool,
+) -> Option<PlaygroundResult> {
     let mut messages = Vec::new();
     let reply = connection.submit(vec![call]).next().await;
     let mut answer = reply.and_then(Reply::into_answer)?;
-    let question = read(connection, &mut messages);
-    if let Some(token) = question.as_ref().and_then(|question| question.token.as_ref())
+    let confirmation = read_events(connection, &mut messages);
+    if let Some(token) = confirmation.as_ref().and_then(|request| request.token.as_ref())
         && approve
     {
         let asked = std::mem::replace(
@@ -101,39 +105,35 @@ async fn run(session: &Session, connection: &Connection, call: Call, approve: bo
             session.resolve_confirmation(token.expose(), ConfirmationAnswer::Approve).await,
         );
         asked.mark_delivered();
-        read(connection, &mut messages);
+        read_events(connection, &mut messages);
     }
-    Some(Came { answer, question, messages })
+    Some(PlaygroundResult { answer, confirmation, messages })
 }
 
-/// What was said beside the answer: a tool's messages, and the question to the person.
-fn read(connection: &Connection, messages: &mut Vec<Value>) -> Option<ConfirmationRequest> {
-    let mut question = None;
+/// Collects the tool's own messages, and returns the confirmation request.
+fn read_events(connection: &Connection, messages: &mut Vec<Value>) -> Option<ConfirmationRequest> {
+    let mut confirmation = None;
     while let Some(event) = connection.try_next_event() {
         match event {
-            ClientEvent::Message(message) if messages.len() < MOST_MESSAGES => messages.push(message),
-            ClientEvent::Confirmation { request, .. } => question = Some(request),
+            ClientEvent::Message(message) if messages.len() < MAX_MESSAGES => messages.push(message),
+            ClientEvent::Confirmation { request, .. } => confirmation = Some(request),
             ClientEvent::Answer { answer, .. } => answer.mark_delivered(),
             ClientEvent::Message(_) | ClientEvent::Progress { .. } | ClientEvent::End(_) => {}
         }
     }
-    question
+    confirmation
 }
 
-/// Nobody knows what came of it.
-fn unknown(why: impl std::fmt::Display) -> ApiError {
-    tracing::error!(error = %why, "a call in the playground has no outcome");
-    ApiError::new(
-        ErrorType::Permanent,
-        "Whether the call did something is not known. The audit trail may tell.",
-    )
+fn outcome_unknown(error: impl std::fmt::Display) -> ApiError {
+    tracing::error!(error = %error, "playground call without outcome");
+    ApiError::new(ErrorType::Permanent, "The outcome of the call is unknown. Check the audit log.")
 }
 
-fn in_writing() -> Mode {
+fn default_mode() -> Mode {
     Mode::Text
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let schema = json!({
         "type": "object", "required": ["sessionId", "response", "gates", "question", "arguments", "messages"],
         "additionalProperties": false,
@@ -141,12 +141,12 @@ pub(super) fn described() -> Operation {
             "sessionId": { "type": "string" },
             "response": reference("schemas", "ToolResponse"),
             "gates": { "type": ["array", "null"], "items": reference("schemas", "Gate") },
-            "question": { "type": ["string", "null"], "description": "What a person would be asked." },
+            "question": { "type": ["string", "null"], "description": "The question that the user would be asked." },
             "arguments": {
                 "type": ["object", "null"],
-                "description": "What they would approve: every argument of the stored call in full, defaults included.",
+                "description": "What the user would approve: all arguments of the call, including defaults.",
             },
-            "messages": { "type": "array", "description": "What the tool has said to the page." },
+            "messages": { "type": "array", "description": "The tool's own messages to the client." },
         },
     });
     let passed = json!({ "gate": "well_formed", "verdict": "passed" });
@@ -156,29 +156,27 @@ pub(super) fn described() -> Operation {
     });
     let call = json!({ "tool": "validate_email", "args": { "email": "nansen@fram.no" }, "mode": "text", "approve": true });
     operation("playCall", "Run one call through the gates")
-        .about(
-            "The call is real: what the tool does is done. It runs in a session of its own that belongs to `operator`. A \
-             tool that needs a person's word answers with its question unless `approve` is true.",
+        .description(
+            "The call is real and takes effect. It runs in its own session, which belongs to `operator`. A tool that \
+             needs approval returns its question unless `approve` is true.",
         )
-        .takes_body("PlaygroundCall", &[("call", call)])
-        .gives_json(200, "What came of it.", schema, Some(example))
-        .refuses(&[422])
+        .body("PlaygroundCall", &[("call", call)])
+        .json_response(200, "The result.", schema, Some(example))
+        .errors(&[422])
 }
 
-/// The body, for the shared schemas.
 pub(super) fn body_schema() -> Value {
     json!({
         "type": "object", "required": ["tool"], "additionalProperties": false,
         "properties": {
             "tool": { "type": "string", "description": "The tool's id." },
             "args": { "type": "object", "description": "Its arguments." },
-            "mode": { "enum": ["text", "voice"], "description": "As if it was asked for like this; `text` if absent." },
-            "approve": { "type": "boolean", "description": "Whether the operator approves it, should a person be asked." },
+            "mode": { "enum": ["text", "voice"], "description": "The session's mode; `text` by default." },
+            "approve": { "type": "boolean", "description": "Approves the call if it needs approval." },
         },
     })
 }
 
-/// What a gate said, for the shared schemas.
 pub(super) fn gate_schema() -> Value {
     json!({
         "type": "object", "required": ["gate", "verdict"], "additionalProperties": false,
@@ -187,7 +185,7 @@ pub(super) fn gate_schema() -> Value {
             "verdict": { "enum": [
                 "passed", "changed", "reserved", "replayed", "refused", "asked", "approved", "not_reached",
             ] },
-            "note": { "description": "What exactly." },
+            "note": { "description": "Details of the verdict." },
         },
     })
 }

@@ -1,11 +1,11 @@
-//! `/api/deck/quarantines`: tools that are out of service because their calls did not end, and the end of that.
+//! `/api/deck/quarantines`: tools in quarantine because their calls did not end, and lifting it.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Operator, Shared, known_id, operation};
+use super::{Operator, Shared, check_id, operation};
 use crate::error::ApiError;
 use crate::input::Id;
 use crate::routes::openapi::Operation;
@@ -20,40 +20,40 @@ pub(super) async fn delete(
     operator: Operator,
     Id(id): Id,
 ) -> Result<StatusCode, ApiError> {
-    known_id(&id)?;
+    check_id(&id)?;
     if !app.registry.lift_quarantine(&id) {
         return Err(ApiError::not_found("This tool is not in quarantine."));
     }
-    operator.did(&app, "lift_quarantine", json!({ "toolId": id }));
+    operator.record(&app, "lift_quarantine", json!({ "toolId": id }));
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) fn list_described() -> Operation {
+pub(super) fn describe_list() -> Operation {
     let count = json!({ "type": "integer", "minimum": 0 });
     let quarantine = json!({
         "type": "object", "required": ["toolId", "strikes", "stuckThreads", "retryAfterMs"],
         "properties": {
             "toolId": { "type": "string" },
-            "strikes": { "type": "integer", "minimum": 1, "description": "How often it has come to this." },
+            "strikes": { "type": "integer", "minimum": 1, "description": "How often the tool was quarantined." },
             "stuckThreads": count,
-            "retryAfterMs": { "type": "integer", "minimum": 0, "description": "When one call is let through on trial." },
+            "retryAfterMs": { "type": "integer", "minimum": 0, "description": "Until one trial call is allowed." },
         },
     });
     let schema = json!({
         "type": "object", "required": ["quarantines", "stuckThreads"],
         "properties": { "quarantines": { "type": "array", "items": quarantine }, "stuckThreads": count },
     });
-    operation("listQuarantines", "Tools that are out of service because their calls did not end").gives_json(
+    operation("listQuarantines", "List tools in quarantine").json_response(
         200,
-        "The tools, by their ids.",
+        "The tools, by id.",
         schema,
         None,
     )
 }
 
-pub(super) fn delete_described() -> Operation {
-    operation("liftQuarantine", "Put a tool back into service")
-        .takes_id("The tool.", "kb_search")
-        .gives(204, "It is in service again.", Value::Null)
-        .refuses(&[404])
+pub(super) fn describe_delete() -> Operation {
+    operation("liftQuarantine", "Lift a quarantine")
+        .path_id("The tool.", "kb_search")
+        .response(204, "The tool is in service again.", Value::Null)
+        .errors(&[404])
 }

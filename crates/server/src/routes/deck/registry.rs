@@ -1,4 +1,4 @@
-//! `GET /api/deck/registry`: the tools that are loaded, and how they differ from those before.
+//! `GET /api/deck/registry`: the loaded tools, and the changes since the previous registry.
 
 use axum::Json;
 use axum::extract::State;
@@ -27,7 +27,7 @@ pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
     }))
 }
 
-/// The first call that a guide shows: the first block of JSON under its examples. The compiler has checked it.
+/// The first JSON block under the guide's examples, which the compiler has checked.
 fn first_example(guide: &str) -> Option<Value> {
     let mut lines = guide.lines().skip_while(|line| line.trim() != "## Examples").skip(1);
     let opened =
@@ -37,19 +37,19 @@ fn first_example(guide: &str) -> Option<Value> {
     (opened && call.is_object()).then_some(call)
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let tool = json!({
         "type": "object", "required": ["id", "version", "category", "parameters"],
         "properties": {
             "id": { "type": "string" }, "version": { "type": "string" },
             "category": { "enum": ["retrieval", "action", "utility"] },
             "parameters": { "type": "object", "description": "JSON Schema of the arguments." },
-            "example": { "type": ["object", "null"], "description": "The first call that its guide shows." },
+            "example": { "type": ["object", "null"], "description": "The first example of its guide." },
         },
     });
     let change = json!({
         "type": ["object", "null"], "required": ["previous", "isBreaking", "changes"],
-        "description": "How it differs from the registry before; null when none is known.",
+        "description": "The changes since the previous registry; null if there is none.",
         "properties": {
             "previous": { "type": "string" }, "isBreaking": { "type": "boolean" },
             "changes": {
@@ -73,7 +73,7 @@ pub(super) fn described() -> Operation {
             "tools": { "type": "array", "items": tool }, "change": change,
         },
     });
-    operation("getRegistry", "The registry, and how it differs from the one before").gives_json(
+    operation("getRegistry", "Get the registry and its changes").json_response(
         200,
         "The registry.",
         schema,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_call_of_a_guide_is_its_example() {
+    fn the_first_json_block_under_examples_is_the_example() {
         let guide = "# Tool\n\n```json\n{ \"not\": 1 }\n```\n\n## Examples\n\nOne:\n\n```json\n{\n  \"a\": 1\n}\n```\n\n\
                      Response data:\n\n```json\n{ \"b\": 2 }\n```\n";
         assert_eq!(first_example(guide), Some(json!({ "a": 1 })));

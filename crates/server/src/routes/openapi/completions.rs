@@ -1,10 +1,10 @@
-//! The OpenAI API's chat completions, as far as they mean something here.
+//! Schemas of the OpenAI API's chat completions, as far as they are supported.
 
 use serde_json::{Value, json};
 
 use super::operation::reference;
 
-/// A short answer as it goes over the wire.
+/// An example of a stream.
 pub(crate) const STREAM: &str = "\
 data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1760000000,\"model\":\"quarterdeck\",\
 \"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n\
@@ -14,7 +14,6 @@ data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":17
 \"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
 data: [DONE]\n\n";
 
-/// A whole answer to show.
 pub(crate) fn example() -> Value {
     json!({
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1_760_000_000, "model": "quarterdeck",
@@ -37,14 +36,14 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 }
 
 fn request() -> Value {
-    let content = json!({ "description": "Text, or a list of parts of which those with `text` are read." });
+    let content = json!({ "description": "Text, or a list of parts with `text`." });
     json!({
         "type": "object", "required": ["messages"],
-        "description": "Unknown fields are ignored, the caller's own `tools` among them.",
+        "description": "Unknown fields are ignored, including the caller's own `tools`.",
         "properties": {
-            "model": { "type": ["string", "null"], "description": "`quarterdeck`, or nothing.", "examples": ["quarterdeck"] },
+            "model": { "type": ["string", "null"], "description": "`quarterdeck`, or null.", "examples": ["quarterdeck"] },
             "messages": {
-                "type": "array", "minItems": 1, "description": "The conversation. The last message is the person's.",
+                "type": "array", "minItems": 1, "description": "The conversation. The last message is the user's.",
                 "items": {
                     "type": "object", "required": ["role"],
                     "properties": {
@@ -109,7 +108,7 @@ fn chunk() -> Value {
         },
     });
     json!({
-        "description": "The data of one event. The last event's is `[DONE]`, or an error that ends the stream.",
+        "description": "The data of one event. The last is `[DONE]`, or an error that ends the stream.",
         "oneOf": [chunk, reference("schemas", "OpenAiError")],
     })
 }

@@ -1,11 +1,10 @@
-//! The envelope: what a call came to.
+//! Schemas of the envelope: the result of a tool call.
 
 use quarterdeck_contracts::ErrorType;
 use serde_json::{Value, json};
 
 use super::operation::reference;
 
-/// An envelope to show.
 pub(crate) fn example() -> Value {
     json!({
         "ok": true, "data": { "eventId": "evt_1" },
@@ -18,10 +17,10 @@ pub(crate) fn example() -> Value {
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     vec![
-        ("ErrorType", json!({ "enum": ErrorType::ALL, "description": "What kind of failure it was." })),
+        ("ErrorType", json!({ "enum": ErrorType::ALL, "description": "The type of error." })),
         ("ToolResponse", response()),
         ("ToolError", error()),
-        ("ConfirmationRequest", confirmation()),
+        ("ConfirmationRequest", confirmation_request()),
         ("Meta", meta()),
     ]
 }
@@ -29,13 +28,13 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 fn response() -> Value {
     let intents = json!({
         "type": "array", "items": { "type": "object", "required": ["type"] },
-        "description": "What the handler asks to have changed in the session, in order.",
+        "description": "Changes to the session that the handler requests, in order.",
     });
     let success = json!({
         "title": "Success", "type": "object", "required": ["ok", "data", "meta"], "additionalProperties": false,
         "properties": {
             "ok": { "const": true },
-            "data": { "description": "What the tool found or did; null for a pure side effect." },
+            "data": { "description": "The tool's result; null for a pure side effect." },
             "intents": intents, "meta": reference("schemas", "Meta"),
         },
     });
@@ -46,7 +45,7 @@ fn response() -> Value {
             "intents": intents, "meta": reference("schemas", "Meta"),
         },
     });
-    json!({ "description": "Exactly one per call, whatever happened.", "oneOf": [success, failure] })
+    json!({ "description": "Exactly one per call.", "oneOf": [success, failure] })
 }
 
 fn error() -> Value {
@@ -58,7 +57,7 @@ fn error() -> Value {
             "retryable": { "type": "boolean" },
             "details": { "description": "For VALIDATION the list of `{path, keyword, message}`." },
             "suggestion": { "type": "string", "description": "What to do instead." },
-            "partialSideEffects": { "type": "boolean", "description": "Whether something may have been changed." },
+            "partialSideEffects": { "type": "boolean", "description": "Whether some changes may have been made." },
             "idempotencyRequired": { "type": "boolean" },
             "retryAfterMs": { "type": "integer", "minimum": 0 },
             "maxRetries": { "type": "integer", "minimum": 0 },
@@ -67,16 +66,16 @@ fn error() -> Value {
     })
 }
 
-fn confirmation() -> Value {
+fn confirmation_request() -> Value {
     json!({
         "type": "object", "required": ["expires", "tool", "args", "preview"], "additionalProperties": false,
-        "description": "A question to the person: may this very call run?",
+        "description": "Asks the user to approve exactly this call.",
         "properties": {
-            "token": { "type": "string", "description": "Answers the question. For the person, never for the model." },
+            "token": { "type": "string", "description": "Answers the confirmation. For the client, never for the model." },
             "expires": { "type": "integer", "description": "Milliseconds since 1970." },
             "tool": { "type": "string" },
-            "args": { "description": "What the tool would run with." },
-            "preview": { "type": "string", "description": "One sentence for a person." },
+            "args": { "description": "The arguments of the call." },
+            "preview": { "type": "string", "description": "One sentence for the user." },
         },
     })
 }
@@ -96,8 +95,8 @@ fn meta() -> Value {
             "timestamp": { "type": "string", "format": "date-time" },
             "retryCount": { "type": "integer", "minimum": 0 },
             "parentCallId": { "type": "string", "description": "The call that made this one." },
-            "backgroundTaskId": { "type": "string", "description": "The work that goes on after the answer." },
-            "_idempotent_cache_hit": { "type": "boolean", "description": "A recorded answer, given again." },
+            "backgroundTaskId": { "type": "string", "description": "A task that continues after the response." },
+            "_idempotent_cache_hit": { "type": "boolean", "description": "A replayed response." },
             "_original_turn": { "type": "integer", "minimum": 0 },
         },
     })

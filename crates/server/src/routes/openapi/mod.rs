@@ -1,12 +1,12 @@
-//! `GET /openapi.json`: the HTTP API, described.
+//! `GET /openapi.json`: the description of the HTTP API.
 //!
-//! What a route takes and gives is described next to its handler, and the router is built from the same table, so that
-//! neither can have a path or a method that the other lacks. Here stands what the routes share.
+//! Each route describes itself next to its handler, and the router is built from the same table, so that neither can have
+//! a path or a method that the other lacks. Here is what the routes share.
 
 pub(super) mod completions;
 pub(super) mod envelope;
+mod errors;
 mod operation;
-mod refusals;
 pub(super) mod ui;
 
 use std::sync::LazyLock;
@@ -20,22 +20,21 @@ pub(super) use operation::{Operation, event_stream, reference};
 use super::{confirmations, deck, table, tools};
 
 const ABOUT: &str = "\
-A tool runtime for agents that people write to and speak to.
+A tool runtime for text and voice agents.
 
-**Who asks.** A client is known by a signed cookie that the server sets on first contact, by the subject of a bearer token \
-where token verification is configured, or by an API key, sent as a bearer token too. Nothing in a body makes a client \
-another one. The operator may close `/v1`, `/api` or `/voice` to clients without a token or a key; beyond the server's own \
-machine `/v1` is closed as soon as either is configured. A credential that is sent and cannot be read, is of another scheme \
-or stands there twice is refused everywhere.
+**Clients.** A client is identified by a signed cookie, which the server sets on the first request, by the subject of a \
+bearer token if token verification is configured, or by an API key sent as a bearer token. Nothing in a body changes the \
+client. The operator can require a token or a key for `/v1`, `/api` or `/voice`; for other machines `/v1` requires one as \
+soon as either is configured. A malformed credential, another scheme or several credentials are refused everywhere.
 
-**Refusals** have one form, `{\"error\":{\"type\",\"message\",\"retryable\",\"details\"?}}`; under `/v1` they have the OpenAI \
-API's. Any path may answer 400 to a request without exactly one `Host`, 401 to a credential that is missing or not valid, 403 to \
-a page on an origin that is not listed or for a host name that is not the server's, 429 to an address that asks too often, and 405, with `Allow`, to a method that it does not take. `Retry-After` says how long to \
-wait. A request whose head cannot be read gets a bare 400, or 431 when it is too large; a connection beyond what one \
-address may have open gets 503 and is closed.
+**Errors** have one format, `{\"error\":{\"type\",\"message\",\"retryable\",\"details\"?}}`; under `/v1` the OpenAI \
+API's. Any path may answer 400 without exactly one `Host`, 401 for a missing or invalid credential, 403 for an unlisted \
+origin or an unknown host name, 429 for too many requests of an address, and 405, with `Allow`, for another method. \
+`Retry-After` tells how long to wait. A malformed request head gets a bare 400, or 431 if it is too large; a connection \
+over the limit of its address gets 503 and is closed.
 
-**Limits.** Bodies, heads and the depth of JSON are limited. A body is read as JSON whatever its type is said to be. \
-Unknown fields are ignored in `/api/chat` and under `/v1`, and named everywhere else.";
+**Limits.** Bodies, heads and the nesting of JSON are limited. A body is read as JSON whatever its content type. Unknown \
+fields are ignored in `/api/chat` and under `/v1`, and refused everywhere else.";
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 
@@ -43,9 +42,9 @@ pub(super) async fn get() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
 }
 
-pub(super) fn described() -> Operation {
+pub(super) fn describe() -> Operation {
     let schema = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
-    Operation::new("getDescription", "description", "This description").gives_json(
+    Operation::new("getDescription", "description", "Get the API description").json_response(
         200,
         "The OpenAPI document.",
         schema,
@@ -53,10 +52,10 @@ pub(super) fn described() -> Operation {
     )
 }
 
-/// The description.
+/// The OpenAPI document.
 pub fn document() -> Value {
     let paths: Map<String, Value> =
-        table().into_iter().map(|route| (route.path.to_owned(), Value::Object(route.described))).collect();
+        table().into_iter().map(|route| (route.path.to_owned(), Value::Object(route.operations))).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -65,32 +64,32 @@ pub fn document() -> Value {
         },
         "servers": [{ "url": "/", "description": "This server" }],
         "tags": [
-            { "name": "chat", "description": "Talking to the agent, and what was said." },
-            { "name": "voice", "description": "Speaking with the agent." },
-            { "name": "tools", "description": "What the agent can do." },
-            { "name": "client", "description": "Who the caller is." },
+            { "name": "chat", "description": "Text conversations." },
+            { "name": "voice", "description": "Voice calls." },
+            { "name": "tools", "description": "The agent's tools." },
+            { "name": "client", "description": "The calling client." },
             { "name": "openai", "description": "The agent behind the OpenAI API." },
-            { "name": "operation", "description": "For whoever runs the server." },
-            { "name": "description", "description": "This description." },
+            { "name": "operation", "description": "For operators." },
+            { "name": "description", "description": "The API description and the pages." },
         ],
-        // Unless the operator has closed a surface, a client without a credential gets a cookie.
+        // Unless a surface requires a credential, a client without one gets a cookie.
         "security": [{ "cookie": [] }, { "bearer": [] }, {}],
         "paths": paths,
         "components": {
             "securitySchemes": {
                 "cookie": {
                     "type": "apiKey", "in": "cookie", "name": crate::identity::COOKIE,
-                    "description": "Set by the server on first contact, signed, and for HTTP only.",
+                    "description": "Set by the server on the first request; signed and HttpOnly.",
                 },
                 "bearer": {
                     "type": "http", "scheme": "bearer",
                     "description": "A signed token whose subject is the client, or an API key. Where neither is \
-                                    configured, whatever is sent is taken for nothing, since chat programs want a key.",
+                                    configured, any key is accepted and ignored.",
                 },
                 "admin": { "type": "http", "scheme": "bearer", "description": "The operators' token." },
             },
             "headers": operation::headers(),
-            "responses": refusals::responses(&paths),
+            "responses": errors::responses(&paths),
             "schemas": schemas(),
         },
     })
@@ -100,7 +99,7 @@ fn schemas() -> Map<String, Value> {
     let of_routes = vec![("ConfirmationAnswer", confirmations::body_schema()), ("Tool", tools::schema())];
     let of_deck = deck::schemas();
     let all =
-        [envelope::schemas(), refusals::schemas(), ui::schemas(), completions::schemas(), of_routes, of_deck];
+        [envelope::schemas(), errors::schemas(), ui::schemas(), completions::schemas(), of_routes, of_deck];
     all.into_iter().flatten().map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 
 use super::document;
 
-/// Judges a value by a schema of the document.
-fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+/// Validates a value against a schema of the document.
+fn errors(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let mut root = schema.clone();
     root["components"] = document["components"].clone();
     let validator = jsonschema::draft202012::new(&root).unwrap();
     validator.iter_errors(value).map(|error| error.to_string()).collect()
 }
 
-/// Walks over everything that says `content`, with where it is.
+/// Visits every media type with its location.
 fn each_media(place: &str, value: &Value, visit: &mut dyn FnMut(&str, &Value)) {
     match value {
         Value::Object(fields) => {
@@ -33,28 +33,28 @@ fn each_media(place: &str, value: &Value, visit: &mut dyn FnMut(&str, &Value)) {
 #[test]
 fn every_example_fits_its_schema() {
     let document = document();
-    let mut judged = 0;
+    let mut validated = 0;
     each_media("", &document, &mut |place, media| {
         let named = media["examples"].as_object().into_iter().flatten().map(|(_, example)| &example["value"]);
         for example in media.get("example").into_iter().chain(named) {
-            assert_eq!(faults(&document, &media["schema"], example), Vec::<String>::new(), "{place}");
-            judged += 1;
+            assert_eq!(errors(&document, &media["schema"], example), Vec::<String>::new(), "{place}");
+            validated += 1;
         }
         if let Some(event) = media.pointer("/schema/properties/data/anyOf/1/contentSchema") {
             let stream = media["x-stream-example"].as_str().unwrap();
             for data in stream.split("\n\n").filter_map(|event| event.strip_prefix("data: ")) {
                 if data != "[DONE]" {
                     let data = serde_json::from_str(data).unwrap();
-                    assert_eq!(faults(&document, event, &data), Vec::<String>::new(), "{place}: {data}");
+                    assert_eq!(errors(&document, event, &data), Vec::<String>::new(), "{place}: {data}");
                 }
             }
         }
     });
-    assert!(judged > 20, "{judged}");
+    assert!(validated > 20, "{validated}");
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_everything_shared_is_used() {
+fn every_reference_resolves_and_every_component_is_used() {
     let document = document();
     let text = document.to_string();
     let used: BTreeSet<&str> =
@@ -64,10 +64,10 @@ fn every_reference_leads_somewhere_and_everything_shared_is_used() {
     }
     for kind in ["schemas", "headers", "responses"] {
         for name in document["components"][kind].as_object().unwrap().keys() {
-            // No operation answers with 405, since that is said about methods that are not there.
-            let is_said_elsewhere = name.ends_with("MethodNotAllowed");
+            // 405 applies to undescribed methods, so no operation references it.
+            let is_unreferenced = name.ends_with("MethodNotAllowed");
             assert!(
-                is_said_elsewhere || used.contains(&*format!("{kind}/{name}")),
+                is_unreferenced || used.contains(&*format!("{kind}/{name}")),
                 "{kind}/{name} is not used"
             );
         }
@@ -75,7 +75,7 @@ fn every_reference_leads_somewhere_and_everything_shared_is_used() {
 }
 
 #[test]
-fn operations_have_names_of_their_own_and_known_tags() {
+fn operation_ids_are_unique_and_tags_are_known() {
     let document = document();
     let tags: BTreeSet<&str> =
         document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
@@ -83,7 +83,7 @@ fn operations_have_names_of_their_own_and_known_tags() {
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             let name = operation["operationId"].as_str().unwrap();
-            assert!(names.insert(name.to_owned()), "{name} is there twice");
+            assert!(names.insert(name.to_owned()), "{name} is used twice");
             assert!(tags.contains(operation["tags"][0].as_str().unwrap()), "{method} {path}");
             assert_eq!(path.contains("{id}"), operation["parameters"][0]["name"] == "id", "{method} {path}");
         }

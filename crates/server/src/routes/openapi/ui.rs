@@ -1,10 +1,10 @@
-//! The AI SDK's UI messages: what `useChat` posts, and the parts of the stream that it reads.
+//! Schemas of the AI SDK's UI messages and stream parts.
 
 use serde_json::{Map, Value, json};
 
 use super::operation::reference;
 
-/// A short answer as it goes over the wire.
+/// An example of a stream.
 pub(crate) const STREAM: &str = "\
 data: {\"type\":\"start\",\"messageId\":\"msg_1\",\"messageMetadata\":{\"sessionId\":\"ses_1\"}}\n\n\
 data: {\"type\":\"start-step\"}\n\n\
@@ -19,7 +19,7 @@ data: [DONE]\n\n";
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("ChatRequest", request()),
-        ("PostedMessage", posted()),
+        ("PostedMessage", posted_message()),
         ("UiMessage", message()),
         ("UiMessagePart", message_part()),
         ("UiStreamPart", stream_part()),
@@ -28,13 +28,13 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 
 fn request() -> Value {
     let optional = json!({ "type": ["string", "null"] });
-    let place = |about: &str| json!({ "type": ["string", "null"], "description": about });
+    let id = |about: &str| json!({ "type": ["string", "null"], "description": about });
     let shared = |more: Value| {
         let mut properties = json!({
-            "id": place("The client's own name for the conversation."),
-            "sessionId": place("The session, as the answer to an earlier message named it. It counts before `id`."),
-            "timeZone": { "description": "Where the person is, as an IANA name." },
-            "locale": { "description": "The person's language, as a BCP 47 tag." },
+            "id": id("The client's own id of the conversation."),
+            "sessionId": id("The session id from an earlier answer. It takes precedence over `id`."),
+            "timeZone": { "description": "The user's time zone, an IANA name." },
+            "locale": { "description": "The user's language, a BCP 47 tag." },
         });
         if let (Some(properties), Value::Object(more)) = (properties.as_object_mut(), more) {
             properties.extend(more);
@@ -42,8 +42,8 @@ fn request() -> Value {
         properties
     };
     let message = json!({
-        "type": "string", "minLength": 1, "maxLength": super::super::chat::LONGEST,
-        "description": "What the person says. Some of it must be visible.",
+        "type": "string", "minLength": 1, "maxLength": super::super::chat::MAX_MESSAGE_CHARS,
+        "description": "The user's message, not blank.",
     });
     let plain = json!({
         "title": "Plain", "type": "object", "required": ["message"], "not": { "required": ["messages"] },
@@ -51,31 +51,31 @@ fn request() -> Value {
     });
     let messages = json!({
         "type": "array", "minItems": 1, "items": reference("schemas", "PostedMessage"),
-        "description": "The conversation as the page has it. Only the last message is believed; the history is ours.",
+        "description": "The conversation as the page has it. Only the last message is read; the server keeps the history.",
     });
-    let posted = json!({
+    let use_chat = json!({
         "title": "useChat", "type": "object", "required": ["messages"],
-        "description": "What the AI SDK's `useChat` posts. The last message is the person's, or the assistant's with \
-                        the person's answers to its questions.",
+        "description": "The AI SDK's `useChat` format. The last message is the user's, or the assistant's with the \
+                        user's answers to confirmations.",
         "properties": shared(json!({
             "messages": messages,
             "trigger": { "examples": ["submit-message", "regenerate-message"] },
             "messageId": optional,
         })),
     });
-    json!({ "description": "Unknown fields are ignored.", "oneOf": [plain, posted] })
+    json!({ "description": "Unknown fields are ignored.", "oneOf": [plain, use_chat] })
 }
 
-/// What nobody believes is not judged either, so this says less than the message that is given back.
-fn posted() -> Value {
+/// Fields that are ignored are not validated, so this is looser than `UiMessage`.
+fn posted_message() -> Value {
     json!({
         "type": "object", "required": ["role"],
         "description": "A `UiMessage` as the page has it.",
         "properties": {
-            "id": { "description": "What the page calls it." },
+            "id": { "description": "The page's id of the message." },
             "role": { "type": "string", "examples": ["user", "assistant"] },
-            "parts": { "description": "A list of `UiMessagePart`. The text of those of type `text` is read, and the \
-                                       `approval` of those whose state is `approval-responded`." },
+            "parts": { "description": "A list of `UiMessagePart`. Read are the text of `text` parts and the `approval` of \
+                                       parts with the state `approval-responded`." },
         },
     })
 }
@@ -95,7 +95,7 @@ fn message() -> Value {
 fn message_part() -> Value {
     json!({
         "type": "object", "required": ["type"],
-        "description": "Words, a file, or a call with what it came to.",
+        "description": "Text, a file, or a tool call with its result.",
         "properties": {
             "type": { "type": "string", "examples": ["text", "file", "dynamic-tool"] },
             "text": { "type": "string" },
@@ -105,14 +105,13 @@ fn message_part() -> Value {
             "state": { "type": "string", "examples": [
                 "done", "input-available", "output-available", "output-error", "output-denied",
             ] },
-            "input": { "description": "What the tool was called with." },
+            "input": { "description": "The arguments." },
             "output": reference("schemas", "ToolResponse"),
             "errorText": { "type": "string" },
         },
     })
 }
 
-/// The data of one event. `[DONE]` ends the stream and is no JSON.
 fn stream_part() -> Value {
     let text = || json!({ "type": "string" });
     let kinds = [
@@ -157,13 +156,13 @@ fn stream_part() -> Value {
         data_part(),
     ];
     json!({
-        "description": "The data of one event. The last event's is `[DONE]`, which is no JSON; comment lines keep idle \
+        "description": "The data of one event. The last is `[DONE]`, which is not JSON; comment lines keep idle \
                         connections open.",
         "oneOf": kinds,
     })
 }
 
-/// A field that says that a tool was not known when the page was built.
+/// The tool was not known when the page was built.
 const DYNAMIC: [&str; 1] = ["dynamic"];
 
 fn part(kind: &str, fields: &[(&str, Value)], flags: &[&str]) -> Value {
@@ -185,11 +184,11 @@ fn data_part() -> Value {
     json!({
         "title": "data-…", "type": "object", "required": ["type", "data"], "additionalProperties": false,
         "description": "For the page: `data-confirmation`, `data-gates`, `data-progress`, `data-outcome`, `data-timeout`, \
-                        `data-voice-session-start`, `data-history-trimmed`, `data-left-out` (what this reader did not \
-                        read in time), and what tools send.",
+                        `data-voice-session-start`, `data-history-trimmed`, `data-left-out` (text that was not read in \
+                        time), and the tools' own messages.",
         "properties": {
             "type": { "type": "string", "pattern": "^data-" },
-            "id": { "type": "string", "description": "The call. A later part of the same id takes its place." },
+            "id": { "type": "string", "description": "The call. A later part with the same id replaces this one." },
             "data": {},
         },
     })

@@ -1,4 +1,4 @@
-//! Who is an operator.
+//! Access of operators.
 
 use quarterdeck_server::Settings;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn operations(world: &World) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn without_the_token_nothing_of_the_deck_is_seen_or_done() {
+async fn every_deck_path_requires_the_admin_token() {
     let world = World::with(Settings { admin_token: Some("sesame".into()), ..Settings::default() }).await;
     let all = operations(&world).await;
     assert!(all.len() >= 13, "{all:?}");
@@ -37,12 +37,12 @@ async fn without_the_token_nothing_of_the_deck_is_seen_or_done() {
     }
     let overview = world.get("/api/deck/overview").with("authorization", "Bearer sesame").send().await;
     assert_eq!(overview.status, 200);
-    let trail = std::fs::read_to_string(&world.trail).unwrap();
+    let trail = std::fs::read_to_string(&world.audit_log).unwrap();
     assert!(!trail.contains("operator"), "nothing was done: {trail}");
 }
 
 #[tokio::test]
-async fn without_a_token_only_this_machine_is_the_operators() {
+async fn without_an_admin_token_only_this_machine_is_an_operator() {
     let world = World::new().await;
     assert_eq!(world.get("/api/deck/overview").send().await.status, 200);
     let open = World::with(Settings { is_loopback: false, ..Settings::default() }).await;
@@ -52,7 +52,7 @@ async fn without_a_token_only_this_machine_is_the_operators() {
 }
 
 #[tokio::test]
-async fn a_page_from_elsewhere_cannot_act_for_an_operator() {
+async fn a_foreign_page_cannot_act_for_an_operator() {
     let world = World::new().await;
     let body = json!({ "clientId": "c_1", "confirm": "erase" });
     let refused =

@@ -1,24 +1,24 @@
-//! Calls as they end.
+//! The live feed.
 
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use serde_json::json;
 
-use super::somebody;
+use super::client_with_call;
 use crate::world::World;
 
 #[tokio::test]
-async fn whoever_follows_sees_calls_as_they_end() {
+async fn the_live_feed_shows_calls_as_they_end() {
     let world = World::new().await;
     let mut open = world.get("/api/deck/live").open().await;
     open.until(": here").await;
-    let (_, client, _) = somebody(&world).await;
+    let (_, client, _) = client_with_call(&world).await;
     open.until("tool_execution").await;
     open.until(&client).await;
     assert_eq!(open.head().header("content-type"), Some("text/event-stream"));
 }
 
 #[tokio::test]
-async fn whoever_reads_too_slowly_is_told_what_they_missed() {
+async fn a_slow_live_reader_learns_how_many_events_it_lost() {
     let world = World::new().await;
     let mut open = world.get("/api/deck/live").open().await;
     open.until(": here").await;
@@ -33,7 +33,7 @@ async fn whoever_reads_too_slowly_is_told_what_they_missed() {
 }
 
 #[tokio::test]
-async fn only_so_many_follow_and_none_of_them_holds_up_a_shutdown() {
+async fn live_feeds_are_limited_and_do_not_delay_a_shutdown() {
     let mut world = World::new().await;
     let mut followers = Vec::new();
     for _ in 0..16 {
@@ -47,6 +47,6 @@ async fn only_so_many_follow_and_none_of_them_holds_up_a_shutdown() {
     for mut open in followers {
         open.rest().await;
     }
-    world.stopped().await;
+    world.wait_until_stopped().await;
     assert!(began.elapsed().as_secs() < 5);
 }

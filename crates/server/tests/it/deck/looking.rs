@@ -1,18 +1,18 @@
-//! What operators look at.
+//! The deck's views.
 
 use std::io::Write;
 
 use serde_json::json;
 
-use super::{get, somebody};
+use super::{client_with_call, get};
 use crate::world::World;
 
 #[tokio::test]
-async fn the_overview_tells_how_the_tools_fare() {
+async fn the_overview_shows_tool_health() {
     let world = World::new().await;
     let idle = get(&world, "overview").await;
     assert_eq!(idle["tools"][0]["health"], "idle");
-    somebody(&world).await;
+    client_with_call(&world).await;
     let overview = get(&world, "overview").await;
     let probe = &overview["tools"][0];
     assert_eq!((&probe["id"], &probe["version"]), (&json!("probe"), &json!("1.2.3")));
@@ -20,12 +20,12 @@ async fn the_overview_tells_how_the_tools_fare() {
     assert_eq!((&probe["figures"]["calls"], &probe["figures"]["errors"]), (&json!(1), &json!(0)));
     assert_eq!(overview["sessions"]["text"], 1);
     assert_eq!(overview["registry"]["commit"], "a1b2c3d4");
-    assert_eq!(overview["models"]["text"], "obedient/1");
+    assert_eq!(overview["models"]["text"], "scripted/1");
     assert_eq!(overview["audit"], json!({ "isKept": true, "lostLines": 0 }));
 }
 
 #[tokio::test]
-async fn the_series_begins_with_the_server() {
+async fn the_series_starts_with_the_server() {
     let world = World::new().await;
     let hour = get(&world, "series?range=hour").await;
     assert_eq!((hour["at"].as_array().unwrap().len(), &hour["everyMs"]), (1, &json!(10_000)));
@@ -39,10 +39,10 @@ async fn the_series_begins_with_the_server() {
 }
 
 #[tokio::test]
-async fn a_session_is_told_from_its_beginning() {
+async fn a_timeline_starts_with_the_session() {
     let world = World::new().await;
-    let (_, client, session) = somebody(&world).await;
-    somebody(&world).await;
+    let (_, client, session) = client_with_call(&world).await;
+    client_with_call(&world).await;
     let list = get(&world, "sessions").await;
     assert_eq!((list["sessions"].as_array().unwrap().len(), &list["isComplete"]), (2, &json!(true)));
     let theirs = get(&world, &format!("sessions?client={client}&active=true&mode=text")).await;
@@ -63,14 +63,14 @@ async fn a_session_is_told_from_its_beginning() {
         let refused = world.get(&format!("/api/deck/sessions?{bad}")).send().await;
         assert_eq!(refused.refusal().0, 400, "{bad}");
     }
-    assert_eq!(world.get("/api/deck/sessions/nobody").send().await.refusal().0, 404);
+    assert_eq!(world.get("/api/deck/sessions/unknown").send().await.refusal().0, 404);
 }
 
 #[tokio::test]
-async fn the_trail_is_searched_from_its_end_page_by_page() {
+async fn the_audit_log_is_searched_from_its_end_page_by_page() {
     let world = World::new().await;
-    let (_, client, session) = somebody(&world).await;
-    somebody(&world).await;
+    let (_, client, session) = client_with_call(&world).await;
+    client_with_call(&world).await;
     let found = get(&world, &format!("audit?session={session}&event=tool_execution")).await;
     assert_eq!(found["lines"].as_array().unwrap().len(), 1);
     assert_eq!((&found["lines"][0]["clientId"], &found["next"]), (&json!(client), &json!(null)));
@@ -92,15 +92,15 @@ async fn the_trail_is_searched_from_its_end_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_trail_that_was_tampered_with_is_found_out() {
+async fn verification_detects_a_tampered_audit_log() {
     let world = World::new().await;
-    somebody(&world).await;
+    client_with_call(&world).await;
     let verify = || world.ask("POST", "/api/deck/audit/verify").send();
     let whole = verify().await.json();
     assert_eq!((&whole["isWhole"], &whole["fault"]), (&json!(true), &json!(null)));
     assert!(whole["lines"].as_u64().unwrap() >= 4);
-    let text = std::fs::read_to_string(&world.trail).unwrap();
-    let mut file = std::fs::OpenOptions::new().write(true).open(&world.trail).unwrap();
+    let text = std::fs::read_to_string(&world.audit_log).unwrap();
+    let mut file = std::fs::OpenOptions::new().write(true).open(&world.audit_log).unwrap();
     file.write_all(text.replacen("session_start", "session_stolen"[..13].as_ref(), 1).as_bytes()).unwrap();
     let broken = verify().await.json();
     assert_eq!(broken["isWhole"], false);
@@ -108,7 +108,7 @@ async fn a_trail_that_was_tampered_with_is_found_out() {
 }
 
 #[tokio::test]
-async fn the_registry_is_shown_with_what_has_changed() {
+async fn the_registry_is_shown_with_its_changes() {
     let world = World::new().await;
     let registry = get(&world, "registry").await;
     assert_eq!(registry["tools"][0]["parameters"]["required"], json!(["do"]));

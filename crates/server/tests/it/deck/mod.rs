@@ -1,4 +1,4 @@
-//! What operators see and do.
+//! The operators' API.
 
 mod access;
 mod acting;
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// Somebody who has called the tool and approved it: their cookie, who they are, and their session.
-async fn somebody(world: &World) -> (String, String, String) {
-    let cookie = world.newcomer().await;
+/// A client with an approved call: its cookie, id and session.
+async fn client_with_call(world: &World) -> (String, String, String) {
+    let cookie = world.new_client().await;
     let asked =
         world.post("/api/chat", &json!({ "message": "call it" })).with("cookie", &cookie).send().await;
     let session = asked.event("start")["messageMetadata"]["sessionId"].as_str().unwrap().to_owned();

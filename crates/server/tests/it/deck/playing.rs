@@ -17,21 +17,21 @@ fn verdict<'a>(played: &'a Value, gate: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn a_call_that_needs_a_word_asks_and_runs_once_it_has_it() {
+async fn a_playground_call_asks_for_approval_and_runs_with_it() {
     let world = World::new().await;
     let call = json!({ "tool": "probe", "args": { "do": "it" } });
     let asked = play(&world, &call).await;
     assert_eq!(asked["response"]["error"]["type"], "CONFIRMATION_REQUIRED");
     assert_eq!(verdict(&asked, "confirmation"), "asked");
     assert!(asked["question"].as_str().unwrap().contains("probe"), "{asked}");
-    assert!(!asked.to_string().contains("token"), "nobody gets the token: {asked}");
+    assert!(!asked.to_string().contains("token"), "the token is not returned: {asked}");
     let approved = play(&world, &json!({ "tool": "probe", "args": { "do": "it" }, "approve": true })).await;
     assert_eq!(approved["response"]["data"], json!({ "did": "it" }));
     assert_eq!(verdict(&approved, "confirmation"), "approved");
 }
 
 #[tokio::test]
-async fn what_a_gate_refuses_is_shown_with_the_gate() {
+async fn a_refused_playground_call_shows_the_gate() {
     let world = World::new().await;
     let wrong = play(&world, &json!({ "tool": "probe", "args": { "do": 7 }, "approve": true })).await;
     assert_eq!(wrong["response"]["error"]["type"], "VALIDATION");
@@ -48,7 +48,7 @@ async fn what_a_gate_refuses_is_shown_with_the_gate() {
 }
 
 #[tokio::test]
-async fn what_is_played_is_the_operators_and_has_its_end() {
+async fn a_playground_session_belongs_to_the_operator_and_ends() {
     let world = World::new().await;
     let played = play(&world, &json!({ "tool": "probe", "args": { "do": "it" }, "approve": true })).await;
     let session = played["sessionId"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! Pages that send too much or read too little, beside one that does neither.
+//! Clients that flood or do not read, beside a normal one.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use tokio::io::AsyncWriteExt;
 use super::page::{Page, Read};
 use crate::world::World;
 
-/// A call that must not notice anything.
+/// A call that must not be affected.
 async fn bystander(world: &World) -> Page {
-    Page::calling(world, &world.newcomer().await).await.0
+    Page::calling(world, &world.new_client().await).await.0
 }
 
-/// A call, on which these bytes arrive as they are; how it ends.
-async fn ends(world: &World, bytes: &[u8]) -> (String, u16) {
-    let (mut page, _) = Page::calling(world, &world.newcomer().await).await;
+/// Sends raw bytes on a call; the error type and the close code.
+async fn ending_after(world: &World, bytes: &[u8]) -> (String, u16) {
+    let (mut page, _) = Page::calling(world, &world.new_client().await).await;
     // The server may close before it has read everything.
     let _ = page.socket.get_mut().write_all(bytes).await;
     let (error, code) = page.ending().await;
     (error.unwrap()["type"].as_str().unwrap().to_owned(), code.unwrap())
 }
 
-/// A masked frame, the mask of which changes nothing.
+/// A frame with a zero mask.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let length = u8::try_from(payload.len()).unwrap();
     [&[first, 0x80 | length, 0, 0, 0, 0], payload].concat()
 }
 
 #[tokio::test]
-async fn every_flood_gets_a_typed_error_and_its_close_code_and_nobody_else_notices() {
+async fn every_flood_gets_an_error_and_a_close_code_without_affecting_others() {
     let world = World::new().await;
     let mut other = bystander(&world).await;
     let hundred_megabytes =
@@ -49,16 +49,16 @@ async fn every_flood_gets_a_typed_error_and_its_close_code_and_nobody_else_notic
         ("no frame at all", vec![0xff; 100], "VALIDATION", 1002),
         ("nonsense without end", nonsense, "RATE_LIMIT", 1008),
     ] {
-        assert_eq!(ends(&world, &bytes).await, (kind.into(), code), "{what}");
-        other.is_heard().await;
+        assert_eq!(ending_after(&world, &bytes).await, (kind.into(), code), "{what}");
+        other.check_echo().await;
     }
 }
 
 #[tokio::test]
-async fn audio_at_twenty_times_its_pace_is_a_flood() {
+async fn audio_at_twenty_times_real_time_is_rejected() {
     let world = World::new().await;
     let mut other = bystander(&world).await;
-    let (mut page, _) = Page::calling(&world, &world.newcomer().await).await;
+    let (mut page, _) = Page::calling(&world, &world.new_client().await).await;
     // Twenty seconds of speech in less than one.
     for _ in 0..100 {
         page.socket.send(
@@ -73,10 +73,10 @@ async fn audio_at_twenty_times_its_pace_is_a_flood() {
     let _ = page.socket.flush().await;
     let (error, code) = page.ending().await;
     assert_eq!((&error.unwrap()["type"], code), (&json!("RATE_LIMIT"), Some(1008)));
-    other.is_heard().await;
+    other.check_echo().await;
 }
 
-/// How much memory this process holds.
+/// The resident memory of this process.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = pages.split(' ').nth(1).unwrap().parse().unwrap();
@@ -84,15 +84,15 @@ fn resident() -> usize {
 }
 
 #[tokio::test]
-async fn a_page_that_does_not_read_costs_no_memory_and_loses_only_audio() {
+async fn an_unread_call_is_bounded_in_memory_and_loses_only_audio() {
     let world = World::new().await;
     let mut other = bystander(&world).await;
-    let (mut page, _) = Page::calling(&world, &world.newcomer().await).await;
+    let (mut page, _) = Page::calling(&world, &world.new_client().await).await;
     let before = resident();
-    page.says(&json!({ "type": "text", "text": "speech 40000000" })).await;
+    page.send_json(&json!({ "type": "text", "text": "speech 40000000" })).await;
     for _ in 0..80 {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        other.is_heard().await;
+        other.check_echo().await;
         let grown = resident().saturating_sub(before);
         assert!(grown < 10 << 20, "{grown}");
     }
@@ -105,6 +105,6 @@ async fn a_page_that_does_not_read_costs_no_memory_and_loses_only_audio() {
             other => panic!("{other:?}"),
         }
     }
-    assert!((64 << 10..40_000_000).contains(&heard), "what was too old is gone: {heard}");
-    page.is_heard().await;
+    assert!((64 << 10..40_000_000).contains(&heard), "old audio was dropped: {heard}");
+    page.check_echo().await;
 }

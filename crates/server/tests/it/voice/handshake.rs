@@ -1,4 +1,4 @@
-//! How a line begins, and whom it does not begin for.
+//! The WebSocket handshake and `start`.
 
 use std::time::Duration;
 
@@ -14,28 +14,28 @@ use crate::world::World;
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 
-/// A proper request, but for the headers that a test leaves out or adds.
-fn asking(world: &World, without: &str, with: &[(&str, &str)]) -> Ask {
+/// A valid request, except for the headers that a test removes or adds.
+fn request(world: &World, without: &str, with: &[(&str, &str)]) -> Ask {
     let proper = [("upgrade", "websocket"), ("sec-websocket-version", "13"), ("sec-websocket-key", KEY)];
     let kept = proper.iter().filter(|(name, _)| *name != without);
     kept.chain(with).fold(world.get("/voice"), |ask, (name, value)| ask.with(name, value))
 }
 
-/// The same with the header that asks for an upgrade; `Ask` says `close` by itself.
-fn upgrading(world: &World, without: &str, with: &[(&str, &str)]) -> Ask {
-    asking(world, without, with).with("connection", "Upgrade")
+/// The same with `Connection: Upgrade`; `Ask` sends `close` by itself.
+fn upgrade_request(world: &World, without: &str, with: &[(&str, &str)]) -> Ask {
+    request(world, without, with).with("connection", "Upgrade")
 }
 
 #[tokio::test]
-async fn what_asks_for_no_websocket_is_told_what_is_here() {
+async fn a_request_without_upgrade_gets_426() {
     let world = World::new().await;
     for ask in [
         world.get("/voice"),
-        asking(&world, "", &[]),
-        upgrading(&world, "upgrade", &[]),
-        upgrading(&world, "upgrade", &[("upgrade", "h2c")]),
-        upgrading(&world, "sec-websocket-version", &[]),
-        upgrading(&world, "sec-websocket-version", &[("sec-websocket-version", "8")]),
+        request(&world, "", &[]),
+        upgrade_request(&world, "upgrade", &[]),
+        upgrade_request(&world, "upgrade", &[("upgrade", "h2c")]),
+        upgrade_request(&world, "sec-websocket-version", &[]),
+        upgrade_request(&world, "sec-websocket-version", &[("sec-websocket-version", "8")]),
     ] {
         let answer = ask.send().await;
         assert_eq!((answer.refusal().0, answer.refusal().1), (426, "VALIDATION".into()));
@@ -45,18 +45,18 @@ async fn what_asks_for_no_websocket_is_told_what_is_here() {
     assert_eq!(world.ask("HEAD", "/voice").send().await.status, 426);
     assert_eq!(world.post("/voice", &json!({})).send().await.status, 405);
     for key in ["", "short", "not base64 at all!!!!!!!"] {
-        let answer = upgrading(&world, "sec-websocket-key", &[("sec-websocket-key", key)]).send().await;
+        let answer = upgrade_request(&world, "sec-websocket-key", &[("sec-websocket-key", key)]).send().await;
         assert_eq!(answer.refusal().0, 400, "{key}");
     }
-    assert_eq!(upgrading(&world, "sec-websocket-key", &[]).send().await.refusal().0, 400);
+    assert_eq!(upgrade_request(&world, "sec-websocket-key", &[]).send().await.refusal().0, 400);
     assert_eq!(world.get("/voice?ticket=a&ticket=b").send().await.refusal().0, 400);
 }
 
 #[tokio::test]
-async fn the_answer_fits_the_key_and_sets_a_newcomers_cookie() {
+async fn the_upgrade_answers_the_key_and_sets_a_new_clients_cookie() {
     let world = World::new().await;
     let open = |cookie: Option<String>| {
-        let ask = upgrading(&world, "", &[]);
+        let ask = upgrade_request(&world, "", &[]);
         let ask = if let Some(cookie) = cookie { ask.with("cookie", &cookie) } else { ask };
         async { ask.open().await.head() }
     };
@@ -70,25 +70,25 @@ async fn the_answer_fits_the_key_and_sets_a_newcomers_cookie() {
 }
 
 #[tokio::test]
-async fn a_page_elsewhere_must_be_listed() {
+async fn a_call_from_another_origin_must_be_listed() {
     let settings = Settings { origins: vec!["https://shop.example".into()], ..Settings::default() };
     let world = World::with(settings).await;
     let own = format!("http://{}", world.address);
     for (origin, status) in
         [(own.as_str(), 101), ("https://shop.example", 101), ("https://evil.example", 403), ("null", 403)]
     {
-        let answer = upgrading(&world, "", &[("origin", origin)]).open().await.head();
+        let answer = upgrade_request(&world, "", &[("origin", origin)]).open().await.head();
         assert_eq!(answer.status, status, "{origin}");
     }
-    assert_eq!(upgrading(&world, "", &[("host", "evil.example")]).open().await.head().status, 403);
-    assert_eq!(upgrading(&world, "", &[]).open().await.head().status, 101, "no browser");
+    assert_eq!(upgrade_request(&world, "", &[("host", "evil.example")]).open().await.head().status, 403);
+    assert_eq!(upgrade_request(&world, "", &[]).open().await.head().status, 101, "no browser");
 }
 
 #[tokio::test]
-async fn lines_are_counted_and_given_back() {
+async fn voice_connections_are_limited_and_released() {
     let settings = Settings { voice_connections: 3, voice_per_client: 2, ..Settings::default() };
     let world = World::with(settings).await;
-    let (ann, ben) = (world.newcomer().await, world.newcomer().await);
+    let (ann, ben) = (world.new_client().await, world.new_client().await);
     let open = |cookie: String| {
         let world = &world;
         async move { Page::try_open(world, "/voice", &[("cookie", &cookie)]).await }
@@ -113,20 +113,20 @@ async fn lines_are_counted_and_given_back() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_spoken_with_that_is_said() {
-    let world = World::mute().await;
-    let answer = upgrading(&world, "", &[]).send().await;
+async fn voice_is_refused_where_it_is_not_configured() {
+    let world = World::without_voice().await;
+    let answer = upgrade_request(&world, "", &[]).send().await;
     assert_eq!((answer.refusal().0, answer.refusal().1), (503, "UNAVAILABLE".into()));
     assert_eq!(world.post("/api/voice/ticket", &json!({})).send().await.refusal().0, 503);
 }
 
 #[tokio::test]
-async fn a_server_that_stops_begins_no_call_and_closes_lines_that_wait() {
+async fn a_draining_server_refuses_calls_and_closes_waiting_connections() {
     let mut world = World::new().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let mut waiting = Page::open(&world, "/voice", &[]).await;
     let (mut calling, _) = Page::calling(&world, &cookie).await;
-    let late = upgrading(&world, "", &[]).bytes();
+    let late = upgrade_request(&world, "", &[]).bytes();
     let mut connection = TcpStream::connect(world.address).await.unwrap();
     connection.write_all(&late[..20]).await.unwrap();
     assert_eq!(world.get("/healthz").send().await.status, 200, "the server has the first part");
@@ -137,7 +137,7 @@ async fn a_server_that_stops_begins_no_call_and_closes_lines_that_wait() {
     assert_eq!(waiting.read().await, Read::Closed(Some(1001)));
     assert_eq!(calling.ending().await, (None, Some(1001)));
     drop((waiting, calling));
-    world.stopped().await;
+    world.wait_until_stopped().await;
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn the_first_message_must_be_start() {
         validation(says(&wrong).await);
     }
     let mut page = Page::open(&world, "/voice", &[]).await;
-    page.speaks(&[0; 640]).await;
+    page.send_audio(&[0; 640]).await;
     validation(page.ending().await);
     // What cannot be read is answered, and may be said again.
     let mut page = Page::open(&world, "/voice", &[]).await;
@@ -178,7 +178,7 @@ async fn the_first_message_must_be_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_on_which_nothing_comes_is_closed() {
+async fn a_connection_without_start_is_closed() {
     let world = World::new().await;
     let mut silent = Page::open(&world, "/voice", &[]).await;
     assert_eq!(silent.ending().await, (None, Some(4002)));

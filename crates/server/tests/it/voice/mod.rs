@@ -1,10 +1,10 @@
-//! Calls on real sockets: how they begin, what they may send, and how they end.
+//! Calls on real sockets.
 
 mod calls;
+mod echo_model;
 mod floods;
 mod handshake;
 pub(crate) mod page;
-mod parrot;
 mod tickets;
 
-pub(crate) use parrot::Parrot;
+pub(crate) use echo_model::EchoModel;

@@ -1,4 +1,4 @@
-//! A page that speaks, with a socket that a test can do anything with.
+//! A page in a call, with a raw socket.
 
 use std::time::Duration;
 
@@ -9,27 +9,25 @@ use tokio::time::timeout;
 
 use crate::world::World;
 
-/// Nothing that a test waits for takes this long.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const LIMITS: Limits = Limits { max_message_bytes: 1 << 20 };
 
-/// A page on a WebSocket.
 pub(crate) struct Page {
     pub(crate) socket: WebSocket<TcpStream>,
 }
 
-/// Something that a page reads.
+/// A received message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Read {
     Json(Value),
     Audio(Vec<u8>),
     Closed(Option<u16>),
-    /// The connection ended without a word.
+    /// The connection ended without a close frame.
     Lost,
 }
 
 impl Page {
-    /// Opens the WebSocket and says nothing.
+    /// Opens the WebSocket without `start`.
     pub(crate) async fn open(world: &World, target: &str, headers: &[(&str, &str)]) -> Self {
         Self::try_open(world, target, headers).await.unwrap()
     }
@@ -44,35 +42,34 @@ impl Page {
         Ok(Self { socket: upgrade(stream, &host, target, headers, LIMITS).await? })
     }
 
-    /// Opens a call as somebody.
+    /// Starts a call of a client.
     pub(crate) async fn calling(world: &World, cookie: &str) -> (Self, Value) {
         let mut page = Self::open(world, "/voice", &[("cookie", cookie)]).await;
         let ready = page.start(json!({})).await;
         (page, ready)
     }
 
-    /// Begins, and waits for the answer.
+    /// Sends `start` and waits for `ready`.
     pub(crate) async fn start(&mut self, mut fields: Value) -> Value {
         fields["type"] = "start".into();
-        self.says(&fields).await;
+        self.send_json(&fields).await;
         let Read::Json(ready) = self.read().await else { panic!("no JSON") };
         assert_eq!(ready["type"], "ready", "{ready}");
         ready
     }
 
-    pub(crate) async fn says(&mut self, json: &Value) {
+    pub(crate) async fn send_json(&mut self, json: &Value) {
         self.socket.send_text(&json.to_string());
         self.socket.flush().await.unwrap();
     }
 
-    pub(crate) async fn speaks(&mut self, audio: &[u8]) {
+    pub(crate) async fn send_audio(&mut self, audio: &[u8]) {
         self.socket.send(Opcode::Binary, Class::Control, audio.len(), |out| out.extend_from_slice(audio));
         self.socket.flush().await.unwrap();
     }
 
-    /// The next thing.
     pub(crate) async fn read(&mut self) -> Read {
-        timeout(PATIENCE, self.next()).await.unwrap()
+        timeout(TIMEOUT, self.next()).await.unwrap()
     }
 
     async fn next(&mut self) -> Read {
@@ -92,7 +89,7 @@ impl Page {
         }
     }
 
-    /// Reads on to a message of a type.
+    /// Reads until a message of a type.
     pub(crate) async fn until(&mut self, kind: &str) -> Value {
         loop {
             match self.read().await {
@@ -116,9 +113,9 @@ impl Page {
         }
     }
 
-    /// What it says comes back, so the call is on and undisturbed.
-    pub(crate) async fn is_heard(&mut self) {
-        self.speaks(&[1, 2, 3, 4]).await;
+    /// Checks that audio is echoed, so the call works.
+    pub(crate) async fn check_echo(&mut self) {
+        self.send_audio(&[1, 2, 3, 4]).await;
         loop {
             match self.read().await {
                 Read::Audio(audio) => return assert_eq!(audio, [1, 2, 3, 4]),

@@ -1,4 +1,4 @@
-//! Tickets, for pages that are known by a token.
+//! Tickets for calls.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use serde_json::json;
 use super::page::Page;
 use crate::world::{COOKIE_SECRET, World};
 
-/// A server with a client `key:ann`, and a ticket of hers.
+/// A server with an API key of the client `key:ann`.
 async fn world() -> World {
     let keys = vec![ApiKey::new("ann", "sesame")];
-    World::who(Settings::default(), Identity::new(COOKIE_SECRET, None, keys)).await
+    World::with_identity(Settings::default(), Identity::new(COOKIE_SECRET, None, keys)).await
 }
 
 async fn ticket(world: &World) -> String {
@@ -32,20 +32,20 @@ async fn status(world: &World, ticket: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_ticket_says_who_calls_and_counts_before_a_cookie() {
+async fn a_ticket_identifies_the_caller_before_a_cookie() {
     let world = world().await;
-    let cookie = world.newcomer().await;
+    let cookie = world.new_client().await;
     let client = world.client_of(&cookie).await;
     let target = format!("/voice?ticket={}", ticket(&world).await);
     let mut page = Page::open(&world, &target, &[("cookie", &cookie)]).await;
     page.start(json!({})).await;
     assert!(world.orchestrator.has_voice_session("key:ann"));
     assert!(!world.orchestrator.has_voice_session(&client));
-    page.is_heard().await;
+    page.check_echo().await;
 }
 
 #[tokio::test]
-async fn a_bearer_token_says_who_calls_without_a_ticket() {
+async fn a_bearer_token_identifies_the_caller_without_a_ticket() {
     let world = world().await;
     let mut page = Page::open(&world, "/voice", &[("authorization", "Bearer sesame")]).await;
     page.start(json!({})).await;
@@ -55,13 +55,13 @@ async fn a_bearer_token_says_who_calls_without_a_ticket() {
 }
 
 #[tokio::test]
-async fn a_ticket_is_good_once_and_for_a_minute() {
+async fn a_ticket_is_valid_once_for_a_minute() {
     let world = world().await;
     let used = ticket(&world).await;
     assert_eq!(status(&world, &used).await, 101);
     assert_eq!(status(&world, &used).await, 401);
     let old = ticket(&world).await;
-    world.later(Duration::from_secs(61));
+    world.advance_clock(Duration::from_secs(61));
     assert_eq!(status(&world, &old).await, 401);
     assert_eq!(status(&world, &ticket(&world).await).await, 101);
     for forged in ["", "x", "eyJ9.00", &used.replace('.', "")] {

@@ -1,4 +1,4 @@
-//! A model that gives back what it hears.
+//! A live model that echoes its input.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -10,34 +10,34 @@ use quarterdeck_contracts::{
     TranscriptPiece, TranscriptStage,
 };
 
-/// Says audio back as audio and text back as words. Told `speech <bytes>`, it speaks for that long.
-pub(crate) struct Parrot;
+/// Echoes audio and text. The text `speech <bytes>` makes it send that much audio.
+pub(crate) struct EchoModel;
 
 #[derive(Default)]
-struct Perch {
+struct EchoConnection {
     says: VecDeque<LiveEvent<'static>>,
-    /// How much is left of a long speech. It is made as it is read, and takes no room.
+    /// Bytes left of a long speech, generated as they are read.
     speech: usize,
     waker: Option<Waker>,
 }
 
 const PIECE: [u8; 960] = [7; 960];
 
-impl LiveModel for Parrot {
+impl LiveModel for EchoModel {
     fn declarations(&self) -> Provider {
         Provider::GeminiJsonSchema
     }
 
     fn name(&self) -> &str {
-        "parrot/1"
+        "echo/1"
     }
 
     fn connect(&self, _: LiveSetup) -> LiveConnecting {
-        Box::pin(async { Ok(Box::new(Perch::default()) as Box<dyn LiveConnection>) })
+        Box::pin(async { Ok(Box::new(EchoConnection::default()) as Box<dyn LiveConnection>) })
     }
 }
 
-impl LiveConnection for Perch {
+impl LiveConnection for EchoConnection {
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), LiveError>> {
         if self.speech > 0 {
             self.says.extend((0..32).map(|_| LiveEvent::Audio(Audio::Pcm((&PIECE[..]).into()))));
@@ -71,7 +71,7 @@ impl LiveConnection for Perch {
                     ]);
                 }
             },
-            // What it is cut off in the middle of is over, as with any provider.
+            // An interrupted response is over, as with any provider.
             LiveInput::Interrupt { .. } => {
                 self.says.push_back(LiveEvent::TurnComplete { more_follows: false });
             }

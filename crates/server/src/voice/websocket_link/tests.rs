@@ -1,5 +1,5 @@
 mod limits;
-mod telling;
+mod sending;
 
 use std::future::poll_fn;
 use std::task::Waker;
@@ -13,54 +13,54 @@ use super::*;
 
 type Page = WebSocket<DuplexStream>;
 
-/// A page and our end of its line.
-fn line() -> (Page, BrowserLine<DuplexStream>) {
+/// A page and the server's link to it.
+fn link() -> (Page, WebSocketLink<DuplexStream>) {
     let (page, ours) = duplex(1 << 20);
-    let ties = Ties {
-        resume_token: Box::new(|session| format!("seal of {session}")),
+    let context = LinkContext {
+        resume_token: Box::new(|session| format!("token of {session}")),
         now_ms: Box::new(|| 1_000_000),
-        _place: None,
+        _permit: None,
     };
     let socket = WebSocket::new(ours, Role::Server, LIMITS, &[]);
     let page = WebSocket::new(page, Role::Client, Limits { max_message_bytes: 1 << 20 }, &[]);
-    (page, BrowserLine::new(socket, ties))
+    (page, WebSocketLink::new(socket, context))
 }
 
-fn bytes(page: &mut Page, bytes: &[u8]) {
+fn send_bytes(page: &mut Page, bytes: &[u8]) {
     page.send(Opcode::Binary, Class::Control, bytes.len(), |out| out.extend_from_slice(bytes));
 }
 
-/// What of what was asked can be kept.
-fn kept(asked: &ClientMessage<'_>) -> String {
-    match asked {
+/// An owned description of a message.
+fn describe(message: &ClientMessage<'_>) -> String {
+    match message {
         ClientMessage::Audio(Audio::Pcm(bytes)) => format!("{} bytes", bytes.len()),
         ClientMessage::Audio(Audio::Base64(data)) => format!("{} letters", data.len()),
         other => format!("{other:?}"),
     }
 }
 
-/// Drives the line as the agent does, until nothing more comes of itself.
-async fn drive(line: &mut BrowserLine<DuplexStream>) -> (Vec<String>, Option<Disconnect>) {
+/// Drives the link as the agent does, until it is pending.
+async fn drive(link: &mut WebSocketLink<DuplexStream>) -> (Vec<String>, Option<Disconnect>) {
     let mut all = Vec::new();
     loop {
-        let filled = poll_fn(|context| match line.poll_fill(context) {
+        let filled = poll_fn(|context| match link.poll_fill(context) {
             Poll::Pending => Poll::Ready(None),
             Poll::Ready(filled) => Poll::Ready(Some(filled)),
         });
         let filled = filled.await;
-        while let Some(asked) = line.next() {
-            all.push(kept(&asked));
+        while let Some(message) = link.next() {
+            all.push(describe(&message));
         }
-        let _ = line.poll_flush(&mut Context::from_waker(Waker::noop()));
+        let _ = link.poll_flush(&mut Context::from_waker(Waker::noop()));
         match filled {
             Some(Ok(())) => {}
-            Some(Err(gone)) => return (all, Some(gone)),
+            Some(Err(disconnect)) => return (all, Some(disconnect)),
             None => return (all, None),
         }
     }
 }
 
-/// What the page reads, texts as JSON and bytes by their number, and how it was closed.
+/// What the page receives, texts as JSON and bytes by their count, and the close code.
 async fn read(page: &mut Page) -> (Vec<Value>, Option<u16>) {
     let mut read = Vec::new();
     loop {
@@ -86,10 +86,10 @@ fn error(kind: &str, message: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_page_says_reaches_the_agent() {
-    let (mut page, mut line) = line();
-    bytes(&mut page, &[0; 640]);
-    bytes(&mut page, &[]);
+async fn a_clients_messages_reach_the_agent() {
+    let (mut page, mut link) = link();
+    send_bytes(&mut page, &[0; 640]);
+    send_bytes(&mut page, &[]);
     for text in [
         r#"{"type":"audio","data":"AAAAAAAA"}"#,
         r#"{"type":"text","text":"plain"}"#,
@@ -104,11 +104,11 @@ async fn what_a_page_says_reaches_the_agent() {
     }
     page.ping();
     page.flush().await.unwrap();
-    let (asked, gone) = drive(&mut line).await;
-    assert_eq!(gone, None);
+    let (messages, disconnect) = drive(&mut link).await;
+    assert_eq!(disconnect, None);
     let expected = [
         "640 bytes",
-        "Alive",
+        "KeepAlive",
         "8 letters",
         "Text(\"plain\")",
         "Text(\"with a \\\"quote\\\"\")",
@@ -116,78 +116,75 @@ async fn what_a_page_says_reaches_the_agent() {
         "Drained",
         "Interrupt",
         "Stop",
-        "Alive",
-        "Alive",
+        "KeepAlive",
+        "KeepAlive",
     ];
-    assert_eq!(asked, expected);
+    assert_eq!(messages, expected);
     assert_eq!(read(&mut page).await, (vec![json!({ "type": "pong" })], None));
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_answered_and_the_line_stays() {
-    let (mut page, mut line) = line();
+async fn an_invalid_message_gets_an_error_and_the_link_stays_open() {
+    let (mut page, mut link) = link();
     page.send_text(r#"{"type":"start"}"#);
     page.send_text("hello");
-    bytes(&mut page, &[1, 2, 3]);
+    send_bytes(&mut page, &[1, 2, 3]);
     page.send_text(r#"{"type":"ping"}"#);
     page.flush().await.unwrap();
-    let (asked, gone) = drive(&mut line).await;
-    assert_eq!((asked.len(), gone), (4, None));
+    let (messages, disconnect) = drive(&mut link).await;
+    assert_eq!((messages.len(), disconnect), (4, None));
     let (read, closed) = read(&mut page).await;
     assert_eq!(closed, None);
-    assert_eq!(read[0], error("VALIDATION", "The call has begun already; `start` is said once."));
-    assert_eq!(
-        read[1],
-        error("VALIDATION", "A message is a JSON object with a `type`, or bytes, which are audio.")
-    );
+    assert_eq!(read[0], error("VALIDATION", "The call has started; send `start` once."));
+    assert_eq!(read[1], error("VALIDATION", "Send a JSON object with a `type`, or audio as bytes."));
     assert!(read[2]["error"]["message"].as_str().unwrap().contains("3 bytes"), "{}", read[2]);
     assert_eq!(read[3..], [json!({ "type": "pong" })]);
 }
 
 #[tokio::test]
-async fn a_page_that_closes_is_told_apart_from_one_that_is_lost() {
-    let (mut page, mut line) = line();
+async fn a_close_differs_from_a_lost_connection() {
+    let (mut page, mut link) = link();
     page.close(CloseCode::NORMAL, "");
     page.flush().await.unwrap();
-    assert_eq!(drive(&mut line).await, (Vec::new(), Some(Disconnect::Closed)));
+    assert_eq!(drive(&mut link).await, (Vec::new(), Some(Disconnect::Closed)));
     assert_eq!(read(&mut page).await.1, Some(1000), "the close frame is answered");
 
-    let (page, mut line) = self::line();
+    let (page, mut link) = self::link();
     drop(page);
-    assert_eq!(drive(&mut line).await, (Vec::new(), Some(Disconnect::Lost)));
+    assert_eq!(drive(&mut link).await, (Vec::new(), Some(Disconnect::Lost)));
 }
 
 #[tokio::test]
 async fn the_first_message_is_start() {
-    let (mut page, mut line) = line();
+    let (mut page, mut link) = link();
     page.ping();
     page.send_text(r#"{"type":"start","sessionId":"ses_1","audio":"base64"}"#);
     page.send_text(r#"{"type":"stop"}"#);
     page.flush().await.unwrap();
-    let First::Start(start) = line.first().await else { panic!() };
-    assert_eq!((start.session_id.as_deref(), line.form), (Some("ses_1"), Form::Base64));
-    assert_eq!(drive(&mut line).await.0, ["Stop"], "what came with it is not waited for");
+    let FirstMessage::Start(start) = link.first().await else { panic!() };
+    assert_eq!((start.session_id.as_deref(), link.format), (Some("ses_1"), AudioFormat::Base64));
+    assert_eq!(drive(&mut link).await.0, ["Stop"], "what arrived with it is read at once");
 
-    let (mut page, mut line) = self::line();
+    let (mut page, mut link) = self::link();
     page.send_text("hello");
     page.send_text(r#"{"type":"sing"}"#);
     page.send_text(r#"{"type":"start"}"#);
     page.flush().await.unwrap();
-    assert!(matches!(line.first().await, First::Start(_)), "what cannot be read can be said again");
+    assert!(matches!(link.first().await, FirstMessage::Start(_)), "a malformed `start` can be sent again");
 
     for other in [r#"{"type":"ping"}"#, r#"{"type":"audio","data":"AAAAAAAA"}"#] {
-        let (mut page, mut line) = self::line();
+        let (mut page, mut link) = self::link();
         page.send_text(other);
         page.flush().await.unwrap();
-        assert!(matches!(line.first().await, First::Other(_)), "{other}");
+        assert!(matches!(link.first().await, FirstMessage::Other(_)), "{other}");
     }
-    let (mut page, mut line) = self::line();
-    bytes(&mut page, &[0; 640]);
+    let (mut page, mut link) = self::link();
+    send_bytes(&mut page, &[0; 640]);
     page.flush().await.unwrap();
-    assert!(matches!(line.first().await, First::Other(_)));
+    assert!(matches!(link.first().await, FirstMessage::Other(_)));
 
-    let (mut page, mut line) = self::line();
+    let (mut page, mut link) = self::link();
     page.close(CloseCode::NORMAL, "");
     page.flush().await.unwrap();
-    assert!(matches!(line.first().await, First::Disconnect));
+    assert!(matches!(link.first().await, FirstMessage::Disconnect));
 }

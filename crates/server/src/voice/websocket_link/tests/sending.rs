@@ -3,12 +3,12 @@ use quarterdeck_runtime::{Block, PendingEnd};
 
 use super::*;
 
-/// What a page that takes audio in this form reads.
-async fn heard(form: Form, audio: Audio<'_>) -> Value {
-    let (mut page, mut line) = line();
-    line.form = form;
-    line.send(ServerMessage::Audio(audio));
-    drive(&mut line).await;
+/// What a page with this audio format receives.
+async fn received(format: AudioFormat, audio: Audio<'_>) -> Value {
+    let (mut page, mut link) = link();
+    link.format = format;
+    link.send(ServerMessage::Audio(audio));
+    drive(&mut link).await;
     page.fill().await.unwrap();
     match page.next().unwrap().unwrap() {
         Message::Text(text) => serde_json::from_str(text).unwrap(),
@@ -18,18 +18,18 @@ async fn heard(form: Form, audio: Audio<'_>) -> Value {
 }
 
 #[tokio::test]
-async fn audio_goes_out_in_the_form_that_the_page_takes() {
+async fn audio_is_sent_in_the_clients_format() {
     let samples: Vec<u8> = (0..=255).collect();
     let encoded = base64_simd::STANDARD.encode_to_string(&samples);
     let as_json = json!({ "type": "audio", "data": encoded });
     let pcm = || Audio::Pcm((&samples).into());
     let base64 = || Audio::Base64((&encoded).into());
-    assert_eq!(heard(Form::Binary, pcm()).await, json!(samples));
-    assert_eq!(heard(Form::Binary, base64()).await, json!(samples));
-    assert_eq!(heard(Form::Base64, pcm()).await, as_json);
-    assert_eq!(heard(Form::Base64, base64()).await, as_json);
+    assert_eq!(received(AudioFormat::Binary, pcm()).await, json!(samples));
+    assert_eq!(received(AudioFormat::Binary, base64()).await, json!(samples));
+    assert_eq!(received(AudioFormat::Base64, pcm()).await, as_json);
+    assert_eq!(received(AudioFormat::Base64, base64()).await, as_json);
     let broken = Audio::Base64("AAAA!AAA".into());
-    assert_eq!(heard(Form::Binary, broken).await, json!(vec![0; 6]), "silence, and no panic");
+    assert_eq!(received(AudioFormat::Binary, broken).await, json!(vec![0; 6]), "silence, and no panic");
 }
 
 fn response(outcome: Outcome) -> ToolResponse {
@@ -50,8 +50,8 @@ fn response(outcome: Outcome) -> ToolResponse {
 }
 
 #[tokio::test]
-async fn everything_that_is_told_has_its_message() {
-    let (mut page, mut line) = line();
+async fn every_server_message_has_its_json() {
+    let (mut page, mut link) = link();
     let args = json!({ "day": "today" });
     let failed = ToolError { details: Some(json!("inside")), ..ToolError::new(ErrorType::NotFound, "No.") };
     let end = PendingEnd { closing_message: Some("Bye.".into()), ..PendingEnd::with_reason("goal_achieved") };
@@ -74,7 +74,7 @@ async fn everything_that_is_told_has_its_message() {
                 provider: "gemini/live",
             },
             json!({
-                "type": "ready", "sessionId": "ses_1", "resumeToken": "seal of ses_1", "resumed": true,
+                "type": "ready", "sessionId": "ses_1", "resumeToken": "token of ses_1", "resumed": true,
                 "toolsVersion": "r", "provider": "gemini/live",
                 "audio": { "input": pcm16(16_000), "output": pcm16(24_000) },
             }),
@@ -132,16 +132,16 @@ async fn everything_that_is_told_has_its_message() {
         (ServerMessage::GoingAway { in_ms: 900 }, json!({ "type": "going_away", "inMs": 900 })),
         (ServerMessage::Message(&args), json!({ "type": "message", "data": args })),
     ];
-    for (told, json) in all {
-        line.send(told.clone());
-        drive(&mut line).await;
-        assert_eq!(read(&mut page).await, (vec![json], None), "{told:?}");
+    for (message, json) in all {
+        link.send(message.clone());
+        drive(&mut link).await;
+        assert_eq!(read(&mut page).await, (vec![json], None), "{message:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn hanging_up_says_why_and_does_not_wait_for_ever() {
-    for (why, code) in [
+async fn closing_sends_a_reason_and_does_not_wait_for_ever() {
+    for (reason, code) in [
         (CloseReason::Ended, 1000),
         (CloseReason::Stopping, 1001),
         (CloseReason::TakenOver, 4001),
@@ -150,12 +150,12 @@ async fn hanging_up_says_why_and_does_not_wait_for_ever() {
         (CloseReason::Idle, 4002),
         (CloseReason::Failed, 1011),
     ] {
-        let (mut page, mut line) = line();
-        line.send(ServerMessage::TurnComplete);
+        let (mut page, mut link) = link();
+        link.send(ServerMessage::TurnComplete);
         let began = tokio::time::Instant::now();
-        // The page reads, and never closes its end.
-        Box::new(line).close(why).await;
-        assert_eq!(began.elapsed(), PATIENCE);
+        // The page reads but never closes its end.
+        Box::new(link).close(reason).await;
+        assert_eq!(began.elapsed(), CLOSE_TIMEOUT);
         assert_eq!(read(&mut page).await, (vec![json!({ "type": "turn_complete" })], Some(code)));
     }
 }

@@ -1,4 +1,4 @@
-//! What a page is told, in JSON.
+//! Encodes messages to the client.
 
 use jiff::Timestamp;
 use quarterdeck_agents::voice::ServerMessage;
@@ -8,35 +8,35 @@ use quarterdeck_runtime::gates::Trace;
 use quarterdeck_websocket::{Class, Opcode, Violation, WebSocket};
 use serde_json::{Value, json};
 
-use super::line::Ties;
-use super::said::{AUDIO_HEAD, AUDIO_TAIL, Form};
+use super::client_frame::{AUDIO_HEAD, AUDIO_TAIL, AudioFormat};
+use super::websocket_link::LinkContext;
 
-/// Puts audio in line, in the form that the page takes. What is in that form already is copied once, into the frame.
-pub(super) fn audio<S>(socket: &mut WebSocket<S>, form: Form, audio: &Audio<'_>) {
+/// Queues audio in the client's format. Audio already in that format is copied once, into the frame.
+pub(super) fn send_audio<S>(socket: &mut WebSocket<S>, format: AudioFormat, audio: &Audio<'_>) {
     let codec = base64_simd::STANDARD;
     let around = AUDIO_HEAD.len() + AUDIO_TAIL.len();
-    match (form, audio) {
-        (Form::Binary, Audio::Pcm(pcm)) => {
+    match (format, audio) {
+        (AudioFormat::Binary, Audio::Pcm(pcm)) => {
             socket.send(Opcode::Binary, Class::Audio, pcm.len(), |out| out.extend_from_slice(pcm));
         }
-        (Form::Binary, Audio::Base64(text)) => {
+        (AudioFormat::Binary, Audio::Base64(text)) => {
             let Ok(length) = codec.decoded_length(text.as_bytes()) else { return };
             socket.send(Opcode::Binary, Class::Audio, length, |out| {
                 let begin = out.len();
                 if codec.decode_append(text.as_bytes(), out).is_err() {
-                    // Whoever handed it on has not looked at it. Silence is better than noise.
+                    // The provider's base64 was not checked before. Silence is better than noise.
                     out.resize(begin + length, 0);
                 }
             });
         }
-        (Form::Base64, Audio::Base64(text)) => {
+        (AudioFormat::Base64, Audio::Base64(text)) => {
             socket.send(Opcode::Text, Class::Audio, around + text.len(), |out| {
                 out.extend_from_slice(AUDIO_HEAD.as_bytes());
                 out.extend_from_slice(text.as_bytes());
                 out.extend_from_slice(AUDIO_TAIL.as_bytes());
             });
         }
-        (Form::Base64, Audio::Pcm(pcm)) => {
+        (AudioFormat::Base64, Audio::Pcm(pcm)) => {
             socket.send(Opcode::Text, Class::Audio, around + codec.encoded_length(pcm.len()), |out| {
                 out.extend_from_slice(AUDIO_HEAD.as_bytes());
                 codec.encode_append(pcm, out);
@@ -46,11 +46,11 @@ pub(super) fn audio<S>(socket: &mut WebSocket<S>, form: Form, audio: &Audio<'_>)
     }
 }
 
-/// Everything but audio.
-pub(super) fn json(told: &ServerMessage<'_>, ties: &Ties) -> Value {
-    match told {
+/// Everything except audio.
+pub(super) fn to_json(message: &ServerMessage<'_>, context: &LinkContext) -> Value {
+    match message {
         ServerMessage::Ready { session_id, is_resumed, tools_version, provider } => json!({
-            "type": "ready", "sessionId": session_id, "resumeToken": (ties.resume_token)(session_id),
+            "type": "ready", "sessionId": session_id, "resumeToken": (context.resume_token)(session_id),
             "resumed": is_resumed, "toolsVersion": tools_version, "provider": provider,
             "audio": { "input": pcm16(16_000), "output": pcm16(24_000) },
         }),
@@ -60,16 +60,16 @@ pub(super) fn json(told: &ServerMessage<'_>, ties: &Ties) -> Value {
                 Speaker::User => "user",
                 Speaker::Model => "assistant",
             };
-            let mut told = json!({ "type": "transcript", "role": role, "text": text, "final": is_final });
+            let mut message = json!({ "type": "transcript", "role": role, "text": text, "final": is_final });
             if *is_late {
-                told["late"] = true.into();
+                message["late"] = true.into();
             }
-            told
+            message
         }
         ServerMessage::ToolCall { id, name, args } => {
             json!({ "type": "tool_call", "callId": id, "name": name, "args": args })
         }
-        ServerMessage::ToolResult { id, response, gates } => result(id, response, *gates),
+        ServerMessage::ToolResult { id, response, gates } => tool_result(id, response, *gates),
         ServerMessage::ConfirmationRequest { id, request } => json!({
             "type": "confirmation_request", "callId": id,
             "token": request.token.as_ref().map(|token| token.expose()),
@@ -78,48 +78,47 @@ pub(super) fn json(told: &ServerMessage<'_>, ties: &Ties) -> Value {
         ServerMessage::Progress { id, text } => json!({ "type": "progress", "callId": id, "text": text }),
         ServerMessage::Interrupted => json!({ "type": "interrupted" }),
         ServerMessage::TurnComplete => json!({ "type": "turn_complete" }),
-        ServerMessage::Blocked(block) => timeout(block, (ties.now_ms)()),
+        ServerMessage::Blocked(block) => timeout(block, (context.now_ms)()),
         ServerMessage::End(end) => json!({
             "type": "session_end", "reason": end.reason, "closingMessage": end.closing_message,
             "textResponse": end.text_response,
         }),
-        ServerMessage::Error(error) => fault(error),
+        ServerMessage::Error(error) => error_message(error),
         ServerMessage::GoingAway { in_ms } => json!({ "type": "going_away", "inMs": in_ms }),
-        // A block is told in the same words whether it is new or was there when the call began.
+        // A block has the same message whether it is new or existed before the call.
         ServerMessage::Message(value) if value["type"] == "timeout" => (*value).clone(),
-        // It has a type of its own, which must not be taken for one of ours.
+        // Wrapped, so that a tool's own type cannot pass for one of the protocol's.
         ServerMessage::Message(value) => json!({ "type": "message", "data": value }),
     }
 }
 
-/// An error as a message of its own.
-pub(super) fn fault(error: &ToolError) -> Value {
-    json!({ "type": "error", "error": short(error) })
+pub(super) fn error_message(error: &ToolError) -> Value {
+    json!({ "type": "error", "error": error_summary(error) })
 }
 
-/// What a page that broke the protocol reads before the close frame.
-pub(super) fn last_words(violation: &Violation) -> String {
-    let message = format!("The connection is closed because of {}.", violation.what);
-    fault(&ToolError::new(ErrorType::Validation, message)).to_string()
+/// Sent before the close frame after a violation of the WebSocket protocol.
+pub(super) fn violation_text(violation: &Violation) -> String {
+    let message = format!("Connection closed: {}.", violation.what);
+    error_message(&ToolError::new(ErrorType::Validation, message)).to_string()
 }
 
 fn pcm16(rate: u32) -> Value {
     json!({ "encoding": "pcm16", "rate": rate, "channels": 1 })
 }
 
-fn result(id: &str, response: &ToolResponse, gates: Option<&Trace>) -> Value {
+fn tool_result(id: &str, response: &ToolResponse, gates: Option<&Trace>) -> Value {
     let (is_ok, duration) = (response.is_ok(), response.meta.duration);
-    let mut told = json!({ "type": "tool_result", "callId": id, "ok": is_ok, "duration": duration });
+    let mut message = json!({ "type": "tool_result", "callId": id, "ok": is_ok, "duration": duration });
     if let Outcome::Failure(error) = &response.outcome {
-        told["error"] = short(error);
+        message["error"] = error_summary(error);
     }
     if let Some(gates) = gates {
-        told["gates"] = json!(gates.explain());
+        message["gates"] = json!(gates.explain());
     }
-    told
+    message
 }
 
-fn short(error: &ToolError) -> Value {
+fn error_summary(error: &ToolError) -> Value {
     json!({ "type": error.kind, "message": error.message, "retryable": error.retryable })
 }
 
@@ -136,15 +135,16 @@ mod tests {
     use super::*;
 
     fn message(value: &Value) -> Value {
-        let ties = Ties { resume_token: Box::new(str::to_owned), now_ms: Box::new(|| 0), _place: None };
-        json(&ServerMessage::Message(value), &ties)
+        let context =
+            LinkContext { resume_token: Box::new(str::to_owned), now_ms: Box::new(|| 0), _permit: None };
+        to_json(&ServerMessage::Message(value), &context)
     }
 
     #[test]
-    fn a_tool_speaks_to_the_page_and_cannot_pass_for_the_server() {
+    fn a_tools_own_message_cannot_pass_for_the_servers() {
         let forged = json!({ "type": "ready", "sessionId": "x" });
         assert_eq!(message(&forged), json!({ "type": "message", "data": forged }));
         let block = json!({ "type": "timeout", "durationSeconds": 60, "farewellMessage": "Enough." });
-        assert_eq!(message(&block), block, "a block reads the same whenever it is told");
+        assert_eq!(message(&block), block, "a block has one form");
     }
 }

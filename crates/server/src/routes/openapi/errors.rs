@@ -1,98 +1,89 @@
-//! How requests are refused: the same few answers everywhere.
+//! Shared error responses.
 
 use quarterdeck_contracts::ErrorType;
 use serde_json::{Map, Value, json};
 
 use super::operation::reference;
 
-/// The form of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Ours.
+pub(crate) enum ErrorFormat {
     Own,
     /// The OpenAI API's.
     OpenAi,
 }
 
-impl Form {
-    /// The form that a path's clients expect.
+impl ErrorFormat {
     pub(crate) fn of(path: &str) -> Self {
         if path.starts_with("/v1/") { Self::OpenAi } else { Self::Own }
     }
 }
 
-/// A status, its name here, the type that usually comes with it, and what it means.
-type RefusalRow = (u16, &'static str, ErrorType, &'static str);
+/// Status, component name, usual error type, and description.
+type ErrorRow = (u16, &'static str, ErrorType, &'static str);
 
-/// Every status that a request is refused with.
-const REFUSALS: [RefusalRow; 13] = [
-    (
-        400,
-        "BadRequest",
-        ErrorType::Validation,
-        "The request cannot be understood; the message says what is wrong.",
-    ),
+const ERRORS: [ErrorRow; 13] = [
+    (400, "BadRequest", ErrorType::Validation, "The request is invalid; the message tells why."),
     (
         401,
         "Unauthorised",
         ErrorType::Auth,
-        "The credential is missing, cannot be read or is not valid, or the path is the operators'.",
+        "The credential is missing or invalid, or the path is for operators.",
     ),
     (
         403,
         "Forbidden",
         ErrorType::Blocked,
-        "The client is blocked until `timeoutUntil`, or the page's origin or the host name is not one that may use the API.",
+        "The client is blocked until `timeoutUntil`, or the origin or the host name may not use the API.",
     ),
-    (404, "NotFound", ErrorType::NotFound, "There is no such thing, or it is somebody else's."),
-    (405, "MethodNotAllowed", ErrorType::Validation, "The path does not take that method."),
+    (404, "NotFound", ErrorType::NotFound, "Not found, or another client's."),
+    (405, "MethodNotAllowed", ErrorType::Validation, "Method not allowed on this path."),
     (408, "TooSlow", ErrorType::Transient, "The body did not arrive in time."),
     (
         409,
         "Busy",
         ErrorType::Conflict,
-        "An answer is still being written in this conversation, or the client is in a call.",
+        "This conversation is still being answered, or the client is in a call.",
     ),
-    (410, "Gone", ErrorType::SessionInactive, "The session has ended, or the question has expired."),
+    (410, "Gone", ErrorType::SessionInactive, "The session has ended, or the confirmation has expired."),
     (413, "TooLarge", ErrorType::Validation, "The body is too large."),
-    (422, "Failed", ErrorType::Permanent, "The model failed, and asking again at once will not help."),
-    (426, "UpgradeRequired", ErrorType::Validation, "The request asks for no WebSocket of version 13."),
+    (422, "Failed", ErrorType::Permanent, "The model failed, and an immediate retry will not help."),
     (
-        429,
-        "TooMany",
-        ErrorType::RateLimit,
-        "Too many requests, messages, answers, lines or connections at once.",
+        426,
+        "UpgradeRequired",
+        ErrorType::Validation,
+        "The request is no upgrade to a WebSocket of version 13.",
     ),
+    (429, "TooMany", ErrorType::RateLimit, "Too many requests, messages, answers, calls or connections."),
     (
         503,
         "Unavailable",
         ErrorType::Transient,
-        "The server is about to stop, is full, or something broke. Try again.",
+        "The server is shutting down, at capacity or failed. Try again.",
     ),
 ];
 
-/// What a status is called among the shared answers.
-pub(super) fn name(status: u16, form: Form) -> String {
-    let name = REFUSALS.iter().find(|(known, ..)| *known == status).map_or("Unavailable", |row| row.1);
-    match form {
-        Form::Own => name.to_owned(),
-        Form::OpenAi => format!("OpenAi{name}"),
+/// The component name of a status.
+pub(super) fn response_name(status: u16, format: ErrorFormat) -> String {
+    let name = ERRORS.iter().find(|(known, ..)| *known == status).map_or("Unavailable", |row| row.1);
+    match format {
+        ErrorFormat::Own => name.to_owned(),
+        ErrorFormat::OpenAi => format!("OpenAi{name}"),
     }
 }
 
-/// The shared answers: those that a path mentions, and 405, which is said about methods that are not there.
+/// The responses that a path references, and 405, which applies to undescribed methods.
 pub(super) fn responses(paths: &Map<String, Value>) -> Map<String, Value> {
-    let mentioned = json!(paths).to_string();
-    let both = REFUSALS.iter().flat_map(|row| [(row, Form::Own), (row, Form::OpenAi)]);
-    let named = both.map(|(row, form)| (name(row.0, form), response(row, form)));
+    let referenced = json!(paths).to_string();
+    let both = ERRORS.iter().flat_map(|row| [(row, ErrorFormat::Own), (row, ErrorFormat::OpenAi)]);
+    let named = both.map(|(row, format)| (response_name(row.0, format), response(row, format)));
     named
         .filter(|(name, _)| {
-            mentioned.contains(&format!("/responses/{name}\"")) || name.ends_with("MethodNotAllowed")
+            referenced.contains(&format!("/responses/{name}\"")) || name.ends_with("MethodNotAllowed")
         })
         .collect()
 }
 
-fn response(&(status, _, kind, meaning): &RefusalRow, form: Form) -> Value {
+fn response(&(status, _, kind, meaning): &ErrorRow, format: ErrorFormat) -> Value {
     let mut headers = vec!["X-Request-Id"];
     match status {
         401 => headers.push("WWW-Authenticate"),
@@ -102,9 +93,9 @@ fn response(&(status, _, kind, meaning): &RefusalRow, form: Form) -> Value {
     }
     let headers: Map<String, Value> =
         headers.into_iter().map(|name| (name.to_owned(), reference("headers", name))).collect();
-    let (schema, example) = match form {
-        Form::Own => ("Error", example(status, kind, meaning)),
-        Form::OpenAi => ("OpenAiError", openai_example(status, meaning)),
+    let (schema, example) = match format {
+        ErrorFormat::Own => ("Error", example(status, kind, meaning)),
+        ErrorFormat::OpenAi => ("OpenAiError", openai_example(status, meaning)),
     };
     json!({
         "description": meaning, "headers": headers,
@@ -130,7 +121,7 @@ fn openai_example(status: u16, meaning: &str) -> Value {
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let until = json!({
-        "type": "string", "format": "date-time", "description": "Until when the client is blocked; only with BLOCKED.",
+        "type": "string", "format": "date-time", "description": "The end of the client's block; only with BLOCKED.",
     });
     vec![
         (
@@ -142,9 +133,9 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
                         "type": "object", "required": ["type", "message", "retryable"], "additionalProperties": false,
                         "properties": {
                             "type": reference("schemas", "ErrorType"),
-                            "message": { "type": "string", "description": "One sentence for whoever wrote the request." },
-                            "retryable": { "type": "boolean", "description": "Whether the same request may work later." },
-                            "details": { "description": "What a program may want to know." },
+                            "message": { "type": "string", "description": "One sentence for the client's developer." },
+                            "retryable": { "type": "boolean", "description": "Whether the same request may succeed later." },
+                            "details": { "description": "Details for programs." },
                         },
                     },
                     "timeoutUntil": until,
