@@ -6,6 +6,8 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use quarterdeck_agents::Situation;
 use quarterdeck_agents::text::User;
 use quarterdeck_runtime::Client;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 
 use crate::app::{App, Settings};
 use crate::credential;
@@ -119,12 +121,7 @@ fn set_cookie(cookie: &str, is_encrypted: bool, settings: &Settings) -> String {
 
 /// Compares digests in constant time, so that neither content nor length leaks.
 fn is_same_secret(one: &str, other: &str) -> bool {
-    use sha2::{Digest, Sha256};
-    let differences = Sha256::digest(one.as_bytes())
-        .iter()
-        .zip(Sha256::digest(other.as_bytes()))
-        .fold(0_u8, |differences, (one, other)| differences | (one ^ other));
-    differences == 0
+    Sha256::digest(one).ct_eq(&Sha256::digest(other)).into()
 }
 
 /// The user's time zone and language, from the body or the headers.

@@ -12,6 +12,7 @@ use quarterdeck_runtime::{Client, random_hex};
 use ring::hmac;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 
 use crate::claims::{ClaimRules, has_critical_header};
 
@@ -139,8 +140,7 @@ impl Identity {
 
     pub(crate) fn by_bearer(&self, token: &str) -> Result<Client, BearerError> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        // Digests are compared, so that the time tells nothing about a key itself.
-        if let Some(key) = self.api_keys.iter().find(|key| key.digest == digest) {
+        if let Some(key) = self.api_keys.iter().find(|key| key.digest.ct_eq(&digest).into()) {
             return Ok(Client::anonymous(format!("key:{}", key.name)));
         }
         let Some(rules) = &self.tokens else {
