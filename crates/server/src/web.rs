@@ -3,78 +3,28 @@
 use std::fmt::Write;
 use std::sync::LazyLock;
 
+use include_dir::{Dir, include_dir};
 use quarterdeck_contracts::sha256;
 use sha2::{Digest, Sha256};
 
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        [$(File { name: $name, bytes: include_bytes!(concat!("../web/", $name)) }),*]
-    };
-}
+/// All files under `web/`, in every profile: nothing is read from disk at run time.
+static WEB: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/web");
 
-static FILES: &[File] = &files![
-    "deck/api.js",
-    "deck/audit-view.js",
-    "deck/blocks-view.js",
-    "deck/deck.css",
-    "deck/index.html",
-    "deck/audit-line.js",
-    "deck/live-view.js",
-    "deck/main.js",
-    "deck/playground-view.js",
-    "deck/quarantines-view.js",
-    "deck/registry-view.js",
-    "deck/example-args.js",
-    "deck/series.js",
-    "deck/sessions-view.js",
-    "deck/confirm-dialog.js",
-    "deck/timeline.js",
-    "deck/tools-view.js",
-    "deck/view.js",
-    "deck/views.css",
-    "deck/format.js",
-    "page/block-view.js",
-    "page/cards.css",
-    "page/chat.js",
-    "page/composer.js",
-    "page/confirm-card.js",
-    "page/explain.js",
-    "page/index.html",
-    "page/main.js",
-    "page/message-view.js",
-    "page/messages.js",
-    "page/model.js",
-    "page/page.css",
-    "page/record-panel.js",
-    "page/records.js",
-    "page/auto-scroll.js",
-    "page/sources.js",
-    "page/spoken-messages.js",
-    "page/tool-card.js",
-    "page/voice/audio.js",
-    "page/voice/call-view.js",
-    "page/voice/call.js",
-    "page/voice/captions.js",
-    "page/voice/capture-worklet.js",
-    "page/voice/websocket-link.js",
-    "page/voice/playback-worklet.js",
-    "page/voice/call-controller.js",
-    "page/welcome.js",
-    "page/provider-info.js",
-    "shared/api.js",
-    "shared/boot.js",
-    "shared/chart.js",
-    "shared/dom.js",
-    "shared/icons.js",
-    "shared/inline.js",
-    "shared/mark.svg",
-    "shared/markdown.js",
-    "shared/sse.js",
-    "shared/theme.css",
-    "shared/time.js",
-    "shared/values.js",
-    "shared/visible.js",
-];
+/// The files of the pages, by name. The docs page at the top of the folder is served by its own route.
+static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
+    let mut files = Vec::new();
+    for folder in WEB.dirs() {
+        collect(folder, &mut files);
+    }
+    files.sort_unstable_by_key(|file| file.name);
+    files
+});
+
+fn collect(folder: &'static Dir<'static>, files: &mut Vec<File>) {
+    let named = folder.files().filter_map(|file| Some((file.path().to_str()?, file.contents())));
+    files.extend(named.map(|(name, bytes)| File { name, bytes }));
+    folder.dirs().for_each(|folder| collect(folder, files));
+}
 
 /// The hash of all files.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -215,7 +165,7 @@ mod tests {
 
     #[test]
     fn every_file_has_a_known_content_type() {
-        for file in FILES {
+        for file in &*FILES {
             assert_ne!(file.content_type(), "application/octet-stream", "{}", file.name);
         }
     }

@@ -44,7 +44,7 @@ impl Route {
         operation: Operation,
     ) -> Self {
         self.handlers = self.handlers.on(filter, handler);
-        self.operations.insert(method.to_owned(), operation.to_json(self.path));
+        self.operations.insert(method.to_owned(), operation.into_json(self.path));
         self
     }
 }

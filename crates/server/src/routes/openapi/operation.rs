@@ -109,7 +109,7 @@ impl Operation {
     }
 
     /// The OpenAPI operation. Under `/v1` errors have the OpenAI API's format.
-    pub(crate) fn to_json(mut self, path: &str) -> Value {
+    pub(crate) fn into_json(mut self, path: &str) -> Value {
         let format = ErrorFormat::of(path);
         self.error_statuses.sort_unstable();
         self.error_statuses.dedup();
