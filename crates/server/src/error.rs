@@ -7,7 +7,11 @@ use jiff::Timestamp;
 use quarterdeck_agents::text::Refusal;
 use quarterdeck_contracts::{ErrorType, ToolError};
 use quarterdeck_runtime::SessionError;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::routes::openapi::envelope::{ErrorTypeShape, any};
 
 /// A refused request, with a message for the client's developer.
 #[derive(Debug, Clone)]
@@ -66,32 +70,18 @@ impl ApiError {
         Self { retryable: true, ..Self::transient("An internal error occurred. Try again.", 2) }
     }
 
-    fn body(&self) -> Value {
-        let mut error = Map::from_iter([
-            ("type".to_owned(), json!(self.kind)),
-            ("message".to_owned(), json!(self.message)),
-            ("retryable".to_owned(), json!(self.retryable)),
-        ]);
-        if let Some(details) = &self.details {
-            error.insert("details".into(), details.clone());
-        }
-        let mut body = Map::from_iter([("error".to_owned(), Value::Object(error))]);
-        if let Some(until) = &self.timeout_until {
-            body.insert("timeoutUntil".into(), json!(until));
-        }
-        Value::Object(body)
+    fn body(&self) -> ErrorBody<'_> {
+        let Self { kind, message, retryable, details, timeout_until, .. } = self;
+        let error = ErrorDetails { kind: *kind, message, retryable: *retryable, details: details.as_ref() };
+        ErrorBody { error, timeout_until: timeout_until.as_deref() }
     }
 
     /// In the OpenAI API's format, whose errors have exactly four keys.
     pub(crate) fn openai(&self) -> Response {
+        let Self { message, param, code, timeout_until, .. } = self;
         let kind = openai_kind(self.status.as_u16());
-        let error = json!({ "message": self.message, "type": kind, "param": self.param, "code": self.code });
-        let mut body = json!({ "error": error });
-        // Beside the error, where only our own clients look.
-        if let Some(until) = &self.timeout_until {
-            body["timeoutUntil"] = json!(until);
-        }
-        self.with_headers(Json(body))
+        let error = OpenAiErrorDetails { message, kind, param: *param, code: *code };
+        self.with_headers(OpenAiErrorBody { error, timeout_until: timeout_until.as_deref() })
     }
 
     /// In the error format of the path.
@@ -99,8 +89,8 @@ impl ApiError {
         if uri.path().starts_with("/v1/") { self.openai() } else { self.into_response() }
     }
 
-    fn with_headers(&self, body: Json<Value>) -> Response {
-        let mut response = (self.status, body).into_response();
+    fn with_headers(&self, body: impl Serialize) -> Response {
+        let mut response = (self.status, Json(body)).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -111,19 +101,82 @@ impl ApiError {
     }
 }
 
+/// The body of an error.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Error", deny_unknown_fields)]
+pub(crate) struct ErrorBody<'a> {
+    error: ErrorDetails<'a>,
+    /// The end of the client's block; only with BLOCKED.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    timeout_until: Option<&'a str>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline, deny_unknown_fields)]
+struct ErrorDetails<'a> {
+    #[serde(rename = "type")]
+    #[schemars(with = "ErrorTypeShape")]
+    kind: ErrorType,
+    /// One sentence for the client's developer.
+    message: &'a str,
+    /// Whether the same request may succeed later.
+    retryable: bool,
+    /// Details for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any")]
+    details: Option<&'a Value>,
+}
+
+/// The body of an error in the OpenAI API's format.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "OpenAiError", deny_unknown_fields)]
+pub(crate) struct OpenAiErrorBody<'a> {
+    pub(crate) error: OpenAiErrorDetails<'a>,
+    /// The end of the client's block; only with BLOCKED.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) timeout_until: Option<&'a str>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline, deny_unknown_fields)]
+pub(crate) struct OpenAiErrorDetails<'a> {
+    pub(crate) message: &'a str,
+    #[serde(rename = "type")]
+    pub(crate) kind: OpenAiErrorType,
+    pub(crate) param: Option<&'a str>,
+    pub(crate) code: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) enum OpenAiErrorType {
+    #[serde(rename = "invalid_request_error")]
+    InvalidRequest,
+    #[serde(rename = "authentication_error")]
+    Authentication,
+    #[serde(rename = "rate_limit_error")]
+    RateLimit,
+    #[serde(rename = "server_error")]
+    Server,
+}
+
 /// The OpenAI API's error type of a status.
-pub(crate) fn openai_kind(status: u16) -> &'static str {
+pub(crate) fn openai_kind(status: u16) -> OpenAiErrorType {
     match status {
-        401 => "authentication_error",
-        429 => "rate_limit_error",
-        500.. => "server_error",
-        _ => "invalid_request_error",
+        401 => OpenAiErrorType::Authentication,
+        429 => OpenAiErrorType::RateLimit,
+        500.. => OpenAiErrorType::Server,
+        _ => OpenAiErrorType::InvalidRequest,
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        self.with_headers(Json(self.body()))
+        self.with_headers(self.body())
     }
 }
 

@@ -1,10 +1,13 @@
 //! The changes since the previous registry, which the caller of the server has compared.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::routes::openapi::envelope::any;
+
 /// The difference between two registries.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistryChange {
     /// The previous version.
@@ -16,15 +19,18 @@ pub struct RegistryChange {
 }
 
 /// One change of a tool.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ToolChange")]
 pub struct Change {
     /// The tool.
     pub tool: String,
     /// The effect on callers: `breaks`, `changes`, `adds`.
+    #[schemars(extend("enum" = ["breaks", "changes", "adds"]))]
     pub effect: String,
     /// One sentence.
     pub what: String,
     /// Arguments that were accepted before and are refused now.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any")]
     pub example: Option<Value>,
 }

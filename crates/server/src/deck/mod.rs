@@ -8,7 +8,7 @@ pub use change::{Change, RegistryChange};
 pub use feed::{AuditFeed, AuditLogHandle};
 
 pub(crate) use feed::{FeedItem, next_item};
-pub(crate) use series::{Range, RecentCalls, SAMPLE_INTERVAL, Series};
+pub(crate) use series::{Columns, Range, RecentCalls, SAMPLE_INTERVAL, Series};
 
 /// What only operators use.
 #[derive(Default)]

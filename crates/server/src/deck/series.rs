@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quarterdeck_runtime::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub(crate) const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
 const HOUR_SAMPLES: usize = 360;
@@ -20,13 +20,42 @@ const DAYS_SAMPLES: usize = 576;
 /// Tools per sample; the busiest are kept.
 const MAX_TOOLS: usize = 200;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub(crate) enum Range {
     /// The last hour, every ten seconds.
     Hour,
     /// The last two days, every five minutes.
     Days,
+}
+
+/// Samples in columns.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Series")]
+pub(crate) struct Columns {
+    /// The sample interval.
+    every_ms: u64,
+    /// Milliseconds since 1970.
+    at: Vec<u64>,
+    text: Vec<u64>,
+    voice: Vec<u64>,
+    /// Each tool's columns since the previous sample: calls, errors, refusals, and percentiles, which are null where there
+    /// were no answers.
+    tools: BTreeMap<String, ToolColumns>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToolColumns {
+    calls: Vec<u64>,
+    errors: Vec<u64>,
+    refused: Vec<u64>,
+    p50: Vec<Option<f64>>,
+    p95: Vec<Option<f64>>,
+    tokens: Vec<Option<f64>>,
+    tokens_p95: Vec<Option<f64>>,
 }
 
 #[derive(Default)]
@@ -60,7 +89,8 @@ struct ToolSample {
 }
 
 /// Calls of a tool within the last hour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub(crate) struct RecentCalls {
     pub(crate) calls: u64,
     pub(crate) errors: u64,
@@ -112,7 +142,7 @@ impl Series {
     }
 
     /// The samples of a range after a time, in columns.
-    pub(crate) fn columns(&self, range: Range, after_ms: u64) -> Value {
+    pub(crate) fn columns(&self, range: Range, after_ms: u64) -> Columns {
         let rings = self.lock();
         let (ring, every) = match range {
             Range::Hour => (&rings.hour, SAMPLE_INTERVAL),
@@ -127,17 +157,15 @@ impl Series {
             wanted.iter().flat_map(|(sample, _)| sample.tools.iter().map(|(tool, _)| tool)).collect();
         names.sort_unstable();
         names.dedup();
-        let tools: BTreeMap<&str, Value> =
-            names.into_iter().map(|tool| (&**tool, of_tool(tool, &wanted))).collect();
-        let column =
-            |of: fn(&Sample) -> u64| -> Vec<u64> { wanted.iter().map(|(sample, _)| of(sample)).collect() };
-        json!({
-            "everyMs": every.as_millis() as u64,
-            "at": column(|sample| sample.at_ms),
-            "text": column(|sample| sample.text),
-            "voice": column(|sample| sample.voice),
-            "tools": tools,
-        })
+        let tools = names.into_iter().map(|tool| (tool.to_string(), tool_columns(tool, &wanted))).collect();
+        let column = |of: fn(&Sample) -> u64| wanted.iter().map(|(sample, _)| of(sample)).collect();
+        Columns {
+            every_ms: every.as_millis() as u64,
+            at: column(|sample| sample.at_ms),
+            text: column(|sample| sample.text),
+            voice: column(|sample| sample.voice),
+            tools,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Rings> {
@@ -152,7 +180,7 @@ impl Sample {
     }
 }
 
-fn of_tool(tool: &str, wanted: &[(&Sample, Option<&Sample>)]) -> Value {
+fn tool_columns(tool: &str, wanted: &[(&Sample, Option<&Sample>)]) -> ToolColumns {
     let pairs: Vec<(ToolSample, Option<ToolSample>)> = wanted
         .iter()
         .map(|(sample, before)| (sample.of(tool), before.map(|before| before.of(tool))))
@@ -167,15 +195,15 @@ fn of_tool(tool: &str, wanted: &[(&Sample, Option<&Sample>)]) -> Value {
     let percentile = |of: fn(Percentiles) -> f64| -> Vec<Option<f64>> {
         pairs.iter().map(|(now, _)| now.percentiles.map(of)).collect()
     };
-    json!({
-        "calls": difference(|sample| sample.calls),
-        "errors": difference(|sample| sample.errors),
-        "refused": difference(|sample| sample.refused),
-        "p50": percentile(|percentiles| percentiles.p50),
-        "p95": percentile(|percentiles| percentiles.p95),
-        "tokens": percentile(|percentiles| percentiles.tokens_average as f64),
-        "tokensP95": percentile(|percentiles| percentiles.tokens_p95 as f64),
-    })
+    ToolColumns {
+        calls: difference(|sample| sample.calls),
+        errors: difference(|sample| sample.errors),
+        refused: difference(|sample| sample.refused),
+        p50: percentile(|percentiles| percentiles.p50),
+        p95: percentile(|percentiles| percentiles.p95),
+        tokens: percentile(|percentiles| percentiles.tokens_average as f64),
+        tokens_p95: percentile(|percentiles| percentiles.tokens_p95 as f64),
+    }
 }
 
 fn push(ring: &mut VecDeque<Sample>, sample: Sample, max: usize) {
@@ -187,6 +215,8 @@ fn push(ring: &mut VecDeque<Sample>, sample: Sample, max: usize) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn counters(calls: u64, errors: u64) -> Counters {
@@ -195,6 +225,10 @@ mod tests {
     }
 
     impl Series {
+        fn json(&self, range: Range, after_ms: u64) -> Value {
+            json!(self.columns(range, after_ms))
+        }
+
         /// Records answers that each take a millisecond longer.
         fn record_growing(&self, at_ms: u64, counters: &Counters) {
             let last = |_: &str, answers: u64| {
@@ -215,16 +249,16 @@ mod tests {
         series.record_growing(10, &Counters::default());
         series.record_growing(20, &counters(3, 1));
         series.record_growing(30, &counters(5, 1));
-        let columns = series.columns(Range::Hour, 0);
+        let columns = series.json(Range::Hour, 0);
         assert_eq!(columns["at"], json!([10, 20, 30]));
         assert_eq!(columns["text"], json!([0, 1, 1]));
         assert_eq!(columns["tools"]["probe"]["calls"], json!([0, 3, 2]));
         assert_eq!(columns["tools"]["probe"]["errors"], json!([0, 1, 0]));
         assert_eq!(columns["tools"]["probe"]["p50"], json!([null, 1.0, 4.0]));
         assert_eq!(columns["tools"]["probe"]["p95"], json!([null, 3.0, 5.0]));
-        let newer = series.columns(Range::Hour, 20);
+        let newer = series.json(Range::Hour, 20);
         assert_eq!((&newer["at"], &newer["tools"]["probe"]["calls"]), (&json!([30]), &json!([2])));
-        assert_eq!(series.columns(Range::Days, 0)["at"], json!([10]));
+        assert_eq!(series.json(Range::Days, 0)["at"], json!([10]));
         assert_eq!(series.recent_calls(&counters(6, 2))["probe"], RecentCalls { calls: 6, errors: 2 });
     }
 
@@ -234,7 +268,7 @@ mod tests {
         for (at, calls) in [(10, 0), (20, 2), (30, 2), (40, 3)] {
             series.record_growing(at, &counters(calls, 0));
         }
-        let columns = series.columns(Range::Hour, 0);
+        let columns = series.json(Range::Hour, 0);
         assert_eq!(columns["tools"]["probe"]["p95"], json!([null, 2.0, null, 3.0]));
     }
 
@@ -244,7 +278,7 @@ mod tests {
         for sample in 0..20_000 {
             series.record_growing(sample * 10, &counters(sample, 0));
         }
-        let (hour, days) = (series.columns(Range::Hour, 0), series.columns(Range::Days, 0));
+        let (hour, days) = (series.json(Range::Hour, 0), series.json(Range::Days, 0));
         assert_eq!(hour["at"].as_array().unwrap().len(), HOUR_SAMPLES);
         assert_eq!(days["at"].as_array().unwrap().len(), DAYS_SAMPLES);
         assert_eq!(days["tools"]["probe"]["calls"][1], COARSE_FACTOR);
@@ -268,7 +302,7 @@ mod tests {
         };
         let tools = (0..1_000).map(tool).collect();
         series.record(1, &Counters { tools, ..Counters::default() }, |_, _| None);
-        let columns = series.columns(Range::Hour, 0);
+        let columns = series.json(Range::Hour, 0);
         let kept = columns["tools"].as_object().unwrap();
         assert_eq!(kept.len(), MAX_TOOLS);
         assert!(kept.contains_key("t0999") && !kept.contains_key("t0000"));

@@ -9,17 +9,92 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use quarterdeck_agents::text::{Address, ConfirmationReply, Message, Reader};
 use quarterdeck_contracts::sha256;
+use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::openapi::{Operation, event_stream, ui};
+use super::openapi::schemas::one_of;
+use super::openapi::{Media, Operation};
 use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input::{self, Id};
 use crate::quota::Permit;
-use crate::stream::{self, ui::UiMessageEncoder};
+use crate::stream;
+use crate::stream::ui::{StreamPart, UiMessageEncoder};
 
-pub(super) const MAX_MESSAGE_CHARS: usize = 100_000;
+const MAX_MESSAGE_CHARS: usize = 100_000;
+
+/// An example of a stream.
+const STREAM: &str = "\
+data: {\"type\":\"start\",\"messageId\":\"msg_1\",\"messageMetadata\":{\"sessionId\":\"ses_1\"}}\n\n\
+data: {\"type\":\"start-step\"}\n\n\
+data: {\"type\":\"text-start\",\"id\":\"t1\"}\n\n\
+data: {\"type\":\"text-delta\",\"id\":\"t1\",\"delta\":\"Good morning.\"}\n\n\
+data: {\"type\":\"text-end\",\"id\":\"t1\"}\n\n\
+data: {\"type\":\"finish-step\"}\n\n\
+data: {\"type\":\"finish\",\"finishReason\":\"stop\",\"messageMetadata\":{\"usage\":\
+{\"inputTokens\":812,\"outputTokens\":4,\"totalTokens\":816}}}\n\n\
+data: [DONE]\n\n";
+
+/// Unknown fields are ignored.
+#[derive(JsonSchema)]
+#[schemars(rename = "ChatRequest", untagged, rename_all_fields = "camelCase", transform = one_of)]
+#[expect(dead_code, reason = "parsed leniently; only its schema is used")]
+enum ChatRequestShape {
+    #[schemars(title = "Plain", extend("not" = { "required": ["messages"] }))]
+    Plain {
+        /// The user's message, not blank.
+        #[schemars(length(min = 1, max = MAX_MESSAGE_CHARS))]
+        message: String,
+        #[schemars(flatten)]
+        context: ContextShape,
+    },
+    /// The AI SDK's `useChat` format. The last message is the user's, or the assistant's with the user's answers to
+    /// confirmations.
+    #[schemars(title = "useChat")]
+    UseChat {
+        /// The conversation as the page has it. Only the last message is read; the server keeps the history.
+        #[schemars(length(min = 1))]
+        messages: Vec<PostedMessageShape>,
+        #[schemars(default, extend("examples" = ["submit-message", "regenerate-message"]))]
+        trigger: Value,
+        message_id: Option<String>,
+        #[schemars(flatten)]
+        context: ContextShape,
+    },
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ContextShape {
+    /// The client's own id of the conversation.
+    id: Option<String>,
+    /// The session id from an earlier answer. It takes precedence over `id`.
+    session_id: Option<String>,
+    /// The user's time zone, an IANA name.
+    #[schemars(default)]
+    time_zone: Value,
+    /// The user's language, a BCP 47 tag.
+    #[schemars(default)]
+    locale: Value,
+}
+
+/// A `UiMessage` as the page has it. Fields that are ignored are not validated, so this is looser.
+#[derive(JsonSchema)]
+#[schemars(rename = "PostedMessage")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct PostedMessageShape {
+    /// The page's id of the message.
+    #[schemars(default)]
+    id: Value,
+    #[schemars(extend("examples" = ["user", "assistant"]))]
+    role: String,
+    /// A list of `UiMessagePart`. Read are the text of `text` parts and the `approval` of parts with the state
+    /// `approval-responded`.
+    #[schemars(default)]
+    parts: Value,
+}
 
 #[derive(Debug, PartialEq)]
 enum ChatAction {
@@ -213,15 +288,14 @@ pub(super) fn describe() -> Operation {
              request with the same `Idempotency-Key`, or the same message, joins the first answer. Closing the \
              connection aborts the answer.",
         )
-        .optional(
-            "header",
+        .optional_header(
             "Idempotency-Key",
             json!({ "type": "string", "minLength": 1, "maxLength": 200 }),
             "Identifies repeated requests. 1 to 200 visible ASCII characters.",
             "b7c1",
         )
-        .body("ChatRequest", &[("plain", plain), ("useChat", posted)])
-        .response(200, "The streamed answer.", event_stream("UiStreamPart", ui::STREAM))
+        .body::<ChatRequestShape>(&[("plain", plain), ("useChat", posted)])
+        .response(200, "The streamed answer.", vec![Media::events::<StreamPart<'_>>(STREAM)])
         .errors(&[404, 409, 410])
 }
 
@@ -229,8 +303,8 @@ pub(super) fn describe_resume() -> Operation {
     Operation::new("resumeAnswer", "chat", "Resume the stream of an answer")
         .description("From its start, in the same format as `POST /api/chat`.")
         .path_id("The client's own id of the conversation, or the session id.", "chat1")
-        .response(200, "The streamed answer.", event_stream("UiStreamPart", ui::STREAM))
-        .response(204, "No answer is in progress.", Value::Null)
+        .response(200, "The streamed answer.", vec![Media::events::<StreamPart<'_>>(STREAM)])
+        .response(204, "No answer is in progress.", Vec::new())
 }
 
 #[cfg(test)]

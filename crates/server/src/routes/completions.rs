@@ -14,17 +14,60 @@ use quarterdeck_agents::text::{Address, Reader, Transcript};
 use quarterdeck_agents::turn::text_message;
 use quarterdeck_contracts::{ChatMessage, sha256};
 use quarterdeck_runtime::random_hex;
+use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use super::models;
-use super::openapi::{Operation, completions, event_stream, reference};
+use super::openapi::{Media, Operation};
 use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input;
 use crate::quota::Permit;
-use crate::stream::openai::{ChunkEncoder, CompletionCollector, CompletionHead, error};
+use crate::stream::openai::{
+    ChunkEncoder, Completion, CompletionCollector, CompletionHead, StreamItem, error_body,
+};
 use crate::stream::{self, held_body};
+
+/// An example of a stream.
+const STREAM: &str = "\
+data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1760000000,\"model\":\"quarterdeck\",\
+\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n\
+data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1760000000,\"model\":\"quarterdeck\",\
+\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Good morning.\"},\"finish_reason\":null}]}\n\n\
+data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1760000000,\"model\":\"quarterdeck\",\
+\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+data: [DONE]\n\n";
+
+/// Unknown fields are ignored, including the caller's own `tools`.
+#[derive(JsonSchema)]
+#[schemars(rename = "CompletionRequest")]
+#[expect(dead_code, reason = "parsed leniently; only its schema is used")]
+struct CompletionRequestShape {
+    /// `quarterdeck`, or null.
+    #[schemars(extend("examples" = ["quarterdeck"]))]
+    model: Option<String>,
+    /// The conversation. The last message is the user's.
+    #[schemars(length(min = 1))]
+    messages: Vec<RequestMessageShape>,
+    /// `true` for server-sent events.
+    #[schemars(default)]
+    stream: Value,
+    /// `{"include_usage":true}` for one more chunk with the usage.
+    #[schemars(default)]
+    stream_options: Value,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct RequestMessageShape {
+    #[schemars(extend("enum" = ["system", "developer", "user", "assistant", "tool", "function"]))]
+    role: String,
+    /// Text, or a list of parts with `text`.
+    #[schemars(default)]
+    content: Value,
+}
 
 pub(super) async fn post(
     State(app): State<Arc<App>>,
@@ -40,7 +83,7 @@ pub(super) async fn post(
 
 async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Response, ApiError> {
     let body = input::json(app, body).await?;
-    let model = models::check(app, &body["model"])?;
+    let model = models::check(&body["model"])?;
     let (before, text) = conversation(&body)?;
     app.refuse_during_call(&caller.client.id)?;
     app.admission.count_message(&caller.client.id)?;
@@ -74,9 +117,9 @@ async fn collect(reader: &mut Reader, head: &CompletionHead, permit: Permit) -> 
         events.iter().for_each(|event| collector.add(event));
     }
     let (status, answer) = match &collector.failure {
-        None => (StatusCode::OK, collector.completion(head)),
+        None => (StatusCode::OK, json!(collector.completion(head))),
         // Clients retry after 5xx, 409 and 429, and by now tools may have run.
-        Some(failure) => (StatusCode::UNPROCESSABLE_ENTITY, json!({ "error": error(failure) })),
+        Some(failure) => (StatusCode::UNPROCESSABLE_ENTITY, json!(error_body(failure))),
     };
     Ok(held_body::json(status, held_body::to_json_bytes(&answer)?, Some(permit)))
 }
@@ -149,17 +192,26 @@ pub(super) fn describe() -> Operation {
         json!({ "model": models::AGENT, "messages": [{ "role": "user", "content": "What can you do?" }] });
     let mut streamed = hello.clone();
     streamed["stream"] = true.into();
-    let completion =
-        json!({ "schema": reference("schemas", "Completion"), "example": completions::example() });
-    let mut content = event_stream("CompletionChunk", completions::STREAM);
-    content["application/json"] = completion;
+    let completion = Media::new::<Completion<'_>>("application/json").example(example());
+    let content = vec![Media::events::<StreamItem<'_>>(STREAM), completion];
     Operation::new("createCompletion", "openai", "Chat through the OpenAI API")
         .description(
             "The client sends the whole conversation with each request. The agent's tools run inside and are not shown \
              as calls. Where approval is needed, the agent asks for it in the text and reads the answer from the text.",
         )
-        .body("CompletionRequest", &[("whole", hello), ("streamed", streamed)])
+        .body::<CompletionRequestShape>(&[("whole", hello), ("streamed", streamed)])
         .response(200, "The answer, streamed if `stream` is true.", content)
         // Clients retry after 409, 429 and 5xx; once tools may have run, they must not.
         .errors(&[404, 409, 422])
+}
+
+fn example() -> Value {
+    json!({
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1_760_000_000, "model": "quarterdeck",
+        "choices": [{
+            "index": 0, "message": { "role": "assistant", "content": "Good morning." }, "finish_reason": "stop",
+            "logprobs": null,
+        }],
+        "usage": { "prompt_tokens": 812, "completion_tokens": 4, "total_tokens": 816 },
+    })
 }

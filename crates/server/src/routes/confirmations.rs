@@ -8,19 +8,25 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use quarterdeck_agents::text::ConfirmationReply;
 use quarterdeck_contracts::{ErrorType, Outcome, ToolResponse};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::openapi::{Operation, envelope, reference};
+use super::openapi::Operation;
+use super::openapi::envelope::{self, EnvelopeShape};
+use super::openapi::schemas::one_of;
 use crate::app::App;
 use crate::caller::{Caller, situation};
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorBody};
 use crate::input;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ConfirmationAnswer")]
 struct DecisionRequest {
+    /// The token of the confirmation.
     token: String,
+    /// Whether the call may run.
     approve: bool,
 }
 
@@ -46,33 +52,33 @@ pub(super) async fn post(
     Ok((status, Json(ToolResponse::clone(&response))))
 }
 
+/// The envelope of a call that did not run, or an error of the request.
+#[derive(JsonSchema)]
+#[schemars(inline, untagged, transform = one_of)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum RefusedShape<'a> {
+    Envelope(Box<EnvelopeShape>),
+    Error(ErrorBody<'a>),
+}
+
 pub(super) fn describe() -> Operation {
-    let either = json!({ "oneOf": [reference("schemas", "ToolResponse"), reference("schemas", "Error")] });
-    let invalid = || -> Option<Value> {
-        Some(json!({ "error": {
-            "type": "CONFIRMATION_INVALID",
-            "message": "This confirmation was already answered or does not exist.", "retryable": false,
-        } }))
-    };
+    let invalid = json!({ "error": {
+        "type": "CONFIRMATION_INVALID", "message": "This confirmation was already answered or does not exist.",
+        "retryable": false,
+    } });
     Operation::new("answerConfirmation", "chat", "Approve or deny a tool call")
         .description(
             "The response is the envelope of the call: its result, or CONFIRMATION_DENIED. The model learns of it in the \
              next turn. Tokens come with the part `data-confirmation` of an answer, are valid once, and belong to the \
              client that received them. Unknown fields are refused.",
         )
-        .body("ConfirmationAnswer", &[("approve", json!({ "token": "cnf_1", "approve": true }))])
-        .json_response(200, "The envelope of the call.", reference("schemas", "ToolResponse"), Some(envelope::example()))
-        .json_response(400, "The body is invalid, or no such confirmation is open.", either.clone(), invalid())
-        .json_response(410, "The confirmation has expired, or its session has ended.", either, None)
+        .body::<DecisionRequest>(&[("approve", json!({ "token": "cnf_1", "approve": true }))])
+        .json_response::<EnvelopeShape>(200, "The envelope of the call.", Some(envelope::example()))
+        .json_response::<RefusedShape<'_>>(
+            400,
+            "The body is invalid, or no such confirmation is open.",
+            Some(invalid),
+        )
+        .json_response::<RefusedShape<'_>>(410, "The confirmation has expired, or its session has ended.", None)
         .errors(&[404])
-}
-
-pub(super) fn body_schema() -> Value {
-    json!({
-        "type": "object", "required": ["token", "approve"], "additionalProperties": false,
-        "properties": {
-            "token": { "type": "string", "description": "The token of the confirmation." },
-            "approve": { "type": "boolean", "description": "Whether the call may run." },
-        },
-    })
 }

@@ -3,9 +3,8 @@
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use quarterdeck_runtime::random_hex;
-use serde_json::json;
 
-use super::openapi::Operation;
+use super::openapi::{Media, Operation};
 use crate::error::ApiError;
 
 const PAGE: &str = include_str!("../../web/docs.html");
@@ -30,6 +29,9 @@ pub(super) async fn get() -> Result<Response, ApiError> {
 }
 
 pub(super) fn describe() -> Operation {
-    let page = json!({ "text/html": { "schema": { "type": "string" } } });
-    Operation::new("getDocs", "description", "The API description as a page").response(200, "The page.", page)
+    Operation::new("getDocs", "description", "The API description as a page").response(
+        200,
+        "The page.",
+        vec![Media::html()],
+    )
 }

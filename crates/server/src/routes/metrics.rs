@@ -1,5 +1,6 @@
 //! `GET /metrics`: JSON, or the Prometheus text format. Operators only.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -8,18 +9,50 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use quarterdeck_contracts::ErrorType;
 use quarterdeck_runtime::{host_health_json, host_health_prometheus};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::openapi::Operation;
+use super::openapi::{Media, Operation};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::input::QueryParams;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub(super) struct MetricsQuery {
+    /// The format. It takes precedence over `Accept`.
+    #[schemars(extend("enum" = ["json", "prometheus"], "example" = "json"))]
     format: Option<String>,
+}
+
+type Numbers = BTreeMap<String, f64>;
+
+/// The metrics, most of which the runtime writes.
+#[derive(JsonSchema)]
+#[schemars(rename = "Metrics", rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct MetricsShape {
+    response_sizes: BTreeMap<String, Numbers>,
+    response_tokens: BTreeMap<String, Numbers>,
+    latency: BTreeMap<String, Numbers>,
+    context: Numbers,
+    loop_detection: Numbers,
+    tools: BTreeMap<String, ToolTotalsShape>,
+    sessions: Numbers,
+    audit: Numbers,
+    handlers: Numbers,
+    connections: Numbers,
+    memory: Numbers,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ToolTotalsShape {
+    calls: u64,
+    errors: u64,
 }
 
 pub(super) async fn get(
@@ -78,21 +111,6 @@ fn prometheus(app: &App) -> String {
 }
 
 pub(super) fn describe() -> Operation {
-    let numbers = json!({ "type": "object", "additionalProperties": { "type": "number" } });
-    let by_tool = json!({ "type": "object", "additionalProperties": numbers });
-    let schema = json!({
-        "type": "object",
-        "required": [
-            "responseSizes", "responseTokens", "latency", "context", "loopDetection", "tools", "sessions", "audit",
-            "handlers", "connections", "memory",
-        ],
-        "properties": {
-            "responseSizes": by_tool, "responseTokens": by_tool, "latency": by_tool, "context": numbers,
-            "loopDetection": numbers, "sessions": numbers, "audit": numbers,
-            "handlers": numbers, "connections": numbers, "memory": numbers,
-            "tools": { "type": "object", "additionalProperties": { "type": "object", "required": ["calls", "errors"] } },
-        },
-    });
     let example = json!({
         "responseSizes": { "kb_search": { "p50": 320, "p95": 890, "p99": 1450 } },
         "responseTokens": { "kb_search": { "avg": 80, "p95": 225 } },
@@ -106,20 +124,12 @@ pub(super) fn describe() -> Operation {
         "connections": { "refused": 0 },
         "memory": { "answers": 5120, "conversations": 204800 },
     });
-    let content = json!({
-        "application/json": { "schema": schema, "example": example },
-        "text/plain": { "schema": { "type": "string" } },
-    });
+    let json = Media::new::<MetricsShape>("application/json").example(example);
+    let content = vec![json, Media::new::<String>("text/plain")];
     Operation::new("getMetrics", "operation", "Get the metrics")
         .description("JSON, or the Prometheus text format if `format` or `Accept` asks for it. Other machines need the admin token.")
         .with("security", json!([{ "admin": [] }, {}]))
-        .optional(
-            "query",
-            "format",
-            json!({ "enum": ["json", "prometheus"] }),
-            "The format. It takes precedence over `Accept`.",
-            "json",
-        )
+        .query::<MetricsQuery>()
         .response(200, "The metrics.", content)
         .errors(&[400])
 }

@@ -1,15 +1,13 @@
 //! `GET /v1/models`: one entry, the agent.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::openapi::{Operation, reference};
-use crate::app::App;
+use super::openapi::Operation;
 use crate::error::ApiError;
 use crate::input::Id;
 
@@ -18,26 +16,43 @@ pub(super) const AGENT: &str = "quarterdeck";
 /// Required by the API.
 const CREATED: u64 = 1_760_000_000;
 
-pub(super) async fn list() -> Json<Value> {
-    Json(json!({ "object": "list", "data": [entry()] }))
+/// A model of the OpenAI API.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct Model {
+    id: &'static str,
+    #[schemars(extend("const" = "model"))]
+    object: &'static str,
+    created: u64,
+    owned_by: &'static str,
 }
 
-pub(super) async fn get(State(_): State<Arc<App>>, Id(id): Id) -> Response {
-    if id == AGENT { Json(entry()).into_response() } else { not_found(&id).openai() }
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct ModelList {
+    #[schemars(extend("const" = "list"))]
+    object: &'static str,
+    data: [Model; 1],
+}
+
+const ENTRY: Model = Model { id: AGENT, object: "model", created: CREATED, owned_by: "quarterdeck" };
+
+pub(super) async fn list() -> Json<ModelList> {
+    Json(ModelList { object: "list", data: [ENTRY] })
+}
+
+pub(super) async fn get(Id(id): Id) -> Response {
+    if id == AGENT { Json(ENTRY).into_response() } else { not_found(&id).openai() }
 }
 
 /// The requested model; none means the agent.
-pub(super) fn check(_: &App, model: &Value) -> Result<&'static str, ApiError> {
+pub(super) fn check(model: &Value) -> Result<&'static str, ApiError> {
     match model {
         Value::Null => Ok(AGENT),
         Value::String(name) if name == AGENT => Ok(AGENT),
         Value::String(name) => Err(not_found(name)),
         _ => Err(ApiError { param: Some("model"), ..ApiError::validation("`model` must be a string.") }),
     }
-}
-
-fn entry() -> Value {
-    json!({ "id": AGENT, "object": "model", "created": CREATED, "owned_by": "quarterdeck" })
 }
 
 fn not_found(name: &str) -> ApiError {
@@ -50,16 +65,10 @@ fn not_found(name: &str) -> ApiError {
 }
 
 pub(super) fn describe_list() -> Operation {
-    let data = json!({ "type": "array", "items": reference("schemas", "Model") });
-    let schema = json!({
-        "type": "object", "required": ["object", "data"], "additionalProperties": false,
-        "properties": { "object": { "const": "list" }, "data": data },
-    });
-    let example = json!({ "object": "list", "data": [entry()] });
-    Operation::new("listModels", "openai", "List the models").json_response(
+    let example = json!(ModelList { object: "list", data: [ENTRY] });
+    Operation::new("listModels", "openai", "List the models").json_response::<ModelList>(
         200,
         "The agent.",
-        schema,
         Some(example),
     )
 }
@@ -67,6 +76,6 @@ pub(super) fn describe_list() -> Operation {
 pub(super) fn describe() -> Operation {
     Operation::new("getModel", "openai", "Get a model")
         .path_id("The model's id.", AGENT)
-        .json_response(200, "The model.", reference("schemas", "Model"), Some(entry()))
+        .json_response::<Model>(200, "The model.", Some(json!(ENTRY)))
         .errors(&[404])
 }

@@ -6,9 +6,8 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use quarterdeck_contracts::sha256;
-use serde_json::{Value, json};
 
-use super::openapi::Operation;
+use super::openapi::{Media, Operation};
 use crate::error::ApiError;
 use crate::web::{DECK, Document, PAGE, VERSION, find};
 
@@ -75,19 +74,14 @@ fn respond<const N: usize>(
 }
 
 pub(super) fn describe() -> Operation {
-    let page = json!({ "text/html": { "schema": { "type": "string" } } });
-    Operation::new("getPage", "description", "The chat page").response(200, "The page.", page).response(
-        304,
-        "Not modified.",
-        Value::Null,
-    )
+    described("getPage", "description", "The chat page")
 }
 
 pub(super) fn describe_deck() -> Operation {
-    let page = json!({ "text/html": { "schema": { "type": "string" } } });
-    Operation::new("getDeck", "operation", "The operators' page").response(200, "The page.", page).response(
-        304,
-        "Not modified.",
-        Value::Null,
-    )
+    described("getDeck", "operation", "The operators' page")
+}
+
+fn described(id: &str, tag: &str, summary: &str) -> Operation {
+    let page = Operation::new(id, tag, summary).response(200, "The page.", vec![Media::html()]);
+    page.response(304, "Not modified.", Vec::new())
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter};
-use serde_json::{Map, Value};
 
 use super::openapi::Operation;
 use crate::app::App;
@@ -12,12 +11,12 @@ use crate::app::App;
 pub(super) struct Route {
     pub(super) path: &'static str,
     pub(super) handlers: MethodRouter<Arc<App>>,
-    pub(super) operations: Map<String, Value>,
+    pub(super) operations: Vec<(&'static str, Operation)>,
 }
 
 impl Route {
     pub(super) fn at(path: &'static str) -> Self {
-        Self { path, handlers: MethodRouter::new(), operations: Map::new() }
+        Self { path, handlers: MethodRouter::new(), operations: Vec::new() }
     }
 
     pub(super) fn get<H: Handler<T, Arc<App>>, T: 'static>(self, handler: H, operation: Operation) -> Self {
@@ -39,12 +38,12 @@ impl Route {
     fn on<H: Handler<T, Arc<App>>, T: 'static>(
         mut self,
         filter: MethodFilter,
-        method: &str,
+        method: &'static str,
         handler: H,
         operation: Operation,
     ) -> Self {
         self.handlers = self.handlers.on(filter, handler);
-        self.operations.insert(method.to_owned(), operation.into_json(self.path));
+        self.operations.push((method, operation));
         self
     }
 }

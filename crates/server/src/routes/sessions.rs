@@ -1,5 +1,6 @@
 //! `/api/sessions/{id}`: a conversation of the caller.
 
+use std::borrow::Cow;
 use std::iter;
 use std::sync::Arc;
 
@@ -9,15 +10,79 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use quarterdeck_agents::text::{Address, Part, SessionView, TurnView};
 use quarterdeck_agents::turn::TurnCall;
-use quarterdeck_contracts::{CallArguments, ErrorType, Outcome, ToolResponse};
+use quarterdeck_contracts::{CallArguments, ErrorType, Mode, Outcome, ToolResponse};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::openapi::{Operation, reference};
+use super::openapi::Operation;
+use super::openapi::envelope::{EnvelopeShape, any};
+use super::openapi::schemas::{one_of, title_by_type};
 use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input::Id;
+use crate::stream::data_part::DataPart;
 use crate::stream::{held_body, ui};
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Conversation<'a> {
+    id: &'a str,
+    #[schemars(extend("const" = "text"))]
+    mode: Mode,
+    /// The registry that the session is pinned to.
+    registry_version: &'a str,
+    /// Whether an answer is in progress.
+    is_running: bool,
+    messages: Vec<UiMessage<'a>>,
+}
+
+/// A message in the AI SDK's form.
+#[derive(Serialize, JsonSchema)]
+struct UiMessage<'a> {
+    id: String,
+    role: Role,
+    parts: Vec<MessagePart<'a>>,
+    metadata: Value,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Role {
+    User,
+    Assistant,
+}
+
+/// Text, a tool call with its result, or data as in the stream.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[schemars(rename = "UiMessagePart", transform = one_of, transform = title_by_type)]
+enum MessagePart<'a> {
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["done"]))]
+        state: Option<&'a str>,
+    },
+    DynamicTool {
+        tool_name: &'a str,
+        tool_call_id: &'a str,
+        /// The arguments.
+        #[schemars(schema_with = "any")]
+        input: Cow<'a, Value>,
+        #[schemars(extend("enum" = ["input-available", "output-available", "output-error", "output-denied"]))]
+        state: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "EnvelopeShape")]
+        output: Option<&'a ToolResponse>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_text: Option<&'a str>,
+    },
+    #[serde(untagged)]
+    Data(DataPart<'a>),
+}
 
 pub(super) async fn get(
     State(app): State<Arc<App>>,
@@ -27,7 +92,7 @@ pub(super) async fn get(
 ) -> Result<Response, ApiError> {
     let user = caller.user(situation(&headers, None));
     let view = app.text.view(&user, Address::Chat(&id)).await?.ok_or_else(not_found)?;
-    let bytes = held_body::to_json_bytes(&to_json(&view))?;
+    let bytes = held_body::to_json_bytes(&conversation(&view))?;
     let permit = app.admission.admit_response(&caller.client.id, bytes.len())?;
     Ok(held_body::json(StatusCode::OK, bytes, permit))
 }
@@ -50,80 +115,71 @@ fn not_found() -> ApiError {
 }
 
 /// Messages in the AI SDK's form.
-fn to_json(view: &SessionView) -> Value {
-    let messages: Vec<Value> = view.turns.iter().flat_map(messages).collect();
-    json!({
-        "id": view.id, "mode": "text", "registryVersion": view.registry_version, "isRunning": view.is_running,
-        "messages": messages,
-    })
+fn conversation(view: &SessionView) -> Conversation<'_> {
+    Conversation {
+        id: &view.id,
+        mode: Mode::Text,
+        registry_version: &view.registry_version,
+        is_running: view.is_running,
+        messages: view.turns.iter().flat_map(messages).collect(),
+    }
 }
 
-fn messages(turn: &TurnView) -> Vec<Value> {
+fn messages(turn: &TurnView) -> Vec<UiMessage<'_>> {
     let mut messages = Vec::new();
     if !turn.user_text.is_empty() {
         let id =
             turn.user_message_id.as_deref().and_then(|id| id.rsplit_once(':')).map(|(id, _)| id.to_owned());
-        let id = id.unwrap_or_else(|| format!("{}-said", turn.message_id));
-        let parts = json!([{ "type": "text", "text": turn.user_text }]);
-        messages.push(json!({ "id": id, "role": "user", "parts": parts, "metadata": { "at": turn.at_ms } }));
+        messages.push(UiMessage {
+            id: id.unwrap_or_else(|| format!("{}-said", turn.message_id)),
+            role: Role::User,
+            parts: vec![MessagePart::Text { text: &turn.user_text, state: None }],
+            metadata: json!({ "at": turn.at_ms }),
+        });
     }
-    let parts: Vec<Value> = turn.parts.iter().flat_map(parts).collect();
-    let metadata = json!({ "ending": turn.ending });
-    messages
-        .push(json!({ "id": turn.message_id, "role": "assistant", "parts": parts, "metadata": metadata }));
+    messages.push(UiMessage {
+        id: turn.message_id.to_string(),
+        role: Role::Assistant,
+        parts: turn.parts.iter().flat_map(parts).collect(),
+        metadata: json!({ "ending": turn.ending }),
+    });
     messages
 }
 
 /// A part as in the stream: a call is followed by its gates and its open confirmation.
-fn parts(part: &Part) -> Vec<Value> {
+fn parts(part: &Part) -> Vec<MessagePart<'_>> {
     match part {
-        Part::Text(text) => vec![json!({ "type": "text", "text": text, "state": "done" })],
+        Part::Text(text) => vec![MessagePart::Text { text, state: Some("done") }],
         Part::Call { call, answer, gates, question } => {
             let gates = gates.as_deref().map(|gates| ui::gates_part(&call.id, gates));
             let confirmation = question.as_deref().and_then(|request| {
                 let token = request.token.as_ref()?;
                 Some(ui::confirmation_part(&call.id, token.expose(), request))
             });
-            iter::once(tool_part(call, answer.as_deref())).chain(gates).chain(confirmation).collect()
+            let data = gates.into_iter().chain(confirmation).map(MessagePart::Data);
+            iter::once(tool_part(call, answer.as_deref())).chain(data).collect()
         }
     }
 }
 
-fn tool_part(call: &TurnCall, answer: Option<&ToolResponse>) -> Value {
+fn tool_part<'a>(call: &'a TurnCall, answer: Option<&'a ToolResponse>) -> MessagePart<'a> {
     let input = match &call.call.arguments {
-        CallArguments::Json(input) => input.clone(),
-        CallArguments::Broken(text) => json!(text),
+        CallArguments::Json(input) => Cow::Borrowed(input),
+        CallArguments::Broken(text) => Cow::Owned(json!(text)),
     };
-    let mut part =
-        json!({ "type": "dynamic-tool", "toolName": call.call.name, "toolCallId": call.id, "input": input });
-    match answer.map(|answer| (&answer.outcome, answer)) {
-        None => part["state"] = "input-available".into(),
-        Some((Outcome::Success(_), answer)) => {
-            part["state"] = "output-available".into();
-            part["output"] = json!(answer);
-        }
+    let (state, output, error_text) = match answer.map(|answer| (&answer.outcome, answer)) {
+        None => ("input-available", None, None),
+        Some((Outcome::Success(_), answer)) => ("output-available", Some(answer), None),
         Some((Outcome::Failure(error), _)) if error.kind == ErrorType::ConfirmationDenied => {
-            part["state"] = "output-denied".into();
+            ("output-denied", None, None)
         }
-        Some((Outcome::Failure(error), _)) => {
-            part["state"] = "output-error".into();
-            part["errorText"] = json!(error.message);
-        }
-    }
-    part
+        Some((Outcome::Failure(error), _)) => ("output-error", None, Some(&*error.message)),
+    };
+    let (tool_name, tool_call_id) = (&*call.call.name, &*call.id);
+    MessagePart::DynamicTool { tool_name, tool_call_id, input, state, output, error_text }
 }
 
 pub(super) fn describe() -> Operation {
-    let schema = json!({
-        "type": "object", "required": ["id", "mode", "registryVersion", "isRunning", "messages"],
-        "properties": {
-            "id": { "type": "string" },
-            "mode": { "const": "text" },
-            "registryVersion": { "type": "string", "description": "The registry that the session is pinned to." },
-            "isRunning": { "type": "boolean", "description": "Whether an answer is in progress." },
-            "messages": { "type": "array", "items": reference("schemas", "UiMessage") },
-        },
-    });
     let words = |text: &str| json!([{ "type": "text", "text": text }]);
     let example = json!({
         "id": "ses_1", "mode": "text", "registryVersion": "1.0.3fa9c2e1", "isRunning": false,
@@ -143,13 +199,13 @@ pub(super) fn describe() -> Operation {
              tool; `null` while it is in progress or waits.",
         )
         .path_id("The session id, or the client's own id of the conversation.", "ses_1")
-        .json_response(200, "The conversation.", schema, Some(example))
+        .json_response::<Conversation<'_>>(200, "The conversation.", Some(example))
         .errors(&[404])
 }
 
 pub(super) fn describe_delete() -> Operation {
     Operation::new("endSession", "chat", "End a conversation")
         .path_id("The session id, or the client's own id of the conversation.", "ses_1")
-        .response(204, "The conversation has ended.", Value::Null)
+        .response(204, "The conversation has ended.", Vec::new())
         .errors(&[404])
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::{Extension, Json};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
 use super::openapi::Operation;
 use super::voice;
@@ -15,10 +17,20 @@ use crate::error::ApiError;
 use crate::surface::Surface;
 use crate::voice::{TICKET_TTL, TicketHolder};
 
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(super) struct VoiceTicket {
+    /// For the query of `/voice`.
+    ticket: String,
+    #[schemars(range(min = 1))]
+    expires_in_seconds: u64,
+}
+
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-) -> Result<([(HeaderName, HeaderValue); 1], Json<Value>), ApiError> {
+) -> Result<([(HeaderName, HeaderValue); 1], Json<VoiceTicket>), ApiError> {
     voice::agent(&app)?;
     app.require(Surface::Voice, caller.is_verified)?;
     let holder = TicketHolder { client: caller.client, is_verified: caller.is_verified };
@@ -28,23 +40,16 @@ pub(super) async fn post(
     };
     // A credential must not be cached.
     let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(([no_store], Json(json!({ "ticket": ticket, "expiresInSeconds": TICKET_TTL.as_secs() }))))
+    Ok(([no_store], Json(VoiceTicket { ticket, expires_in_seconds: TICKET_TTL.as_secs() })))
 }
 
 pub(super) fn describe() -> Operation {
-    let schema = json!({
-        "type": "object", "required": ["ticket", "expiresInSeconds"], "additionalProperties": false,
-        "properties": {
-            "ticket": { "type": "string", "description": "For the query of `/voice`." },
-            "expiresInSeconds": { "type": "integer", "minimum": 1 },
-        },
-    });
     let example = json!({ "ticket": "eyJudW1iZXIiOiI1In0.6f", "expiresInSeconds": TICKET_TTL.as_secs() });
     Operation::new("createVoiceTicket", "voice", "Create a ticket for a call")
         .description(
             "A browser cannot set a header on a WebSocket, so it exchanges its bearer token for a ticket and opens \
              `/voice?ticket=…`. A ticket is valid once, for a minute. No body is read.",
         )
-        .json_response(200, "The ticket.", schema, Some(example))
+        .json_response::<VoiceTicket>(200, "The ticket.", Some(example))
         .errors(&[400])
 }

@@ -12,8 +12,8 @@ use quarterdeck_agents::voice::VoiceAgent;
 use quarterdeck_contracts::ErrorType;
 use quarterdeck_runtime::Client;
 use quarterdeck_websocket::accept_key;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::openapi::Operation;
 use crate::app::App;
@@ -23,8 +23,11 @@ use crate::input::QueryParams;
 use crate::surface::Surface;
 use crate::voice::{IncomingCall, TicketHolder};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub(super) struct Query {
+    /// A ticket from `POST /api/voice/ticket`. It takes precedence over a cookie.
+    #[schemars(extend("example" = "eyJudW1iZXIiOiI1In0.6f"))]
     ticket: Option<String>,
 }
 
@@ -128,13 +131,7 @@ pub(super) fn describe() -> Operation {
              `start` in time. A server at capacity answers 503 without an upgrade, another origin gets 403. The \
              client's chat is paused during a call.",
         )
-        .optional(
-            "query",
-            "ticket",
-            json!({ "type": "string" }),
-            "A ticket from `POST /api/voice/ticket`. It takes precedence over a cookie.",
-            "eyJudW1iZXIiOiI1In0.6f",
-        )
-        .response(101, "Upgraded to a WebSocket.", Value::Null)
+        .query::<Query>()
+        .response(101, "Upgraded to a WebSocket.", Vec::new())
         .errors(&[400, 426])
 }

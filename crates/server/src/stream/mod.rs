@@ -1,5 +1,6 @@
 //! Streams answers as server-sent events.
 
+pub(crate) mod data_part;
 pub(crate) mod held_body;
 pub(crate) mod openai;
 pub(crate) mod ui;

@@ -3,16 +3,159 @@
 //! Only parts that both supported majors of the SDK know are sent. Tools are always `dynamic`, because a front end cannot
 //! know a registry's tools at build time.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use quarterdeck_agents::text::{Failure, StreamEvent};
 use quarterdeck_agents::turn::{Ending, TurnCall};
 use quarterdeck_contracts::{CallArguments, ConfirmationRequest, ErrorType, Outcome, ToolResponse, Usage};
 use quarterdeck_runtime::gates::Trace;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::data_part::{DataPart, ServerData};
 use super::{StreamEncoder, write_json};
+use crate::routes::openapi::envelope::{EnvelopeShape, any};
+use crate::routes::openapi::schemas::{one_of, title_by_type};
+
+const LAG_MESSAGE: &str = "Part of this answer was not read in time. Reload the conversation to see it.";
+
+/// The data of one event. The last is `[DONE]`, which is not JSON; comment lines keep idle connections open.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[schemars(rename = "UiStreamPart", deny_unknown_fields, transform = one_of, transform = title_by_type)]
+pub(crate) enum StreamPart<'a> {
+    Start {
+        message_id: &'a str,
+        message_metadata: StartMetadata<'a>,
+    },
+    StartStep,
+    FinishStep,
+    TextStart {
+        id: BlockId,
+    },
+    TextDelta {
+        id: BlockId,
+        delta: &'a str,
+    },
+    TextEnd {
+        id: BlockId,
+    },
+    ReasoningStart {
+        id: BlockId,
+    },
+    ReasoningDelta {
+        id: BlockId,
+        delta: &'a str,
+    },
+    ReasoningEnd {
+        id: BlockId,
+    },
+    ToolInputAvailable {
+        tool_call_id: &'a str,
+        tool_name: &'a str,
+        #[schemars(schema_with = "any")]
+        input: &'a Value,
+        dynamic: bool,
+    },
+    ToolInputError {
+        tool_call_id: &'a str,
+        tool_name: &'a str,
+        #[schemars(schema_with = "any")]
+        input: &'a str,
+        error_text: &'a str,
+        dynamic: bool,
+    },
+    ToolApprovalRequest {
+        approval_id: &'a str,
+        tool_call_id: &'a str,
+    },
+    ToolOutputAvailable {
+        tool_call_id: &'a str,
+        #[schemars(with = "EnvelopeShape")]
+        output: &'a ToolResponse,
+        dynamic: bool,
+    },
+    ToolOutputError {
+        tool_call_id: &'a str,
+        error_text: &'a str,
+        dynamic: bool,
+    },
+    ToolOutputDenied {
+        tool_call_id: &'a str,
+    },
+    Error {
+        /// JSON: type, message, retryable.
+        error_text: String,
+    },
+    Abort {
+        reason: &'a str,
+    },
+    Finish {
+        finish_reason: FinishReason,
+        message_metadata: FinishMetadata,
+    },
+    #[serde(untagged)]
+    Data(DataPart<'a>),
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub(crate) struct StartMetadata<'a> {
+    session_id: &'a str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct FinishMetadata {
+    usage: UiUsage,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+struct UiUsage {
+    input_tokens: u64,
+    output_tokens: u64,
+    total_tokens: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum FinishReason {
+    Stop,
+    Length,
+    ContentFilter,
+    ToolCalls,
+    Error,
+}
+
+/// `t1`, `t2` and so on.
+#[derive(Clone, Copy)]
+pub(crate) struct BlockId(u32);
+
+impl JsonSchema for BlockId {
+    fn schema_name() -> Cow<'static, str> {
+        "BlockId".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+impl Serialize for BlockId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("t{}", self.0))
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct UiMessageEncoder {
@@ -25,8 +168,6 @@ pub(crate) struct UiMessageEncoder {
     broken: HashSet<String>,
 }
 
-const LAG_MESSAGE: &str = "Part of this answer was not read in time. Reload the conversation to see it.";
-
 /// The open block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
@@ -34,33 +175,16 @@ enum Block {
     Reasoning,
 }
 
-/// By far the most frequent part, so it is serialised without a map.
-#[derive(Serialize)]
-struct Delta<'a> {
-    r#type: &'static str,
-    id: BlockId,
-    delta: &'a str,
-}
-
-#[derive(Clone, Copy)]
-struct BlockId(u32);
-
-impl Serialize for BlockId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("t{}", self.0))
-    }
-}
-
 impl StreamEncoder for UiMessageEncoder {
     fn encode(&mut self, event: &StreamEvent, out: &mut Vec<u8>) {
         match event {
-            StreamEvent::Started { message_id, session_id } => write_json(
-                out,
-                &json!({ "type": "start", "messageId": message_id, "messageMetadata": { "sessionId": session_id } }),
-            ),
+            StreamEvent::Started { message_id, session_id } => {
+                let message_metadata = StartMetadata { session_id };
+                write_json(out, &StreamPart::Start { message_id, message_metadata });
+            }
             StreamEvent::RoundStarted => {
                 self.end_step(out);
-                write_json(out, &json!({ "type": "start-step" }));
+                write_json(out, &StreamPart::StartStep);
                 self.in_step = true;
             }
             StreamEvent::Text(text) => self.delta(Block::Text, text, out),
@@ -75,21 +199,30 @@ impl StreamEncoder for UiMessageEncoder {
                 gates_of(id, gates.as_deref(), out);
             }
             StreamEvent::Progress { id, text } => {
-                data("progress", Some(id), json!({ "callId": id, "text": text }), out)
+                write_json(
+                    out,
+                    &StreamPart::Data(
+                        ServerData::Progress.part(Some(id), json!({ "callId": id, "text": text })),
+                    ),
+                );
             }
             StreamEvent::LateToolResult { id, name, response, gates } => {
-                data("outcome", Some(id), json!({ "callId": id, "tool": name, "response": response }), out);
+                let data = json!({ "callId": id, "tool": name, "response": response });
+                write_json(out, &StreamPart::Data(ServerData::Outcome.part(Some(id), data)));
                 gates_of(id, gates.as_deref(), out);
             }
-            StreamEvent::Data { name, value } => data(name, None, value.clone(), out),
+            StreamEvent::Data { name, value } => {
+                write_json(out, &StreamPart::Data(DataPart::from_event(name, value)));
+            }
             StreamEvent::Lagged { bytes } => {
                 // The text after the gap is a new block.
                 self.close_block(out);
-                data("left-out", None, json!({ "bytes": bytes, "message": LAG_MESSAGE }), out);
+                let data = json!({ "bytes": bytes, "message": LAG_MESSAGE });
+                write_json(out, &StreamPart::Data(ServerData::LeftOut.part(None, data)));
             }
             StreamEvent::Failed(failure) => {
                 self.close_block(out);
-                write_json(out, &json!({ "type": "error", "errorText": error_text(failure) }));
+                write_json(out, &StreamPart::Error { error_text: error_text(failure) });
             }
             StreamEvent::Finished { ending, usage } => self.end_message(ending.as_ref(), *usage, out),
         }
@@ -103,125 +236,114 @@ impl StreamEncoder for UiMessageEncoder {
                 retryable: true,
             };
             self.encode(&StreamEvent::Failed(failure), out);
-            self.encode(
-                &StreamEvent::Finished { ending: Some(Ending::Failed), usage: Usage::default() },
-                out,
-            );
+            let ending = Some(Ending::Failed);
+            self.encode(&StreamEvent::Finished { ending, usage: Usage::default() }, out);
         }
     }
 }
 
 impl UiMessageEncoder {
-    fn delta(&mut self, kind: Block, text: &str, out: &mut Vec<u8>) {
+    fn delta(&mut self, kind: Block, delta: &str, out: &mut Vec<u8>) {
         if self.open != Some(kind) {
             self.close_block(out);
             self.blocks += 1;
-            let start = if kind == Block::Text { "text-start" } else { "reasoning-start" };
-            write_json(out, &json!({ "type": start, "id": BlockId(self.blocks) }));
+            let id = BlockId(self.blocks);
+            let start = match kind {
+                Block::Text => StreamPart::TextStart { id },
+                Block::Reasoning => StreamPart::ReasoningStart { id },
+            };
+            write_json(out, &start);
             self.open = Some(kind);
         }
-        let r#type = if kind == Block::Text { "text-delta" } else { "reasoning-delta" };
-        write_json(out, &Delta { r#type, id: BlockId(self.blocks), delta: text });
+        let id = BlockId(self.blocks);
+        let part = match kind {
+            Block::Text => StreamPart::TextDelta { id, delta },
+            Block::Reasoning => StreamPart::ReasoningDelta { id, delta },
+        };
+        write_json(out, &part);
     }
 
     fn close_block(&mut self, out: &mut Vec<u8>) {
-        if let Some(kind) = self.open.take() {
-            let end = if kind == Block::Text { "text-end" } else { "reasoning-end" };
-            write_json(out, &json!({ "type": end, "id": BlockId(self.blocks) }));
+        let id = BlockId(self.blocks);
+        match self.open.take() {
+            Some(Block::Text) => write_json(out, &StreamPart::TextEnd { id }),
+            Some(Block::Reasoning) => write_json(out, &StreamPart::ReasoningEnd { id }),
+            None => {}
         }
     }
 
     fn end_step(&mut self, out: &mut Vec<u8>) {
         self.close_block(out);
         if std::mem::take(&mut self.in_step) {
-            write_json(out, &json!({ "type": "finish-step" }));
+            write_json(out, &StreamPart::FinishStep);
         }
     }
 
     fn tool_call(&mut self, turn_call: &TurnCall, out: &mut Vec<u8>) {
         self.close_block(out);
-        let (id, name) = (&turn_call.id, &turn_call.call.name);
-        match &turn_call.call.arguments {
-            CallArguments::Json(input) => write_json(
-                out,
-                &json!({
-                    "type": "tool-input-available", "toolCallId": id, "toolName": name, "input": input,
-                    "dynamic": true,
-                }),
-            ),
-            CallArguments::Broken(text) => {
-                self.broken.insert(id.clone());
-                write_json(
-                    out,
-                    &json!({
-                        "type": "tool-input-error", "toolCallId": id, "toolName": name, "input": text,
-                        "errorText": "The model's arguments are not JSON.", "dynamic": true,
-                    }),
-                );
+        let (tool_call_id, tool_name) = (&*turn_call.id, &*turn_call.call.name);
+        let part = match &turn_call.call.arguments {
+            CallArguments::Json(input) => {
+                StreamPart::ToolInputAvailable { tool_call_id, tool_name, input, dynamic: true }
             }
-        }
+            CallArguments::Broken(input) => {
+                self.broken.insert(turn_call.id.clone());
+                let error_text = "The model's arguments are not JSON.";
+                StreamPart::ToolInputError { tool_call_id, tool_name, input, error_text, dynamic: true }
+            }
+        };
+        write_json(out, &part);
     }
 
     fn end_message(&mut self, ending: Option<&Ending>, usage: Usage, out: &mut Vec<u8>) {
         self.has_ended = true;
         if ending == Some(&Ending::Aborted) {
-            write_json(out, &json!({ "type": "abort", "reason": "cancelled" }));
+            write_json(out, &StreamPart::Abort { reason: "cancelled" });
         } else {
             self.end_step(out);
-            let reason = match ending {
-                None => "tool-calls",
-                Some(Ending::Cut) => "length",
-                Some(Ending::Filtered) => "content-filter",
-                Some(Ending::Failed | Ending::Empty) => "error",
-                Some(_) => "stop",
+            let finish_reason = match ending {
+                None => FinishReason::ToolCalls,
+                Some(Ending::Cut) => FinishReason::Length,
+                Some(Ending::Filtered) => FinishReason::ContentFilter,
+                Some(Ending::Failed | Ending::Empty) => FinishReason::Error,
+                Some(_) => FinishReason::Stop,
             };
-            let (input, output) = (usage.input_tokens, usage.output_tokens);
-            let usage =
-                json!({ "inputTokens": input, "outputTokens": output, "totalTokens": input + output });
-            write_json(
-                out,
-                &json!({ "type": "finish", "finishReason": reason, "messageMetadata": { "usage": usage } }),
-            );
+            let Usage { input_tokens, output_tokens } = usage;
+            let usage = UiUsage { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens };
+            let message_metadata = FinishMetadata { usage };
+            write_json(out, &StreamPart::Finish { finish_reason, message_metadata });
         }
         out.extend_from_slice(b"data: [DONE]\n\n");
     }
-}
-
-fn data(name: &str, id: Option<&str>, value: Value, out: &mut Vec<u8>) {
-    let mut part = json!({ "type": format!("data-{name}"), "data": value });
-    if let Some(id) = id {
-        part["id"] = id.into();
-    }
-    write_json(out, &part);
 }
 
 /// A confirmation: the SDK's own part, and one with what the user needs to decide.
 fn confirmation(id: &str, request: &ConfirmationRequest, out: &mut Vec<u8>) {
     let Some(token) = &request.token else { return };
     let token = token.expose();
-    write_json(out, &json!({ "type": "tool-approval-request", "approvalId": token, "toolCallId": id }));
-    write_json(out, &confirmation_part(id, token, request));
+    write_json(out, &StreamPart::ToolApprovalRequest { approval_id: token, tool_call_id: id });
+    write_json(out, &StreamPart::Data(confirmation_part(id, token, request)));
 }
 
 /// The same part in the stream and in a stored conversation.
-pub(crate) fn confirmation_part(id: &str, token: &str, request: &ConfirmationRequest) -> Value {
+pub(crate) fn confirmation_part<'a>(id: &'a str, token: &str, request: &ConfirmationRequest) -> DataPart<'a> {
+    let ConfirmationRequest { tool, args, preview, expires, .. } = request;
     let data = json!({
-        "callId": id, "token": token, "tool": request.tool, "args": request.args, "preview": request.preview,
-        "expires": request.expires,
+        "callId": id, "token": token, "tool": tool, "args": args, "preview": preview, "expires": expires,
     });
-    json!({ "type": "data-confirmation", "id": id, "data": data })
+    ServerData::Confirmation.part(Some(id), data)
 }
 
-fn tool_result(id: &str, response: &ToolResponse, out: &mut Vec<u8>) {
+fn tool_result(tool_call_id: &str, response: &ToolResponse, out: &mut Vec<u8>) {
     let part = match &response.outcome {
         Outcome::Success(_) => {
-            json!({ "type": "tool-output-available", "toolCallId": id, "output": response, "dynamic": true })
+            StreamPart::ToolOutputAvailable { tool_call_id, output: response, dynamic: true }
         }
         Outcome::Failure(error) if error.kind == ErrorType::ConfirmationDenied => {
-            json!({ "type": "tool-output-denied", "toolCallId": id })
+            StreamPart::ToolOutputDenied { tool_call_id }
         }
         Outcome::Failure(error) => {
-            json!({ "type": "tool-output-error", "toolCallId": id, "errorText": error.message, "dynamic": true })
+            StreamPart::ToolOutputError { tool_call_id, error_text: &error.message, dynamic: true }
         }
     };
     write_json(out, &part);
@@ -230,13 +352,13 @@ fn tool_result(id: &str, response: &ToolResponse, out: &mut Vec<u8>) {
 /// The gates' verdicts have their own part, because they are not in the envelope.
 fn gates_of(id: &str, gates: Option<&Trace>, out: &mut Vec<u8>) {
     if let Some(gates) = gates {
-        write_json(out, &gates_part(id, gates));
+        write_json(out, &StreamPart::Data(gates_part(id, gates)));
     }
 }
 
 /// The same part in the stream and in a stored conversation.
-pub(crate) fn gates_part(id: &str, gates: &Trace) -> Value {
-    json!({ "type": "data-gates", "id": id, "data": { "toolCallId": id, "gates": gates.explain() } })
+pub(crate) fn gates_part<'a>(id: &'a str, gates: &Trace) -> DataPart<'a> {
+    ServerData::Gates.part(Some(id), json!({ "toolCallId": id, "gates": gates.explain() }))
 }
 
 /// An error part has only a text, so it holds JSON for programs.

@@ -4,42 +4,78 @@ use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
 use quarterdeck_runtime::audit::{Filter, Search};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Operator, Shared, audit_log, check_number, number_schema, operation, search_audit};
+use super::{MAX_SAFE_INTEGER, Operator, Shared, audit_log, check_number, operation, search_audit};
 use crate::error::ApiError;
 use crate::input::QueryParams;
-use crate::routes::openapi::{Operation, reference};
+use crate::routes::openapi::Operation;
+use crate::routes::openapi::envelope::AuditLineShape;
 
 const MAX_LINES: usize = 200;
 /// Scanned per request; the response tells where to continue.
 const MAX_SCANNED_BYTES: u64 = 64 << 20;
 const MAX_TERM_CHARS: usize = 200;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub(super) struct AuditQuery {
+    /// The session.
+    #[schemars(length(max = MAX_TERM_CHARS), extend("example" = "ses_1"))]
     session: Option<String>,
+    /// The client.
+    #[schemars(length(max = MAX_TERM_CHARS), extend("example" = "c_1"))]
     client: Option<String>,
+    /// The tool.
+    #[schemars(length(max = MAX_TERM_CHARS), extend("example" = "kb_search"))]
     tool: Option<String>,
+    /// The event.
+    #[schemars(length(max = MAX_TERM_CHARS), extend("example" = "tool_execution"))]
     event: Option<String>,
+    /// The error type.
+    #[schemars(length(max = MAX_TERM_CHARS), extend("example" = "VALIDATION"))]
     error: Option<String>,
+    /// Text in the line, ignoring case.
+    #[schemars(length(max = MAX_TERM_CHARS), extend("example" = "fram"))]
     text: Option<String>,
+    /// At or after this time.
+    #[schemars(extend("format" = "date-time", "example" = "2026-11-15T09:30:00Z"))]
     since: Option<String>,
+    /// Before this time.
+    #[schemars(extend("format" = "date-time", "example" = "2026-11-16T09:30:00Z"))]
     until: Option<String>,
+    /// `next` of the previous page.
+    #[schemars(range(max = MAX_SAFE_INTEGER), extend("example" = "81920"))]
     before: Option<u64>,
+    /// Maximum lines.
+    #[schemars(range(min = 1, max = MAX_LINES), extend("example" = "50"))]
     limit: Option<usize>,
+}
+
+/// Lines of the audit log, newest first.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AuditPage {
+    #[schemars(with = "Vec<AuditLineShape>")]
+    lines: Vec<Value>,
+    /// Send as `before` for older lines; null if there are none. A page may be empty and still have a next one, because
+    /// each request scans a limited part.
+    next: Option<u64>,
+    /// Bytes scanned.
+    looked_at: u64,
 }
 
 pub(super) async fn get(
     State(app): Shared,
     _: Operator,
     QueryParams(query): QueryParams<AuditQuery>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<AuditPage>, ApiError> {
     let log = audit_log(&app)?;
     let found = search_audit(&app, log, to_search(query)?).await?;
-    Ok(Json(json!({ "lines": found.lines, "next": found.next, "lookedAt": found.scanned_bytes })))
+    Ok(Json(AuditPage { lines: found.lines, next: found.next, looked_at: found.scanned_bytes }))
 }
 
 fn to_search(query: AuditQuery) -> Result<Search, ApiError> {
@@ -76,57 +112,13 @@ fn time(name: &str, text: Option<String>) -> Result<Option<String>, ApiError> {
 }
 
 pub(super) fn describe() -> Operation {
-    let term = || json!({ "type": "string", "maxLength": MAX_TERM_CHARS });
-    let time = || json!({ "type": "string", "format": "date-time" });
-    let schema = json!({
-        "type": "object", "required": ["lines", "next", "lookedAt"],
-        "properties": {
-            "lines": { "type": "array", "items": reference("schemas", "AuditLine") },
-            "next": {
-                "type": ["integer", "null"],
-                "description": "Send as `before` for older lines; null if there are none. A page may be empty and still \
-                                have a next one, because each request scans a limited part.",
-            },
-            "lookedAt": { "type": "integer", "description": "Bytes scanned." },
-        },
-    });
-    let example = json!({ "lines": [line_example()], "next": 81_920, "lookedAt": 12_288 });
-    operation("searchAudit", "Search the audit log, newest first")
-        .optional("query", "session", term(), "The session.", "ses_1")
-        .optional("query", "client", term(), "The client.", "c_1")
-        .optional("query", "tool", term(), "The tool.", "kb_search")
-        .optional("query", "event", term(), "The event.", "tool_execution")
-        .optional("query", "error", term(), "The error type.", "VALIDATION")
-        .optional("query", "text", term(), "Text in the line, ignoring case.", "fram")
-        .optional("query", "since", time(), "At or after this time.", "2026-11-15T09:30:00Z")
-        .optional("query", "until", time(), "Before this time.", "2026-11-16T09:30:00Z")
-        .optional("query", "before", number_schema(), "`next` of the previous page.", "81920")
-        .optional(
-            "query",
-            "limit",
-            json!({ "type": "integer", "minimum": 1, "maximum": MAX_LINES }),
-            "Maximum lines.",
-            "50",
-        )
-        .json_response(200, "The lines.", schema, Some(example))
-        .errors(&[400, 404])
-}
-
-pub(super) fn line_schema() -> Value {
-    json!({
-        "type": "object", "required": ["event", "time"],
-        "description": "A line of the audit log. Further fields depend on the event.",
-        "properties": {
-            "seq": { "type": "integer" }, "event": { "type": "string" }, "time": { "type": "string" },
-            "sessionId": { "type": "string" }, "clientId": { "type": "string" }, "toolId": { "type": ["string", "null"] },
-            "ok": { "type": "boolean" }, "errorType": reference("schemas", "ErrorType"),
-        },
-    })
-}
-
-fn line_example() -> Value {
-    json!({
+    let line = json!({
         "seq": 12, "event": "tool_execution", "time": "2026-11-15T09:30:00.000Z", "sessionId": "ses_1",
         "clientId": "c_1", "toolId": "kb_search", "duration": 12, "ok": true,
-    })
+    });
+    let example = json!({ "lines": [line], "next": 81_920, "lookedAt": 12_288 });
+    operation("searchAudit", "Search the audit log, newest first")
+        .query::<AuditQuery>()
+        .json_response::<AuditPage>(200, "The lines.", Some(example))
+        .errors(&[404])
 }

@@ -3,8 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use quarterdeck_runtime::{blocks, lift_block};
-use serde_json::{Value, json};
+use quarterdeck_runtime::{Block, blocks, lift_block};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Operator, Shared, check_id, operation, store_error};
 use crate::error::ApiError;
@@ -14,13 +16,32 @@ use crate::routes::openapi::Operation;
 /// Those that end last.
 const MAX_BLOCKS: usize = 500;
 
-pub(super) async fn list(State(app): Shared, _: Operator) -> Result<Json<Value>, ApiError> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BlockList {
+    #[schemars(with = "Vec<BlockShape>")]
+    blocks: Vec<Block>,
+    total: usize,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "Block", rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct BlockShape {
+    client_id: String,
+    until_ms: u64,
+    /// The message to the user.
+    message: String,
+    session_id: String,
+    at_ms: u64,
+}
+
+pub(super) async fn list(State(app): Shared, _: Operator) -> Result<Json<BlockList>, ApiError> {
     let found = blocks(&**app.orchestrator.store(), app.orchestrator.now_ms()).await;
     let mut found = found.map_err(|error| store_error(&error))?;
     let total = found.len();
     found.sort_by_key(|block| std::cmp::Reverse(block.until_ms));
     found.truncate(MAX_BLOCKS);
-    Ok(Json(json!({ "blocks": found, "total": total })))
+    Ok(Json(BlockList { blocks: found, total }))
 }
 
 pub(super) async fn delete(
@@ -38,21 +59,9 @@ pub(super) async fn delete(
 }
 
 pub(super) fn describe_list() -> Operation {
-    let block = json!({
-        "type": "object", "required": ["clientId", "untilMs", "message", "sessionId", "atMs"],
-        "properties": {
-            "clientId": { "type": "string" }, "untilMs": { "type": "integer" }, "atMs": { "type": "integer" },
-            "message": { "type": "string", "description": "The message to the user." }, "sessionId": { "type": "string" },
-        },
-    });
-    let schema = json!({
-        "type": "object", "required": ["blocks", "total"],
-        "properties": { "blocks": { "type": "array", "items": block }, "total": { "type": "integer" } },
-    });
-    operation("listBlocks", "List blocked clients").json_response(
+    operation("listBlocks", "List blocked clients").json_response::<BlockList>(
         200,
         "Those that end last are first.",
-        schema,
         None,
     )
 }
@@ -60,6 +69,6 @@ pub(super) fn describe_list() -> Operation {
 pub(super) fn describe_delete() -> Operation {
     operation("liftBlock", "Lift a block")
         .path_id("The client.", "c_1")
-        .response(204, "The block is lifted.", Value::Null)
+        .response(204, "The block is lifted.", Vec::new())
         .errors(&[404])
 }

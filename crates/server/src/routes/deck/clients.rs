@@ -6,8 +6,9 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use quarterdeck_runtime::{erase_client, list_session_ids};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{Operator, Shared, check_id, operation, sessions, store_error};
 use crate::error::ApiError;
@@ -22,18 +23,30 @@ const ROUND_INTERVAL: Duration = Duration::from_millis(100);
 /// Complete after so many rounds without new rows. Sessions batch their writes for a quarter of a second.
 const EMPTY_ROUNDS: usize = 4;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EraseRequest {
     client_id: String,
+    /// Prevents accidental erasure.
+    #[schemars(extend("const" = CONFIRM_WORD))]
     confirm: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(super) struct EraseResult {
+    /// Rows erased.
+    rows: u64,
+    /// False if the client was still active: repeat the request.
+    is_complete: bool,
 }
 
 pub(super) async fn erase(
     State(app): Shared,
     operator: Operator,
     body: Body,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<EraseResult>, ApiError> {
     let EraseRequest { client_id, confirm } = input::typed_json(&app, body).await?;
     if confirm != CONFIRM_WORD {
         return Err(ApiError::validation(format!(
@@ -56,35 +69,15 @@ pub(super) async fn erase(
         tokio::time::sleep(ROUND_INTERVAL).await;
     }
     operator.record(&app, "erase_client", json!({ "erasedClientId": client_id, "rows": rows }));
-    Ok(Json(json!({ "rows": rows, "isComplete": empty_rounds == EMPTY_ROUNDS })))
+    Ok(Json(EraseResult { rows, is_complete: empty_rounds == EMPTY_ROUNDS }))
 }
 
 pub(super) fn describe_erase() -> Operation {
-    let schema = json!({
-        "type": "object", "required": ["rows", "isComplete"], "additionalProperties": false,
-        "properties": {
-            "rows": { "type": "integer", "description": "Rows erased." },
-            "isComplete": {
-                "type": "boolean",
-                "description": "False if the client was still active: repeat the request.",
-            },
-        },
-    });
     operation("eraseClient", "Erase a client")
         .description(
             "Ends the client's sessions and erases all its data except the audit log and a block. It cannot be undone.",
         )
-        .body("EraseRequest", &[("erase", json!({ "clientId": "c_1", "confirm": CONFIRM_WORD }))])
-        .json_response(200, "The data is erased.", schema, Some(json!({ "rows": 12, "isComplete": true })))
+        .body::<EraseRequest>(&[("erase", json!({ "clientId": "c_1", "confirm": CONFIRM_WORD }))])
+        .json_response::<EraseResult>(200, "The data is erased.", Some(json!({ "rows": 12, "isComplete": true })))
         .errors(&[404])
-}
-
-pub(super) fn body_schema() -> Value {
-    json!({
-        "type": "object", "required": ["clientId", "confirm"], "additionalProperties": false,
-        "properties": {
-            "clientId": { "type": "string" },
-            "confirm": { "const": CONFIRM_WORD, "description": "Prevents accidental erasure." },
-        },
-    })
 }

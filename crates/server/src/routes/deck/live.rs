@@ -13,6 +13,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body::Frame;
+use schemars::JsonSchema;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 
@@ -21,7 +22,9 @@ use crate::app::App;
 use crate::deck::{FeedItem, next_item};
 use crate::error::ApiError;
 use crate::quota::Permit;
-use crate::routes::openapi::{Operation, event_stream, reference};
+use crate::routes::openapi::envelope::AuditLineShape;
+use crate::routes::openapi::schemas::one_of;
+use crate::routes::openapi::{Media, Operation};
 use crate::stream::write_json;
 
 /// A comment is sent after this silence.
@@ -45,6 +48,24 @@ enum Next {
 struct LiveBody {
     next: Option<NextEvent>,
     _permit: Permit,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "LiveEvent", untagged, transform = one_of)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum LiveEventShape {
+    Line(AuditLineShape),
+    #[schemars(title = "Lost")]
+    Lost(LostShape),
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline, deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct LostShape {
+    /// Events skipped.
+    #[schemars(range(min = 1))]
+    lost: u64,
 }
 
 pub(super) async fn get(State(app): Shared, _: Operator) -> Result<Response, ApiError> {
@@ -101,14 +122,6 @@ pub(super) fn describe() -> Operation {
             "Server-sent events without end: lines of the audit log without their chain fields. A slow reader loses the \
              oldest events and is told how many.",
         )
-        .response(200, "The events.", event_stream("LiveEvent", STREAM))
+        .response(200, "The events.", vec![Media::events::<LiveEventShape>(STREAM)])
         .errors(&[404])
-}
-
-pub(super) fn event_schema() -> Value {
-    let lost = json!({
-        "title": "Lost", "type": "object", "required": ["lost"], "additionalProperties": false,
-        "properties": { "lost": { "type": "integer", "minimum": 1, "description": "Events skipped." } },
-    });
-    json!({ "oneOf": [reference("schemas", "AuditLine"), lost] })
 }

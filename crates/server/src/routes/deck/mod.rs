@@ -51,17 +51,6 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    vec![
-        ("AuditLine", audit::line_schema()),
-        ("EraseRequest", clients::body_schema()),
-        ("Gate", playground::gate_schema()),
-        ("LiveEvent", live::event_schema()),
-        ("PlaygroundCall", playground::body_schema()),
-        ("SessionSummary", sessions::summary_schema()),
-    ]
-}
-
 /// Extracts an operator; refuses everyone else.
 pub(super) struct Operator(Caller);
 
@@ -137,10 +126,6 @@ fn check_number(name: &str, value: Option<u64>) -> Result<Option<u64>, ApiError>
         }
         value => Ok(value),
     }
-}
-
-fn number_schema() -> Value {
-    json!({ "type": "integer", "minimum": 0, "maximum": MAX_SAFE_INTEGER })
 }
 
 fn check_id(id: &str) -> Result<(), ApiError> {

@@ -1,9 +1,13 @@
 //! `GET /api/deck/overview`: tool health, sessions and models.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
+use quarterdeck_contracts::{Category, Confirmation, SideEffects, ToolId};
 use quarterdeck_runtime::{LoadedTool, ToolCounters};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Operator, Shared, operation};
 use crate::deck::RecentCalls;
@@ -12,111 +16,151 @@ use crate::routes::openapi::Operation;
 /// With fewer calls the error rate means little.
 const MIN_CALLS: u64 = 5;
 
-pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Overview {
+    /// Milliseconds since 1970.
+    now: u64,
+    registry: RegistryOverview,
+    sessions: SessionCounts,
+    models: Models,
+    audit: AuditOverview,
+    tools: Vec<ToolOverview>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+struct RegistryOverview {
+    version: String,
+    commit: Option<String>,
+    tools: usize,
+    is_locked: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct SessionCounts {
+    active: u64,
+    text: u64,
+    voice: u64,
+    total: u64,
+    turns: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Models {
+    text: String,
+    voice: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+struct AuditOverview {
+    is_kept: bool,
+    lost_lines: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolOverview {
+    id: ToolId,
+    version: String,
+    category: Category,
+    side_effects: SideEffects,
+    summary: String,
+    requires_confirmation: Confirmation,
+    latency_budget_ms: u64,
+    /// In the last hour: not called; healthy; p95 over its latency budget; at least one call in five failed; or failed with
+    /// too few calls to judge.
+    health: Health,
+    /// Within the last hour.
+    lately: RecentCalls,
+    /// Counters since the start; milliseconds and tokens of the last thousand answers.
+    #[schemars(with = "BTreeMap<String, f64>")]
+    figures: ToolCounters,
+}
+
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Health {
+    Idle,
+    Well,
+    Slow,
+    Failing,
+    Unclear,
+}
+
+pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Overview> {
     let snapshot = app.registry.snapshot();
     let counters = app.orchestrator.metrics().counters();
     let recent = app.series.recent_calls(&counters);
-    let tools: Vec<Value> = snapshot
-        .tools()
-        .map(|tool| {
-            let id = tool.metadata().tool_id.as_str();
-            let tool_counters = counters.tools.iter().find(|(known, _)| **known == *id);
-            let tool_counters = tool_counters.map(|(_, counters)| *counters).unwrap_or_default();
-            row(tool, tool_counters, recent.get(id).copied().unwrap_or_default())
-        })
-        .collect();
-    Json(json!({
-        "now": app.orchestrator.now_ms(),
-        "registry": {
-            "version": snapshot.version(), "commit": snapshot.commit(), "tools": snapshot.len(),
-            "isLocked": app.registry.is_locked(),
+    let tool_overview = |tool: &LoadedTool| {
+        let id = tool.metadata().tool_id.as_str();
+        let tool_counters = counters.tools.iter().find(|(known, _)| **known == *id);
+        let tool_counters = tool_counters.map(|(_, counters)| *counters).unwrap_or_default();
+        tool_overview(tool, tool_counters, recent.get(id).copied().unwrap_or_default())
+    };
+    Json(Overview {
+        now: app.orchestrator.now_ms(),
+        registry: RegistryOverview {
+            version: snapshot.version().to_owned(),
+            commit: snapshot.commit().map(str::to_owned),
+            tools: snapshot.len(),
+            is_locked: app.registry.is_locked(),
         },
-        "sessions": {
-            "active": counters.text + counters.voice, "text": counters.text, "voice": counters.voice,
-            "total": counters.total, "turns": counters.turns,
+        sessions: SessionCounts {
+            active: counters.text + counters.voice,
+            text: counters.text,
+            voice: counters.voice,
+            total: counters.total,
+            turns: counters.turns,
         },
-        "models": { "text": app.text.model(), "voice": app.voice.as_ref().map(|voice| voice.model()) },
-        "audit": { "isKept": app.operations.audit.is_some(), "lostLines": counters.audit_lost },
-        "tools": tools,
-    }))
+        models: Models {
+            text: app.text.model().to_owned(),
+            voice: app.voice.as_ref().map(|voice| voice.model().to_owned()),
+        },
+        audit: AuditOverview { is_kept: app.operations.audit.is_some(), lost_lines: counters.audit_lost },
+        tools: snapshot.tools().map(tool_overview).collect(),
+    })
 }
 
-fn row(tool: &LoadedTool, counters: ToolCounters, recent: RecentCalls) -> Value {
+fn tool_overview(tool: &LoadedTool, figures: ToolCounters, lately: RecentCalls) -> ToolOverview {
     let metadata = tool.metadata();
-    let mut row = json!({
-        "id": metadata.tool_id, "version": metadata.version, "category": metadata.category,
-        "sideEffects": metadata.side_effects, "summary": tool.summary(),
-        "requiresConfirmation": metadata.requires_confirmation, "latencyBudgetMs": metadata.latency_budget_ms,
-        "health": health(counters, recent, metadata.latency_budget_ms),
-        "lately": { "calls": recent.calls, "errors": recent.errors },
-    });
-    row["figures"] = json!(counters);
-    row
+    ToolOverview {
+        id: metadata.tool_id.clone(),
+        version: metadata.version.clone(),
+        category: metadata.category,
+        side_effects: metadata.side_effects,
+        summary: tool.summary().to_owned(),
+        requires_confirmation: metadata.requires_confirmation,
+        latency_budget_ms: metadata.latency_budget_ms,
+        health: health(figures, lately, metadata.latency_budget_ms),
+        lately,
+        figures,
+    }
 }
 
-fn health(counters: ToolCounters, recent: RecentCalls, budget_ms: u64) -> &'static str {
+fn health(counters: ToolCounters, recent: RecentCalls, budget_ms: u64) -> Health {
     match recent {
-        RecentCalls { calls: 0, .. } => "idle",
+        RecentCalls { calls: 0, .. } => Health::Idle,
         // One in five.
         RecentCalls { calls, errors } if errors * 5 >= calls => {
             if calls < MIN_CALLS {
-                "unclear"
+                Health::Unclear
             } else {
-                "failing"
+                Health::Failing
             }
         }
-        _ if counters.p95 > budget_ms as f64 => "slow",
-        _ => "well",
+        _ if counters.p95 > budget_ms as f64 => Health::Slow,
+        _ => Health::Well,
     }
 }
 
 pub(super) fn describe() -> Operation {
-    let count = json!({ "type": "integer", "minimum": 0 });
-    let tool = json!({
-        "type": "object", "required": ["id", "version", "category", "health", "lately", "figures"],
-        "properties": {
-            "id": { "type": "string" }, "version": { "type": "string" },
-            "category": { "enum": ["retrieval", "action", "utility"] },
-            "health": {
-                "enum": ["idle", "well", "slow", "failing", "unclear"],
-                "description": "In the last hour: not called; healthy; p95 over its latency budget; at least one call in \
-                                five failed; or failed with too few calls to judge.",
-            },
-            "lately": {
-                "type": "object", "required": ["calls", "errors"], "description": "Within the last hour.",
-                "properties": { "calls": count, "errors": count },
-            },
-            "figures": {
-                "type": "object",
-                "description": "Counters since the start; milliseconds and tokens of the last thousand answers.",
-                "additionalProperties": { "type": "number" },
-            },
-        },
-    });
-    let schema = json!({
-        "type": "object", "required": ["now", "registry", "sessions", "models", "audit", "tools"],
-        "properties": {
-            "now": { "type": "integer", "description": "Milliseconds since 1970." },
-            "registry": {
-                "type": "object", "required": ["version", "commit", "tools", "isLocked"],
-                "properties": {
-                    "version": { "type": "string" }, "commit": { "type": ["string", "null"] }, "tools": count,
-                    "isLocked": { "type": "boolean" },
-                },
-            },
-            "sessions": { "type": "object", "additionalProperties": count },
-            "models": {
-                "type": "object", "required": ["text", "voice"],
-                "properties": { "text": { "type": "string" }, "voice": { "type": ["string", "null"] } },
-            },
-            "audit": {
-                "type": "object", "required": ["isKept", "lostLines"],
-                "properties": { "isKept": { "type": "boolean" }, "lostLines": count },
-            },
-            "tools": { "type": "array", "items": tool },
-        },
-    });
-    operation("getOverview", "Get the tool overview").json_response(200, "The overview.", schema, None)
+    operation("getOverview", "Get the tool overview").json_response::<Overview>(200, "The overview.", None)
 }
 
 #[cfg(test)]
@@ -128,11 +172,11 @@ mod tests {
         let of = |calls, errors, p95| {
             health(ToolCounters { p95, ..ToolCounters::default() }, RecentCalls { calls, errors }, 100)
         };
-        assert_eq!(of(0, 0, 500.0), "idle");
-        assert_eq!(of(4, 4, 1.0), "unclear", "too few calls to judge");
-        assert_eq!(of(4, 0, 1.0), "well");
-        assert_eq!(of(10, 2, 1.0), "failing");
-        assert_eq!(of(10, 1, 100.5), "slow");
-        assert_eq!(of(10, 1, 100.0), "well");
+        assert_eq!(of(0, 0, 500.0), Health::Idle);
+        assert_eq!(of(4, 4, 1.0), Health::Unclear, "too few calls to judge");
+        assert_eq!(of(4, 0, 1.0), Health::Well);
+        assert_eq!(of(10, 2, 1.0), Health::Failing);
+        assert_eq!(of(10, 1, 100.5), Health::Slow);
+        assert_eq!(of(10, 1, 100.0), Health::Well);
     }
 }

@@ -7,18 +7,20 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use quarterdeck_agents::text::Refusal;
-use quarterdeck_contracts::{ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode};
+use quarterdeck_contracts::{ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode, ToolResponse};
 use quarterdeck_runtime::{
     Answer, Call, Client, ClientEvent, ConfirmationMode, Connection, PendingEnd, Reply, Session, random_hex,
 };
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Operator, Shared, operation};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::input;
-use crate::routes::openapi::{Operation, envelope, reference};
+use crate::routes::openapi::Operation;
+use crate::routes::openapi::envelope::{self, EnvelopeShape, GateShape, nullable_object};
 
 /// The client of such sessions; no other client has this id.
 const CLIENT: &str = "operator";
@@ -27,16 +29,39 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(90);
 /// Of the tool's own messages.
 const MAX_MESSAGES: usize = 50;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PlaygroundCall")]
 struct PlaygroundRequest {
+    /// The tool's id.
     tool: String,
+    /// Its arguments.
     #[serde(default)]
     args: Map<String, Value>,
+    /// The session's mode; `text` by default.
     #[serde(default = "default_mode")]
     mode: Mode,
+    /// Approves the call if it needs approval.
     #[serde(default)]
     approve: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(super) struct PlaygroundResponse {
+    session_id: String,
+    #[schemars(with = "EnvelopeShape")]
+    response: Arc<ToolResponse>,
+    #[schemars(with = "Option<Vec<GateShape>>")]
+    gates: Option<Value>,
+    /// The question that the user would be asked.
+    question: Option<String>,
+    /// What the user would approve: all arguments of the call, including defaults.
+    #[schemars(schema_with = "nullable_object")]
+    arguments: Option<Value>,
+    /// The tool's own messages to the client.
+    messages: Vec<Value>,
 }
 
 struct PlaygroundResult {
@@ -49,7 +74,7 @@ pub(super) async fn post(
     State(app): Shared,
     operator: Operator,
     body: Body,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<PlaygroundResponse>, ApiError> {
     let request: PlaygroundRequest = input::typed_json(&app, body).await?;
     // It continues when the client has left, so that the session is ended.
     let played = tokio::spawn(tokio::time::timeout(CALL_TIMEOUT, play(app, operator, request)));
@@ -61,7 +86,11 @@ pub(super) async fn post(
     }
 }
 
-async fn play(app: Arc<App>, operator: Operator, request: PlaygroundRequest) -> Result<Value, ApiError> {
+async fn play(
+    app: Arc<App>,
+    operator: Operator,
+    request: PlaygroundRequest,
+) -> Result<PlaygroundResponse, ApiError> {
     let Some(id) = random_hex(12) else {
         return Err(ApiError::internal("session id not generated", &"no random numbers"));
     };
@@ -77,12 +106,15 @@ async fn play(app: Arc<App>, operator: Operator, request: PlaygroundRequest) -> 
     let Some(PlaygroundResult { answer, confirmation, messages }) = result else {
         return Err(outcome_unknown("no answer"));
     };
-    let body = json!({
-        "sessionId": session.id(), "response": *answer.response,
-        "gates": answer.trace.as_ref().map(|trace| trace.explain()),
-        "question": confirmation.as_ref().map(|request| &request.preview),
-        "arguments": confirmation.as_ref().map(|request| &request.args), "messages": messages,
-    });
+    let (question, arguments) = confirmation.map(|request| (request.preview, request.args)).unzip();
+    let body = PlaygroundResponse {
+        session_id: session.id().to_owned(),
+        response: answer.response.clone(),
+        gates: answer.trace.as_ref().map(|trace| json!(trace.explain())),
+        question,
+        arguments,
+        messages,
+    };
     answer.mark_delivered();
     Ok(body)
 }
@@ -134,21 +166,6 @@ fn default_mode() -> Mode {
 }
 
 pub(super) fn describe() -> Operation {
-    let schema = json!({
-        "type": "object", "required": ["sessionId", "response", "gates", "question", "arguments", "messages"],
-        "additionalProperties": false,
-        "properties": {
-            "sessionId": { "type": "string" },
-            "response": reference("schemas", "ToolResponse"),
-            "gates": { "type": ["array", "null"], "items": reference("schemas", "Gate") },
-            "question": { "type": ["string", "null"], "description": "The question that the user would be asked." },
-            "arguments": {
-                "type": ["object", "null"],
-                "description": "What the user would approve: all arguments of the call, including defaults.",
-            },
-            "messages": { "type": "array", "description": "The tool's own messages to the client." },
-        },
-    });
     let passed = json!({ "gate": "well_formed", "verdict": "passed" });
     let example = json!({
         "sessionId": "deck_1", "response": envelope::example(), "gates": [passed], "question": null, "arguments": null,
@@ -160,32 +177,7 @@ pub(super) fn describe() -> Operation {
             "The call is real and takes effect. It runs in its own session, which belongs to `operator`. A tool that \
              needs approval returns its question unless `approve` is true.",
         )
-        .body("PlaygroundCall", &[("call", call)])
-        .json_response(200, "The result.", schema, Some(example))
+        .body::<PlaygroundRequest>(&[("call", call)])
+        .json_response::<PlaygroundResponse>(200, "The result.", Some(example))
         .errors(&[422])
-}
-
-pub(super) fn body_schema() -> Value {
-    json!({
-        "type": "object", "required": ["tool"], "additionalProperties": false,
-        "properties": {
-            "tool": { "type": "string", "description": "The tool's id." },
-            "args": { "type": "object", "description": "Its arguments." },
-            "mode": { "enum": ["text", "voice"], "description": "The session's mode; `text` by default." },
-            "approve": { "type": "boolean", "description": "Approves the call if it needs approval." },
-        },
-    })
-}
-
-pub(super) fn gate_schema() -> Value {
-    json!({
-        "type": "object", "required": ["gate", "verdict"], "additionalProperties": false,
-        "properties": {
-            "gate": { "type": "string" },
-            "verdict": { "enum": [
-                "passed", "changed", "reserved", "replayed", "refused", "asked", "approved", "not_reached",
-            ] },
-            "note": { "description": "Details of the verdict." },
-        },
-    })
 }

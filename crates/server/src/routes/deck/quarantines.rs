@@ -3,16 +3,40 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use quarterdeck_contracts::handler::Quarantine;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Operator, Shared, check_id, operation};
 use crate::error::ApiError;
 use crate::input::Id;
 use crate::routes::openapi::Operation;
 
-pub(super) async fn list(State(app): Shared, _: Operator) -> Json<Value> {
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct QuarantineList {
+    #[schemars(with = "Vec<QuarantineShape>")]
+    quarantines: Vec<Quarantine>,
+    stuck_threads: usize,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "Quarantine", rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct QuarantineShape {
+    tool_id: String,
+    /// How often the tool was quarantined.
+    #[schemars(range(min = 1))]
+    strikes: u32,
+    stuck_threads: usize,
+    /// Until one trial call is allowed.
+    retry_after_ms: u64,
+}
+
+pub(super) async fn list(State(app): Shared, _: Operator) -> Json<QuarantineList> {
     let health = app.registry.host_health();
-    Json(json!({ "quarantines": health.quarantines, "stuckThreads": health.stuck_threads }))
+    Json(QuarantineList { quarantines: health.quarantines, stuck_threads: health.stuck_threads })
 }
 
 pub(super) async fn delete(
@@ -29,24 +53,9 @@ pub(super) async fn delete(
 }
 
 pub(super) fn describe_list() -> Operation {
-    let count = json!({ "type": "integer", "minimum": 0 });
-    let quarantine = json!({
-        "type": "object", "required": ["toolId", "strikes", "stuckThreads", "retryAfterMs"],
-        "properties": {
-            "toolId": { "type": "string" },
-            "strikes": { "type": "integer", "minimum": 1, "description": "How often the tool was quarantined." },
-            "stuckThreads": count,
-            "retryAfterMs": { "type": "integer", "minimum": 0, "description": "Until one trial call is allowed." },
-        },
-    });
-    let schema = json!({
-        "type": "object", "required": ["quarantines", "stuckThreads"],
-        "properties": { "quarantines": { "type": "array", "items": quarantine }, "stuckThreads": count },
-    });
-    operation("listQuarantines", "List tools in quarantine").json_response(
+    operation("listQuarantines", "List tools in quarantine").json_response::<QuarantineList>(
         200,
         "The tools, by id.",
-        schema,
         None,
     )
 }
@@ -54,6 +63,6 @@ pub(super) fn describe_list() -> Operation {
 pub(super) fn describe_delete() -> Operation {
     operation("liftQuarantine", "Lift a quarantine")
         .path_id("The tool.", "kb_search")
-        .response(204, "The tool is in service again.", Value::Null)
+        .response(204, "The tool is in service again.", Vec::new())
         .errors(&[404])
 }

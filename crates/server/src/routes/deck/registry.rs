@@ -2,29 +2,72 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use quarterdeck_contracts::{Category, Confirmation, Mode, SideEffects, ToolId};
+use quarterdeck_runtime::LoadedTool;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{Operator, Shared, operation};
+use crate::deck::RegistryChange;
 use crate::routes::openapi::Operation;
+use crate::routes::openapi::envelope::{nullable_object, object};
 
-pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Value> {
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RegistryView {
+    version: String,
+    content_hash: String,
+    commit: Option<String>,
+    is_locked: bool,
+    tools: Vec<RegistryTool>,
+    /// The changes since the previous registry; null if there is none.
+    change: Option<RegistryChange>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RegistryTool {
+    id: ToolId,
+    version: String,
+    category: Category,
+    side_effects: SideEffects,
+    allowed_modes: Vec<Mode>,
+    requires_confirmation: Confirmation,
+    summary: String,
+    /// JSON Schema of the arguments.
+    #[schemars(schema_with = "object")]
+    parameters: Value,
+    /// The first example of its guide.
+    #[schemars(schema_with = "nullable_object")]
+    example: Option<Value>,
+}
+
+pub(super) async fn get(State(app): Shared, _: Operator) -> Json<RegistryView> {
     let snapshot = app.registry.snapshot();
-    let tools: Vec<Value> = snapshot
-        .tools()
-        .map(|tool| {
-            let metadata = tool.metadata();
-            json!({
-                "id": metadata.tool_id, "version": metadata.version, "category": metadata.category,
-                "sideEffects": metadata.side_effects, "allowedModes": metadata.allowed_modes,
-                "requiresConfirmation": metadata.requires_confirmation, "summary": tool.summary(),
-                "parameters": tool.compiled().json_schema, "example": first_example(tool.documentation()),
-            })
-        })
-        .collect();
-    Json(json!({
-        "version": snapshot.version(), "contentHash": snapshot.content_hash(), "commit": snapshot.commit(),
-        "isLocked": app.registry.is_locked(), "tools": tools, "change": app.operations.change,
-    }))
+    Json(RegistryView {
+        version: snapshot.version().to_owned(),
+        content_hash: snapshot.content_hash().to_owned(),
+        commit: snapshot.commit().map(str::to_owned),
+        is_locked: app.registry.is_locked(),
+        tools: snapshot.tools().map(registry_tool).collect(),
+        change: app.operations.change.clone(),
+    })
+}
+
+fn registry_tool(tool: &LoadedTool) -> RegistryTool {
+    let metadata = tool.metadata();
+    RegistryTool {
+        id: metadata.tool_id.clone(),
+        version: metadata.version.clone(),
+        category: metadata.category,
+        side_effects: metadata.side_effects,
+        allowed_modes: metadata.allowed_modes.clone(),
+        requires_confirmation: metadata.requires_confirmation,
+        summary: tool.summary().to_owned(),
+        parameters: tool.compiled().json_schema.clone(),
+        example: first_example(tool.documentation()),
+    }
 }
 
 /// The first JSON block under the guide's examples, which the compiler has checked.
@@ -38,51 +81,17 @@ fn first_example(guide: &str) -> Option<Value> {
 }
 
 pub(super) fn describe() -> Operation {
-    let tool = json!({
-        "type": "object", "required": ["id", "version", "category", "parameters"],
-        "properties": {
-            "id": { "type": "string" }, "version": { "type": "string" },
-            "category": { "enum": ["retrieval", "action", "utility"] },
-            "parameters": { "type": "object", "description": "JSON Schema of the arguments." },
-            "example": { "type": ["object", "null"], "description": "The first example of its guide." },
-        },
-    });
-    let change = json!({
-        "type": ["object", "null"], "required": ["previous", "isBreaking", "changes"],
-        "description": "The changes since the previous registry; null if there is none.",
-        "properties": {
-            "previous": { "type": "string" }, "isBreaking": { "type": "boolean" },
-            "changes": {
-                "type": "array",
-                "items": {
-                    "type": "object", "required": ["tool", "effect", "what"],
-                    "properties": {
-                        "tool": { "type": "string" }, "effect": { "enum": ["breaks", "changes", "adds"] },
-                        "what": { "type": "string" },
-                        "example": { "description": "Arguments that were accepted before and are refused now." },
-                    },
-                },
-            },
-        },
-    });
-    let schema = json!({
-        "type": "object", "required": ["version", "contentHash", "commit", "isLocked", "tools", "change"],
-        "properties": {
-            "version": { "type": "string" }, "contentHash": { "type": "string" },
-            "commit": { "type": ["string", "null"] }, "isLocked": { "type": "boolean" },
-            "tools": { "type": "array", "items": tool }, "change": change,
-        },
-    });
-    operation("getRegistry", "Get the registry and its changes").json_response(
+    operation("getRegistry", "Get the registry and its changes").json_response::<RegistryView>(
         200,
         "The registry.",
-        schema,
         None,
     )
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

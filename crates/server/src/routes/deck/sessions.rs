@@ -6,15 +6,17 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use quarterdeck_contracts::{CommitError, Mode};
 use quarterdeck_runtime::audit::{AuditMatches, Filter, Search};
-use quarterdeck_runtime::{PendingEnd, end_stored_session, list_recent_sessions, session};
-use serde::Deserialize;
+use quarterdeck_runtime::{PendingEnd, SessionSummary, end_stored_session, list_recent_sessions, session};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Operator, Shared, check_id, operation, search_audit, store_error};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::input::{Id, QueryParams};
-use crate::routes::openapi::{Operation, reference};
+use crate::routes::openapi::Operation;
+use crate::routes::openapi::envelope::{AuditLineShape, nullable_object};
 
 const MAX_SESSIONS: usize = 200;
 /// Scanned per request.
@@ -23,20 +25,76 @@ const MAX_TIMELINE_LINES: usize = 500;
 /// Scanned for a timeline.
 const MAX_SCANNED_BYTES: u64 = 64 << 20;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub(super) struct SessionsQuery {
+    /// The client.
+    #[schemars(extend("example" = "c_1"))]
     client: Option<String>,
+    /// The mode.
+    #[schemars(extend("example" = "text"))]
     mode: Option<Mode>,
+    /// Whether it is open.
+    #[schemars(extend("example" = "true"))]
     active: Option<bool>,
+    /// Maximum sessions.
+    #[schemars(range(min = 1, max = MAX_SESSIONS), extend("example" = "50"))]
     limit: Option<usize>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SessionList {
+    #[schemars(with = "Vec<SessionSummaryShape>")]
+    sessions: Vec<SessionSummary>,
+    /// Matches among the scanned sessions, also beyond the limit.
+    matching: usize,
+    /// Sessions scanned.
+    looked_at: usize,
+    /// Whether all matches are included.
+    is_complete: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Timeline {
+    #[schemars(with = "SessionSummaryShape")]
+    session: SessionSummary,
+    /// The state, if it is in memory.
+    #[schemars(schema_with = "nullable_object")]
+    state: Option<Value>,
+    /// Calls, state changes and confirmations, oldest first, with turn numbers.
+    #[schemars(with = "Vec<AuditLineShape>")]
+    timeline: Vec<Value>,
+    /// Whether the start is included.
+    is_complete: bool,
+    /// Whether an audit log is kept.
+    is_kept: bool,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "SessionSummary", rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct SessionSummaryShape {
+    id: String,
+    client_id: String,
+    mode: Mode,
+    is_active: bool,
+    turns: u64,
+    calls: u64,
+    registry_version: String,
+    /// Milliseconds since 1970.
+    created_ms: u64,
+    /// Milliseconds since 1970.
+    seen_ms: u64,
 }
 
 pub(super) async fn list(
     State(app): Shared,
     _: Operator,
     QueryParams(query): QueryParams<SessionsQuery>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<SessionList>, ApiError> {
     let limit = query.limit.unwrap_or(50);
     if !(1..=MAX_SESSIONS).contains(&limit) {
         return Err(ApiError::validation(format!("`limit` must be between 1 and {MAX_SESSIONS}.")));
@@ -50,13 +108,15 @@ pub(super) async fn list(
             && query.active.is_none_or(|active| session.is_active == active)
     });
     let recent = recent.await.map_err(|error| store_error(&error))?;
-    Ok(Json(json!({
-        "sessions": recent.sessions, "matching": recent.wanted, "lookedAt": recent.seen,
-        "isComplete": recent.is_complete,
-    })))
+    Ok(Json(SessionList {
+        sessions: recent.sessions,
+        matching: recent.wanted,
+        looked_at: recent.seen,
+        is_complete: recent.is_complete,
+    }))
 }
 
-pub(super) async fn get(State(app): Shared, _: Operator, Id(id): Id) -> Result<Json<Value>, ApiError> {
+pub(super) async fn get(State(app): Shared, _: Operator, Id(id): Id) -> Result<Json<Timeline>, ApiError> {
     check_id(&id)?;
     app.orchestrator.save_all();
     let found = session(&**app.orchestrator.store(), &id).await.map_err(|error| store_error(&error))?;
@@ -64,10 +124,13 @@ pub(super) async fn get(State(app): Shared, _: Operator, Id(id): Id) -> Result<J
     let state = app.orchestrator.find(&id).map(|session| json!(session.state()));
     let AuditMatches { mut lines, next, .. } = timeline(&app, &id, summary.created_ms).await?;
     lines.reverse();
-    Ok(Json(json!({
-        "session": summary, "state": state, "timeline": lines, "isComplete": next.is_none(),
-        "isKept": app.operations.audit.is_some(),
-    })))
+    Ok(Json(Timeline {
+        session: summary,
+        state,
+        timeline: lines,
+        is_complete: next.is_none(),
+        is_kept: app.operations.audit.is_some(),
+    }))
 }
 
 /// The lines of a session, newest first; empty without an audit log.
@@ -116,52 +179,20 @@ fn not_found() -> ApiError {
 }
 
 pub(super) fn describe_list() -> Operation {
-    let schema = json!({
-        "type": "object", "required": ["sessions", "matching", "lookedAt", "isComplete"],
-        "properties": {
-            "sessions": { "type": "array", "items": reference("schemas", "SessionSummary") },
-            "matching": {
-                "type": "integer", "description": "Matches among the scanned sessions, also beyond the limit.",
-            },
-            "lookedAt": { "type": "integer", "description": "Sessions scanned." },
-            "isComplete": { "type": "boolean", "description": "Whether all matches are included." },
-        },
-    });
     let example =
         json!({ "sessions": [summary_example()], "matching": 1, "lookedAt": 1, "isComplete": true });
     operation("listSessions", "List sessions, latest first")
-        .optional("query", "client", json!({ "type": "string" }), "The client.", "c_1")
-        .optional("query", "mode", json!({ "enum": ["text", "voice"] }), "The mode.", "text")
-        .optional("query", "active", json!({ "type": "boolean" }), "Whether it is open.", "true")
-        .optional(
-            "query",
-            "limit",
-            json!({ "type": "integer", "minimum": 1, "maximum": MAX_SESSIONS }),
-            "Maximum sessions.",
-            "50",
-        )
-        .json_response(200, "The sessions.", schema, Some(example))
-        .errors(&[400])
+        .query::<SessionsQuery>()
+        .json_response::<SessionList>(200, "The sessions.", Some(example))
 }
 
 pub(super) fn describe() -> Operation {
-    let schema = json!({
-        "type": "object", "required": ["session", "state", "timeline", "isComplete", "isKept"],
-        "properties": {
-            "session": reference("schemas", "SessionSummary"),
-            "state": { "type": ["object", "null"], "description": "The state, if it is in memory." },
-            "timeline": {
-                "type": "array", "items": reference("schemas", "AuditLine"),
-                "description": "Calls, state changes and confirmations, oldest first, with turn numbers.",
-            },
-            "isComplete": { "type": "boolean", "description": "Whether the start is included." },
-            "isKept": { "type": "boolean", "description": "Whether an audit log is kept." },
-        },
+    let example = json!({
+        "session": summary_example(), "state": null, "timeline": [], "isComplete": true, "isKept": true,
     });
-    let example = json!({ "session": summary_example(), "state": null, "timeline": [], "isComplete": true, "isKept": true });
     operation("getTimeline", "Get the timeline of a session")
         .path_id("The session.", "ses_1")
-        .json_response(200, "The session.", schema, Some(example))
+        .json_response::<Timeline>(200, "The session.", Some(example))
         .errors(&[404])
 }
 
@@ -169,23 +200,8 @@ pub(super) fn describe_delete() -> Operation {
     operation("endAnySession", "End a session")
         .description("Writes in progress finish, nothing else does. A caller is told.")
         .path_id("The session.", "ses_1")
-        .response(204, "The session has ended.", Value::Null)
+        .response(204, "The session has ended.", Vec::new())
         .errors(&[404])
-}
-
-pub(super) fn summary_schema() -> Value {
-    let time = json!({ "type": "integer", "description": "Milliseconds since 1970." });
-    json!({
-        "type": "object",
-        "required": [
-            "id", "clientId", "mode", "isActive", "turns", "calls", "registryVersion", "createdMs", "seenMs",
-        ],
-        "properties": {
-            "id": { "type": "string" }, "clientId": { "type": "string" }, "mode": { "enum": ["text", "voice"] },
-            "isActive": { "type": "boolean" }, "turns": { "type": "integer" }, "calls": { "type": "integer" },
-            "registryVersion": { "type": "string" }, "createdMs": time, "seenMs": time,
-        },
-    })
 }
 
 fn summary_example() -> Value {

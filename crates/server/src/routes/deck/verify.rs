@@ -3,7 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use quarterdeck_runtime::audit::{Verification, verify};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Operator, Shared, audit_log, blocking, operation};
 use crate::deck::AuditLogHandle;
@@ -13,7 +15,21 @@ use crate::routes::openapi::Operation;
 /// A larger log would keep the disk busy for a page.
 const MAX_LOG_BYTES: u64 = 256 << 20;
 
-pub(super) async fn post(State(app): Shared, _: Operator) -> Result<Json<Value>, ApiError> {
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(super) struct AuditVerification {
+    /// Null if the log is too large to verify here.
+    is_whole: Option<bool>,
+    lines: Option<u64>,
+    /// Lines after the last one confirmed by the store.
+    unconfirmed: Option<u64>,
+    bytes: u64,
+    /// What is wrong, and where.
+    fault: Option<String>,
+}
+
+pub(super) async fn post(State(app): Shared, _: Operator) -> Result<Json<AuditVerification>, ApiError> {
     let log = audit_log(&app)?;
     let Ok(_guard) = app.verifying.try_lock() else {
         return Err(ApiError::rate_limited("The audit log is being verified. Try again later.", 5));
@@ -23,16 +39,24 @@ pub(super) async fn post(State(app): Shared, _: Operator) -> Result<Json<Value>,
         blocking("audit log not readable", move || Ok(std::fs::metadata(&path).map_or(0, |file| file.len())))
             .await?;
     if size > MAX_LOG_BYTES {
-        return Ok(Json(json!({
-            "isWhole": null, "lines": null, "unconfirmed": null, "bytes": size,
-            "fault": "The audit log is too large to verify here. Run `quarterdeck audit verify` on the server.",
-        })));
+        let fault =
+            "The audit log is too large to verify here. Run `quarterdeck audit verify` on the server.";
+        return Ok(Json(AuditVerification {
+            is_whole: None,
+            lines: None,
+            unconfirmed: None,
+            bytes: size,
+            fault: Some(fault.to_owned()),
+        }));
     }
     let found = run(&app, &log).await?;
-    Ok(Json(json!({
-        "isWhole": found.fault.is_none(), "lines": found.lines, "unconfirmed": found.unconfirmed, "bytes": size,
-        "fault": found.fault,
-    })))
+    Ok(Json(AuditVerification {
+        is_whole: Some(found.fault.is_none()),
+        lines: Some(found.lines),
+        unconfirmed: Some(found.unconfirmed),
+        bytes: size,
+        fault: found.fault,
+    }))
 }
 
 async fn run(app: &crate::app::App, log: &AuditLogHandle) -> Result<Verification, ApiError> {
@@ -46,17 +70,6 @@ async fn run(app: &crate::app::App, log: &AuditLogHandle) -> Result<Verification
 }
 
 pub(super) fn describe() -> Operation {
-    let count = json!({ "type": ["integer", "null"], "minimum": 0 });
-    let schema = json!({
-        "type": "object", "required": ["isWhole", "lines", "unconfirmed", "bytes", "fault"],
-        "additionalProperties": false,
-        "properties": {
-            "isWhole": { "type": ["boolean", "null"], "description": "Null if the log is too large to verify here." },
-            "lines": count, "bytes": { "type": "integer", "minimum": 0 },
-            "unconfirmed": { "type": ["integer", "null"], "description": "Lines after the last one confirmed by the store." },
-            "fault": { "type": ["string", "null"], "description": "What is wrong, and where." },
-        },
-    });
     let example =
         json!({ "isWhole": true, "lines": 4711, "unconfirmed": 0, "bytes": 2_097_152, "fault": null });
     operation("verifyAudit", "Verify the audit log")
@@ -64,6 +77,6 @@ pub(super) fn describe() -> Operation {
             "Reads the whole chain, compares its head with the store's, and reports missing lines, as `quarterdeck audit \
              verify` does. One at a time.",
         )
-        .json_response(200, "The result.", schema, Some(example))
+        .json_response::<AuditVerification>(200, "The result.", Some(example))
         .errors(&[404])
 }

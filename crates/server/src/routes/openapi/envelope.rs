@@ -1,9 +1,12 @@
-//! Schemas of the envelope: the result of a tool call.
+//! The shapes of types that other crates serialise. Tests hold real responses to them.
+
+use std::borrow::Cow;
 
 use quarterdeck_contracts::ErrorType;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use super::operation::reference;
+use super::schemas::one_of;
 
 pub(crate) fn example() -> Value {
     json!({
@@ -15,89 +18,172 @@ pub(crate) fn example() -> Value {
     })
 }
 
-pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    vec![
-        ("ErrorType", json!({ "enum": ErrorType::ALL, "description": "The type of error." })),
-        ("ToolResponse", response()),
-        ("ToolError", error()),
-        ("ConfirmationRequest", confirmation_request()),
-        ("Meta", meta()),
-    ]
+pub(crate) struct ErrorTypeShape;
+
+impl JsonSchema for ErrorTypeShape {
+    fn schema_name() -> Cow<'static, str> {
+        "ErrorType".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ErrorType::ALL, "description": "The type of error." })
+    }
 }
 
-fn response() -> Value {
-    let intents = json!({
-        "type": "array", "items": { "type": "object", "required": ["type"] },
-        "description": "Changes to the session that the handler requests, in order.",
-    });
-    let success = json!({
-        "title": "Success", "type": "object", "required": ["ok", "data", "meta"], "additionalProperties": false,
-        "properties": {
-            "ok": { "const": true },
-            "data": { "description": "The tool's result; null for a pure side effect." },
-            "intents": intents, "meta": reference("schemas", "Meta"),
-        },
-    });
-    let failure = json!({
-        "title": "Failure", "type": "object", "required": ["ok", "error", "meta"], "additionalProperties": false,
-        "properties": {
-            "ok": { "const": false }, "error": reference("schemas", "ToolError"),
-            "intents": intents, "meta": reference("schemas", "Meta"),
-        },
-    });
-    json!({ "description": "Exactly one per call.", "oneOf": [success, failure] })
+/// Exactly one per call.
+#[derive(JsonSchema)]
+#[schemars(rename = "ToolResponse", untagged, deny_unknown_fields, transform = one_of)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) enum EnvelopeShape {
+    #[schemars(title = "Success")]
+    Success {
+        #[schemars(extend("const" = true))]
+        ok: bool,
+        /// The tool's result; null for a pure side effect.
+        data: Value,
+        /// Changes to the session that the handler requests, in order.
+        #[schemars(skip_serializing_if = "Vec::is_empty")]
+        intents: Vec<IntentShape>,
+        meta: MetaShape,
+    },
+    #[schemars(title = "Failure")]
+    Failure {
+        #[schemars(extend("const" = false))]
+        ok: bool,
+        error: Box<ToolErrorShape>,
+        /// Changes to the session that the handler requests, in order.
+        #[schemars(skip_serializing_if = "Vec::is_empty")]
+        intents: Vec<IntentShape>,
+        meta: MetaShape,
+    },
 }
 
-fn error() -> Value {
-    json!({
-        "type": "object", "required": ["type", "message", "retryable"], "additionalProperties": false,
-        "properties": {
-            "type": reference("schemas", "ErrorType"),
-            "message": { "type": "string", "description": "One sentence that the model can act on." },
-            "retryable": { "type": "boolean" },
-            "details": { "description": "For VALIDATION the list of `{path, keyword, message}`." },
-            "suggestion": { "type": "string", "description": "What to do instead." },
-            "partialSideEffects": { "type": "boolean", "description": "Whether some changes may have been made." },
-            "idempotencyRequired": { "type": "boolean" },
-            "retryAfterMs": { "type": "integer", "minimum": 0 },
-            "maxRetries": { "type": "integer", "minimum": 0 },
-            "confirmation_request": reference("schemas", "ConfirmationRequest"),
-        },
-    })
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct IntentShape {
+    #[schemars(schema_with = "any")]
+    r#type: Value,
 }
 
-fn confirmation_request() -> Value {
-    json!({
-        "type": "object", "required": ["expires", "tool", "args", "preview"], "additionalProperties": false,
-        "description": "Asks the user to approve exactly this call.",
-        "properties": {
-            "token": { "type": "string", "description": "Answers the confirmation. For the client, never for the model." },
-            "expires": { "type": "integer", "description": "Milliseconds since 1970." },
-            "tool": { "type": "string" },
-            "args": { "description": "The arguments of the call." },
-            "preview": { "type": "string", "description": "One sentence for the user." },
-        },
-    })
+#[derive(JsonSchema)]
+#[schemars(rename = "ToolError", rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct ToolErrorShape {
+    r#type: ErrorTypeShape,
+    /// One sentence that the model can act on.
+    message: String,
+    retryable: bool,
+    /// For VALIDATION the list of `{path, keyword, message}`.
+    #[schemars(skip_serializing_if = "Value::is_null")]
+    details: Value,
+    /// What to do instead.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<String>,
+    /// Whether some changes may have been made.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    partial_side_effects: Option<bool>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    idempotency_required: Option<bool>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    max_retries: Option<u32>,
+    #[schemars(rename = "confirmation_request", skip_serializing_if = "Option::is_none")]
+    confirmation_request: Option<ConfirmationShape>,
 }
 
-fn meta() -> Value {
-    json!({
-        "type": "object", "additionalProperties": false,
-        "required": [
-            "toolId", "toolVersion", "registryVersion", "responseSchemaVersion", "duration", "timestamp",
-        ],
-        "properties": {
-            "toolId": { "type": "string" },
-            "toolVersion": { "type": "string" },
-            "registryVersion": { "type": "string" },
-            "responseSchemaVersion": { "type": "string" },
-            "duration": { "type": "integer", "minimum": 0, "description": "Whole milliseconds." },
-            "timestamp": { "type": "string", "format": "date-time" },
-            "retryCount": { "type": "integer", "minimum": 0 },
-            "parentCallId": { "type": "string", "description": "The call that made this one." },
-            "backgroundTaskId": { "type": "string", "description": "A task that continues after the response." },
-            "_idempotent_cache_hit": { "type": "boolean", "description": "A replayed response." },
-            "_original_turn": { "type": "integer", "minimum": 0 },
-        },
-    })
+/// Asks the user to approve exactly this call.
+#[derive(JsonSchema)]
+#[schemars(rename = "ConfirmationRequest", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct ConfirmationShape {
+    /// Answers the confirmation. For the client, never for the model.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    /// Milliseconds since 1970.
+    expires: u64,
+    tool: String,
+    /// The arguments of the call.
+    args: Value,
+    /// One sentence for the user.
+    preview: String,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "Meta", rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct MetaShape {
+    tool_id: String,
+    tool_version: String,
+    registry_version: String,
+    response_schema_version: String,
+    /// Whole milliseconds.
+    duration: u64,
+    #[schemars(extend("format" = "date-time"))]
+    timestamp: String,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    retry_count: Option<u32>,
+    /// The call that made this one.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    parent_call_id: Option<String>,
+    /// A task that continues after the response.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    background_task_id: Option<String>,
+    /// A replayed response.
+    #[schemars(rename = "_idempotent_cache_hit", skip_serializing_if = "Option::is_none")]
+    idempotent_cache_hit: Option<bool>,
+    #[schemars(rename = "_original_turn", skip_serializing_if = "Option::is_none")]
+    original_turn: Option<u64>,
+}
+
+/// A gate's verdict about a call.
+#[derive(JsonSchema)]
+#[schemars(rename = "Gate", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct GateShape {
+    gate: String,
+    #[schemars(extend("enum" = [
+        "passed", "changed", "reserved", "replayed", "refused", "asked", "approved", "not_reached",
+    ]))]
+    verdict: String,
+    /// Details of the verdict.
+    #[schemars(skip_serializing_if = "Value::is_null")]
+    note: Value,
+}
+
+/// A line of the audit log. Further fields depend on the event.
+#[derive(JsonSchema)]
+#[schemars(rename = "AuditLine", rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct AuditLineShape {
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    seq: Option<i64>,
+    event: String,
+    time: String,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
+    #[schemars(skip_serializing_if = "String::is_empty", extend("type" = ["null", "string"]))]
+    tool_id: String,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    ok: Option<bool>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    error_type: Option<ErrorTypeShape>,
+}
+
+/// Any JSON.
+pub(crate) fn any(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({})
+}
+
+/// Any JSON object.
+pub(crate) fn object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object" })
+}
+
+/// A JSON object or null.
+pub(crate) fn nullable_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["object", "null"] })
 }

@@ -4,6 +4,8 @@ use quarterdeck_contracts::ErrorType;
 use serde_json::{Map, Value, json};
 
 use super::operation::reference;
+use super::schemas::{Schemas, schema_of};
+use crate::error::{ErrorBody, OpenAiErrorBody};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorFormat {
@@ -72,10 +74,10 @@ pub(super) fn response_name(status: u16, format: ErrorFormat) -> String {
 }
 
 /// The responses that a path references, and 405, which applies to undescribed methods.
-pub(super) fn responses(paths: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn responses(paths: &Map<String, Value>, schemas: &mut Schemas) -> Map<String, Value> {
     let referenced = json!(paths).to_string();
     let both = ERRORS.iter().flat_map(|row| [(row, ErrorFormat::Own), (row, ErrorFormat::OpenAi)]);
-    let named = both.map(|(row, format)| (response_name(row.0, format), response(row, format)));
+    let named = both.map(|(row, format)| (response_name(row.0, format), response(row, format, schemas)));
     named
         .filter(|(name, _)| {
             referenced.contains(&format!("/responses/{name}\"")) || name.ends_with("MethodNotAllowed")
@@ -83,7 +85,7 @@ pub(super) fn responses(paths: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-fn response(&(status, _, kind, meaning): &ErrorRow, format: ErrorFormat) -> Value {
+fn response(&(status, _, kind, meaning): &ErrorRow, format: ErrorFormat, schemas: &mut Schemas) -> Value {
     let mut headers = vec!["X-Request-Id"];
     match status {
         401 => headers.push("WWW-Authenticate"),
@@ -94,12 +96,12 @@ fn response(&(status, _, kind, meaning): &ErrorRow, format: ErrorFormat) -> Valu
     let headers: Map<String, Value> =
         headers.into_iter().map(|name| (name.to_owned(), reference("headers", name))).collect();
     let (schema, example) = match format {
-        ErrorFormat::Own => ("Error", example(status, kind, meaning)),
-        ErrorFormat::OpenAi => ("OpenAiError", openai_example(status, meaning)),
+        ErrorFormat::Own => (schema_of::<ErrorBody<'_>>(), example(status, kind, meaning)),
+        ErrorFormat::OpenAi => (schema_of::<OpenAiErrorBody<'_>>(), openai_example(status, meaning)),
     };
     json!({
         "description": meaning, "headers": headers,
-        "content": { "application/json": { "schema": reference("schemas", schema), "example": example } },
+        "content": { "application/json": { "schema": schemas.response(schema), "example": example } },
     })
 }
 
@@ -117,51 +119,4 @@ fn openai_example(status: u16, meaning: &str) -> Value {
     let (param, code) = if status == 404 { (Some("model"), Some("model_not_found")) } else { (None, None) };
     let kind = crate::error::openai_kind(status);
     json!({ "error": { "message": meaning, "type": kind, "param": param, "code": code } })
-}
-
-pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let until = json!({
-        "type": "string", "format": "date-time", "description": "The end of the client's block; only with BLOCKED.",
-    });
-    vec![
-        (
-            "Error",
-            json!({
-                "type": "object", "required": ["error"], "additionalProperties": false,
-                "properties": {
-                    "error": {
-                        "type": "object", "required": ["type", "message", "retryable"], "additionalProperties": false,
-                        "properties": {
-                            "type": reference("schemas", "ErrorType"),
-                            "message": { "type": "string", "description": "One sentence for the client's developer." },
-                            "retryable": { "type": "boolean", "description": "Whether the same request may succeed later." },
-                            "details": { "description": "Details for programs." },
-                        },
-                    },
-                    "timeoutUntil": until,
-                },
-            }),
-        ),
-        (
-            "OpenAiError",
-            json!({
-                "type": "object", "required": ["error"], "additionalProperties": false,
-                "properties": {
-                    "error": {
-                        "type": "object", "required": ["message", "type", "param", "code"],
-                        "additionalProperties": false,
-                        "properties": {
-                            "message": { "type": "string" },
-                            "type": { "enum": [
-                                "invalid_request_error", "authentication_error", "rate_limit_error", "server_error",
-                            ] },
-                            "param": { "type": ["string", "null"] },
-                            "code": { "type": ["string", "null"] },
-                        },
-                    },
-                    "timeoutUntil": until,
-                },
-            }),
-        ),
-    ]
 }

@@ -1,23 +1,24 @@
 //! `GET /openapi.json`: the description of the HTTP API.
 //!
-//! Each route describes itself next to its handler, and the router is built from the same table, so that neither can have
+//! Each route describes itself next to its handler and its shapes, from which the schemas are derived, and the router is built from the same table, so that neither can have
 //! a path or a method that the other lacks. Here is what the routes share.
 
-pub(super) mod completions;
-pub(super) mod envelope;
+pub(crate) mod envelope;
 mod errors;
 mod operation;
-pub(super) mod ui;
+pub(crate) mod schemas;
 
 use std::sync::LazyLock;
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-pub(super) use operation::{Operation, event_stream, reference};
+pub(super) use operation::{Media, Operation};
 
-use super::{confirmations, deck, table, tools};
+use super::table;
+use schemas::Schemas;
 
 const ABOUT: &str = "\
 A tool runtime for text and voice agents.
@@ -42,20 +43,35 @@ pub(super) async fn get() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
 }
 
+/// An OpenAPI document.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct DocumentShape {
+    openapi: Value,
+    info: Value,
+    paths: Value,
+}
+
 pub(super) fn describe() -> Operation {
-    let schema = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
-    Operation::new("getDescription", "description", "Get the API description").json_response(
+    Operation::new("getDescription", "description", "Get the API description").json_response::<DocumentShape>(
         200,
         "The OpenAPI document.",
-        schema,
         None,
     )
 }
 
 /// The OpenAPI document.
 pub fn document() -> Value {
-    let paths: Map<String, Value> =
-        table().into_iter().map(|route| (route.path.to_owned(), Value::Object(route.operations))).collect();
+    let mut schemas = Schemas::new();
+    let mut paths = Map::new();
+    for route in table() {
+        let operations = route.operations.into_iter();
+        let described = operations
+            .map(|(method, operation)| (method.to_owned(), operation.into_json(route.path, &mut schemas)));
+        paths.insert(route.path.to_owned(), described.collect::<Map<_, _>>().into());
+    }
+    let responses = errors::responses(&paths, &mut schemas);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -89,18 +105,10 @@ pub fn document() -> Value {
                 "admin": { "type": "http", "scheme": "bearer", "description": "The operators' token." },
             },
             "headers": operation::headers(),
-            "responses": errors::responses(&paths),
-            "schemas": schemas(),
+            "responses": responses,
+            "schemas": schemas.components(),
         },
     })
-}
-
-fn schemas() -> Map<String, Value> {
-    let of_routes = vec![("ConfirmationAnswer", confirmations::body_schema()), ("Tool", tools::schema())];
-    let of_deck = deck::schemas();
-    let all =
-        [envelope::schemas(), errors::schemas(), ui::schemas(), completions::schemas(), of_routes, of_deck];
-    all.into_iter().flatten().map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The description of one method of one path.
 
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
 use super::errors::{self, ErrorFormat};
+use super::schemas::{SchemaOf, Schemas, remove_null, schema_of};
 
 /// The guard's own responses on every path.
 const GUARD_STATUSES: [u16; 5] = [400, 401, 403, 429, 503];
@@ -11,8 +13,18 @@ const GUARD_STATUSES: [u16; 5] = [400, 401, 403, 429, 503];
 pub(crate) struct Operation {
     fields: Map<String, Value>,
     parameters: Vec<Value>,
-    responses: Map<String, Value>,
+    query: Option<SchemaOf>,
+    body: Option<(SchemaOf, Map<String, Value>)>,
+    responses: Vec<(u16, &'static str, Vec<Media>)>,
     error_statuses: Vec<u16>,
+}
+
+/// One media type of a response.
+pub(crate) struct Media {
+    kind: &'static str,
+    schema: SchemaOf,
+    example: Option<Value>,
+    stream: Option<&'static str>,
 }
 
 impl Operation {
@@ -21,14 +33,15 @@ impl Operation {
         Self {
             fields: fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             parameters: Vec::new(),
-            responses: Map::new(),
+            query: None,
+            body: None,
+            responses: Vec::new(),
             error_statuses: GUARD_STATUSES.to_vec(),
         }
     }
 
-    pub(crate) fn description(mut self, description: &str) -> Self {
-        self.fields.insert("description".into(), description.into());
-        self
+    pub(crate) fn description(self, description: &str) -> Self {
+        self.with("description", description.into())
     }
 
     /// Any other field of an OpenAPI operation.
@@ -37,68 +50,54 @@ impl Operation {
         self
     }
 
-    pub(crate) fn path_id(self, description: &str, example: &str) -> Self {
+    pub(crate) fn path_id(mut self, description: &str, example: &str) -> Self {
         let schema = json!({ "type": "string", "minLength": 1 });
-        let parameter = json!({ "name": "id", "in": "path", "required": true, "schema": schema });
+        self.parameters.push(json!({
+            "name": "id", "in": "path", "required": true, "schema": schema, "description": description,
+            "example": example,
+        }));
         // Percent-encoding may decode to invalid UTF-8.
-        self.parameter(parameter, description, example).errors(&[400])
+        self.errors(&[400])
     }
 
-    /// An optional parameter in the query or a header.
-    pub(crate) fn optional(
-        self,
-        place: &str,
+    pub(crate) fn optional_header(
+        mut self,
         name: &str,
         schema: Value,
         description: &str,
         example: &str,
     ) -> Self {
-        let parameter = json!({ "name": name, "in": place, "required": false, "schema": schema });
-        self.parameter(parameter, description, example)
-    }
-
-    fn parameter(mut self, mut parameter: Value, description: &str, example: &str) -> Self {
-        parameter["description"] = description.into();
-        parameter["example"] = example.into();
-        self.parameters.push(parameter);
+        self.parameters.push(json!({
+            "name": name, "in": "header", "required": false, "schema": schema, "description": description,
+            "example": example,
+        }));
         self
     }
 
-    /// A body with a shared schema and named examples.
-    pub(crate) fn body(self, schema: &str, examples: &[(&str, Value)]) -> Self {
-        let examples: Map<String, Value> =
-            examples.iter().map(|(name, value)| ((*name).to_owned(), json!({ "value": value }))).collect();
-        let content =
-            json!({ "application/json": { "schema": reference("schemas", schema), "examples": examples } });
-        self.with("requestBody", json!({ "required": true, "content": content })).errors(&[400, 408, 413])
+    /// Every field of the type is an optional parameter; its schema's `example` becomes the parameter's.
+    pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
+        self.query = Some(schema_of::<T>());
+        self.errors(&[400])
     }
 
-    pub(crate) fn json_response(
+    pub(crate) fn body<T: JsonSchema>(mut self, examples: &[(&str, Value)]) -> Self {
+        let examples = examples.iter().map(|(name, value)| ((*name).to_owned(), json!({ "value": value })));
+        self.body = Some((schema_of::<T>(), examples.collect()));
+        self.errors(&[400, 408, 413])
+    }
+
+    pub(crate) fn json_response<T: JsonSchema>(
         self,
         status: u16,
-        description: &str,
-        schema: Value,
+        description: &'static str,
         example: Option<Value>,
     ) -> Self {
-        let mut media = json!({ "schema": schema });
-        if let Some(example) = example {
-            media["example"] = example;
-        }
-        self.response(status, description, json!({ "application/json": media }))
+        self.response(status, description, vec![Media { example, ..Media::new::<T>("application/json") }])
     }
 
-    /// A response of any type; `null` means no content.
-    pub(crate) fn response(mut self, status: u16, description: &str, content: Value) -> Self {
-        let headers =
-            ["X-Request-Id", "Set-Cookie"].map(|name| (name.to_owned(), reference("headers", name)));
-        let mut response =
-            json!({ "description": description, "headers": Map::from_iter(headers), "content": content });
-        if content.is_null()
-            && let Some(response) = response.as_object_mut()
-        {
-            response.remove("content");
-        }
-        self.responses.insert(status.to_string(), response);
+    /// A response in any of these media types, or without content.
+    pub(crate) fn response(mut self, status: u16, description: &'static str, content: Vec<Media>) -> Self {
+        self.responses.push((status, description, content));
         self
     }
 
@@ -109,37 +108,106 @@ impl Operation {
     }
 
     /// The OpenAPI operation. Under `/v1` errors have the OpenAI API's format.
-    pub(crate) fn into_json(mut self, path: &str) -> Value {
+    pub(crate) fn into_json(mut self, path: &str, schemas: &mut Schemas) -> Value {
+        if let Some(query) = self.query {
+            self.parameters.extend(query_parameters(schemas.request(query)));
+        }
+        if !self.parameters.is_empty() {
+            self.fields.insert("parameters".into(), self.parameters.into());
+        }
+        if let Some((schema, examples)) = self.body {
+            let media = json!({ "schema": schemas.request(schema), "examples": examples });
+            let body = json!({ "required": true, "content": { "application/json": media } });
+            self.fields.insert("requestBody".into(), body);
+        }
+        let mut responses = Map::new();
+        for (status, description, content) in self.responses {
+            let response = response(description, content, schemas);
+            responses.insert(status.to_string(), response);
+        }
         let format = ErrorFormat::of(path);
         self.error_statuses.sort_unstable();
         self.error_statuses.dedup();
         for status in self.error_statuses {
             let name = errors::response_name(status, format);
-            self.responses.entry(status.to_string()).or_insert_with(|| reference("responses", &name));
+            responses.entry(status.to_string()).or_insert_with(|| reference("responses", &name));
         }
-        if !self.parameters.is_empty() {
-            self.fields.insert("parameters".into(), self.parameters.into());
-        }
-        self.fields.insert("responses".into(), self.responses.into());
+        self.fields.insert("responses".into(), responses.into());
         self.fields.into()
     }
 }
 
-/// Server-sent events. OpenAPI 3.1 cannot describe them, so the schema is that of one event, like 3.2's `itemSchema`; an
-/// example of a whole stream is beside it.
-pub(crate) fn event_stream(data: &str, stream: &str) -> Value {
+impl Media {
+    pub(crate) fn new<T: JsonSchema>(kind: &'static str) -> Self {
+        Self { kind, schema: schema_of::<T>(), example: None, stream: None }
+    }
+
+    pub(crate) fn html() -> Self {
+        Self::new::<String>("text/html")
+    }
+
+    /// Server-sent events whose data is JSON of the type.
+    pub(crate) fn events<T: JsonSchema>(stream: &'static str) -> Self {
+        Self { stream: Some(stream), ..Self::new::<T>("text/event-stream") }
+    }
+
+    pub(crate) fn example(mut self, example: Value) -> Self {
+        self.example = Some(example);
+        self
+    }
+
+    fn into_json(self, schemas: &mut Schemas) -> Value {
+        let schema = schemas.response(self.schema);
+        let mut media = match self.stream {
+            Some(stream) => event_stream(&schema, stream),
+            None => json!({ "schema": schema }),
+        };
+        if let Some(example) = self.example {
+            media["example"] = example;
+        }
+        media
+    }
+}
+
+fn response(description: &str, content: Vec<Media>, schemas: &mut Schemas) -> Value {
+    let headers = ["X-Request-Id", "Set-Cookie"].map(|name| (name.to_owned(), reference("headers", name)));
+    let mut response = json!({ "description": description, "headers": Map::from_iter(headers) });
+    if !content.is_empty() {
+        let content = content.into_iter().map(|media| (media.kind.to_owned(), media.into_json(schemas)));
+        response["content"] = content.collect::<Map<_, _>>().into();
+    }
+    response
+}
+
+fn query_parameters(mut schema: Value) -> Vec<Value> {
+    let Some(properties) = schema["properties"].as_object_mut() else { return Vec::new() };
+    let parameter = |(name, schema): (&String, &mut Value)| {
+        remove_null(schema);
+        let mut parameter = json!({ "name": name, "in": "query", "required": false });
+        for field in ["description", "example"] {
+            if let Some(value) = schema.as_object_mut().and_then(|schema| schema.remove(field)) {
+                parameter[field] = value;
+            }
+        }
+        parameter["schema"] = schema.take();
+        parameter
+    };
+    properties.iter_mut().map(parameter).collect()
+}
+
+/// OpenAPI 3.1 cannot describe server-sent events, so the schema is that of one event, like 3.2's `itemSchema`; an example
+/// of a whole stream is beside it.
+fn event_stream(data: &Value, stream: &str) -> Value {
     let first = stream.lines().next().and_then(|line| line.strip_prefix("data: "));
-    let json = json!({
-        "type": "string", "contentMediaType": "application/json", "contentSchema": reference("schemas", data),
-    });
-    json!({ "text/event-stream": {
+    let json = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": data });
+    json!({
         "schema": {
             "type": "object", "required": ["data"], "description": "One event. Comment lines keep idle connections open.",
             "properties": { "event": { "const": "message" }, "data": { "anyOf": [{ "const": "[DONE]" }, json] } },
         },
         "example": { "event": "message", "data": first },
         "x-stream-example": stream,
-    } })
+    })
 }
 
 /// A reference to a shared component.
@@ -151,14 +219,13 @@ pub(crate) fn reference(kind: &str, name: &str) -> Value {
 pub(super) fn headers() -> Value {
     json!({
         "X-Request-Id": {
-            "description": "The number of the request in the server's log.", "schema": { "type": "integer", "minimum": 1 },
+            "description": "The number of the request in the server's log.",
+            "schema": { "type": "integer", "minimum": 1 },
         },
         "Set-Cookie": {
             "description": "The client's cookie. Only on the first request.", "schema": { "type": "string" },
         },
-        "Retry-After": {
-            "description": "Seconds to wait.", "schema": { "type": "integer", "minimum": 1 },
-        },
+        "Retry-After": { "description": "Seconds to wait.", "schema": { "type": "integer", "minimum": 1 } },
         "Allow": { "description": "The allowed methods.", "schema": { "type": "string" } },
         "WWW-Authenticate": { "description": "`Bearer`.", "schema": { "type": "string" } },
     })

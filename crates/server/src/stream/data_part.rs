@@ -1,0 +1,57 @@
+//! The `data-…` parts of the UI message stream: the server's own, and the tools' own messages.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::routes::openapi::envelope::any;
+
+/// For the page: `data-confirmation`, `data-gates`, `data-progress`, `data-outcome`, `data-timeout`,
+/// `data-voice-session-start`, `data-history-trimmed`, `data-session-end`, `data-left-out` (text that was not read in
+/// time), and the tools' own messages.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline, title = "data-…", deny_unknown_fields)]
+pub(crate) struct DataPart<'a> {
+    #[schemars(regex(pattern = "^data-"))]
+    r#type: String,
+    /// The call. A later part with the same id replaces this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[schemars(schema_with = "any")]
+    data: Cow<'a, Value>,
+}
+
+/// The parts that only the server sends. An event of the agent never has one of these names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServerData {
+    Confirmation,
+    Gates,
+    Progress,
+    Outcome,
+    LeftOut,
+}
+
+impl ServerData {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Confirmation => "confirmation",
+            Self::Gates => "gates",
+            Self::Progress => "progress",
+            Self::Outcome => "outcome",
+            Self::LeftOut => "left-out",
+        }
+    }
+
+    pub(crate) fn part(self, id: Option<&str>, data: Value) -> DataPart<'_> {
+        DataPart { r#type: format!("data-{}", self.name()), id, data: Cow::Owned(data) }
+    }
+}
+
+impl<'a> DataPart<'a> {
+    /// A tool's own message, or one of the agent's.
+    pub(crate) fn from_event(name: &str, value: &'a Value) -> Self {
+        Self { r#type: format!("data-{name}"), id: None, data: Cow::Borrowed(value) }
+    }
+}
