@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::routes::openapi::envelope::any;
 
@@ -34,6 +34,8 @@ pub(crate) enum ServerData {
 }
 
 impl ServerData {
+    const ALL: [Self; 5] = [Self::Confirmation, Self::Gates, Self::Progress, Self::Outcome, Self::LeftOut];
+
     fn name(self) -> &'static str {
         match self {
             Self::Confirmation => "confirmation",
@@ -50,8 +52,34 @@ impl ServerData {
 }
 
 impl<'a> DataPart<'a> {
-    /// A tool's own message, or one of the agent's.
+    /// A tool's own message, or one of the agent's. A tool's message with a name of the server's is wrapped as
+    /// `data-message`, so that it cannot pass for the server's.
     pub(crate) fn from_event(name: &str, value: &'a Value) -> Self {
+        let plain = |text: &str| text.replace('_', "-").to_ascii_lowercase();
+        if ServerData::ALL.iter().any(|own| own.name() == plain(name)) {
+            let data = json!({ "type": name, "data": value });
+            return Self { r#type: "data-message".into(), id: None, data: Cow::Owned(data) };
+        }
         Self { r#type: format!("data-{name}"), id: None, data: Cow::Borrowed(value) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tools_own_message_cannot_pass_for_the_servers() {
+        let value = json!({ "callId": "c1" });
+        for name in ["outcome", "gates", "confirmation", "progress", "left-out", "left_out", "Outcome"] {
+            let part = json!(DataPart::from_event(name, &value));
+            assert_eq!(
+                part,
+                json!({ "type": "data-message", "data": { "type": name, "data": value } }),
+                "{name}"
+            );
+        }
+        let own = json!(DataPart::from_event("ice-report", &value));
+        assert_eq!(own, json!({ "type": "data-ice-report", "data": value }));
     }
 }
