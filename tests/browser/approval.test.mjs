@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { visible } from '../../crates/server/web/shared/visible.js';
-import { startBrowser, visit } from './support/browser.mjs';
+import { startBrowser, openPage } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { says } from './support/soon.mjs';
 
@@ -70,7 +70,7 @@ test('the page marks what cannot be seen as the server does', () => {
 
 for (const [name, title, shown] of spoofs) {
   test(`the card shows every argument in full and in its order: ${name}`, async () => {
-    const { page, by, say, leave } = await visit(browser, deck);
+    const { page, by, say, leave } = await openPage(browser, deck);
     await say('Book it');
     await by('confirm-approve').waitFor();
     const card = by('confirm-card');
@@ -118,7 +118,7 @@ for (const [name, title, shown] of spoofs) {
 
 test('operators who try a tool see every argument in full before they approve', async () => {
   const [, title, shown] = spoofs[0];
-  const { page, by, leave } = await visit(browser, deck);
+  const { page, by, leave } = await openPage(browser, deck);
   await page.goto(`${deck.url}/deck#playground/calendar_create_event`);
   await by('play-tool').selectOption('calendar_create_event');
   await by('play-args').fill(JSON.stringify(booking(title, 20)));

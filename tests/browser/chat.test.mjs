@@ -1,8 +1,8 @@
-// The page with the built-in rehearsal: what a newcomer sees and does.
+// The page with the built-in rehearsal: what a new user sees and does.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startBrowser, visit } from './support/browser.mjs';
+import { startBrowser, openPage } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { counts, has, says } from './support/soon.mjs';
 
@@ -21,8 +21,8 @@ after(async () => {
   await deck?.remove();
 });
 
-test('a newcomer reads what this is and who answers', async () => {
-  const { page, by, leave } = await visit(browser, deck);
+test('a new user sees the welcome text and the model', async () => {
+  const { page, by, leave } = await openPage(browser, deck);
   await says(by('welcome'), /by text or by voice/);
   await counts(by('suggestion'), 3);
   await says(by('provider'), /Rehearsal, no language model/);
@@ -34,7 +34,7 @@ test('a newcomer reads what this is and who answers', async () => {
 });
 
 test('a question is answered with sources that can be opened', async () => {
-  const { page, by, answer, leave } = await visit(browser, deck);
+  const { page, by, answer, leave } = await openPage(browser, deck);
   await by('suggestion').first().click();
   const said = await answer();
   await says(said, /Colin Archer/);
@@ -64,15 +64,15 @@ test('every suggestion does what it promises', async () => {
     async ({ by }) => by('voice-accept').waitFor(),
   ];
   for (const [place, isKept] of promises.entries()) {
-    const visitor = await visit(browser, deck);
-    await visitor.by('suggestion').nth(place).click();
-    await isKept(visitor);
-    await visitor.leave();
+    const user = await openPage(browser, deck);
+    await user.by('suggestion').nth(place).click();
+    await isKept(user);
+    await user.leave();
   }
 });
 
 test('a call shows its arguments, its gates and its outcome when it is unfolded', async () => {
-  const { by, ask, leave } = await visit(browser, deck);
+  const { by, ask, leave } = await openPage(browser, deck);
   await ask('Who designed the Fram?');
   const card = by('tool-card').first();
   await has(card, 'open', null, 'folded by default');
@@ -87,36 +87,36 @@ test('a call shows its arguments, its gates and its outcome when it is unfolded'
 });
 
 test('a meeting is booked after the user approves, not before', async () => {
-  const visitor = await visit(browser, deck);
-  const { by, say, answer, leave } = visitor;
+  const user = await openPage(browser, deck);
+  const { by, say, answer, leave } = user;
   await say('Book a meeting tomorrow at 10:00 with ann@example.com');
   await by('confirm-approve').waitFor();
   await says(by('confirm-card'), /Book “Meeting with ann@example.com” from .*, 10:00/);
   await says(by('confirm-countdown'), /^\d:\d\d left$/);
   await says(by('confirm-card'), /attendees\s+\["ann@example.com"\]/, 'the exact arguments');
-  assert.equal(await booked(visitor, 10), false);
+  assert.equal(await booked(user, 10), false);
 
   await by('confirm-approve').click();
   await says(await answer(), /is booked for/);
   await says(by('confirm-title'), 'Approved and done.');
   await counts(by('message'), 2, 'the same message goes on');
-  assert.equal(await booked(visitor, 10), true);
+  assert.equal(await booked(user, 10), true);
   await leave();
 });
 
 test('what is denied does not happen', async () => {
-  const visitor = await visit(browser, deck);
-  const { by, say, answer, leave } = visitor;
+  const user = await openPage(browser, deck);
+  const { by, say, answer, leave } = user;
   await say('Book a meeting tomorrow at 12:00 with ann@example.com');
   await by('confirm-deny').click();
   await says(await answer(), /Denied. Nothing was done./);
   await says(by('tool-card').locator('.tool-state'), /denied/);
-  assert.equal(await booked(visitor, 12), false);
+  assert.equal(await booked(user, 12), false);
   await leave();
 });
 
 test('a suggestion chosen by keyboard moves the focus to the composer', async () => {
-  const { page, by, answer, leave } = await visit(browser, deck);
+  const { page, by, answer, leave } = await openPage(browser, deck);
   await by('suggestion').first().focus();
   await page.keyboard.press('Enter');
   await answer();
@@ -125,7 +125,7 @@ test('a suggestion chosen by keyboard moves the focus to the composer', async ()
 });
 
 test('a double click approves once', async () => {
-  const { page, by, say, answer, leave } = await visit(browser, deck);
+  const { page, by, say, answer, leave } = await openPage(browser, deck);
   await say('Book a meeting tomorrow at 14:00 with ann@example.com');
   const approvals = [];
   page.on('request', (request) => request.postData()?.includes('approval-responded') && approvals.push(request));
@@ -142,7 +142,7 @@ test('a double click approves once', async () => {
 });
 
 test('the conversation is there after the page is loaded again, and so is an open question', async () => {
-  const { page, by, ask, say, answer, leave } = await visit(browser, deck);
+  const { page, by, ask, say, answer, leave } = await openPage(browser, deck);
   await ask('Who designed the Fram?');
   await say('Book a meeting tomorrow at 16:00 with ann@example.com');
   await by('confirm-approve').waitFor();
@@ -160,8 +160,8 @@ test('the conversation is there after the page is loaded again, and so is an ope
 });
 
 test('a question is still open after something else was said and the page was loaded again', async () => {
-  const visitor = await visit(browser, deck);
-  const { page, by, ask, say, answer, leave } = visitor;
+  const user = await openPage(browser, deck);
+  const { page, by, ask, say, answer, leave } = user;
   await say('Book a meeting tomorrow at 17:00 with ann@example.com');
   await by('confirm-approve').waitFor();
   await ask('Who designed the Fram?');
@@ -170,7 +170,7 @@ test('a question is still open after something else was said and the page was lo
   await by('confirm-approve').click();
   await answer();
   await says(by('confirm-title'), 'Approved and done.');
-  assert.equal(await booked(visitor, 17), true);
+  assert.equal(await booked(user, 17), true);
   await page.reload();
   await says(by('tool-card').first().locator('.tool-state'), /^done/);
   await counts(by('confirm-card'), 0);
@@ -178,8 +178,8 @@ test('a question is still open after something else was said and the page was lo
 });
 
 test('stopping after an approval still shows the outcome', async () => {
-  const visitor = await visit(browser, deck);
-  const { page, by, say, leave } = visitor;
+  const user = await openPage(browser, deck);
+  const { page, by, say, leave } = user;
   await say('Book a meeting tomorrow at 19:00 with ann@example.com');
   await by('confirm-approve').waitFor();
   let arrived = () => {};
@@ -192,12 +192,12 @@ test('stopping after an approval still shows the outcome', async () => {
   await by('send').click();
   await says(by('tool-card').locator('.tool-state'), /^done/);
   await counts(by('confirm-approve'), 0);
-  assert.equal(await booked(visitor, 19), true);
+  assert.equal(await booked(user, 19), true);
   await leave();
 });
 
 test('an offer to talk is there after the page is loaded again', async () => {
-  const { page, by, ask, leave } = await visit(browser, deck);
+  const { page, by, ask, leave } = await openPage(browser, deck);
   await ask('I want to talk by voice about the Fram');
   const offered = await by('voice-offer').innerText();
   await page.reload();
@@ -206,7 +206,7 @@ test('an offer to talk is there after the page is loaded again', async () => {
 });
 
 test('each tab has a conversation of its own', async () => {
-  const { page, by, ask, leave } = await visit(browser, deck);
+  const { page, by, ask, leave } = await openPage(browser, deck);
   await ask('Who designed the Fram?');
   const other = await page.context().newPage();
   await other.goto(deck.url);
@@ -224,7 +224,7 @@ test('each tab has a conversation of its own', async () => {
 });
 
 test('a new chat begins with nothing, also after the page is loaded again', async () => {
-  const { page, by, ask, leave } = await visit(browser, deck);
+  const { page, by, ask, leave } = await openPage(browser, deck);
   await ask('Who designed the Fram?');
   await by('new-chat').click();
   await by('welcome').waitFor();
@@ -235,7 +235,7 @@ test('a new chat begins with nothing, also after the page is loaded again', asyn
 });
 
 test('an insult after a warning leads to a block with a countdown, which a reload does not lift', async () => {
-  const { page, by, ask, say, leave } = await visit(browser, deck, { expects: [/403/] });
+  const { page, by, ask, say, leave } = await openPage(browser, deck, { expects: [/403/] });
   await ask('You are an idiot');
   await say('Shut up, you stupid idiot');
   await by('block-countdown').waitFor();
@@ -257,7 +257,7 @@ async function seconds(by) {
   return minutes * 60 + rest;
 }
 
-/** Whether the calendar has something tomorrow at an hour, as another visitor is told. */
+/** Whether the calendar has something tomorrow at an hour, as another user is told. */
 async function booked({ page }, hour) {
   const response = await page.request.post(`${deck.url}/api/chat`, {
     data: { message: `Am I free tomorrow between ${hour}:00 and ${hour + 1}:00?` },

@@ -42,8 +42,8 @@ async function operate({ at = '', to = deck, expects = [], ...settings } = {}) {
   return { page, by, leave };
 }
 
-/** A visitor who writes something to the agent, without a page. */
-async function visitor() {
+/** A user who writes something to the agent, without a page. */
+async function user() {
   let cookie = '';
   const post = async (path, body) => {
     const response = await fetch(`${deck.url}${path}`, {
@@ -60,7 +60,7 @@ async function visitor() {
 const sessionOf = (stream) => /"sessionId":"([^"]+)"/.exec(stream)[1];
 
 test('tools are shown with their health, and a tool has its charts', async () => {
-  await (await visitor()).say('Who designed the Fram?');
+  await (await user()).say('Who designed the Fram?');
   const { page, by, leave } = await operate();
   const row = by('tool-row').filter({ hasText: 'kb_search' });
   await row.waitFor();
@@ -93,7 +93,7 @@ test('calls appear as they end, and stay while one reads', async () => {
   await by('live-state')
     .filter({ hasText: /^connected$/ })
     .waitFor();
-  const { say } = await visitor();
+  const { say } = await user();
   await say('Who designed the Fram?');
   const lines = by('live').getByTestId('line');
   await lines.filter({ hasText: 'kb_search done' }).waitFor();
@@ -113,7 +113,7 @@ test('a line that is read stays where it is, and what came meanwhile appears whe
   await by('live-state')
     .filter({ hasText: /^connected$/ })
     .waitFor();
-  const { say } = await visitor();
+  const { say } = await user();
   await say('Who designed the Fram?');
   const lines = by('live').getByTestId('line');
   await lines.first().locator('summary').click();
@@ -151,7 +151,7 @@ test('an address that means nothing leads to the tools', async () => {
 });
 
 test('sessions that are not shown are counted', async () => {
-  await (await visitor()).say('Who designed the Fram?');
+  await (await user()).say('Who designed the Fram?');
   const { page, by, leave } = await operate();
   await page.route('**/api/deck/sessions?*', async (route) => {
     const response = await route.fetch();
@@ -163,7 +163,7 @@ test('sessions that are not shown are counted', async () => {
 });
 
 test('a session is told turn by turn, and ended when the operator means it', async () => {
-  const { say } = await visitor();
+  const { say } = await user();
   const id = sessionOf(await say('Who designed the Fram?'));
   await say('Book a meeting tomorrow at 10:00 with ann@example.com');
   const { page, by, leave } = await operate({ at: '#sessions' });
@@ -189,7 +189,7 @@ test('a session is told turn by turn, and ended when the operator means it', asy
 });
 
 test('a client is erased only after the word was typed', async () => {
-  const { say } = await visitor();
+  const { say } = await user();
   const id = sessionOf(await say('Who designed the Fram?'));
   const { page, by, leave } = await operate({ at: `#sessions/${id}` });
   await by('erase-client').click();
@@ -203,7 +203,7 @@ test('a client is erased only after the word was typed', async () => {
 });
 
 test('a block is seen and lifted', async () => {
-  const { say } = await visitor();
+  const { say } = await user();
   await say('You are an idiot');
   await say('Shut up, you stupid idiot');
   assert.match(await say('hello'), /BLOCKED/);
@@ -214,8 +214,8 @@ test('a block is seen and lifted', async () => {
   await leave();
 });
 
-test('the trail is searched and verified', async () => {
-  const { say } = await visitor();
+test('the audit log is searched and verified', async () => {
+  const { say } = await user();
   await say('Who designed the Fram?');
   const { page, by, leave } = await operate({ at: '#audit' });
   const lines = by('audit').getByTestId('line');
@@ -237,7 +237,7 @@ test('the trail is searched and verified', async () => {
   assert.equal(new Set(tops).size, 1, 'both buttons stand in one line');
 
   await by('tab-registry').click();
-  const { say: anotherSays } = await visitor();
+  const { say: anotherSays } = await user();
   const id = sessionOf(await anotherSays('Who was Colin Archer?'));
   await by('tab-audit').click();
   await by('audit').locator(`a[href="#sessions/${id}"]`).first().waitFor();
@@ -346,7 +346,7 @@ test('tabs are walked with the keyboard, and an address leads to its view', asyn
 
 for (const colorScheme of ['light', 'dark']) {
   test(`nothing keeps operators out, ${colorScheme}`, async () => {
-    const { say } = await visitor();
+    const { say } = await user();
     const id = sessionOf(await say('Who designed the Fram?'));
     const { page, by, leave } = await operate({ colorScheme, reducedMotion: 'reduce' });
     const found = [];
@@ -391,7 +391,7 @@ for (const colorScheme of ['light', 'dark']) {
 }
 
 test('a narrow screen has everything, and nothing sticks out', async () => {
-  const { say } = await visitor();
+  const { say } = await user();
   const id = sessionOf(await say('Who designed the Fram?'));
   const { page, by, leave } = await operate({ viewport: { width: 340, height: 640 } });
   const sticksOut = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
@@ -429,7 +429,7 @@ async function take() {
     'What time is it?',
   ];
   for (const end = Date.now() + 110_000, began = Date.now(); Date.now() < end;) {
-    const { say } = await visitor();
+    const { say } = await user();
     // As many as on a busy morning, which come and go.
     const many = 2 + Math.round(2 + 2 * Math.sin((Date.now() - began) / 9_000));
     for (let place = 0; place < many; place += 1) await say(questions[Math.floor(Math.random() * questions.length)]);

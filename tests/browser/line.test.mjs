@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { TIMEOUT_MS, startBrowser, visit } from './support/browser.mjs';
+import { TIMEOUT_MS, startBrowser, openPage } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { speak } from './support/microphone.mjs';
 import { counts, says, soon } from './support/soon.mjs';
@@ -34,13 +34,13 @@ const ready = {
 const tone = (seconds) =>
   Buffer.from(Int16Array.from({ length: 24_000 * seconds }, (_, at) => 8_000 * Math.sin(at / 12)).buffer);
 
-/** A visitor who is in a call with us. */
+/** A user who is in a call with us. */
 async function inCall(options = {}) {
   const { before = () => {}, ...settings } = options;
-  const visitor = await visit(browser, deck, settings);
-  await visitor.page.evaluate(before);
+  const user = await openPage(browser, deck, settings);
+  await user.page.evaluate(before);
   const calls = [];
-  await visitor.page.routeWebSocket(/\/voice$/, (socket) => {
+  await user.page.routeWebSocket(/\/voice$/, (socket) => {
     const call = { socket, heard: [], audio: 0, loudest: 0, tell: (message) => socket.send(JSON.stringify(message)) };
     calls.push(call);
     socket.onMessage((message) => {
@@ -54,16 +54,16 @@ async function inCall(options = {}) {
         call.tell({ ...ready, resumed: call.heard.at(-1).resumeToken === 'token-1' });
     });
   });
-  await visitor.by('voice-start').click();
-  const state = (text) => visitor.by('voice-state').filter({ hasText: text }).waitFor();
+  await user.by('voice-start').click();
+  const state = (text) => user.by('voice-state').filter({ hasText: text }).waitFor();
   await state('Listening');
   const until = async (holds, what) => {
     for (const end = Date.now() + TIMEOUT_MS; !holds();) {
       assert.ok(Date.now() < end, `timed out: ${what}`);
-      await visitor.page.waitForTimeout(20);
+      await user.page.waitForTimeout(20);
     }
   };
-  return { ...visitor, calls, state, until };
+  return { ...user, calls, state, until };
 }
 
 test('audio is played to its end, and then reported as heard', async () => {
@@ -377,7 +377,7 @@ test('leaving the page during a call keeps the transcript and notes the end', as
 });
 
 test('a call that is refused says what the server said', async () => {
-  const { page, by, leave } = await visit(browser, deck);
+  const { page, by, leave } = await openPage(browser, deck);
   const error = { type: 'UNAVAILABLE', message: 'You are in a call already. End it first.', retryable: false };
   await page.routeWebSocket(/\/voice$/, (socket) => {
     socket.send(JSON.stringify({ type: 'error', error }));
@@ -458,7 +458,7 @@ test('the end of a call brings its words back to the chat', async () => {
 test('a call that understands typed text only works without a microphone', async () => {
   const deaf = await startBrowser();
   try {
-    const { by, say, leave } = await visit(deaf, deck);
+    const { by, say, leave } = await openPage(deaf, deck);
     await by('voice-start').click();
     await says(by('notice'), 'No microphone. Type into the call.');
     await by('voice-state').filter({ hasText: 'Muted' }).waitFor();
@@ -476,7 +476,7 @@ test('a call that understands typed text only works without a microphone', async
 test('a missing microphone and an unreachable server show a notice', async () => {
   const deaf = await startBrowser();
   try {
-    const { page, by, leave } = await visit(deaf, deck);
+    const { page, by, leave } = await openPage(deaf, deck);
     // A model that hears wants to hear something.
     await page.route('**/api/me', async (route) => {
       const response = await route.fetch();
@@ -494,7 +494,7 @@ test('a missing microphone and an unreachable server show a notice', async () =>
   } finally {
     await deaf.close();
   }
-  const { page, by, leave } = await visit(browser, deck, { expects: [/WebSocket/] });
+  const { page, by, leave } = await openPage(browser, deck, { expects: [/WebSocket/] });
   await page.routeWebSocket(/\/voice$/, (socket) => void socket.close({ code: 1013 }));
   await by('voice-start').click();
   await by('notice').filter({ hasText: 'no capacity for another call' }).waitFor();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { installed, startBrowser, visit } from './support/browser.mjs';
+import { installed, startBrowser, openPage } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { speak } from './support/microphone.mjs';
 
@@ -38,8 +38,8 @@ async function faults(page, where) {
 
 for (const colorScheme of ['light', 'dark']) {
   test(`the page has no serious accessibility violation, ${colorScheme}`, async () => {
-    const visitor = await visit(browser, deck, { colorScheme, reducedMotion: 'reduce', expects: [/403/] });
-    const { page, by, ask, say } = visitor;
+    const user = await openPage(browser, deck, { colorScheme, reducedMotion: 'reduce', expects: [/403/] });
+    const { page, by, ask, say } = user;
     const found = [];
     const look = async (where) => found.push(...(await faults(page, where)));
     await look('welcome');
@@ -54,7 +54,7 @@ for (const colorScheme of ['light', 'dark']) {
     await by('confirm-approve').waitFor();
     await look('a question');
     await by('confirm-deny').click();
-    await visitor.answer();
+    await user.answer();
     await ask('I want to talk by voice about the Fram');
     await look('an offer');
     await by('voice-accept').click();
@@ -70,12 +70,12 @@ for (const colorScheme of ['light', 'dark']) {
     await by('block-countdown').waitFor();
     await look('a block');
     assert.deepEqual(found, []);
-    await visitor.leave();
+    await user.leave();
   });
 }
 
 test('a narrow screen has everything, and nothing sticks out', async () => {
-  const { page, by, ask, say, leave } = await visit(browser, deck, { viewport: { width: 340, height: 640 } });
+  const { page, by, ask, say, leave } = await openPage(browser, deck, { viewport: { width: 340, height: 640 } });
   const sticksOut = () =>
     page.evaluate(
       () =>
@@ -99,7 +99,7 @@ test('a narrow screen has everything, and nothing sticks out', async () => {
 });
 
 test('an answer is read out once it is complete, not word by word', async () => {
-  const { page, ask, leave } = await visit(browser, deck);
+  const { page, ask, leave } = await openPage(browser, deck);
   await page.evaluate(() => {
     globalThis.announced = [];
     new MutationObserver(() => globalThis.announced.push(document.querySelector('#announce').textContent)).observe(

@@ -3,7 +3,7 @@
 import { after, before, test } from 'node:test';
 import { behind } from '../clients/support/deck.mjs';
 import { startPuppet } from '../clients/support/puppet.mjs';
-import { startBrowser, visit } from './support/browser.mjs';
+import { startBrowser, openPage } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { counts, says } from './support/soon.mjs';
 
@@ -25,7 +25,7 @@ after(async () => {
 });
 
 test('a server that dies in the middle of an answer is waited for, and the page says so', async () => {
-  const { page, by, ask, say, answer, leave } = await visit(browser, deck, { expects });
+  const { page, by, ask, say, answer, leave } = await openPage(browser, deck, { expects });
   await ask('say before');
   await say('slowly');
   await page.getByText('word word').waitFor();
@@ -46,7 +46,7 @@ test('a server that dies in the middle of an answer is waited for, and the page 
 });
 
 test('what is said while the server is away is delivered when it is back', async () => {
-  const { page, by, ask, say, leave } = await visit(browser, deck, { expects });
+  const { page, by, ask, say, leave } = await openPage(browser, deck, { expects });
   await ask('say before');
   await deck.stop();
   await say('count');

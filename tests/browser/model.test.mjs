@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { booking } from '../clients/support/calendar.mjs';
 import { behind } from '../clients/support/deck.mjs';
 import { say as send, startPuppet } from '../clients/support/puppet.mjs';
-import { startBrowser, visit } from './support/browser.mjs';
+import { startBrowser, openPage } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { counts, has, says, soon } from './support/soon.mjs';
 
@@ -30,13 +30,13 @@ after(async () => {
 });
 
 test('who answers is named', async () => {
-  const { by, leave } = await visit(browser, deck);
+  const { by, leave } = await openPage(browser, deck);
   await says(by('provider'), /openai\/puppet/);
   await leave();
 });
 
 test('what a model writes is text, whatever it looks like', async () => {
-  const { page, ask, leave } = await visit(browser, deck);
+  const { page, ask, leave } = await openPage(browser, deck);
   const said = await ask(
     'say <img src=x onerror=alert(1)> **bold** `code` [out](https://example.com/a_(b)) [in](javascript:alert(1)) [no:record]',
   );
@@ -52,7 +52,7 @@ test('what a model writes is text, whatever it looks like', async () => {
 });
 
 test('an unanswered confirmation expires and does nothing', async () => {
-  const { by, say, ask, leave } = await visit(browser, deck);
+  const { by, say, ask, leave } = await openPage(browser, deck);
   await say(booking(1));
   await by('confirm-approve').waitFor();
   await by('confirm-approve').waitFor({ state: 'hidden' });
@@ -63,7 +63,7 @@ test('an unanswered confirmation expires and does nothing', async () => {
 });
 
 test('refusals are explained in plain words', async () => {
-  const { by, ask, leave } = await visit(browser, deck);
+  const { by, ask, leave } = await openPage(browser, deck);
   const searches = ['a', 'b', 'c', 'd', 'e', 'f'].map((query) => `call kb_search {"query":"${query}"}`);
   await ask(searches.join('\n'));
   const last = by('tool-card').nth(5);
@@ -75,7 +75,7 @@ test('refusals are explained in plain words', async () => {
 });
 
 test('a model that fails is explained, and can be asked again', async () => {
-  const { by, ask, answer, leave } = await visit(browser, deck);
+  const { by, ask, answer, leave } = await openPage(browser, deck);
   await ask('refuse');
   await says(by('error'), /does not accept our request/);
   await counts(by('retry'), 0, 'what will not help is not offered');
@@ -85,7 +85,7 @@ test('a model that fails is explained, and can be asked again', async () => {
 });
 
 test('a message that is refused at the door is explained, and delivered when it is asked for again', async () => {
-  const { page, by, say, answer, leave } = await visit(browser, deck, { expects: [/429/] });
+  const { page, by, say, answer, leave } = await openPage(browser, deck, { expects: [/429/] });
   const error = { type: 'RATE_LIMIT', message: 'You write faster than we can read.', retryable: true };
   await page.route('**/api/chat', (route) => route.fulfill({ status: 429, json: { error } }), { times: 1 });
   await say('say at last');
@@ -97,7 +97,7 @@ test('a message that is refused at the door is explained, and delivered when it 
 });
 
 test('a word that was not heard can be given again', async () => {
-  const { page, by, say, answer, leave } = await visit(browser, deck, { expects: [/409/] });
+  const { page, by, say, answer, leave } = await openPage(browser, deck, { expects: [/409/] });
   await say(booking(3));
   const error = { type: 'CONFLICT', message: 'You are in a call.', retryable: true };
   await by('confirm-deny').waitFor();
@@ -111,7 +111,7 @@ test('a word that was not heard can be given again', async () => {
 });
 
 test('a table is one', async () => {
-  const { ask, leave } = await visit(browser, deck);
+  const { ask, leave } = await openPage(browser, deck);
   const said = await ask('table');
   await says(said.locator('p').first(), 'Two ships:');
   assert.deepEqual(await said.locator('tr').evaluateAll((rows) => rows.map((row) => row.innerText)), [
@@ -125,7 +125,7 @@ test('a table is one', async () => {
 });
 
 test('approval buttons are disabled while another answer is written', async () => {
-  const { page, by, say, leave } = await visit(browser, deck);
+  const { page, by, say, leave } = await openPage(browser, deck);
   await say(booking(4));
   await by('confirm-approve').waitFor();
   await say('slowly');
@@ -137,7 +137,7 @@ test('approval buttons are disabled while another answer is written', async () =
 });
 
 test('what is opened at the end stays under the hand, and a long question is read from its beginning', async () => {
-  const { page, by, ask, say, leave } = await visit(browser, deck, { viewport: { width: 340, height: 420 } });
+  const { page, by, ask, say, leave } = await openPage(browser, deck, { viewport: { width: 340, height: 420 } });
   for (let line = 0; line < 5; line += 1) await ask(`say line ${line}`);
   await ask('call kb_search {"query":"fram"}');
   const card = by('tool-card').last().locator('summary');
@@ -167,7 +167,7 @@ test('what is opened at the end stays under the hand, and a long question is rea
 });
 
 test('a conversation is scrolled by keyboard', async () => {
-  const { page, by, ask, leave } = await visit(browser, deck, { viewport: { width: 700, height: 420 } });
+  const { page, by, ask, leave } = await openPage(browser, deck, { viewport: { width: 700, height: 420 } });
   for (let line = 0; line < 8; line += 1) await ask(`say line ${line}`);
   const top = () => page.evaluate(() => document.querySelector('#scroll').scrollTop);
   const end = await top();
@@ -183,7 +183,7 @@ test('a conversation is scrolled by keyboard', async () => {
 });
 
 test('what is too long to paste is said to be', async () => {
-  const { page, by, leave } = await visit(browser, deck);
+  const { page, by, leave } = await openPage(browser, deck);
   await by('composer').evaluate((composer) => {
     const clipboardData = new DataTransfer();
     clipboardData.setData('text/plain', 'x'.repeat(100_001));
@@ -194,7 +194,7 @@ test('what is too long to paste is said to be', async () => {
 });
 
 test('an answer that was cut off by leaving is said to be, and can be asked for again', async () => {
-  const { page, by, say, leave } = await visit(browser, deck);
+  const { page, by, say, leave } = await openPage(browser, deck);
   await say('slowly');
   await page.getByText('word word').waitFor();
   const chat = await page.evaluate(() => sessionStorage.getItem('quarterdeck.chat'));
@@ -213,7 +213,7 @@ test('an answer that was cut off by leaving is said to be, and can be asked for 
 });
 
 test('scrolling up stops following the end, and the end is followed otherwise', async () => {
-  const { page, by, ask, say, leave } = await visit(browser, deck, { viewport: { width: 700, height: 420 } });
+  const { page, by, ask, say, leave } = await openPage(browser, deck, { viewport: { width: 700, height: 420 } });
   for (let line = 0; line < 8; line += 1) await ask(`say line ${line}`);
   await say('slowly');
   await page.locator('qd-message[data-state=open] .words').waitFor();
@@ -240,7 +240,7 @@ test('scrolling up stops following the end, and the end is followed otherwise', 
 });
 
 test('the keyboard is enough', async () => {
-  const { page, answer, leave } = await visit(browser, deck);
+  const { page, answer, leave } = await openPage(browser, deck);
   await page.keyboard.type('say typed');
   await page.keyboard.press('Shift+Enter');
   await page.keyboard.type('say a second line');

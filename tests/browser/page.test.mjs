@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startBrowser, visit } from './support/browser.mjs';
+import { startBrowser, openPage } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 
 /** The most that the page may weigh. */
@@ -50,7 +50,7 @@ test('the page is light and comes from here alone', async (test) => {
 test('the page is seen at once', async (test) => {
   const [bare, paints] = [[], []];
   await paintOf('/'); // The browser and the server have a first time too.
-  for (let visitor = 0; visitor < 9; visitor += 1) {
+  for (let user = 0; user < 9; user += 1) {
     bare.push(await paintOf('/healthz'));
     paints.push(await paintOf('/'));
   }
@@ -60,7 +60,7 @@ test('the page is seen at once', async (test) => {
 });
 
 test('a page that was loaded before asks for one thing, which has not changed', async () => {
-  const { page, leave } = await visit(browser, deck);
+  const { page, leave } = await openPage(browser, deck);
   const names = [];
   page.on('requestfinished', async (request) => {
     const sizes = await request.sizes().catch(() => null);

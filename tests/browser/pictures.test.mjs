@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startBrowser, visit } from './support/browser.mjs';
+import { startBrowser, openPage } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 
 const images = fileURLToPath(new URL('../../docs/images/', import.meta.url));
@@ -26,7 +26,7 @@ async function take() {
         viewport: { width: 1000, height: 980 },
         deviceScaleFactor: 1.5,
       };
-      const { page, by, ask, say, leave } = await visit(browser, deck, settings);
+      const { page, by, ask, say, leave } = await openPage(browser, deck, settings);
       await ask('Who designed the Fram?');
       await by('composer').blur();
       await say('Book a meeting tomorrow at 10:00 with ann@example.com');

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startBrowser, visit } from './support/browser.mjs';
+import { startBrowser, openPage } from './support/browser.mjs';
 import { startDeck } from './support/deck.mjs';
 import { speak } from './support/microphone.mjs';
 import { counts, has, says } from './support/soon.mjs';
@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => deck?.remove());
 
-/** A visitor whose microphone says these things, and what goes over their line. */
+/** A user whose microphone says these things, and what goes over their line. */
 async function caller(test, sayings, options = {}) {
   const microphone = speak(...sayings);
   const browser = await startBrowser({ microphone: microphone.file });
@@ -22,9 +22,9 @@ async function caller(test, sayings, options = {}) {
     await browser.close();
     microphone.remove();
   });
-  const visitor = await visit(browser, options.deck ?? deck, options);
+  const user = await openPage(browser, options.deck ?? deck, options);
   const line = { sent: [], told: [], frames: [], audio: 0 };
-  visitor.page.on('websocket', (socket) => {
+  user.page.on('websocket', (socket) => {
     socket.on('framesent', ({ payload }) =>
       typeof payload === 'string' ? line.sent.push(JSON.parse(payload)) : line.frames.push(payload.length),
     );
@@ -33,8 +33,8 @@ async function caller(test, sayings, options = {}) {
       else line.audio += payload.length;
     });
   });
-  const state = (text) => visitor.by('voice-state').filter({ hasText: text }).waitFor();
-  return { ...visitor, line, state };
+  const state = (text) => user.by('voice-state').filter({ hasText: text }).waitFor();
+  return { ...user, line, state };
 }
 
 const types = (messages) => messages.map((message) => message.type);

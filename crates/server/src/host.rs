@@ -1,7 +1,7 @@
 //! Checks the `Host` of a request, against DNS rebinding.
 //!
-//! A page whose name was made to point at this machine sends its own name. Where the server's names are known, any other
-//! is refused: on loopback they are known, beyond it the operator lists them.
+//! A page whose name was made to point at this machine sends its own name. Where the server's names are known, any
+//! other is refused: on loopback they are known, beyond it the operator lists them.
 
 use axum::http::{HeaderMap, Uri, Version, header};
 use quarterdeck_contracts::ErrorType;

@@ -25,8 +25,8 @@ export function startBrowser({ microphone } = {}) {
   });
 }
 
-/** A new visitor with the page open. Whatever goes wrong in the page fails the test that closes it. */
-export async function visit(browser, deck, options = {}) {
+/** A new user with the page open. Whatever goes wrong in the page fails the test that closes it. */
+export async function openPage(browser, deck, options = {}) {
   const { expects = [], ...settings } = options;
   const context = await browser.newContext({ viewport: { width: 1180, height: 860 }, timezoneId: 'UTC', ...settings });
   context.setDefaultTimeout(TIMEOUT_MS);
@@ -35,7 +35,7 @@ export async function visit(browser, deck, options = {}) {
   page.on('pageerror', (error) => faults.push(error.message));
   page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
   const by = (name) => page.getByTestId(name);
-  const visitor = {
+  const user = {
     page,
     by,
     /** Writes something and sends it. */
@@ -51,8 +51,8 @@ export async function visit(browser, deck, options = {}) {
       return last;
     },
     async ask(text) {
-      await visitor.say(text);
-      return visitor.answer();
+      await user.say(text);
+      return user.answer();
     },
     async leave() {
       await context.close();
@@ -62,5 +62,5 @@ export async function visit(browser, deck, options = {}) {
   };
   await page.goto(deck.url);
   await by('provider').waitFor();
-  return visitor;
+  return user;
 }

@@ -41,8 +41,8 @@ pub(crate) struct Columns {
     at: Vec<u64>,
     text: Vec<u64>,
     voice: Vec<u64>,
-    /// Each tool's columns since the previous sample: calls, errors, refusals, and percentiles, which are null where there
-    /// were no answers.
+    /// Each tool's columns since the previous sample: calls, errors, refusals, and percentiles, which are null where
+    /// there were no answers.
     tools: BTreeMap<String, ToolColumns>,
 }
 

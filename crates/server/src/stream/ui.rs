@@ -1,7 +1,7 @@
 //! Encodes the UI message stream of the AI SDK, which `useChat` reads.
 //!
-//! Only parts that both supported majors of the SDK know are sent. Tools are always `dynamic`, because a front end cannot
-//! know a registry's tools at build time.
+//! Only parts that both supported majors of the SDK know are sent. Tools are always `dynamic`, because a front end
+//! cannot know a registry's tools at build time.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

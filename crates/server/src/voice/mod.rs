@@ -1,7 +1,7 @@
 //! Calls over WebSockets: the client protocol and its limits.
 //!
-//! The voice agent runs a call. Here its messages are decoded and encoded, input is limited in size, number and rate, and
-//! output that the client does not read is bounded.
+//! The voice agent runs a call. Here its messages are decoded and encoded, input is limited in size, number and rate,
+//! and output that the client does not read is bounded.
 
 mod call;
 mod client_frame;

@@ -1,7 +1,7 @@
 //! Tickets for calls, short enough for a URL.
 //!
-//! A browser cannot set a header on a WebSocket, so a client exchanges its bearer token for a ticket. It is signed, names
-//! the client with its claims, and is valid for one call within a minute.
+//! A browser cannot set a header on a WebSocket, so a client exchanges its bearer token for a ticket. It is signed,
+//! names the client with its claims, and is valid for one call within a minute.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -34,8 +34,8 @@ async fn a_ticket_in_another_spelling_is_refused() {
     let world = World::new().await;
     let ticket = world.post("/api/voice/ticket", &json!({})).send().await.json();
     let ticket = ticket["ticket"].as_str().unwrap().to_owned();
-    let seal = ticket.find('.').unwrap() + 1;
-    for forged in variants(&ticket, seal - 4) {
+    let signature = ticket.find('.').unwrap() + 1;
+    for forged in variants(&ticket, signature - 4) {
         let forged = forged.replace('+', "%2B");
         let refused = Page::try_open(&world, &format!("/voice?ticket={forged}"), &[]).await;
         assert!(refused.is_err(), "{forged}");

@@ -84,30 +84,14 @@ impl World {
         });
         let registry = Arc::new(registry());
         let resume = Arc::new(Semaphore::new(0));
-        let text = TextAgent::new(TextParts {
-            orchestrator: orchestrator.clone(),
-            registry: registry.clone(),
-            model: Arc::new(ScriptedModel { resume: resume.clone() }),
-            prompts: Prompts::default(),
-            settings: TextSettings { reader_timeout: Duration::from_secs(1), ..TextSettings::default() },
-        });
-        let voice = speaker.map(|model| {
-            VoiceAgent::new(VoiceParts {
-                orchestrator: orchestrator.clone(),
-                registry: registry.clone(),
-                model: Arc::new(model),
-                prompts: Prompts::default(),
-                settings: VoiceSettings::default(),
-            })
-        });
+        let text = text_agent(&orchestrator, &registry, &resume);
+        let voice = speaker.map(|model| voice_agent(&orchestrator, &registry, model));
         let audit = Some(AuditLogHandle { feed: feed.clone(), path: path.clone(), node: "test".into() });
         let operations = Operations { audit, change: Some(registry_change()) };
-        let orchestrator_of_app = orchestrator.clone();
-        let text_of_app = text.clone();
         let parts = ServerParts {
-            text: text_of_app,
+            text: text.clone(),
             voice,
-            orchestrator: orchestrator_of_app,
+            orchestrator: orchestrator.clone(),
             registry,
             identity,
             operations,
@@ -183,6 +167,26 @@ impl World {
     }
 }
 
+fn text_agent(orchestrator: &Orchestrator, registry: &Arc<Registry>, resume: &Arc<Semaphore>) -> TextAgent {
+    TextAgent::new(TextParts {
+        orchestrator: orchestrator.clone(),
+        registry: registry.clone(),
+        model: Arc::new(ScriptedModel { resume: resume.clone() }),
+        prompts: Prompts::default(),
+        settings: TextSettings { reader_timeout: Duration::from_secs(1), ..TextSettings::default() },
+    })
+}
+
+fn voice_agent(orchestrator: &Orchestrator, registry: &Arc<Registry>, model: EchoModel) -> VoiceAgent {
+    VoiceAgent::new(VoiceParts {
+        orchestrator: orchestrator.clone(),
+        registry: registry.clone(),
+        model: Arc::new(model),
+        prompts: Prompts::default(),
+        settings: VoiceSettings::default(),
+    })
+}
+
 fn registry_change() -> RegistryChange {
     let what = "`do` is required".to_owned();
     let change = Change { tool: "probe".into(), effect: "breaks".into(), what, example: Some(json!({})) };
@@ -241,8 +245,8 @@ async fn probe(args: Value, _: Arc<dyn Context>) -> Result<Value, ToolError> {
     Ok(json!({ "did": args["do"] }))
 }
 
-/// Follows the user's message: `call …` calls the tool (`call bad` with invalid arguments), `wait` pauses in the middle of
-/// the answer, `pour 5` streams much text, and anything else is echoed.
+/// Follows the user's message: `call …` calls the tool (`call bad` with invalid arguments), `wait` pauses in the middle
+/// of the answer, `pour 5` streams much text, and anything else is echoed.
 struct ScriptedModel {
     resume: Arc<Semaphore>,
 }

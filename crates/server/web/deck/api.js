@@ -36,8 +36,19 @@ export async function request(path, options = {}) {
 }
 
 /**
- * @param {string} path
+ * The responses by path.
+ *
+ * @typedef {{
+ *   audit: Api.AuditPage, blocks: Api.BlockList, overview: Api.Overview, quarantines: Api.QuarantineList,
+ *   registry: Api.RegistryView, series: Api.Series, sessions: Api.SessionList
+ * }} Responses
+ */
+
+/**
+ * @template {string} P
+ * @param {P} path
  * @param {Record<string, string | number | undefined | null>} [query] empty values are left out
+ * @returns {Promise<P extends keyof Responses ? Responses[P] : any>}
  */
 export async function get(path, query = {}) {
   const present = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '');

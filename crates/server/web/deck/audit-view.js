@@ -102,7 +102,7 @@ class AuditView extends View {
   async #older() {
     const { lines, next, lookedAt } = await get('audit', { ...this.#query, before: this.#next });
     this.#next = next;
-    this.#list.append(...lines.map((/** @type {any} */ line) => h('li', {}, lineView(line))));
+    this.#list.append(...lines.map((line) => h('li', {}, lineView(line))));
     this.#more.hidden = next === null;
     this.#scanned.textContent =
       lines.length === 0 && next !== null ? `No match in the last ${formatBytes(lookedAt)}. Search older lines.` : '';
@@ -115,10 +115,11 @@ class AuditView extends View {
     this.#verdict.textContent = 'Verifying…';
     this.#verdict.dataset.tone = 'quiet';
     try {
+      /** @type {Api.AuditVerification} */
       const { isWhole, lines, unconfirmed, bytes, fault } = await send('POST', 'audit/verify');
       this.#verdict.dataset.tone = isWhole === null ? 'warn' : isWhole ? 'good' : 'bad';
       this.#verdict.textContent = isWhole
-        ? `The chain is intact: ${formatCount(lines)} lines, ${formatBytes(bytes)}${unconfirmed > 0 ? `; the store has not confirmed the last ${formatCount(unconfirmed)}` : ''}.`
+        ? `The chain is intact: ${formatCount(lines ?? 0)} lines, ${formatBytes(bytes)}${unconfirmed ? `; the store has not confirmed the last ${formatCount(unconfirmed)}` : ''}.`
         : fault;
     } catch (error) {
       this.#verdict.textContent = '';

@@ -25,7 +25,7 @@ export class BlocksView extends HTMLElement {
         ),
       );
     const head = ['Client', 'Until', 'Message to the user', ''].map((name) => h('th', { scope: 'col' }, name));
-    const rows = blocks.map((/** @type {any} */ block) =>
+    const rows = blocks.map((block) =>
       h(
         'tr',
         {},

@@ -41,7 +41,7 @@ class PlaygroundView extends View {
   #approve = h('input', { type: 'checkbox', id: 'play-approve', 'data-testid': 'play-approve' });
   #run = h('button', { class: 'primary', 'data-testid': 'play-run' }, 'Run');
   #result = h('section', { class: 'card', 'aria-label': 'Outcome', 'data-testid': 'play-result', hidden: true, tabindex: -1 });
-  /** @type {any[]} */
+  /** @type {Api.RegistryTool[]} */
   #tools = [];
 
   build() {
@@ -120,10 +120,10 @@ class PlaygroundView extends View {
     }
   }
 
-  /** @param {any} played */
+  /** @param {Api.PlaygroundResponse} played */
   #show({ response, gates, question, arguments: args, messages, sessionId }) {
     const outcome = response.ok ? 'Done' : `Failed: ${response.error.type.toLowerCase().replaceAll('_', ' ')}`;
-    const isAsked = response.error?.type === 'CONFIRMATION_REQUIRED';
+    const isAsked = !response.ok && response.error.type === 'CONFIRMATION_REQUIRED';
     fill(
       this.#result,
       h(
@@ -150,7 +150,7 @@ class PlaygroundView extends View {
   }
 }
 
-/** @param {{ gate: string, verdict: string, note?: unknown }[]} gates */
+/** @param {Api.Gate[]} gates */
 function list(gates) {
   const items = gates.map(({ gate, verdict, note }) =>
     h(

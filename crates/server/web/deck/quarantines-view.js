@@ -16,7 +16,7 @@ export class QuarantinesView extends HTMLElement {
     const { quarantines } = await get('quarantines');
     if (quarantines.length === 0) return fill(this.#list);
     const head = ['Tool', 'Stuck threads', 'Times', 'Next trial', ''].map((name) => h('th', { scope: 'col' }, name));
-    const rows = quarantines.map((/** @type {any} */ tool) =>
+    const rows = quarantines.map((tool) =>
       h(
         'tr',
         { 'data-testid': 'quarantine' },
@@ -67,7 +67,7 @@ export class QuarantinesView extends HTMLElement {
   }
 }
 
-/** When a trial call is allowed. @param {{ stuckThreads: number, retryAfterMs: number }} tool */
+/** When a trial call is allowed. @param {Api.Quarantine} tool */
 function trial({ stuckThreads, retryAfterMs }) {
   return stuckThreads > 0 ? 'when its threads end' : `in ${formatCount(Math.ceil(retryAfterMs / 1000))} s`;
 }

@@ -39,7 +39,7 @@ class RegistryView extends View {
   }
 }
 
-/** @param {any} change @returns {Node[]} */
+/** @param {Api.RegistryChange | null} change @returns {Node[]} */
 function changed(change) {
   if (!change)
     return [
@@ -57,7 +57,7 @@ function changed(change) {
     change.isBreaking ? '. Some changes break callers.' : '. Nothing breaks callers.',
   );
   if (change.changes.length === 0) return [from, h('p', { class: 'empty' }, 'No change that callers notice.')];
-  const items = change.changes.map((/** @type {any} */ one) =>
+  const items = change.changes.map((one) =>
     h(
       'li',
       { 'data-testid': 'change', 'data-effect': one.effect },
@@ -71,7 +71,7 @@ function changed(change) {
   return [from, h('ul', { class: 'changes' }, ...items)];
 }
 
-/** @param {any[]} tools */
+/** @param {Api.RegistryTool[]} tools */
 function table(tools) {
   const head = ['Tool', 'Version', 'Kind', 'Does', 'Approval', 'Modes', 'Summary'].map((name) =>
     h('th', { scope: 'col' }, name),

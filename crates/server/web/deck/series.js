@@ -1,13 +1,12 @@
 // The metrics over time that the page has. Only newer samples are requested.
 
-/** @typedef {{ everyMs: number, at: number[], text: number[], voice: number[], tools: Record<string, Record<string, Row>> }} Columns */
 /** Times and tokens are null where nothing was called. @typedef {(number | null)[]} Row */
 
 /** Samples per range. */
 const maxSamples = { hour: 360, days: 576 };
 /** Values where nothing was called. @type {Record<string, number | null>} */
 const nothing = { calls: 0, errors: 0, refused: 0, p50: null, p95: null, tokens: null, tokensP95: null };
-const names = Object.keys(nothing);
+const names = /** @type {(keyof Api.ToolColumns)[]} */ (Object.keys(nothing));
 
 export class Series {
   /** @type {number[]} */
@@ -29,7 +28,7 @@ export class Series {
     return this.at.at(-1) ?? 0;
   }
 
-  /** @param {Columns} columns */
+  /** @param {Api.Series} columns */
   add(columns) {
     // Two requests at the same time get the same samples.
     if (columns.at.length === 0 || columns.at[0] <= this.after) return;

@@ -8,8 +8,6 @@ import { timeline } from './timeline.js';
 import { View } from './view.js';
 import { formatCount, formatTime, shortId } from './format.js';
 
-/** @typedef {{ id: string, clientId: string, mode: string, isActive: boolean, turns: number, calls: number, registryVersion: string, createdMs: number, seenMs: number }} Session */
-
 class SessionsView extends View {
   #client = h('input', { name: 'client', autocomplete: 'off', spellcheck: 'false', 'data-testid': 'sessions-client' });
   #mode = h(
@@ -71,7 +69,7 @@ class SessionsView extends View {
     const head = ['Session', 'Client', 'Mode', 'State', 'Turns', 'Calls', 'Last seen'].map((name) =>
       h('th', { scope: 'col' }, name),
     );
-    const rows = sessions.map((/** @type {Session} */ session) =>
+    const rows = sessions.map((session) =>
       h(
         'tr',
         { 'data-testid': 'session-row' },
@@ -93,7 +91,7 @@ class SessionsView extends View {
 
   /** @param {string} id */
   async #open(id) {
-    /** @type {{ session: Session, timeline: any[], isComplete: boolean, isKept: boolean }} */
+    /** @type {Api.Timeline} */
     const { session, timeline: lines, isComplete, isKept } = await get(`sessions/${encodeURIComponent(id)}`);
     const facts = [
       ['Client', session.clientId],
@@ -124,7 +122,7 @@ class SessionsView extends View {
     this.#one.querySelector('h2')?.focus();
   }
 
-  /** @param {Session} session */
+  /** @param {Api.SessionSummary} session */
   async #end({ id, mode }) {
     const text =
       mode === 'voice'
@@ -143,6 +141,7 @@ class SessionsView extends View {
     const text = `This erases all data of ${client}: conversations, calls and stored values. The audit log and a block stay. It cannot be undone.`;
     if (!(await confirmAction({ title: 'Erase this client?', text, action: 'Erase', word: 'erase' }))) return;
     await this.attempt(async () => {
+      /** @type {Api.EraseResult} */
       const { rows, isComplete } = await send('POST', 'clients/erase', { clientId: client, confirm: 'erase' });
       location.hash = 'sessions';
       await this.load('');

@@ -8,8 +8,6 @@ import { Series } from './series.js';
 import { View } from './view.js';
 import { formatCount, formatMs, formatShare, shortId } from './format.js';
 
-/** @typedef {{ id: string, version: string, category: string, summary: string, health: string, latencyBudgetMs: number, lately: { calls: number, errors: number }, figures: Record<string, number> }} Tool */
-
 const REFRESH_INTERVAL_MS = 10_000;
 /** @type {Record<string, string>} */
 const healths = { idle: 'idle', well: 'healthy', slow: 'slow', failing: 'failing', unclear: 'too few calls' };
@@ -29,7 +27,7 @@ class ToolsView extends View {
   #series = new Series('hour');
   /** The tool in the charts; all tools when empty. */
   #chosen = '';
-  /** @type {any} */
+  /** @type {Api.Overview | null} */
   #overview = null;
 
   build() {
@@ -71,6 +69,7 @@ class ToolsView extends View {
   }
 
   #draw() {
+    if (!this.#overview) return;
     const { sessions, registry, models, audit, tools } = this.#overview;
     const entries = [
       [
@@ -97,7 +96,7 @@ class ToolsView extends View {
     this.#drawCharts();
   }
 
-  /** @param {Tool[]} tools */
+  /** @param {Api.ToolOverview[]} tools */
   #drawTable(tools) {
     if (tools.length === 0) {
       return fill(
@@ -121,7 +120,7 @@ class ToolsView extends View {
     if (focused) this.#table.querySelector(`button[data-tool="${CSS.escape(focused)}"]`)?.dispatchEvent(new Event('refocus'));
   }
 
-  /** @param {Tool} tool */
+  /** @param {Api.ToolOverview} tool */
   #row(tool) {
     const { figures, lately } = tool;
     const isChosen = tool.id === this.#chosen;

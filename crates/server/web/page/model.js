@@ -1,6 +1,6 @@
 // The messages of a conversation, and how parts of the server's stream change them.
 
-/** @typedef {{ gate: string, verdict: string, note?: unknown }} GateStep */
+/** @typedef {Api.Gate} GateStep */
 /**
  * @typedef {{
  *   callId: string, token: string, tool: string, args: unknown, preview: string, expires: number
@@ -22,7 +22,7 @@
 /** @typedef {TextPart | ThoughtPart | ToolPart | OfferPart | ErrorPart | NotePart} Part */
 /** @typedef {{ id: string, role: 'user' | 'assistant', parts: Part[], isOpen: boolean, isSpoken?: boolean }} Message */
 /** @typedef {{ timeoutUntil: string, message: string }} Block */
-/** @typedef {{ messages: any[], isRunning: boolean }} StoredSession */
+/** @typedef {Pick<Api.Conversation, 'messages' | 'isRunning'>} StoredSession */
 
 /**
  * @param {string} id

@@ -8,11 +8,9 @@ const REHEARSAL =
 const SIMULATOR =
   'Calls use the built-in simulator. It detects speech but understands only typed text.';
 
-/** @typedef {{ model: string, isRehearsal?: boolean, voice?: { model: string, isRehearsal: boolean } | null }} Me */
-
-/** @param {HTMLButtonElement} chip @param {HTMLElement} more @param {Me} me */
+/** @param {HTMLButtonElement} chip @param {HTMLElement} more @param {Api.Me} me */
 export function showProvider(chip, more, me) {
-  const isRehearsal = me.isRehearsal ?? me.model.startsWith('rehearsal');
+  const isRehearsal = me.isRehearsal;
   const name = isRehearsal ? h('span', {}, 'Rehearsal', h('span', { class: 'long' }, ', no language model')) : me.model;
   fill(chip, h('span', { class: isRehearsal ? 'dot rehearsal' : 'dot' }), name);
   chip.hidden = false;

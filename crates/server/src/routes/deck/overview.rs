@@ -72,8 +72,8 @@ pub(super) struct ToolOverview {
     summary: String,
     requires_confirmation: Confirmation,
     latency_budget_ms: u64,
-    /// In the last hour: not called; healthy; p95 over its latency budget; at least one call in five failed; or failed with
-    /// too few calls to judge.
+    /// In the last hour: not called; healthy; p95 over its latency budget; at least one call in five failed; or failed
+    /// with too few calls to judge.
     health: Health,
     /// Within the last hour.
     lately: RecentCalls,

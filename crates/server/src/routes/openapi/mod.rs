@@ -1,7 +1,8 @@
 //! `GET /openapi.json`: the description of the HTTP API.
 //!
-//! Each route describes itself next to its handler and its shapes, from which the schemas are derived, and the router is built from the same table, so that neither can have
-//! a path or a method that the other lacks. Here is what the routes share.
+//! Each route describes itself next to its handler and its shapes, from which the schemas are derived, and the router
+//! is built from the same table, so that neither can have a path or a method that the other lacks. Here is what the
+//! routes share.
 
 pub(crate) mod envelope;
 mod errors;
@@ -111,5 +112,7 @@ pub fn document() -> Value {
     })
 }
 
+#[cfg(test)]
+mod page_types;
 #[cfg(test)]
 mod tests;

@@ -195,8 +195,8 @@ fn query_parameters(mut schema: Value) -> Vec<Value> {
     properties.iter_mut().map(parameter).collect()
 }
 
-/// OpenAPI 3.1 cannot describe server-sent events, so the schema is that of one event, like 3.2's `itemSchema`; an example
-/// of a whole stream is beside it.
+/// OpenAPI 3.1 cannot describe server-sent events, so the schema is that of one event, like 3.2's `itemSchema`; an
+/// example of a whole stream is beside it.
 fn event_stream(data: &Value, stream: &str) -> Value {
     let first = stream.lines().next().and_then(|line| line.strip_prefix("data: "));
     let json = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": data });

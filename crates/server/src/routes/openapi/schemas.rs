@@ -114,7 +114,8 @@ fn remove_optional_nulls(schema: &mut Map<String, Value>) {
     }
 }
 
-/// The schema of an `Option` without its null, which is the last type. A field that may be absent and null lists it first.
+/// The schema of an `Option` without its null, which is the last type. A field that may be absent and null lists it
+/// first.
 pub(super) fn remove_null(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else { return };
     if let Some(Value::Array(types)) = fields.get_mut("type") {

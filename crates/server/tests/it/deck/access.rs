@@ -37,8 +37,8 @@ async fn every_deck_path_requires_the_admin_token() {
     }
     let overview = world.get("/api/deck/overview").with("authorization", "Bearer sesame").send().await;
     assert_eq!(overview.status, 200);
-    let trail = std::fs::read_to_string(&world.audit_log).unwrap();
-    assert!(!trail.contains("operator"), "nothing was done: {trail}");
+    let log = std::fs::read_to_string(&world.audit_log).unwrap();
+    assert!(!log.contains("operator"), "nothing was done: {log}");
 }
 
 #[tokio::test]
