@@ -376,7 +376,7 @@ for (const colorScheme of ['light', 'dark']) {
     await by('tab-audit').click();
     await by('audit').getByTestId('line').first().locator('summary').click();
     await by('verify').click();
-    await by('verdict').filter({ hasText: 'whole' }).waitFor();
+    await by('verdict').filter({ hasText: 'intact' }).waitFor();
     await look('audit');
     await by('tab-registry').click();
     await by('registry').getByRole('link').first().waitFor();
