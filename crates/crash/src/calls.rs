@@ -1,4 +1,4 @@
-//! Goes on with a session on disk and makes calls that write, both to our store and to the world outside it.
+//! Resumes a session on disk and makes calls that write to the store and outside it.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 const HANDLER: &str = "pub async fn execute() {}\n";
 const SESSION: &str = "ses_that_is_killed";
 
-/// Makes the calls one after another, each in a turn of its own, and says what came of each once it is delivered.
+/// Makes the calls one after another, each in its own turn, and prints each result once it is delivered.
 pub(crate) fn run(folder: &str, calls: &[&str]) {
     let folder = PathBuf::from(folder);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -39,8 +39,8 @@ pub(crate) fn run(folder: &str, calls: &[&str]) {
             session.begin_turn(None);
             let call = Call::new("book", json!({ "what": id })).with_id(*id);
             for reply in connection.submit(vec![call]).all().await {
-                let Reply::Answer(answer) = reply else { panic!("nobody is asked") };
-                let word = match &answer.response.outcome {
+                let Reply::Answer(answer) = reply else { panic!("no confirmation is needed") };
+                let result = match &answer.response.outcome {
                     Outcome::Success(_) => "done".to_owned(),
                     Outcome::Failure(error) if error.partial_side_effects == Some(true) => {
                         "unknown".to_owned()
@@ -48,13 +48,13 @@ pub(crate) fn run(folder: &str, calls: &[&str]) {
                     Outcome::Failure(error) => panic!("{error}"),
                 };
                 answer.mark_delivered();
-                println!("{id} {word}");
+                println!("{id} {result}");
             }
         }
     });
 }
 
-/// Writes a line to a file outside, as a booking at somebody else's would be, and a value to our own store.
+/// Appends a line to a file, as a booking in another system would, and stores a value.
 async fn book(args: Value, context: Arc<dyn Context>, outside: PathBuf) -> Result<Value, ToolError> {
     let what = args["what"].as_str().unwrap();
     let mut file = OpenOptions::new().create(true).append(true).open(outside).unwrap();

@@ -1,4 +1,4 @@
-//! Commits as fast as it can, and says which were acknowledged.
+//! Commits as fast as it can, and prints the acknowledged keys.
 
 use std::thread;
 

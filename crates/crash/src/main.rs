@@ -1,4 +1,4 @@
-//! A process that is there to be killed. Its tests start it, kill it where it stands, and look at what is left.
+//! A process for crash tests: they start it, kill it, and check what is left.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it is a test, in a process of its own")]
 

@@ -18,13 +18,12 @@ use std::time::{Duration, Instant};
 
 /// When a process is killed.
 enum Kill {
-    /// After so many lines.
     AfterLines(usize),
-    /// So long after its first line.
+    /// Counted from its first line.
     After(Duration),
 }
 
-/// Starts the process, kills it, and gives the lines that it had written.
+/// Returns the lines that the process had written when it was killed.
 fn run_and_kill(arguments: &[String], kill: &Kill) -> Vec<String> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_quarterdeck-crash"))
         .args(arguments)
@@ -32,14 +31,14 @@ fn run_and_kill(arguments: &[String], kill: &Kill) -> Vec<String> {
         .spawn()
         .unwrap();
     let out = child.stdout.take().unwrap();
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     let mut first = None;
     for line in BufReader::new(out).lines().map_while(Result::ok) {
-        said.push(line);
+        lines.push(line);
         let first = *first.get_or_insert_with(Instant::now);
         match kill {
-            Kill::AfterLines(lines) if said.len() == *lines => child.kill().unwrap(),
-            Kill::After(time) if said.len() == 1 => {
+            Kill::AfterLines(count) if lines.len() == *count => child.kill().unwrap(),
+            Kill::After(time) if lines.len() == 1 => {
                 std::thread::sleep(time.saturating_sub(first.elapsed()));
                 child.kill().unwrap();
             }
@@ -47,5 +46,5 @@ fn run_and_kill(arguments: &[String], kill: &Kill) -> Vec<String> {
         }
     }
     child.wait().unwrap();
-    said
+    lines
 }
