@@ -1,4 +1,4 @@
-//! A server that is running, asked as its page for operators asks it.
+//! The operators' API of a running server, as its page uses it.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -7,36 +7,36 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use crate::arguments::operating::RunningServer;
-use crate::config::{Secret, Site};
+use crate::arguments::operator::RunningServer;
+use crate::config::{LocalConfig, Secret};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-const MAX_ANSWER_BYTES: u64 = 1 << 20;
+const MAX_RESPONSE_BYTES: u64 = 1 << 20;
 
-pub(crate) struct Server {
+pub(crate) struct AdminClient {
     address: SocketAddr,
     admin_token: Option<Secret>,
 }
 
-pub(crate) struct Answer {
+pub(crate) struct AdminResponse {
     pub(crate) status: u16,
     body: Value,
 }
 
-impl Server {
-    /// The one that the configuration speaks of, unless another is named.
-    pub(crate) fn of(site: &Site, named: &RunningServer) -> Self {
-        let mut address = named.server.unwrap_or(site.server.listen);
-        // Listening on every address includes this machine's own.
+impl AdminClient {
+    /// For the server of the configuration, unless the command names another.
+    pub(crate) fn new(config: &LocalConfig, named: &RunningServer) -> Self {
+        let mut address = named.server.unwrap_or(config.server.listen);
+        // A server on the unspecified address also listens on loopback.
         match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
             IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
             _ => {}
         }
-        Self { address, admin_token: site.server.admin_token.clone() }
+        Self { address, admin_token: config.server.admin_token.clone() }
     }
 
-    pub(crate) fn ask(&self, method: &str, path: &str) -> anyhow::Result<Answer> {
+    pub(crate) fn request(&self, method: &str, path: &str) -> anyhow::Result<AdminResponse> {
         let address = self.address;
         let unreachable = || {
             format!(
@@ -55,36 +55,36 @@ impl Server {
              content-length: 0\r\nconnection: close\r\n\r\n"
         );
         socket.write_all(head.as_bytes()).with_context(unreachable)?;
-        let mut answer = Vec::new();
-        socket.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).with_context(unreachable)?;
-        read(&answer).with_context(|| format!("what answers on {address} is no quarterdeck"))
+        let mut response = Vec::new();
+        socket.take(MAX_RESPONSE_BYTES).read_to_end(&mut response).with_context(unreachable)?;
+        parse(&response).with_context(|| format!("{address} is not a quarterdeck server"))
     }
 }
 
-impl Answer {
-    /// The body, if the server did what it was asked for.
+impl AdminResponse {
+    /// The body of a 2xx response.
     pub(crate) fn success(self) -> anyhow::Result<Value> {
         match self.status {
             200..=299 => Ok(self.body),
             401 | 403 => bail!(
-                "the server wants its admin token\n\
+                "the server needs its admin token\n\
                  help: set QUARTERDECK_ADMIN_TOKEN, or name a file that holds it in `server.admin_token_file`"
             ),
             status => {
-                let message = self.body["error"]["message"].as_str().unwrap_or("it did not say why");
+                let message = self.body["error"]["message"].as_str().unwrap_or("no reason given");
                 bail!("the server refused with status {status}: {message}")
             }
         }
     }
 }
 
-fn read(answer: &[u8]) -> anyhow::Result<Answer> {
-    let text = std::str::from_utf8(answer)?;
-    let (head, body) = text.split_once("\r\n\r\n").context("the answer has no head")?;
+fn parse(response: &[u8]) -> anyhow::Result<AdminResponse> {
+    let text = std::str::from_utf8(response)?;
+    let (head, body) = text.split_once("\r\n\r\n").context("the response has no head")?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let status = status.filter(|_| head.starts_with("HTTP/1.1 ")).context("the answer has no status")?;
+    let status = status.filter(|_| head.starts_with("HTTP/1.1 ")).context("the response has no status")?;
     let body = if body.is_empty() { Value::Null } else { serde_json::from_str(body)? };
-    Ok(Answer { status, body })
+    Ok(AdminResponse { status, body })
 }
 
 #[cfg(test)]
@@ -92,12 +92,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_and_what_is_none_is_refused() {
-        let found = read(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\": 1}\n").unwrap();
+    fn responses_are_parsed_and_other_protocols_are_refused() {
+        let found = parse(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\": 1}\n").unwrap();
         assert_eq!((found.status, found.success().unwrap()["a"].as_u64()), (200, Some(1)));
-        let nothing = read(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+        let nothing = parse(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
         assert!(nothing.success().unwrap().is_null());
-        let refused = read(b"HTTP/1.1 500 X\r\n\r\n{\"error\":{\"message\":\"no\"}}").unwrap();
+        let refused = parse(b"HTTP/1.1 500 X\r\n\r\n{\"error\":{\"message\":\"no\"}}").unwrap();
         assert_eq!(refused.success().unwrap_err().to_string(), "the server refused with status 500: no");
         for other in [
             &b""[..],
@@ -106,7 +106,7 @@ mod tests {
             b"HTTP/1.1 x OK\r\n\r\n",
             b"HTTP/1.1 200 OK\r\n\r\n<p>",
         ] {
-            assert!(read(other).is_err());
+            assert!(parse(other).is_err());
         }
     }
 }

@@ -1,25 +1,25 @@
-//! What can be typed.
+//! The command line.
 
 pub(crate) mod knowledge;
-pub(crate) mod operating;
-pub(crate) mod serving;
-pub(crate) mod simulating;
+pub(crate) mod operator;
+pub(crate) mod serve;
+pub(crate) mod simulate;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use knowledge::{KbCommand, KbFolder};
-use operating::{
+use operator::{
     AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder,
     QuarantinesOptions, SessionsOptions,
 };
-use serving::{ConfigOptions, ServeOptions};
-use simulating::SimulateCommand;
+use serve::{ConfigOptions, ServeOptions};
+use simulate::SimulateCommand;
 
-use crate::config::Site;
+use crate::config::LocalConfig;
 
-/// A tool runtime for agents that people write to and speak to.
+/// A tool runtime for text and voice agents.
 #[derive(Debug, Parser)]
 #[command(
     name = "quarterdeck",
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the agents: compile the tools if they changed, open the store and the knowledge base, listen
+    /// Serve the agents over HTTP; compiles the tools first if they have changed
     #[command(
         after_help = "Example:\n  quarterdeck serve\n  quarterdeck serve --listen 127.0.0.1:9000 --data /var/lib/quarterdeck"
     )]
@@ -48,15 +48,15 @@ pub(crate) enum Command {
     /// Check tool folders and write nothing (for CI and editors)
     #[command(after_help = "Example:\n  quarterdeck check --format json")]
     Check(CheckOptions),
-    /// Make a new tool folder that builds and whose handler runs
+    /// Create a tool folder that builds and runs
     #[command(
         after_help = "Example:\n  quarterdeck new opening-hours --category retrieval\n  quarterdeck new word-count --rust"
     )]
     New(NewOptions),
-    /// List the tools with what they cost and demand
+    /// List the tools with their requirements and token costs
     #[command(after_help = "Example:\n  quarterdeck list")]
     List(ListOptions),
-    /// Show one tool: its contract, its guide, what each provider will see and what was lost on the way
+    /// Show one tool: contract, guide, each provider's declaration and its losses
     #[command(
         after_help = "Example:\n  quarterdeck describe format_datetime\n  quarterdeck describe format_datetime --provider geminiNative"
     )]
@@ -80,7 +80,7 @@ pub(crate) enum Command {
         after_help = "Example:\n  quarterdeck completions bash > ~/.local/share/bash-completion/completions/quarterdeck"
     )]
     Completions(CompletionsOptions),
-    /// Read the audit trail, or find out whether it is whole
+    /// Read or verify the audit trail
     #[command(
         subcommand,
         after_help = "Example:\n  quarterdeck audit tail --follow\n  quarterdeck audit verify"
@@ -89,16 +89,16 @@ pub(crate) enum Command {
     /// List blocked clients, or lift a block
     #[command(after_help = "Example:\n  quarterdeck blocks\n  quarterdeck blocks lift web-4711")]
     Blocks(BlocksOptions),
-    /// List tools that a running server has taken out of service, or put one back
+    /// List the quarantined tools of a running server, or lift a quarantine
     #[command(after_help = "Example:\n  quarterdeck quarantines\n  quarterdeck quarantines lift kb_search")]
     Quarantines(QuarantinesOptions),
     /// List sessions, or end one
     #[command(after_help = "Example:\n  quarterdeck sessions --active\n  quarterdeck sessions end ses_0f3a")]
     Sessions(SessionsOptions),
-    /// List clients, or erase what is kept of one
+    /// List clients, or erase the data of one
     #[command(after_help = "Example:\n  quarterdeck clients\n  quarterdeck clients erase web-4711")]
     Clients(ClientsOptions),
-    /// Copy the store, as of one moment, to a new file
+    /// Back up the store to a new file
     #[command(
         after_help = "The copy may be made while a server runs. It holds sessions, calls, confirmations, blocks, rate limits, \
                       values of tools and the calendar; not the audit trail, the tools, the knowledge base and the \
@@ -106,7 +106,7 @@ pub(crate) enum Command {
                       docs/OPERATIONS.md says how to restore.\n\nExample:\n  quarterdeck backup monday.db"
     )]
     Backup(BackupOptions),
-    /// Bring calendars in and out, and look at them
+    /// Import, export and list calendars
     #[command(
         subcommand,
         after_help = "Example:\n  quarterdeck calendar import holidays.ics --calendar team\n  quarterdeck calendar list"
@@ -118,14 +118,14 @@ pub(crate) enum Command {
         after_help = "Example:\n  quarterdeck kb search \"who led the second expedition\"\n  quarterdeck kb check"
     )]
     Kb(KbCommand),
-    /// Show the effective configuration, and where each value came from
+    /// Show the effective configuration and the origin of each value
     #[command(
         after_help = "Flags win over environment variables, which win over the file. docs/CONFIGURATION.md has every key.\n\n\
                       Example:\n  quarterdeck config\n  quarterdeck config --listen 127.0.0.1:9000 --json\n  \
                       quarterdeck config --example > quarterdeck.toml"
     )]
     Config(ConfigOptions),
-    /// Stand in for a provider, for tests and demonstrations without a key
+    /// Simulate a provider, for tests and demonstrations without a key
     #[command(
         subcommand,
         after_help = "Example:\n  quarterdeck simulate live --scenario scenarios/tool-call.json"
@@ -133,7 +133,6 @@ pub(crate) enum Command {
     Simulate(SimulateCommand),
 }
 
-/// Where the tool folders are.
 #[derive(Debug, Args)]
 pub(crate) struct ToolsFolder {
     /// The folder that holds the tool folders [default: `tools.folder` of the configuration, or tools]
@@ -142,9 +141,9 @@ pub(crate) struct ToolsFolder {
 }
 
 impl ToolsFolder {
-    /// The folder that was typed, or that of the site.
-    pub(crate) fn or<'a>(&'a self, site: &'a Site) -> &'a Path {
-        self.path.as_deref().unwrap_or(&site.folders.tools)
+    /// The folder of the flag, or else of the configuration.
+    pub(crate) fn or<'a>(&'a self, config: &'a LocalConfig) -> &'a Path {
+        self.path.as_deref().unwrap_or(&config.folders.tools)
     }
 }
 
@@ -232,17 +231,17 @@ pub(crate) struct CallOptions {
     pub(crate) args: String,
     #[command(flatten)]
     pub(crate) tools: ToolsFolder,
-    /// How the person reaches the agent
+    /// The mode of the session
     #[arg(long, value_enum, default_value_t = ModeChoice::Text)]
     pub(crate) mode: ModeChoice,
-    /// Approve the call, when the tool asks for a person's word
+    /// Approve the call if the tool needs confirmation
     #[arg(long)]
     pub(crate) confirm: bool,
     #[command(flatten)]
     pub(crate) kb: KbFolder,
     #[command(flatten)]
     pub(crate) data: DataFolder,
-    /// Show what each gate said
+    /// Show the verdict of each gate
     #[arg(long)]
     pub(crate) explain: bool,
 }
@@ -260,9 +259,9 @@ pub(crate) struct TestOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeChoice {
-    /// They write
+    /// The user writes
     Text,
-    /// They speak
+    /// The user speaks
     Voice,
 }
 
@@ -280,9 +279,9 @@ pub(crate) struct CompletionsOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Text
     Human,
-    /// For programs
+    /// JSON
     Json,
 }
 
@@ -302,17 +301,17 @@ mod tests {
 
     use super::*;
 
-    fn look(command: &clap::Command, typed: &str) {
+    fn check_examples(command: &clap::Command, typed: &str) {
         for inner in command.get_subcommands() {
             let typed = format!("{typed} {}", inner.get_name());
             let help = inner.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains(&format!("Example:\n  {typed}")), "{typed}: {help}");
-            look(inner, &typed);
+            check_examples(inner, &typed);
         }
     }
 
     #[test]
     fn every_command_shows_an_example() {
-        look(&Arguments::command(), "quarterdeck");
+        check_examples(&Arguments::command(), "quarterdeck");
     }
 }

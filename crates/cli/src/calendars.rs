@@ -1,25 +1,25 @@
-//! Whether the tools and the configuration speak of the same calendars.
+//! Whether the tools' schemas list the configured calendars.
 
 use quarterdeck_runtime::Snapshot;
 use serde_json::Value;
 
-/// Warns of every tool that lists calendars in its schema, and not those of the site: the schema cannot know the
-/// configuration, and what it does not list can be booked and not be asked about.
-pub(crate) fn warn_of_others(snapshot: &Snapshot, configured: &[String]) {
+/// Warns about tools whose schema lists other calendars than the configuration: such a calendar can be booked but not
+/// queried, or the other way round.
+pub(crate) fn warn_about_unlisted(snapshot: &Snapshot, configured: &[String]) {
     for tool in snapshot.tools() {
-        if let Some(listed) = others(&tool.compiled().json_schema, configured) {
+        if let Some(listed) = differing(&tool.compiled().json_schema, configured) {
             tracing::warn!(
                 tool = tool.metadata().tool_id.as_str(),
                 listed = listed.join(", "),
                 configured = configured.join(", "),
-                "a tool lists other calendars than `calendar.calendars`; change the list in its schema.json, or the configuration"
+                "tool lists other calendars than `calendar.calendars`; change its schema.json or the configuration"
             );
         }
     }
 }
 
-/// The calendars that a tool's parameters list, if they are others than these.
-fn others<'a>(parameters: &'a Value, configured: &[String]) -> Option<Vec<&'a str>> {
+/// The calendars that a tool's parameters list, if they differ from the configured ones.
+fn differing<'a>(parameters: &'a Value, configured: &[String]) -> Option<Vec<&'a str>> {
     let places = ["/properties/calendars/items/enum", "/properties/calendar/enum"];
     let listed = places.iter().find_map(|place| parameters.pointer(place)?.as_array())?;
     let listed: Vec<_> = listed.iter().filter_map(Value::as_str).collect();
@@ -34,18 +34,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_tools_list_the_usual_calendars_and_no_others() {
+    fn built_in_tools_list_the_default_calendars() {
         let schema = include_str!("../../../tools/calendar-get-availability/schema.json");
         let schema: Value = serde_json::from_str(schema).unwrap();
         let parameters = &schema["parameters"];
-        assert_eq!(others(parameters, &CalendarConfig::default().calendars), None);
+        assert_eq!(differing(parameters, &CalendarConfig::default().calendars), None);
         let listed = Some(vec!["primary", "team", "personal"]);
-        assert_eq!(others(parameters, &["primary".into(), "office".into()]), listed);
+        assert_eq!(differing(parameters, &["primary".into(), "office".into()]), listed);
         assert_eq!(
-            others(parameters, &["primary".into()]),
+            differing(parameters, &["primary".into()]),
             listed,
             "`team` would be refused when it is asked about"
         );
-        assert_eq!(others(&serde_json::json!({ "type": "object" }), &["office".into()]), None);
+        assert_eq!(differing(&serde_json::json!({ "type": "object" }), &["office".into()]), None);
     }
 }

@@ -7,7 +7,7 @@
 mod auth;
 mod choices;
 mod file;
-mod given;
+mod folders;
 mod kinds;
 mod listing;
 mod nearest;
@@ -15,11 +15,11 @@ mod origin;
 mod policy;
 mod problem;
 mod providers;
+mod raw;
 mod reader;
 mod reference;
 mod secret;
 mod server;
-mod site;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -32,25 +32,25 @@ use std::collections::BTreeSet;
 use quarterdeck_calendar::CalendarConfig;
 use quarterdeck_runtime::{Policy, RequiredClaim};
 
-use crate::arguments::serving::ServeOptions;
+use crate::arguments::serve::ServeOptions;
 use crate::environment;
 
 pub(crate) use auth::{Algorithm, Auth, TokenCheck, TokenKey};
-pub(crate) use given::Variables;
+pub(crate) use folders::{ArtifactRule, Folders, LogFormat, LogLevel, Logs, Prompts};
 pub(crate) use listing::Listing;
 pub(crate) use problem::Problems;
 pub(crate) use providers::Endpoint;
+pub(crate) use raw::Variables;
 pub(crate) use secret::Secret;
 pub(crate) use server::{CookieSecret, Limits, SecureCookie, Server};
-pub(crate) use site::{ArtifactRule, Folders, LogFormat, LogLevel, Logs, Prompts};
 pub(crate) use text::{
     AnthropicDialect, AuthHeader, ChatProvider, Declare, MaxTokensField, OpenAiDialect, SystemRole, Text,
 };
 pub(crate) use voice::{LiveProvider, Voice};
 
-use file::Which;
-use given::Given;
+use file::ConfigFile;
 use origin::Origin;
+use raw::RawConfig;
 use reader::Reader;
 use value::Value;
 
@@ -75,7 +75,7 @@ pub(crate) struct Config {
 /// What belongs to the place rather than to the server in it: where things are, and the calendars. Every command that
 /// needs a folder looks here, so that all of them mean the same one.
 #[derive(Debug, Clone)]
-pub(crate) struct Site {
+pub(crate) struct LocalConfig {
     /// Where a running server is asked.
     pub(crate) server: Server,
     pub(crate) folders: Folders,
@@ -84,14 +84,14 @@ pub(crate) struct Site {
 
 /// A configuration, and where each of its values came from.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedConfig {
     pub(crate) config: Config,
     pub(crate) listing: Listing,
 }
 
 impl Config {
     /// The configuration of the working directory, with what the environment and these flags say.
-    pub(crate) fn load(options: &ServeOptions) -> Result<Loaded, Problems> {
+    pub(crate) fn load(options: &ServeOptions) -> Result<LoadedConfig, Problems> {
         load(options, environment::variables())
     }
 
@@ -103,66 +103,67 @@ impl Config {
             text: text::text(from),
             voice: voice::voice(from),
             policy: policy::policy(from),
-            folders: site::folders(from),
-            calendar: site::calendar(from),
-            calendar_details_claim: site::calendar_details_claim(from),
-            logs: site::logs(from),
-            present: site::present(from),
+            folders: folders::folders(from),
+            calendar: folders::calendar(from),
+            calendar_details_claim: folders::calendar_details_claim(from),
+            logs: folders::logs(from),
+            present: folders::present(from),
         }
     }
 }
 
-impl Site {
+impl LocalConfig {
     /// The site of the working directory. What only a server needs may be missing: its keys and tokens are in its own
     /// environment, and not in that of whoever reads its audit trail.
     pub(crate) fn load() -> Result<Self, Problems> {
         let (variables, options) = (environment::variables(), ServeOptions::default());
-        site(said_by_file(&options, &variables)?, variables)
+        load_local(load_raw(&options, &variables)?, variables)
     }
 }
 
-fn load(options: &ServeOptions, variables: Variables) -> Result<Loaded, Problems> {
-    merge(said_by_file(options, &variables)?, variables, options)
+fn load(options: &ServeOptions, variables: Variables) -> Result<LoadedConfig, Problems> {
+    merge(load_raw(options, &variables)?, variables, options)
 }
 
-fn said_by_file(options: &ServeOptions, variables: &Variables) -> Result<Given, Problems> {
+fn load_raw(options: &ServeOptions, variables: &Variables) -> Result<RawConfig, Problems> {
     let by_variable = || {
-        let path = variables.get(given::CONFIG_FILE)?;
-        Some(Which::Named(path.into(), Origin::Variable(given::CONFIG_FILE.into())))
+        let path = variables.get(raw::CONFIG_FILE)?;
+        Some(ConfigFile::Named(path.into(), Origin::Variable(raw::CONFIG_FILE.into())))
     };
-    let by_flag = options.config.as_ref().map(|path| Which::Named(path.clone(), Origin::Flag("--config")));
-    let which = by_flag.or_else(by_variable).unwrap_or(Which::Usual);
-    let mut given = Given::default();
-    file::say_file(&which, &mut given).map_err(Problems::new)?;
-    Ok(given)
+    let by_flag =
+        options.config.as_ref().map(|path| ConfigFile::Named(path.clone(), Origin::Flag("--config")));
+    let file = by_flag.or_else(by_variable).unwrap_or(ConfigFile::Default);
+    let mut raw = RawConfig::default();
+    file::load_file(&file, &mut raw).map_err(Problems::new)?;
+    Ok(raw)
 }
 
 /// What the file says, with the environment and the flags over it.
-fn merge(given: Given, variables: Variables, options: &ServeOptions) -> Result<Loaded, Problems> {
-    let (config, mut reader) = read(given, variables, options);
-    reader.problems.append(&mut reader.unready);
+fn merge(raw: RawConfig, variables: Variables, options: &ServeOptions) -> Result<LoadedConfig, Problems> {
+    let (config, mut reader) = read(raw, variables, options);
+    reader.problems.append(&mut reader.serve_problems);
     match reader.problems.is_empty() {
-        true => Ok(Loaded { config, listing: Listing::new(reader.rows, reader.sections) }),
+        true => Ok(LoadedConfig { config, listing: Listing::new(reader.rows, reader.sections) }),
         false => Err(Problems::new(reader.problems)),
     }
 }
 
 /// The same, for whoever does not serve.
-fn site(given: Given, variables: Variables) -> Result<Site, Problems> {
-    let (Config { server, folders, calendar, .. }, reader) = read(given, variables, &ServeOptions::default());
+fn load_local(raw: RawConfig, variables: Variables) -> Result<LocalConfig, Problems> {
+    let (Config { server, folders, calendar, .. }, reader) = read(raw, variables, &ServeOptions::default());
     match reader.problems.is_empty() {
-        true => Ok(Site { server, folders, calendar }),
+        true => Ok(LocalConfig { server, folders, calendar }),
         false => Err(Problems::new(reader.problems)),
     }
 }
 
-fn read(mut given: Given, variables: Variables, options: &ServeOptions) -> (Config, Reader) {
-    given.say_variables(&variables);
-    for (key, flag, value) in options.said() {
-        given.say(key, Value::Words(value.into()), Origin::Flag(flag));
+fn read(mut raw: RawConfig, variables: Variables, options: &ServeOptions) -> (Config, Reader) {
+    raw.add_variables(&variables);
+    for (key, flag, value) in options.settings() {
+        raw.set(key, Value::Untyped(value.into()), Origin::Flag(flag));
     }
-    let mut reader = Reader::new(given, variables);
+    let mut reader = Reader::new(raw, variables);
     let config = Config::read(&mut reader);
-    reader.refuse_the_rest();
+    reader.reject_unknown();
     (config, reader)
 }

@@ -1,4 +1,4 @@
-//! The data folder: what lies in it, who may change it, and that whoever only looks makes nothing.
+//! The data folder: its files, its lock, and its permissions. Commands that only read create nothing in it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -9,33 +9,31 @@ use anyhow::{Context, anyhow, bail};
 /// The name of this machine's audit chain in the store.
 pub(crate) const NODE: &str = "local";
 
-/// The store.
 pub(crate) fn store_file(data: &Path) -> PathBuf {
     data.join("quarterdeck.db")
 }
 
-/// The audit trail.
-pub(crate) fn trail_file(data: &Path) -> PathBuf {
+pub(crate) fn audit_file(data: &Path) -> PathBuf {
     data.join("audit.jsonl")
 }
 
-/// The knowledge base's vectors.
-pub(crate) fn knowledge(data: &Path) -> PathBuf {
+/// Records, vectors and index of the knowledge base.
+pub(crate) fn knowledge_file(data: &Path) -> PathBuf {
     data.join("kb.db")
 }
 
-/// The secret of our own that signs the cookies.
+/// The generated secret that signs cookies.
 pub(crate) fn cookie_secret_file(data: &Path) -> PathBuf {
     data.join("cookie_secret")
 }
 
-/// What signs the cookies when nobody gave us anything. It is made when it is not there, for its owner alone.
-pub(crate) fn cookie_secret(data: &Path) -> anyhow::Result<String> {
+/// The secret that signs cookies where none is configured. It is generated when it is missing, for its owner alone.
+pub(crate) fn load_cookie_secret(data: &Path) -> anyhow::Result<String> {
     let file = &cookie_secret_file(data);
     let read = || match std::fs::read_to_string(file) {
         Ok(text) if text.trim().len() >= 32 => Ok(text.trim().to_owned()),
         Ok(_) => Err(anyhow!(
-            "{} is not a secret of 32 characters or more, and was left alone; move it away, and a new one is made",
+            "{} is not a secret of 32 characters or more, and was left alone; move it away to have a new one generated",
             file.display()
         )),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
@@ -53,7 +51,7 @@ pub(crate) fn cookie_secret(data: &Path) -> anyhow::Result<String> {
     partial.as_file().sync_all().with_context(cannot)?;
     match partial.persist_noclobber(file) {
         Ok(_) => Ok(secret),
-        // Somebody was faster; there is one secret, and it is theirs.
+        // Another process was faster; its secret counts.
         Err(failure) if failure.error.kind() == std::io::ErrorKind::AlreadyExists => read(),
         Err(failure) => Err(failure.error).with_context(cannot),
     }
@@ -78,8 +76,8 @@ pub(crate) fn create(data: &Path) -> anyhow::Result<()> {
     builder.create(data).with_context(|| format!("cannot make {}", data.display()))
 }
 
-/// Refuses to go on where nothing has ever been kept.
-pub(crate) fn must_exist(file: &Path) -> anyhow::Result<()> {
+/// Fails with a way out where nothing has been recorded yet.
+pub(crate) fn require_file(file: &Path) -> anyhow::Result<()> {
     match file.try_exists() {
         Ok(true) => Ok(()),
         Ok(false) => Err(anyhow!(
@@ -91,11 +89,10 @@ pub(crate) fn must_exist(file: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Takes the folder for this process alone, until the value is dropped or the process ends.
+/// Locks the folder for this process until the file is dropped or the process ends.
 ///
-/// A session lives in the process that serves it, and a chain of hashes has one writer: a second one would end the
-/// session behind its back, or break the chain.
-pub(crate) fn claim(data: &Path) -> anyhow::Result<File> {
+/// Sessions live in one process, and the audit chain has one writer.
+pub(crate) fn lock(data: &Path) -> anyhow::Result<File> {
     let path = data.join("lock");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -105,8 +102,8 @@ pub(crate) fn claim(data: &Path) -> anyhow::Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => bail!(
-            "another quarterdeck is at work in {}\n\
-             help: a running server has its own page for operators; otherwise stop it, and run this again",
+            "another quarterdeck uses {}\n\
+             help: use the operators' page of the running server at /deck, or stop it and run this again",
             data.display()
         ),
         Err(TryLockError::Error(error)) => {

@@ -41,7 +41,7 @@ fn commit(tools: &Path) -> Option<String> {
     (output.status.success() && !commit.is_empty()).then_some(commit)
 }
 
-/// Colours only for a person at a terminal who has not asked for none.
+/// Colours only at a terminal, unless `NO_COLOR` is set.
 pub(crate) fn style_of_stderr() -> Style {
     style(stderr().is_terminal())
 }
@@ -56,7 +56,7 @@ fn style(is_terminal: bool) -> Style {
     if is_terminal && !refused { Style::Coloured } else { Style::Plain }
 }
 
-/// Who is at the terminal, as far as the environment knows. A hint for readers of the trail, not a proof.
+/// The operator's name by the environment: a hint for readers of the audit log, not a proof.
 pub(crate) fn user() -> String {
     let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
     name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| "unknown".into())
@@ -68,7 +68,7 @@ pub(crate) fn models_folder() -> Option<PathBuf> {
     quarterdeck_embedding::cache_directory(cache.as_deref(), home.as_deref())
 }
 
-/// The variables that configure. What is not UTF-8 arrives damaged, and is refused by whoever reads it.
+/// The variables of the configuration. A value that is not UTF-8 has replacement characters, and is refused there.
 pub(crate) fn variables() -> Variables {
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     Variables::from_all(std::env::vars_os().map(|(name, value)| (text(name), text(value))))

@@ -1,4 +1,4 @@
-//! The model that is spoken with, as the configuration names it.
+//! The live model of the configuration.
 
 use std::sync::Arc;
 
@@ -9,42 +9,41 @@ use quarterdeck_transports::live::{DialFuture, Dialer};
 use quarterdeck_transports::{GeminiLive, GeminiLiveConfig, OpenAiRealtime, OpenAiRealtimeConfig, Secret};
 use url::Url;
 
-use crate::arguments::simulating::Speech;
+use crate::arguments::simulate::Speech;
 use crate::commands::simulate::with_speech;
 use crate::config::{Endpoint, LiveProvider, Voice};
 use crate::models::key;
 
-/// How much of a conversation with the built-in simulator is on its way at a time.
-const PIPE: usize = 64 << 10;
+/// Buffer between the live client and the built-in simulator.
+const PIPE_BYTES: usize = 64 << 10;
 
-/// Builds the client of the provider.
 pub(crate) async fn live_model(voice: &Voice) -> anyhow::Result<Arc<dyn LiveModel>> {
     Ok(match &voice.provider {
         LiveProvider::Gemini(endpoint) => Arc::new(GeminiLive::new(GeminiLiveConfig {
             base_url: endpoint.base_url.clone(),
             model: endpoint.model.clone(),
             voice: voice.voice.clone(),
-            ..GeminiLiveConfig::new(spoken_key(endpoint))
+            ..GeminiLiveConfig::new(live_key(endpoint))
         })?),
         LiveProvider::OpenAi(endpoint) => Arc::new(OpenAiRealtime::new(OpenAiRealtimeConfig {
             base_url: endpoint.base_url.clone(),
             model: endpoint.model.clone(),
             voice: voice.voice.clone(),
-            ..OpenAiRealtimeConfig::new(spoken_key(endpoint))
+            ..OpenAiRealtimeConfig::new(live_key(endpoint))
         })?),
-        LiveProvider::Simulator => Arc::new(built_in().await?),
+        LiveProvider::Simulator => Arc::new(built_in_simulator().await?),
     })
 }
 
-/// A simulator on another address takes any key, and the protocol wants one.
-fn spoken_key(endpoint: &Endpoint) -> Secret {
+/// A simulator takes any key, but the protocol needs one.
+fn live_key(endpoint: &Endpoint) -> Secret {
     if endpoint.api_key.is_some() { key(endpoint) } else { Secret::new("simulator") }
 }
 
-/// The simulator, spoken to in the provider's own protocol but without a network. The rehearsal answers.
-struct Simulated(GeminiLive);
+/// The simulator, reached through the provider's protocol but without a network. The rehearsal model answers.
+struct BuiltInSimulator(GeminiLive);
 
-async fn built_in() -> anyhow::Result<Simulated> {
+async fn built_in_simulator() -> anyhow::Result<BuiltInSimulator> {
     let rehearsal = LiveSimulator::from_chat_model(Arc::new(Rehearsal::new()));
     let (simulator, _) = with_speech(rehearsal, Speech::Auto).await?;
     let config = GeminiLiveConfig {
@@ -52,10 +51,10 @@ async fn built_in() -> anyhow::Result<Simulated> {
         model: "simulator".into(),
         ..GeminiLiveConfig::new("simulator")
     };
-    Ok(Simulated(GeminiLive::new(config)?.with_dialer(Arc::new(BuiltIn(simulator)))))
+    Ok(BuiltInSimulator(GeminiLive::new(config)?.with_dialer(Arc::new(SimulatorDialer(simulator)))))
 }
 
-impl LiveModel for Simulated {
+impl LiveModel for BuiltInSimulator {
     fn declarations(&self) -> Provider {
         self.0.declarations()
     }
@@ -64,16 +63,16 @@ impl LiveModel for Simulated {
         "simulator"
     }
 
-    fn connect(&self, opening: LiveSetup) -> LiveConnecting {
-        self.0.connect(opening)
+    fn connect(&self, setup: LiveSetup) -> LiveConnecting {
+        self.0.connect(setup)
     }
 }
 
-struct BuiltIn(LiveSimulator);
+struct SimulatorDialer(LiveSimulator);
 
-impl Dialer for BuiltIn {
+impl Dialer for SimulatorDialer {
     fn dial(&self, _: &Url) -> DialFuture {
-        let (ours, theirs) = tokio::io::duplex(PIPE);
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let simulator = self.0.clone();
         tokio::spawn(async move { simulator.serve(theirs).await });
         Box::pin(std::future::ready(Ok(Box::new(ours) as _)))

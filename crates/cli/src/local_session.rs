@@ -1,5 +1,4 @@
-//! A world for calls that come from the terminal and from case files: one client, one session, a store in memory, and
-//! the real orchestrator around them.
+//! A session for calls from the terminal and from case files: one client, a store in memory, and the real orchestrator.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,32 +20,29 @@ use quarterdeck_store::MemoryStore;
 use serde_json::Value;
 
 use crate::handler_kinds;
-use crate::terminal::say;
+use crate::terminal::info;
 
-/// When the examples of guides take place, so that a date in one of them does not go out of date.
-const EXAMPLES: &str = "2026-01-01T00:00:00Z";
+/// The time of guides' examples, so that a date in one of them does not go out of date.
+const EXAMPLE_TIME: &str = "2026-01-01T00:00:00Z";
 
-/// The client of every case and of the terminal.
 const CLIENT: &str = "terminal";
 
-/// One client and one session.
-pub(crate) struct CaseFixtures {
+pub(crate) struct LocalSession {
     session: Session,
     connection: Connection,
-    trail: Arc<LastCall>,
-    speaks: bool,
+    recorder: Arc<GateRecorder>,
+    /// Whether messages, questions and logs of handlers are printed.
+    is_verbose: bool,
 }
 
-/// What a call came to.
-pub(crate) struct Came {
+pub(crate) struct CallResult {
     pub(crate) response: Arc<ToolResponse>,
-    /// What the gates said, as it stands in the audit trail.
+    /// The trace of the gates, as the audit log has it.
     pub(crate) gates: Value,
 }
 
-impl CaseFixtures {
-    /// The world that a case describes.
-    pub(crate) async fn of(case: &Case, snapshot: &Arc<Snapshot>) -> Result<Self, String> {
+impl LocalSession {
+    pub(crate) async fn for_case(case: &Case, snapshot: &Arc<Snapshot>) -> Result<Self, String> {
         let clock: Arc<dyn Clock> = match &case.now {
             None => Arc::new(SystemClock),
             Some(text) => {
@@ -62,70 +58,69 @@ impl CaseFixtures {
                 .into_iter()
                 .fold(Commit::default(), |commit, (key, row)| commit.put(Table::Calendar, key, row));
             store.commit(commit).await.map_err(|error| error.to_string())?;
-            kb = records(&given.kb)?;
+            kb = parse_records(&given.kb)?;
         }
         let mode = case.mode.unwrap_or(Mode::Text);
-        Self::new(mode, clock, store, Books::of_case(kb)?, snapshot, false)
+        Self::new(mode, clock, store, LocalSources::for_case(kb)?, snapshot, false)
             .await
             .map_err(|error| error.to_string())
     }
 
-    /// The world of a guide's examples.
-    pub(crate) async fn of_examples(mode: Mode, snapshot: &Arc<Snapshot>) -> anyhow::Result<Self> {
-        let clock = Arc::new(StoppedClock(EXAMPLES.parse::<Timestamp>()?.into()));
-        let books = Books::of_case(Vec::new()).map_err(|error| anyhow::anyhow!(error))?;
-        Self::new(mode, clock, Arc::new(MemoryStore::new()), books, snapshot, false).await
+    pub(crate) async fn for_examples(mode: Mode, snapshot: &Arc<Snapshot>) -> anyhow::Result<Self> {
+        let clock = Arc::new(StoppedClock(EXAMPLE_TIME.parse::<Timestamp>()?.into()));
+        let sources = LocalSources::for_case(Vec::new()).map_err(|error| anyhow::anyhow!(error))?;
+        Self::new(mode, clock, Arc::new(MemoryStore::new()), sources, snapshot, false).await
     }
 
-    /// A world for someone at a terminal, who sees what a handler logs and sends.
-    pub(crate) async fn at_terminal(
+    /// Prints what a handler logs and sends.
+    pub(crate) async fn for_terminal(
         mode: Mode,
         snapshot: &Arc<Snapshot>,
-        books: Books,
+        sources: LocalSources,
     ) -> anyhow::Result<Self> {
-        Self::new(mode, Arc::new(SystemClock), Arc::new(MemoryStore::new()), books, snapshot, true).await
+        Self::new(mode, Arc::new(SystemClock), Arc::new(MemoryStore::new()), sources, snapshot, true).await
     }
 
     async fn new(
         mode: Mode,
         clock: Arc<dyn Clock>,
         store: Arc<dyn Store>,
-        books: Books,
+        sources: LocalSources,
         snapshot: &Arc<Snapshot>,
-        speaks: bool,
+        is_verbose: bool,
     ) -> anyhow::Result<Self> {
-        let trail = Arc::new(LastCall::default());
+        let recorder = Arc::new(GateRecorder::default());
         let mut policy = Policy::default();
-        if !speaks {
-            // Nobody waits for a test out of courtesy to a server.
+        if !is_verbose {
+            // Tests do not wait between retries.
             (policy.text.backoff_ms, policy.voice.backoff_ms) = (1, 1);
         }
         let orchestrator = Orchestrator::new(RuntimeParts {
             policy,
             clock,
-            audit: trail.clone(),
-            calendar: Some(Arc::new(books.calendar)),
-            knowledge: books.kb.map(|kb| Arc::new(kb) as _),
+            audit: recorder.clone(),
+            calendar: Some(Arc::new(sources.calendar)),
+            knowledge: sources.kb.map(|kb| Arc::new(kb) as _),
             capabilities: handler_kinds::capabilities(),
-            watch: speaks.then(|| Arc::new(|text: &str| say(text)) as _),
+            watch: is_verbose.then(|| Arc::new(|text: &str| info(text)) as _),
             ..RuntimeParts::new(store)
         });
         let session = orchestrator.open(Client::anonymous(CLIENT), mode, snapshot.clone()).await?;
         session.begin_turn(None);
         let connection = session.connect_with(ConfirmationMode::AnswerFirst);
-        Ok(Self { session, connection, trail, speaks })
+        Ok(Self { session, connection, recorder, is_verbose })
     }
 
     pub(crate) fn begin_turn(&mut self) {
         self.session.begin_turn(None);
     }
 
-    /// Runs one call in this world, in which the person answers a request for confirmation with `answer`.
-    pub(crate) async fn call(&mut self, call: Call, answer: Option<ConfirmationAnswer>) -> Came {
-        self.trail.forget();
+    /// Runs one call. A request for confirmation is answered with `answer`.
+    pub(crate) async fn call(&mut self, call: Call, answer: Option<ConfirmationAnswer>) -> CallResult {
+        self.recorder.clear();
         let replies = self.connection.submit(vec![call]).all().await;
         let asked = replies.into_iter().next().and_then(Reply::into_answer);
-        let gates = self.trail.gates();
+        let gates = self.recorder.gates();
         let question = self.read_events();
         let answered = match (question, answer) {
             (Some(question), Some(answer)) => {
@@ -135,39 +130,39 @@ impl CaseFixtures {
             _ => asked,
         };
         self.read_events();
-        let response = answered.map(taken).unwrap_or_else(|| unreachable!("one call has one reply"));
-        Came { response, gates }
+        let response = answered.map(take_response).unwrap_or_else(|| unreachable!("one call has one reply"));
+        CallResult { response, gates }
     }
 
-    /// Tells the person what happened, and gives the question that they were asked.
+    /// Prints the events, and returns the request for confirmation among them.
     fn read_events(&self) -> Option<ConfirmationRequest> {
         let mut asked = None;
         while let Some(event) = self.connection.try_next_event() {
             match event {
                 ClientEvent::Message(message) => {
-                    self.say(&format!("message: {}", visible(&message.to_string())))
+                    self.info(&format!("message: {}", visible(&message.to_string())))
                 }
                 ClientEvent::Confirmation { request, .. } => {
                     let arguments = shown_arguments(&request.args);
-                    self.say(&format!("a person is asked: {}\n{arguments}", request.preview));
+                    self.info(&format!("confirmation needed: {}\n{arguments}", request.preview));
                     asked = Some(request);
                 }
-                ClientEvent::Answer { answer, .. } => drop(taken(answer)),
+                ClientEvent::Answer { answer, .. } => drop(take_response(answer)),
                 ClientEvent::Progress { .. } | ClientEvent::End(_) => {}
             }
         }
         asked
     }
 
-    fn say(&self, text: &str) {
-        if self.speaks {
-            say(text);
+    fn info(&self, text: &str) {
+        if self.is_verbose {
+            info(text);
         }
     }
 }
 
-/// The records that a case gives, as they would stand in a file of JSON lines.
-fn records(given: &[Value]) -> Result<Vec<KnowledgeRecord>, String> {
+/// Parses the records of a case like a file of JSON lines.
+fn parse_records(given: &[Value]) -> Result<Vec<KnowledgeRecord>, String> {
     let lines: String = given.iter().map(|record| format!("{record}\n")).collect();
     let (records, faults) =
         read_jsonl(lines.as_bytes(), &PathDefaults::default()).map_err(|error| error.to_string())?;
@@ -177,15 +172,15 @@ fn records(given: &[Value]) -> Result<Vec<KnowledgeRecord>, String> {
     }
 }
 
-/// What handlers look things up in.
-pub(crate) struct Books {
+/// The knowledge base and the calendar of a session.
+pub(crate) struct LocalSources {
     pub(crate) kb: Option<KnowledgeBase>,
     pub(crate) calendar: LocalCalendar,
 }
 
-impl Books {
-    /// Those of a case. It must come to the same on every machine, so what the site has configured does not count.
-    fn of_case(records: Vec<KnowledgeRecord>) -> Result<Self, String> {
+impl LocalSources {
+    /// Independent of the configuration: a case has the same result on every machine.
+    fn for_case(records: Vec<KnowledgeRecord>) -> Result<Self, String> {
         let kb = KnowledgeBase::from_records(records, None, None).map_err(|error| error.to_string())?;
         let calendar =
             LocalCalendar::from_config(CalendarConfig::default()).map_err(|error| error.to_string())?;
@@ -193,13 +188,12 @@ impl Books {
     }
 }
 
-fn taken(answer: Answer) -> Arc<ToolResponse> {
+fn take_response(answer: Answer) -> Arc<ToolResponse> {
     let response = answer.response.clone();
     answer.mark_delivered();
     response
 }
 
-/// A clock that stands still.
 struct StoppedClock(SystemTime);
 
 impl Clock for StoppedClock {
@@ -212,29 +206,29 @@ impl Clock for StoppedClock {
     }
 }
 
-/// Keeps what the trail says of the last call.
+/// Keeps the gates' traces of the last call.
 #[derive(Default)]
-struct LastCall(Mutex<VecDeque<Value>>);
+struct GateRecorder(Mutex<VecDeque<Value>>);
 
-impl LastCall {
+impl GateRecorder {
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Value>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn forget(&self) {
+    fn clear(&self) {
         self.lock().clear();
     }
 
-    /// The outermost call is the last to be written down.
+    /// The outermost call is the last to be recorded.
     fn gates(&self) -> Value {
         self.lock().pop_back().unwrap_or_default()
     }
 }
 
-impl AuditSink for LastCall {
-    fn record(&self, happening: AuditEvent) {
-        if &*happening.event == "tool_execution" {
-            let gates = happening.fields.get("gates").cloned().unwrap_or_default();
+impl AuditSink for GateRecorder {
+    fn record(&self, event: AuditEvent) {
+        if &*event.event == "tool_execution" {
+            let gates = event.fields.get("gates").cloned().unwrap_or_default();
             self.lock().push_back(gates);
         }
     }

@@ -1,4 +1,4 @@
-//! Where the log goes: for people at a terminal, as JSON everywhere else.
+//! The log: text at a terminal, JSON lines elsewhere.
 
 use std::io::{IsTerminal, stderr};
 
@@ -21,9 +21,9 @@ pub(crate) fn start(logs: Logs) {
         LogFormat::Json => false,
         LogFormat::Auto => stderr().is_terminal(),
     };
-    // Only where somebody has asked for JSON. Who merely redirects the output still finds the words that they know.
+    // Only where JSON was asked for: messages that are merely redirected stay text.
     if logs.format == LogFormat::Json {
-        terminal::log_words();
+        terminal::log_messages();
     }
     let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(stderr);
     // A second start in one process changes nothing, which only tests could notice.

@@ -1,71 +1,70 @@
 //! The `quarterdeck` command: flags, and how the parts are put together.
 
+mod admin_client;
 mod arguments;
 mod calendars;
 mod cases;
 mod commands;
 #[allow(dead_code, unused_imports, reason = "most of it is for the server")]
 mod config;
+mod data;
 mod environment;
 mod handler_kinds;
 mod live;
+mod local_session;
 mod logs;
 mod models;
-mod registry;
-mod report;
-mod running;
-mod stopping;
-mod terminal;
-mod wire;
-mod world;
-
-mod data;
 mod operator;
 mod output;
 mod permissions;
-mod previous;
+mod previous_registry;
+mod registry;
+mod report;
+mod shutdown;
 mod store_loss;
+mod terminal;
 mod times;
+mod wire;
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::arguments::serving::ServeOptions;
+use crate::arguments::serve::ServeOptions;
 use crate::arguments::{Arguments, Command};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How a command ended, when it could run at all.
+/// How a command ended that could run. What keeps one from running is an error, and exit code 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    /// Nothing to complain about.
-    Fine,
-    /// It ran, and found problems.
+enum ExitStatus {
+    /// Exit code 0.
+    Success,
+    /// Exit code 1: it ran, and found problems.
     Problems,
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Some(command) => run(command),
-        // What somebody sees who just types `cargo run`.
+        // `cargo run` without arguments serves.
         None => commands::serve::run(&ServeOptions::default()),
     };
     match outcome {
-        Ok(Verdict::Fine) => ExitCode::SUCCESS,
-        Ok(Verdict::Problems) => ExitCode::from(1),
-        // Whoever read our output has seen enough.
+        Ok(ExitStatus::Success) => ExitCode::SUCCESS,
+        Ok(ExitStatus::Problems) => ExitCode::from(1),
+        // The reader of our output has closed the pipe.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::complain(&error);
+            terminal::report_error(&error);
             ExitCode::from(2)
         }
     }
 }
 
-fn run(command: Command) -> anyhow::Result<Verdict> {
+fn run(command: Command) -> anyhow::Result<ExitStatus> {
     match command {
         Command::Serve(options) => commands::serve::run(&options),
         Command::Build(options) => commands::build::run(&options),

@@ -1,4 +1,4 @@
-//! The model that answers in writing, as the configuration names it.
+//! The chat model of the configuration.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,9 @@ use quarterdeck_transports::{
 
 use crate::config::{self, AuthHeader, ChatProvider, Endpoint, MaxTokensField, Text};
 
-/// Anthropic wants to be told how long an answer may be.
-const USUAL_OUTPUT: u32 = 8_192;
+/// Anthropic's protocol needs a limit.
+const DEFAULT_OUTPUT_TOKENS: u32 = 8_192;
 
-/// Builds the client of the provider.
 pub(crate) fn chat_model(text: &Text) -> anyhow::Result<Arc<dyn ChatModel>> {
     let limits = limits(text);
     Ok(match &text.provider {
@@ -54,7 +53,7 @@ pub(crate) fn chat_model(text: &Text) -> anyhow::Result<Arc<dyn ChatModel>> {
                 AuthHeader::XApiKey => KeyHeader::XApiKey,
             },
             window: text.window,
-            max_output_tokens: text.max_output_tokens.unwrap_or(USUAL_OUTPUT),
+            max_output_tokens: text.max_output_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS),
             limits,
             model: endpoint.model.clone(),
             ..AnthropicConfig::new(key(endpoint))

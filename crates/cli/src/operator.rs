@@ -1,4 +1,4 @@
-//! An operator at work: has the data folder for themselves, and what they change is on the record.
+//! An operator's change to the data folder: it holds the folder's lock and is recorded in the audit log.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,39 +11,37 @@ use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditSink};
 use quarterdeck_store::SqliteStore;
 use serde_json::{Map, Value, json};
 
-use crate::store_loss::{self, Loss};
+use crate::store_loss::{self, OnStoreLoss};
 use crate::{data, environment, wire};
 
-/// Holds the folder until it is dropped.
-pub(crate) struct Operator {
-    // Dropped in this order: the trail tells the store its head, and the folder is let go of last.
-    trail: AuditLog,
+/// Holds the folder's lock until it is dropped.
+pub(crate) struct OperatorSession {
+    // Dropped in this order: the log tells the store its head, and the lock goes last.
+    audit: AuditLog,
     store: Arc<SqliteStore>,
-    _claim: File,
+    _lock: File,
 }
 
-impl Operator {
-    /// At a folder that is there.
-    pub(crate) async fn at(data: &Path) -> anyhow::Result<Self> {
-        data::must_exist(&data::store_file(data))?;
-        Self::at_new(data).await
+impl OperatorSession {
+    pub(crate) async fn open(data: &Path) -> anyhow::Result<Self> {
+        data::require_file(&data::store_file(data))?;
+        Self::open_or_create(data).await
     }
 
-    /// At a folder that may still have to be made.
-    pub(crate) async fn at_new(data: &Path) -> anyhow::Result<Self> {
-        let store = store_loss::open(data, Loss::Refused).await?;
-        let claim = data::claim(data)?;
+    pub(crate) async fn open_or_create(data: &Path) -> anyhow::Result<Self> {
+        let store = store_loss::open(data, OnStoreLoss::Refuse).await?;
+        let lock = data::lock(data)?;
         // Before anything is changed: what cannot be recorded is not done.
-        let trail = wire::open_trail(data, store.clone()).await?;
-        Ok(Self { trail, store, _claim: claim })
+        let audit = wire::open_audit_log(data, store.clone()).await?;
+        Ok(Self { audit, store, _lock: lock })
     }
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
     }
 
-    /// Records what was done, and leaves.
-    pub(crate) async fn did(self, action: &str, details: Value) -> anyhow::Result<()> {
+    /// Records the change and closes the folder.
+    pub(crate) async fn record(self, action: &str, details: Value) -> anyhow::Result<()> {
         let mut fields = Map::from_iter([
             ("action".to_owned(), json!(action)),
             ("by".to_owned(), json!(environment::user())),
@@ -51,12 +49,14 @@ impl Operator {
         if let Value::Object(details) = details {
             fields.extend(details);
         }
-        self.trail.record(AuditEvent { event: "operator".into(), time: SystemTime::now(), fields });
-        self.trail.flush();
-        if self.trail.lost() > 0 {
-            bail!("it was done, but the audit trail could not be written; is the disk full?");
+        self.audit.record(AuditEvent { event: "operator".into(), time: SystemTime::now(), fields });
+        self.audit.flush();
+        if self.audit.lost() > 0 {
+            bail!(
+                "the change was made, but the audit trail could not be written; check the disk's free space"
+            );
         }
-        drop(self.trail);
+        drop(self.audit);
         self.store.close().await?;
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
-/// Standard output, or a new file that appears when it is whole, for its owner alone.
+/// Standard output, or a new file that appears when it is complete, for its owner alone.
 pub(crate) enum Output {
     Terminal(BufWriter<Stdout>),
     File { partial: BufWriter<NamedTempFile>, to: PathBuf },
@@ -21,7 +21,6 @@ impl Output {
         Ok(Self::File { partial: BufWriter::new(partial), to: to.to_owned() })
     }
 
-    /// Everything was written.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         match self {
             Self::Terminal(mut out) => out.flush()?,

@@ -1,4 +1,4 @@
-//! Who else may read or replace what a server keeps and what it believes.
+//! Who else may read or replace the server's files and secrets.
 //!
 //! A folder or a file that is wider than its owner is warned about, with what mends it, and served all the same:
 //! platforms hand out volumes with such modes (an `emptyDir` has 0777, a mounted secret 0644, a user's private group
@@ -50,7 +50,7 @@ mod unix {
         for secret in secrets {
             check_secret(secret, us)?;
         }
-        for file in [data::store_file(data), data::trail_file(data), data::knowledge(data)] {
+        for file in [data::store_file(data), data::audit_file(data), data::knowledge_file(data)] {
             if let Ok(found) = file.metadata()
                 && mode(&found) & GROUP_OR_OTHERS != 0
             {

@@ -1,4 +1,4 @@
-//! What was served before: the data folder remembers the last registry, so that operators see what has changed.
+//! The registry that was served last. The data folder keeps a copy, so that operators see what has changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,38 +9,38 @@ use quarterdeck_contracts::Artifact;
 use quarterdeck_runtime::Registry;
 use quarterdeck_server::{Change, RegistryChange};
 
-use crate::commands::diff::read;
+use crate::commands::diff::load_artifact;
 use crate::data;
 
-/// Remembers the registry that is about to be served, and says how it differs from the one before. It is for looking
-/// only: whatever goes wrong with it is told, and the server starts all the same.
-pub(crate) fn change(tools: &Path, data: &Path, registry: &Registry) -> Option<RegistryChange> {
-    match look(tools, data, registry) {
+/// Keeps a copy of the registry that is about to be served, and compares it with the one before. The result is only
+/// shown to operators, so a failure is logged and the server starts.
+pub(crate) fn compare(tools: &Path, data: &Path, registry: &Registry) -> Option<RegistryChange> {
+    match try_compare(tools, data, registry) {
         Ok(change) => change,
         Err(error) => {
-            tracing::warn!(error = format!("{error:#}"), "the registry before could not be compared");
+            tracing::warn!(error = format!("{error:#}"), "previous registry could not be compared");
             None
         }
     }
 }
 
-/// The registry that was served last, if it can be told.
-pub(crate) fn last_served(data: &Path) -> Option<Artifact> {
-    read(&served_file(data)).ok()
+/// The artifact that was served last, if its copy can be read.
+pub(crate) fn load(data: &Path) -> Option<Artifact> {
+    load_artifact(&served_file(data)).ok()
 }
 
-fn look(tools: &Path, folder: &Path, registry: &Registry) -> anyhow::Result<Option<RegistryChange>> {
+fn try_compare(tools: &Path, data: &Path, registry: &Registry) -> anyhow::Result<Option<RegistryChange>> {
     let artifact = tools.join("tool_registry.json");
-    // Where the artifact could not be written, there is nothing to remember.
+    // The artifact could not be written to the tools folder.
     if !artifact.is_file() {
         return Ok(None);
     }
-    let current = read(&artifact)?;
+    let current = load_artifact(&artifact)?;
     if current.content_hash != registry.snapshot().content_hash() {
         return Ok(None);
     }
-    let (served, before) = (served_file(folder), before_file(folder));
-    let last = served.is_file().then(|| read(&served).ok()).flatten();
+    let (served, before) = (served_file(data), before_file(data));
+    let last = served.is_file().then(|| load_artifact(&served).ok()).flatten();
     if last.as_ref().is_none_or(|last| last.content_hash != current.content_hash) {
         if last.is_some() {
             fs::rename(&served, &before).with_context(|| format!("cannot write {}", before.display()))?;
@@ -52,7 +52,7 @@ fn look(tools: &Path, folder: &Path, registry: &Registry) -> anyhow::Result<Opti
     if !before.is_file() {
         return Ok(None);
     }
-    let previous = read(&before)?;
+    let previous = load_artifact(&before)?;
     let difference = diff(&previous, &current);
     let changes = difference.changes.iter().map(|change| Change {
         tool: change.tool.clone(),

@@ -11,19 +11,18 @@ use quarterdeck_contracts::{Artifact, artifact_hash, sha256};
 use quarterdeck_runtime::Registry;
 use serde_json::{Value, json};
 
-use crate::commands::diff::read;
+use crate::commands::diff::load_artifact;
 use crate::config::{ArtifactRule, Folders};
-use crate::terminal::{say, warn};
-use crate::{data, handler_kinds, previous, report, wire};
+use crate::terminal::{info, warn};
+use crate::{data, handler_kinds, previous_registry, report, wire};
 
-/// A registry that is ready to be served.
-pub(crate) struct Opened {
+pub(crate) struct OpenedRegistry {
     pub(crate) registry: Registry,
-    /// How it differs from the one before it, if that was another.
+    /// The difference from the registry before it, if there is one.
     pub(crate) replacement: Option<Replacement>,
 }
 
-/// One registry in place of another.
+/// One registry replaced another.
 pub(crate) struct Replacement {
     previous: String,
     version: String,
@@ -33,7 +32,6 @@ pub(crate) struct Replacement {
 }
 
 impl Replacement {
-    /// One line for people.
     fn to_text(&self) -> String {
         let tools: Vec<_> = self.tools.iter().map(|(tool, what)| format!("{tool} {what}")).collect();
         format!("the registry is replaced: {} → {} ({})", self.previous, self.version, tools.join(", "))
@@ -47,18 +45,18 @@ impl Replacement {
 }
 
 /// The registry of a tools folder: as it lies there where it is locked, and otherwise compiled anew when a file has
-/// changed. `None` when the tools have problems, which have been told.
-pub(crate) fn open(folders: &Folders) -> anyhow::Result<Option<Opened>> {
+/// changed. `None` when the tools have problems, which have been reported.
+pub(crate) fn open(folders: &Folders) -> anyhow::Result<Option<OpenedRegistry>> {
     let Folders { tools, data, artifact: rule, .. } = folders;
     let artifact = tools.join("tool_registry.json");
     // What was served before, and what lay in the folder, which compiling may write over.
-    let mut before = vec![previous::last_served(data)];
+    let mut before = vec![previous_registry::load(data)];
     let registry = match rule {
         ArtifactRule::Locked { digest } => open_locked(&artifact, tools, digest.as_deref())?,
         ArtifactRule::Compiled => match open_fresh(&artifact, tools, data)? {
             Some(registry) => registry,
             None => {
-                before.push(read(&artifact).ok());
+                before.push(load_artifact(&artifact).ok());
                 match compile(&artifact, tools, data)? {
                     Some(registry) => registry,
                     None => return Ok(None),
@@ -69,20 +67,20 @@ pub(crate) fn open(folders: &Folders) -> anyhow::Result<Option<Opened>> {
     registry.lock();
     let replacement = before.iter().flatten().find_map(|before| replacement(before, &registry));
     if let Some(replacement) = &replacement {
-        say(&replacement.to_text());
+        info(&replacement.to_text());
     }
-    Ok(Some(Opened { registry, replacement }))
+    Ok(Some(OpenedRegistry { registry, replacement }))
 }
 
-/// The artifact that lies there, if it is the one that was asked for. Its digest is compared before any of its handlers
-/// is got ready, and nothing is read a second time.
+/// The artifact of the folder, if it has the digest. That is compared before any handler is prepared, and nothing is read
+/// a second time.
 fn open_locked(artifact: &Path, tools: &Path, digest: Option<&str>) -> anyhow::Result<Registry> {
     let help = "help: `quarterdeck build` makes it and prints its digest; bring the artifact together with the handlers \
                 that it was built from, or start without `--locked` to have the folder compiled";
     if !artifact.is_file() {
         bail!("there is no {}, and a locked server compiles nothing\n{help}", artifact.display());
     }
-    let found = read(artifact).map_err(|error| anyhow!("{error:#}\n{help}"))?;
+    let found = load_artifact(artifact).map_err(|error| anyhow!("{error:#}\n{help}"))?;
     let hash = artifact_hash(&found.response_schema_version, &found.tools);
     if let Some(digest) = digest.filter(|digest| *digest != hash) {
         bail!(
@@ -97,8 +95,8 @@ fn open_locked(artifact: &Path, tools: &Path, digest: Option<&str>) -> anyhow::R
 
 /// The artifact as it is, when nothing has changed since it was built.
 fn open_fresh(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Option<Registry>> {
-    let seen = fingerprint(tools)?;
-    if !artifact.is_file() || !fs::read_to_string(stamp(folder)).is_ok_and(|known| known == seen) {
+    let current = fingerprint(tools)?;
+    if !artifact.is_file() || !fs::read_to_string(stamp(folder)).is_ok_and(|known| known == current) {
         return Ok(None);
     }
     match Registry::load(artifact, tools, handler_kinds::hosts()?) {
@@ -111,7 +109,7 @@ fn open_fresh(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Op
 }
 
 fn compile(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Option<Registry>> {
-    say(&format!("compiling the tools in {}", tools.display()));
+    info(&format!("compiling the tools in {}", tools.display()));
     let compilation = wire::compile_folder(tools, false)?;
     let Some(compiled) = compilation.artifact else {
         report::problems(&compilation, tools);
@@ -155,7 +153,7 @@ fn replacement(before: &Artifact, now: &Registry) -> Option<Replacement> {
     })
 }
 
-/// What remembers the state of the tools folder when it was compiled.
+/// The file that keeps the fingerprint of the tools folder as it was compiled.
 fn stamp(folder: &Path) -> PathBuf {
     folder.join("tools.stamp")
 }

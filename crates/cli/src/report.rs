@@ -1,4 +1,4 @@
-//! What a compilation came to, for people and for programs.
+//! The result of a compilation, as text and as JSON.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,15 +8,15 @@ use quarterdeck_contracts::{CompiledTool, Provider};
 use serde_json::{Value, json};
 
 use crate::environment;
-use crate::terminal::{are_words_logged, count, paint, say, table};
+use crate::terminal::{are_messages_logged, count, info, paint, table};
 
-/// Tells people every problem, with source excerpts.
+/// Prints every problem with its source excerpt.
 pub(crate) fn problems(compilation: &Compilation, tools: &Path) {
     let style = environment::style_of_stderr();
     let folder = tools.to_string_lossy();
     for diagnostic in &compilation.diagnostics {
-        match (are_words_logged(), diagnostic.severity) {
-            (false, _) => say(&format!("{}\n", render(diagnostic, &folder, style))),
+        match (are_messages_logged(), diagnostic.severity) {
+            (false, _) => info(&format!("{}\n", render(diagnostic, &folder, style))),
             (true, Severity::Error) => tracing::error!("{}", render(diagnostic, &folder, Style::Plain)),
             (true, _) => tracing::warn!("{}", render(diagnostic, &folder, Style::Plain)),
         }
@@ -54,7 +54,6 @@ pub(crate) fn lines(compilation: &Compilation) -> String {
     table(&rows)
 }
 
-/// How much there is to complain about, in one line.
 pub(crate) fn totals(compilation: &Compilation) -> String {
     let of = |severity| compilation.diagnostics.iter().filter(|problem| problem.severity == severity).count();
     let lossy = compilation.artifact.iter().flat_map(|artifact| &artifact.tools);
@@ -71,7 +70,6 @@ pub(crate) fn totals(compilation: &Compilation) -> String {
     line
 }
 
-/// The same as data.
 pub(crate) fn as_json(compilation: &Compilation, written_to: Option<&Path>) -> Value {
     let of = |severity| compilation.diagnostics.iter().filter(|problem| problem.severity == severity).count();
     let tools: Vec<_> = compilation

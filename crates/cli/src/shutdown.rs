@@ -1,15 +1,15 @@
-//! When somebody wants the program to end.
+//! When the program is asked to end.
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Listens for Ctrl-C and SIGTERM, from the moment it is made: before anybody is told that the program is there.
-pub(crate) struct Stopping {
+/// Listens for Ctrl-C and SIGTERM from the moment it is made, which is before the program announces itself.
+pub(crate) struct ShutdownSignal {
     #[cfg(unix)]
     signals: Option<(Signal, Signal)>,
 }
 
-impl Stopping {
+impl ShutdownSignal {
     pub(crate) fn listen() -> Self {
         Self {
             #[cfg(unix)]
@@ -17,8 +17,7 @@ impl Stopping {
         }
     }
 
-    /// Waits until somebody wants the program to end.
-    pub(crate) async fn asked(mut self) {
+    pub(crate) async fn wait(mut self) {
         #[cfg(unix)]
         if let Some((interrupt, terminate)) = &mut self.signals {
             tokio::select! {

@@ -1,7 +1,7 @@
-//! A store that is missing, empty or damaged, in a folder that says that there was more.
+//! A store that is missing, empty or damaged although the data folder shows that there was one.
 //!
 //! An empty store in place of one that was lost forgets who is blocked, what was booked and which confirmations were
-//! used. So it is never made where the audit trail has lines, unless the operator says that it shall be.
+//! used. So it is never created where the audit log has lines, unless the operator asks for it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,33 +12,32 @@ use anyhow::{Context, bail};
 use quarterdeck_contracts::{Store, Table};
 use quarterdeck_store::{OpenError, SqliteStore};
 
-use crate::terminal::{say, warn};
+use crate::terminal::{info, warn};
 use crate::{data, wire};
 
-/// What the operator says about a store that was lost.
+/// What to do where a store was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Loss {
-    /// Nothing: then none is accepted.
-    Refused,
-    /// That a new one shall be begun.
-    Accepted,
+pub(crate) enum OnStoreLoss {
+    Refuse,
+    /// Keep what is left of it aside, and create a new one.
+    Accept,
 }
 
-/// Opens the store of a data folder, or makes it where there never was one.
-pub(crate) async fn open(data: &Path, loss: Loss) -> anyhow::Result<Arc<SqliteStore>> {
-    match loss {
-        Loss::Refused => open_known(data).await,
-        Loss::Accepted => begin_new(data).await,
+/// Opens the store of a data folder, or creates it where there never was one.
+pub(crate) async fn open(data: &Path, on_loss: OnStoreLoss) -> anyhow::Result<Arc<SqliteStore>> {
+    match on_loss {
+        OnStoreLoss::Refuse => open_existing(data).await,
+        OnStoreLoss::Accept => replace_lost(data).await,
     }
 }
 
-/// Refuses to go on where a store would be made in place of one that was lost.
+/// Fails where opening the store would create one in place of one that was lost.
 pub(crate) fn refuse_empty(data: &Path) -> anyhow::Result<()> {
     let store = data::store_file(data);
     if !is_missing_or_empty(&store) {
         return Ok(());
     }
-    let trail = data::trail_file(data);
+    let trail = data::audit_file(data);
     if !is_missing_or_empty(&trail) {
         let state = if store.exists() { "empty" } else { "missing" };
         return Err(lost(
@@ -49,32 +48,32 @@ pub(crate) fn refuse_empty(data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn open_known(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
+async fn open_existing(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
     refuse_empty(data)?;
     if is_missing_or_empty(&data::store_file(data)) {
-        warn_of_signs(data);
+        warn_about_traces(data);
     }
     let store = wire::open_store(data).map_err(|error| match is_damage(&error) {
         true => lost(data, &format!("{error:#}")),
         false => error,
     })?;
-    if !is_missing_or_empty(&data::trail_file(data)) && store.get(Table::Audit, data::NODE).await?.is_none() {
+    if !is_missing_or_empty(&data::audit_file(data)) && store.get(Table::Audit, data::NODE).await?.is_none() {
         store.close().await?;
         return Err(lost(
             data,
             &format!(
                 "{} knows nothing of {}: it is not the store that was used with this trail",
                 data::store_file(data).display(),
-                data::trail_file(data).display()
+                data::audit_file(data).display()
             ),
         ));
     }
     Ok(store)
 }
 
-/// Puts what is left of an old store aside and begins a new one. A sound store is no loss.
-async fn begin_new(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
-    match open_known(data).await {
+/// Moves what is left of the old store aside and creates a new one. A sound store is refused.
+async fn replace_lost(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
+    match open_existing(data).await {
         Ok(store) => {
             store.close().await?;
             bail!(
@@ -85,7 +84,7 @@ async fn begin_new(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
         Err(error) if !is_loss(&error) => return Err(error),
         Err(error) => {
             let cause = error.to_string();
-            say(cause.lines().next().unwrap_or_default());
+            info(cause.lines().next().unwrap_or_default());
         }
     }
     let file = data::store_file(data);
@@ -94,7 +93,7 @@ async fn begin_new(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
         if from.symlink_metadata().is_ok() {
             let to = free_name(&from);
             fs::rename(&from, &to).with_context(|| format!("cannot move {} away", from.display()))?;
-            say(&format!("{} is kept as {}", from.display(), to.display()));
+            info(&format!("{} is kept as {}", from.display(), to.display()));
         }
     }
     warn(&format!(
@@ -104,20 +103,20 @@ async fn begin_new(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
     wire::open_store(data)
 }
 
-/// A store was lost; what it says ends with what can be done about it.
+/// A store was lost. The text ends with what the operator can do.
 #[derive(Debug)]
-struct Lost(String);
+struct StoreLostError(String);
 
-impl std::fmt::Display for Lost {
+impl std::fmt::Display for StoreLostError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Lost {}
+impl std::error::Error for StoreLostError {}
 
 fn lost(data: &Path, what: &str) -> anyhow::Error {
-    anyhow::Error::new(Lost(format!("{what}\n{}", way_out(data))))
+    anyhow::Error::new(StoreLostError(format!("{what}\n{}", way_out(data))))
 }
 
 fn way_out(data: &Path) -> String {
@@ -129,9 +128,8 @@ fn way_out(data: &Path) -> String {
     )
 }
 
-/// Whether there is nothing left to be opened, so that a new store loses nothing more.
 fn is_loss(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Lost>().is_some()
+    error.downcast_ref::<StoreLostError>().is_some()
 }
 
 fn is_damage(error: &anyhow::Error) -> bool {
@@ -141,25 +139,26 @@ fn is_damage(error: &anyhow::Error) -> bool {
     )
 }
 
-/// Says that a store is made although the folder looks as if there had been one. Without a trail there is no telling.
-fn warn_of_signs(data: &Path) {
-    let signs: Vec<_> =
+/// Warns that a store is created although the folder looks as if there had been one. Without an audit log that is not
+/// certain.
+fn warn_about_traces(data: &Path) {
+    let traces: Vec<_> =
         ["registry.json", "cookie_secret"].into_iter().filter(|name| data.join(name).exists()).collect();
-    if !signs.is_empty() {
+    if !traces.is_empty() {
         warn(&format!(
             "a new store is made in {}, though {} there from an earlier start: if there was a store, stop the server \
              and put it back from a backup",
             data.display(),
-            if signs.len() == 1 {
-                format!("{} is", signs[0])
+            if traces.len() == 1 {
+                format!("{} is", traces[0])
             } else {
-                format!("{} are", signs.join(" and "))
+                format!("{} are", traces.join(" and "))
             },
         ));
     }
 }
 
-/// Whether nothing stands in a file. What cannot be looked at is left to the code that opens it.
+/// A file whose metadata cannot be read counts as neither: the code that opens it reports why.
 fn is_missing_or_empty(file: &Path) -> bool {
     match fs::metadata(file) {
         Ok(found) => found.is_file() && found.len() == 0,

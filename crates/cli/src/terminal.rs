@@ -1,4 +1,4 @@
-//! Words to people (standard error) and data (standard output). Nothing else prints.
+//! Messages (standard error) and data (standard output). Nothing else prints.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,17 +8,15 @@ use quarterdeck_contracts::{DiskError, visible, visible_line};
 
 use crate::environment;
 
-/// Whether words to people are events of the log.
 static ARE_LOGGED: AtomicBool = AtomicBool::new(false);
 
-/// From now on words to people are events of the log: where a program reads standard error line by line, a line that is
-/// not JSON is a fault.
-pub(crate) fn log_words() {
+/// Makes messages events of the log from now on: where a program reads standard error as JSON lines, plain text would be
+/// a fault.
+pub(crate) fn log_messages() {
     ARE_LOGGED.store(true, Ordering::Relaxed);
 }
 
-/// Whether words to people are events of the log.
-pub(crate) fn are_words_logged() -> bool {
+pub(crate) fn are_messages_logged() -> bool {
     ARE_LOGGED.load(Ordering::Relaxed)
 }
 
@@ -29,45 +27,42 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes a line to standard error. There is nowhere to complain if that fails.
-pub(crate) fn say(text: &str) {
-    if are_words_logged() {
+/// Writes a line to standard error. A failure to do so cannot be reported anywhere.
+pub(crate) fn info(text: &str) {
+    if are_messages_logged() {
         return tracing::info!("{text}");
     }
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Warns of something that works all the same.
 pub(crate) fn warn(text: &str) {
-    if are_words_logged() {
+    if are_messages_logged() {
         return tracing::warn!("{text}");
     }
-    say(&format!("{} {text}", paint("warning:", "1;33", environment::style_of_stderr())));
+    info(&format!("{} {text}", paint("warning:", "1;33", environment::style_of_stderr())));
 }
 
-/// Tells why a command could not run, with every cause.
-pub(crate) fn complain(error: &anyhow::Error) {
+/// Writes the error with every cause.
+pub(crate) fn report_error(error: &anyhow::Error) {
     let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
     let mut text = causes.join(": ");
     if let Some(fault) =
-        disk_fault(error).map(|fault| fault.to_string()).filter(|fault| !text.contains(fault))
+        disk_error(error).map(|fault| fault.to_string()).filter(|fault| !text.contains(fault))
     {
         text.push_str(&format!("\nhelp: {fault}"));
     }
-    if are_words_logged() {
+    if are_messages_logged() {
         return tracing::error!("{text}");
     }
-    say(&format!("{} {text}", paint("error:", "1;31", environment::style_of_stderr())));
+    info(&format!("{} {text}", paint("error:", "1;31", environment::style_of_stderr())));
 }
 
-/// What a disk has refused, whatever was being done. A missing permission may be about something else, an address to
-/// listen on, say.
-fn disk_fault(error: &anyhow::Error) -> Option<DiskError> {
+/// The disk's error among the causes. A missing permission may concern something else, such as a port.
+fn disk_error(error: &anyhow::Error) -> Option<DiskError> {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     causes.find_map(DiskError::of).filter(|fault| *fault != DiskError::NotPermitted)
 }
 
-/// The text in a colour, where colours are wanted.
 pub(crate) fn paint(text: &str, code: &str, style: Style) -> String {
     match style {
         Style::Coloured => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
@@ -95,7 +90,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// Columns under their names, which stand out where colours are wanted.
+/// Columns under their names.
 pub(crate) fn titled_table(columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let header = columns.iter().map(|name| name.to_string()).collect();
     let text = table(&std::iter::once(header).chain(rows).collect::<Vec<_>>());
@@ -108,13 +103,12 @@ pub(crate) fn plain(text: &str) -> String {
     visible_line(text)
 }
 
-/// Whether somebody is there to be asked.
-pub(crate) fn can_ask() -> bool {
+pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks somebody at a terminal. Only a clear yes is one.
-pub(crate) fn ask(question: &str) -> io::Result<bool> {
+/// Asks at the terminal. Only `y` and `yes` confirm.
+pub(crate) fn confirm(question: &str) -> io::Result<bool> {
     let mut err = io::stderr().lock();
     write!(err, "{} [y/N] ", visible(question))?;
     err.flush()?;

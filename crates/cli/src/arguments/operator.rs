@@ -1,4 +1,4 @@
-//! What operators can type.
+//! The command line of operators.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
 use super::Format;
-use crate::config::Site;
+use crate::config::LocalConfig;
 use crate::times::parse_time;
 
-/// Where state is kept.
 #[derive(Debug, Args)]
 pub(crate) struct DataFolder {
     /// The folder that holds the store and the audit trail [default: `data.folder` of the configuration, or .quarterdeck]
@@ -18,15 +17,15 @@ pub(crate) struct DataFolder {
 }
 
 impl DataFolder {
-    /// The folder that was typed, or that of the site.
-    pub(crate) fn or<'a>(&'a self, site: &'a Site) -> &'a Path {
-        self.path.as_deref().unwrap_or(&site.folders.data)
+    /// The folder of the flag, or else of the configuration.
+    pub(crate) fn or<'a>(&'a self, config: &'a LocalConfig) -> &'a Path {
+        self.path.as_deref().unwrap_or(&config.folders.data)
     }
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Show the last lines of the trail, and those to come
+    /// Show the last lines of the trail, and follow it
     #[command(after_help = "Example:\n  quarterdeck audit tail -n 50 --follow")]
     Tail(AuditTailOptions),
     /// Find lines of the trail
@@ -41,7 +40,7 @@ pub(crate) enum AuditCommand {
         after_help = "Example:\n  quarterdeck audit export --since 2026-01-01 --until 2026-02-01 --out january.jsonl"
     )]
     Export(AuditExportOptions),
-    /// Find out whether the trail is whole
+    /// Verify that the trail is complete and unchanged
     #[command(
         after_help = "Exit codes: 0 whole, 1 a fault was found, 2 could not run.\n\nExample:\n  quarterdeck audit verify"
     )]
@@ -55,7 +54,7 @@ pub(crate) struct AuditTailOptions {
     /// How many lines
     #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 10)]
     pub(crate) lines: u64,
-    /// Go on with every line that is written, until Ctrl-C
+    /// Print new lines as they are written, until Ctrl-C
     #[arg(long, short = 'f')]
     pub(crate) follow: bool,
     /// How to show a line
@@ -67,19 +66,19 @@ pub(crate) struct AuditTailOptions {
 pub(crate) struct AuditQueryOptions {
     #[command(flatten)]
     pub(crate) data: DataFolder,
-    /// What kind, such as `tool_execution`, `confirmation`, `session_start` or `operator`
+    /// The event, such as `tool_execution`, `confirmation`, `session_start` or `operator`
     #[arg(long, value_name = "EVENT")]
     pub(crate) event: Option<String>,
-    /// Whose
+    /// The client
     #[arg(long, value_name = "CLIENT")]
     pub(crate) client: Option<String>,
-    /// In which session
+    /// The session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Of which tool, by its id
+    /// The tool's id
     #[arg(long, value_name = "TOOL")]
     pub(crate) tool: Option<String>,
-    /// How it failed, such as `VALIDATION`
+    /// The error type, such as `VALIDATION`
     #[arg(long, value_name = "TYPE")]
     pub(crate) error: Option<String>,
     #[command(flatten)]
@@ -109,7 +108,6 @@ pub(crate) struct AuditVerifyOptions {
     pub(crate) format: Format,
 }
 
-/// A stretch of time.
 #[derive(Debug, Args)]
 pub(crate) struct Period {
     /// Not before this time
@@ -122,9 +120,9 @@ pub(crate) struct Period {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LineFormat {
-    /// For people: time, event, tool, how it went, duration, session, client
+    /// Columns: time, event, tool, result, duration, session, client
     Text,
-    /// For programs: the line as it was written
+    /// The line as it was written
     Json,
 }
 
@@ -158,7 +156,7 @@ pub(crate) struct BlocksListOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct BlocksLiftOptions {
-    /// Whose
+    /// The client
     #[arg(value_parser = parse_id)]
     pub(crate) client: String,
     #[command(flatten)]
@@ -176,10 +174,10 @@ pub(crate) struct QuarantinesOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QuarantinesCommand {
-    /// List the tools that are out of service because their calls did not end
+    /// List the tools that are quarantined because their calls did not end
     #[command(after_help = "Example:\n  quarterdeck quarantines list --format json")]
     List(QuarantinesListOptions),
-    /// Put a tool back into service
+    /// Lift the quarantine of a tool
     #[command(after_help = "Example:\n  quarterdeck quarantines lift kb_search")]
     Lift(QuarantinesLiftOptions),
 }
@@ -202,7 +200,6 @@ pub(crate) struct QuarantinesLiftOptions {
     pub(crate) server: RunningServer,
 }
 
-/// Which server is asked.
 #[derive(Debug, Args)]
 pub(crate) struct RunningServer {
     /// Where the server listens [default: `server.listen` of the configuration]
@@ -246,7 +243,7 @@ pub(crate) struct SessionsListOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsEndOptions {
-    /// Which one
+    /// The session's id
     #[arg(value_parser = parse_id)]
     pub(crate) id: String,
     #[command(flatten)]
@@ -267,7 +264,7 @@ pub(crate) enum ClientsCommand {
     /// List the clients that have sessions, the latest first
     #[command(after_help = "Example:\n  quarterdeck clients list")]
     List(ClientsListOptions),
-    /// Erase what is kept of a client; a block and the audit trail stay
+    /// Erase the data of a client; a block and the audit trail stay
     #[command(
         after_help = "Erased are the client's sessions, calls, open confirmations, values and rate limits. A block, the audit \
                       trail, appointments in the calendar and earlier backups stay.\n\n\
@@ -287,12 +284,12 @@ pub(crate) struct ClientsListOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientsEraseOptions {
-    /// Whom
+    /// The client
     #[arg(value_parser = parse_id)]
     pub(crate) client: String,
     #[command(flatten)]
     pub(crate) data: DataFolder,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -307,13 +304,13 @@ pub(crate) struct BackupOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CalendarCommand {
-    /// Take the events of an .ics file
+    /// Import the events of an .ics file
     #[command(after_help = "Example:\n  quarterdeck calendar import holidays.ics --calendar team")]
     Import(CalendarImportOptions),
     /// Write a calendar as an .ics file
     #[command(after_help = "Example:\n  quarterdeck calendar export --calendar team --out team.ics")]
     Export(CalendarExportOptions),
-    /// List what takes up time
+    /// List the events that take up time
     #[command(after_help = "Example:\n  quarterdeck calendar list --from 2026-01-12 --to 2026-01-17")]
     List(CalendarListOptions),
 }
@@ -322,7 +319,7 @@ pub(crate) enum CalendarCommand {
 pub(crate) struct CalendarImportOptions {
     /// The file
     pub(crate) file: PathBuf,
-    /// Which calendar they go to [default: the first of `calendar.calendars`]
+    /// The calendar to import into [default: the first of `calendar.calendars`]
     #[arg(long, value_name = "NAME")]
     pub(crate) calendar: Option<String>,
     #[command(flatten)]
@@ -343,10 +340,10 @@ pub(crate) struct CalendarExportOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct CalendarListOptions {
-    /// The first moment [default: now]
+    /// Start of the period [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) from: Option<Timestamp>,
-    /// The moment after the last [default: a week after the first]
+    /// End of the period, exclusive [default: a week after its start]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) to: Option<Timestamp>,
     /// Only this calendar [default: all of them]

@@ -1,16 +1,16 @@
-//! What can be typed about the server and its configuration.
+//! The command line of `quarterdeck serve` and `quarterdeck config`.
 
 use clap::Args;
 
 use super::Format;
 
-/// What somebody says to the server on the command line: it wins over the environment and the file.
+/// Flags win over the environment and the file.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeOptions {
     /// Where to listen [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// The folder in which state lives [default: .quarterdeck]
+    /// The data folder [default: .quarterdeck]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<String>,
     /// The folder that holds the tool folders [default: tools]
@@ -19,26 +19,26 @@ pub(crate) struct ServeOptions {
     /// The folder that holds the records of the knowledge base [default: kb]
     #[arg(long, value_name = "DIR")]
     pub(crate) kb: Option<String>,
-    /// Serve the artifact that lies in the tools folder, and refuse anything else: nothing is compiled
+    /// Serve the artifact in the tools folder as it is; compile nothing
     #[arg(long)]
     pub(crate) locked: bool,
     /// The digest that the artifact must have, as `quarterdeck build` prints it; implies `--locked`
     #[arg(long, value_name = "SHA256")]
     pub(crate) artifact_digest: Option<String>,
-    /// Begin a new store where the old one was lost, and keep what is left of it
+    /// Create a new store where the old one was lost, and keep what is left of it
     #[arg(long)]
     pub(crate) new_store: bool,
     /// The configuration file [default: quarterdeck.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<String>,
-    /// Have the rehearsal model make the calls of this file
+    /// A file with the calls that the rehearsal model makes
     #[arg(long, value_name = "FILE")]
     pub(crate) rehearsal_script: Option<String>,
 }
 
 impl ServeOptions {
-    /// Key, flag and value of everything that was typed.
-    pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
+    /// Key, flag and value of every flag that is set.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
         let all = [
             ("server.listen", "--listen", self.listen.as_deref()),
             ("data.folder", "--data", self.data.as_deref()),
@@ -56,7 +56,7 @@ impl ServeOptions {
 pub(crate) struct ConfigOptions {
     #[command(flatten)]
     pub(crate) serving: ServeOptions,
-    /// Print a file to begin with, in which every key has its default
+    /// Print an example file with every key and its default
     #[arg(long, conflicts_with_all = ["format", "json"])]
     pub(crate) example: bool,
     /// How to report

@@ -1,4 +1,4 @@
-//! What can be typed about providers that are simulated.
+//! The command line of `quarterdeck simulate`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ pub(crate) struct SimulateLiveOptions {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
     pub(crate) listen: SocketAddr,
-    /// What to play
+    /// The scenario to play
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// How it sounds
+    /// The voice
     #[arg(long, value_enum, default_value_t = Speech::Auto)]
     pub(crate) speech: Speech,
     /// End after the scenario's last turn, when the last connection is closed

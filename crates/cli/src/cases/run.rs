@@ -1,4 +1,4 @@
-//! One tool's cases, each in a fresh world.
+//! One tool's cases, each in a fresh session.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use quarterdeck_runtime::{Call, LoadedTool, Snapshot};
 use serde_json::{Value, json};
 
 use super::matching::difference;
-use crate::world::CaseFixtures;
+use crate::local_session::LocalSession;
 
 /// What came of one case.
 #[derive(Debug)]
@@ -77,12 +77,12 @@ fn read(file: &Path) -> Result<Vec<Case>, String> {
 async fn run_example(snapshot: &Arc<Snapshot>, tool: &LoadedTool, args: Value) -> Option<String> {
     let metadata = tool.metadata();
     let mode = if metadata.allowed_modes.contains(&Mode::Text) { Mode::Text } else { Mode::Voice };
-    let mut world = match CaseFixtures::of_examples(mode, snapshot).await {
-        Ok(world) => world,
+    let mut session = match LocalSession::for_examples(mode, snapshot).await {
+        Ok(session) => session,
         Err(error) => return Some(error.to_string()),
     };
     let call = Call::new(metadata.tool_id.as_str(), args);
-    let response = world.call(call, Some(ConfirmationAnswer::Approve)).await.response;
+    let response = session.call(call, Some(ConfirmationAnswer::Approve)).await.response;
     match &response.outcome {
         Outcome::Failure(error) if matches!(error.kind, ErrorType::Validation | ErrorType::Internal) => {
             Some(error.to_string())
@@ -92,8 +92,8 @@ async fn run_example(snapshot: &Arc<Snapshot>, tool: &LoadedTool, args: Value) -
 }
 
 async fn run_case(snapshot: &Arc<Snapshot>, tool: &str, case: &Case) -> Option<String> {
-    let mut world = match CaseFixtures::of(case, snapshot).await {
-        Ok(world) => world,
+    let mut session = match LocalSession::for_case(case, snapshot).await {
+        Ok(session) => session,
         Err(fault) => return Some(fault),
     };
     let calls = match calls(case) {
@@ -103,10 +103,10 @@ async fn run_case(snapshot: &Arc<Snapshot>, tool: &str, case: &Case) -> Option<S
     let several = calls.len() > 1;
     for (index, call) in calls.into_iter().enumerate() {
         if call.new_turn {
-            world.begin_turn();
+            session.begin_turn();
         }
         let made = Call { id: call.id, name: tool.to_owned(), args: call.args };
-        let envelope = json!(*world.call(made, call.confirm).await.response);
+        let envelope = json!(*session.call(made, call.confirm).await.response);
         if let Some(difference) = compare(&call.expect, call.exact, &envelope) {
             let place = if several { format!("call {}: ", index + 1) } else { String::new() };
             return Some(format!("{place}{difference}"));

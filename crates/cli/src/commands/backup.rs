@@ -2,26 +2,26 @@
 
 use quarterdeck_contracts::Store;
 
-use crate::arguments::operating::BackupOptions;
-use crate::config::Site;
+use crate::arguments::operator::BackupOptions;
+use crate::config::LocalConfig;
 use crate::output::check_new;
-use crate::terminal::say;
-use crate::{Verdict, data, wire};
+use crate::terminal::info;
+use crate::{ExitStatus, data, wire};
 
-pub(crate) fn run(options: &BackupOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let data = options.data.or(&site);
+pub(crate) fn run(options: &BackupOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let data = options.data.or(&config);
     let store = wire::find_store(data)?;
     check_new(&options.file)?;
     wire::block_on(async {
         store.backup(&options.file).await?;
         store.close().await
     })??;
-    say(&format!(
+    info(&format!(
         "{} holds sessions, calls, confirmations, blocks, rate limits, values of tools and the calendar\n\
-         it does not hold the audit trail ({}), the tools, the knowledge base and the configuration",
+         it does not hold the audit trail ({}), the tools, the knowledge base or the configuration",
         options.file.display(),
-        data::trail_file(data).display(),
+        data::audit_file(data).display(),
     ));
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }

@@ -4,16 +4,16 @@ use quarterdeck_runtime::{Block, blocks, lift_block};
 use serde_json::json;
 
 use crate::arguments::Format;
-use crate::arguments::operating::{BlocksCommand, BlocksLiftOptions, BlocksListOptions, BlocksOptions};
-use crate::config::Site;
-use crate::operator::Operator;
-use crate::terminal::{plain, print, say, titled_table};
+use crate::arguments::operator::{BlocksCommand, BlocksLiftOptions, BlocksListOptions, BlocksOptions};
+use crate::config::LocalConfig;
+use crate::operator::OperatorSession;
+use crate::terminal::{info, plain, print, titled_table};
 use crate::times::{now_ms, show_ms};
-use crate::{Verdict, wire};
+use crate::{ExitStatus, wire};
 
 const COLUMNS: [&str; 5] = ["client", "until", "since", "session", "message"];
 
-pub(crate) fn run(options: &BlocksOptions) -> anyhow::Result<Verdict> {
+pub(crate) fn run(options: &BlocksOptions) -> anyhow::Result<ExitStatus> {
     match &options.command {
         None => list(&options.list),
         Some(BlocksCommand::List(options)) => list(options),
@@ -21,16 +21,16 @@ pub(crate) fn run(options: &BlocksOptions) -> anyhow::Result<Verdict> {
     }
 }
 
-fn list(options: &BlocksListOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let store = wire::find_store(options.data.or(&site))?;
+fn list(options: &BlocksListOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let store = wire::find_store(options.data.or(&config))?;
     let found = wire::block_on(blocks(&*store, now_ms()))??;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "blocks": found })))?,
-        Format::Human if found.is_empty() => say("nobody is blocked"),
+        Format::Human if found.is_empty() => info("no client is blocked"),
         Format::Human => print(&titled_table(&COLUMNS, found.iter().map(row)))?,
     }
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
 fn row(block: &Block) -> Vec<String> {
@@ -43,15 +43,15 @@ fn row(block: &Block) -> Vec<String> {
     ]
 }
 
-async fn lift(options: &BlocksLiftOptions) -> anyhow::Result<Verdict> {
+async fn lift(options: &BlocksLiftOptions) -> anyhow::Result<ExitStatus> {
     let client = &options.client;
-    let site = Site::load()?;
-    let operator = Operator::at(options.data.or(&site)).await?;
+    let config = LocalConfig::load()?;
+    let operator = OperatorSession::open(options.data.or(&config)).await?;
     if !lift_block(&*operator.store(), client, now_ms()).await? {
-        say(&format!("{client} is not blocked; `quarterdeck blocks` lists who is"));
-        return Ok(Verdict::Problems);
+        info(&format!("{client} is not blocked; `quarterdeck blocks` lists the clients that are"));
+        return Ok(ExitStatus::Problems);
     }
-    operator.did("lift_block", json!({ "clientId": client })).await?;
-    say(&format!("{client} is no longer blocked"));
-    Ok(Verdict::Fine)
+    operator.record("lift_block", json!({ "clientId": client })).await?;
+    info(&format!("{client} is no longer blocked"));
+    Ok(ExitStatus::Success)
 }

@@ -6,14 +6,14 @@ use quarterdeck_compiler::{Compilation, write_artifact};
 
 use super::watch;
 use crate::arguments::{BuildOptions, Format};
-use crate::config::Site;
-use crate::{Verdict, report, terminal, wire};
+use crate::config::LocalConfig;
+use crate::{ExitStatus, report, terminal, wire};
 
 const ARTIFACT: &str = "tool_registry.json";
 
-pub(crate) fn run(options: &BuildOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let tools = options.check.tools.or(&site);
+pub(crate) fn run(options: &BuildOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let tools = options.check.tools.or(&config);
     let path = options.out.clone().unwrap_or_else(|| tools.join(ARTIFACT));
     if options.watch {
         return watch::run(tools, &path, || build(options, tools, &path).map(drop));
@@ -21,7 +21,7 @@ pub(crate) fn run(options: &BuildOptions) -> anyhow::Result<Verdict> {
     build(options, tools, &path)
 }
 
-fn build(options: &BuildOptions, tools: &Path, path: &Path) -> anyhow::Result<Verdict> {
+fn build(options: &BuildOptions, tools: &Path, path: &Path) -> anyhow::Result<ExitStatus> {
     let compilation = wire::compile_folder(tools, options.check.deny_lossy)?;
     if let Some(artifact) = &compilation.artifact {
         write_artifact(artifact, path)?;
@@ -36,7 +36,7 @@ fn build(options: &BuildOptions, tools: &Path, path: &Path) -> anyhow::Result<Ve
             terminal::print(&summary(&compilation, path))?;
         }
     }
-    Ok(if compilation.artifact.is_some() { Verdict::Fine } else { Verdict::Problems })
+    Ok(if compilation.artifact.is_some() { ExitStatus::Success } else { ExitStatus::Problems })
 }
 
 fn summary(compilation: &Compilation, path: &Path) -> String {

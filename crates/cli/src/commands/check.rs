@@ -1,12 +1,12 @@
 //! `quarterdeck check`.
 
 use crate::arguments::{CheckOptions, Format};
-use crate::config::Site;
-use crate::{Verdict, report, terminal, wire};
+use crate::config::LocalConfig;
+use crate::{ExitStatus, report, terminal, wire};
 
-pub(crate) fn run(options: &CheckOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let tools = options.tools.or(&site);
+pub(crate) fn run(options: &CheckOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let tools = options.tools.or(&config);
     let compilation = wire::compile_folder(tools, options.deny_lossy)?;
     match options.format {
         Format::Json => terminal::print(&format!("{:#}\n", report::as_json(&compilation, None)))?,
@@ -15,5 +15,5 @@ pub(crate) fn run(options: &CheckOptions) -> anyhow::Result<Verdict> {
             terminal::print(&format!("{}\n{}\n", report::lines(&compilation), report::totals(&compilation)))?;
         }
     }
-    Ok(if compilation.artifact.is_some() { Verdict::Fine } else { Verdict::Problems })
+    Ok(if compilation.artifact.is_some() { ExitStatus::Success } else { ExitStatus::Problems })
 }

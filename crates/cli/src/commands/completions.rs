@@ -2,13 +2,13 @@
 
 use clap::CommandFactory;
 
-use crate::Verdict;
+use crate::ExitStatus;
 use crate::arguments::{Arguments, CompletionsOptions};
 use crate::terminal::print;
 
-pub(crate) fn run(options: &CompletionsOptions) -> anyhow::Result<Verdict> {
+pub(crate) fn run(options: &CompletionsOptions) -> anyhow::Result<ExitStatus> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Arguments::command(), "quarterdeck", &mut script);
     print(&String::from_utf8_lossy(&script))?;
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }

@@ -1,15 +1,15 @@
 //! `quarterdeck config`.
 
-use crate::Verdict;
+use crate::ExitStatus;
 use crate::arguments::Format;
-use crate::arguments::serving::ConfigOptions;
+use crate::arguments::serve::ConfigOptions;
 use crate::config::{Config, Listing};
-use crate::terminal::{complain, print};
+use crate::terminal::{print, report_error};
 
-pub(crate) fn run(options: &ConfigOptions) -> anyhow::Result<Verdict> {
+pub(crate) fn run(options: &ConfigOptions) -> anyhow::Result<ExitStatus> {
     if options.example {
         print(&Listing::of_defaults().to_example())?;
-        return Ok(Verdict::Fine);
+        return Ok(ExitStatus::Success);
     }
     let is_json = options.json || options.format == Format::Json;
     match Config::load(&options.serving) {
@@ -19,10 +19,10 @@ pub(crate) fn run(options: &ConfigOptions) -> anyhow::Result<Verdict> {
             if is_json {
                 print(&format!("{:#}\n", problems.to_json()))?;
             } else {
-                complain(&problems.into());
+                report_error(&problems.into());
             }
-            return Ok(Verdict::Problems);
+            return Ok(ExitStatus::Problems);
         }
     }
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }

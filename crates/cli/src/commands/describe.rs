@@ -9,28 +9,28 @@ use quarterdeck_contracts::{CompiledTool, Definition, Loss, Provider};
 use serde_json::{Value, json};
 
 use crate::arguments::{DescribeOptions, Format};
-use crate::config::Site;
+use crate::config::LocalConfig;
 use crate::terminal::{paint, print};
-use crate::{Verdict, environment, report, wire};
+use crate::{ExitStatus, environment, report, wire};
 
-pub(crate) fn run(options: &DescribeOptions) -> anyhow::Result<Verdict> {
+pub(crate) fn run(options: &DescribeOptions) -> anyhow::Result<ExitStatus> {
     let provider = options.provider.as_deref().map(parse_provider).transpose()?;
-    let site = Site::load()?;
-    let tools = options.tools.or(&site);
+    let config = LocalConfig::load()?;
+    let tools = options.tools.or(&config);
     let compilation = wire::compile_folder(tools, false)?;
     let Some(artifact) = &compilation.artifact else {
         report::problems(&compilation, tools);
-        return Ok(Verdict::Problems);
+        return Ok(ExitStatus::Problems);
     };
     let tool = find(&artifact.tools, &options.tool)?;
     let text = match (options.format, provider) {
         (Format::Json, None) => format!("{:#}\n", json!(tool)),
-        (Format::Json, Some(provider)) => format!("{:#}\n", one_provider_json(tool, provider)),
-        (Format::Human, None) => everything(tool),
-        (Format::Human, Some(provider)) => one_provider(tool, provider),
+        (Format::Json, Some(provider)) => format!("{:#}\n", declaration_json(tool, provider)),
+        (Format::Human, None) => describe(tool),
+        (Format::Human, Some(provider)) => show_declaration(tool, provider),
     };
     print(&text)?;
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
 fn find<'a>(tools: &'a [CompiledTool], name: &str) -> anyhow::Result<&'a CompiledTool> {
@@ -55,7 +55,7 @@ fn parse_provider(name: &str) -> anyhow::Result<Provider> {
     }
 }
 
-fn everything(tool: &CompiledTool) -> String {
+fn describe(tool: &CompiledTool) -> String {
     let metadata = &tool.metadata;
     let mut text =
         format!("{} {}\n{}\n", title(metadata.tool_id.as_str()), metadata.version, metadata.description);
@@ -81,13 +81,9 @@ fn everything(tool: &CompiledTool) -> String {
     text.push('\n');
     section(&mut text, "providers");
     for provider in Provider::ALL {
-        text.push_str(&line_of(tool, provider));
+        text.push_str(&describe_provider(tool, provider));
     }
-    let _ = writeln!(
-        text,
-        "\n`quarterdeck describe {} --provider NAME` shows what one of them will see",
-        metadata.tool_id
-    );
+    let _ = writeln!(text, "\n`quarterdeck describe {} --provider NAME` shows one of them", metadata.tool_id);
     text
 }
 
@@ -99,20 +95,20 @@ fn title(name: &str) -> String {
     paint(name, "1", environment::style_of_stdout())
 }
 
-fn line_of(tool: &CompiledTool, provider: Provider) -> String {
+fn describe_provider(tool: &CompiledTool, provider: Provider) -> String {
     match (tool.provider_schemas.contains_key(&provider), tool.lossy.get(&provider)) {
         (false, _) => format!("{provider}: left out\n{}", reasons(tool, provider)),
-        (true, None) => format!("{provider}: says everything\n"),
-        (true, Some(losses)) => format!("{provider}: lossy\n{}", told(losses)),
+        (true, None) => format!("{provider}: lossless\n"),
+        (true, Some(losses)) => format!("{provider}: lossy\n{}", describe_losses(losses)),
     }
 }
 
-fn told(losses: &[Loss]) -> String {
+fn describe_losses(losses: &[Loss]) -> String {
     let mut text = String::new();
     for loss in losses {
-        let _ = writeln!(text, "  cannot say `{}` at {}", loss.what, places(loss));
+        let _ = writeln!(text, "  cannot express `{}` at {}", loss.what, places(loss));
         if let Some(example) = &loss.counter_example {
-            let _ = writeln!(text, "    would let through, and we would refuse: {example}");
+            let _ = writeln!(text, "    accepted by the provider, refused by the tool: {example}");
         }
     }
     text
@@ -134,18 +130,21 @@ fn reasons(tool: &CompiledTool, provider: Provider) -> String {
     })
 }
 
-fn one_provider(tool: &CompiledTool, provider: Provider) -> String {
+fn show_declaration(tool: &CompiledTool, provider: Provider) -> String {
     match tool.provider_schemas.get(&provider) {
-        None => line_of(tool, provider),
+        None => describe_provider(tool, provider),
         Some(declaration) => {
-            let losses =
-                tool.lossy.get(&provider).map(|losses| format!("\n{}", told(losses))).unwrap_or_default();
+            let losses = tool
+                .lossy
+                .get(&provider)
+                .map(|losses| format!("\n{}", describe_losses(losses)))
+                .unwrap_or_default();
             format!("{declaration:#}\n{losses}")
         }
     }
 }
 
-fn one_provider_json(tool: &CompiledTool, provider: Provider) -> Value {
+fn declaration_json(tool: &CompiledTool, provider: Provider) -> Value {
     json!({
         "provider": provider,
         "declaration": tool.provider_schemas.get(&provider),

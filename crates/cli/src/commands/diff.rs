@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 use crate::arguments::{DiffOptions, Format};
 use crate::terminal::{paint, print};
-use crate::{Verdict, environment};
+use crate::{ExitStatus, environment};
 
-pub(crate) fn run(options: &DiffOptions) -> anyhow::Result<Verdict> {
-    let (old, new) = (read(&options.old)?, read(&options.new)?);
+pub(crate) fn run(options: &DiffOptions) -> anyhow::Result<ExitStatus> {
+    let (old, new) = (load_artifact(&options.old)?, load_artifact(&options.new)?);
     let difference = diff(&old, &new);
     match options.format {
         Format::Json => print(&format!("{:#}\n", as_json(&old, &new, &difference)))?,
         Format::Human => print(&as_text(&old, &new, &difference))?,
     }
-    Ok(if difference.is_breaking() { Verdict::Problems } else { Verdict::Fine })
+    Ok(if difference.is_breaking() { ExitStatus::Problems } else { ExitStatus::Success })
 }
 
-pub(crate) fn read(path: &Path) -> anyhow::Result<Artifact> {
+pub(crate) fn load_artifact(path: &Path) -> anyhow::Result<Artifact> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let value =
         parse_json(&text).with_context(|| format!("{} is not a registry artifact", path.display()))?;

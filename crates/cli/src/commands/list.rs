@@ -5,21 +5,21 @@ use quarterdeck_contracts::CompiledTool;
 use serde_json::{Value, json};
 
 use crate::arguments::{Format, ListOptions};
-use crate::config::Site;
+use crate::config::LocalConfig;
 use crate::report::declaration_tokens;
-use crate::terminal::{paint, print, table};
-use crate::{Verdict, environment, report, wire};
+use crate::terminal::{print, titled_table};
+use crate::{ExitStatus, report, wire};
 
 const COLUMNS: [&str; 9] =
     ["tool", "version", "category", "modes", "side effects", "confirm", "budget", "declaration", "guide"];
 
-pub(crate) fn run(options: &ListOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let tools = options.tools.or(&site);
+pub(crate) fn run(options: &ListOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let tools = options.tools.or(&config);
     let compilation = wire::compile_folder(tools, false)?;
     let Some(artifact) = &compilation.artifact else {
         report::problems(&compilation, tools);
-        return Ok(Verdict::Problems);
+        return Ok(ExitStatus::Problems);
     };
     match options.format {
         Format::Json => {
@@ -27,14 +27,10 @@ pub(crate) fn run(options: &ListOptions) -> anyhow::Result<Verdict> {
             print(&format!("{:#}\n", json!({ "version": artifact.version, "tools": tools })))?;
         }
         Format::Human => {
-            let header = COLUMNS.iter().map(|name| name.to_string()).collect();
-            let rows: Vec<_> = std::iter::once(header).chain(artifact.tools.iter().map(row)).collect();
-            let text = table(&rows);
-            let (header, rest) = text.split_once('\n').unwrap_or((&text, ""));
-            print(&format!("{}\n{rest}", paint(header, "1", environment::style_of_stdout())))?;
+            print(&titled_table(&COLUMNS, artifact.tools.iter().map(row)))?;
         }
     }
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
 fn row(tool: &CompiledTool) -> Vec<String> {

@@ -6,56 +6,56 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use quarterdeck_contracts::ToolId;
 
-use crate::Verdict;
+use crate::ExitStatus;
 use crate::arguments::{CategoryChoice, NewOptions};
-use crate::config::Site;
-use crate::terminal::say;
+use crate::config::LocalConfig;
+use crate::terminal::info;
 
 /// Type declarations for editors, shared by all JavaScript tools of a folder.
 const DECLARATIONS: &str = include_str!("../../../../tools/quarterdeck.d.ts");
 
-pub(crate) fn run(options: &NewOptions) -> anyhow::Result<Verdict> {
+pub(crate) fn run(options: &NewOptions) -> anyhow::Result<ExitStatus> {
     let name = &options.name;
     if name.starts_with(['_', '.']) {
         bail!("a folder that begins with `_` or `.` is not a tool; choose another name");
     }
     let id = ToolId::from_folder(name).with_context(|| format!("{name:?} cannot name a tool"))?;
-    let site = Site::load()?;
-    let tools = options.tools.or(&site);
+    let config = LocalConfig::load()?;
+    let tools = options.tools.or(&config);
     let folder = tools.join(name);
     if folder.exists() {
-        bail!("{} is there already; choose another name, or remove it first", folder.display());
+        bail!("{} exists already; choose another name, or remove it first", folder.display());
     }
     let scaffold = Scaffold::new(&id, options.category, options.rust);
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for (file, text) in scaffold.files() {
         write(&folder.join(file), &text)?;
     }
     if !options.rust && !tools.join("quarterdeck.d.ts").exists() {
         write(&tools.join("quarterdeck.d.ts"), DECLARATIONS)?;
     }
-    tell_next_steps(options, &site, &folder);
-    Ok(Verdict::Fine)
+    print_next_steps(options, &config, &folder);
+    Ok(ExitStatus::Success)
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn tell_next_steps(options: &NewOptions, site: &Site, folder: &Path) {
-    let typed = options.tools.path.as_ref().filter(|tools| **tools != site.folders.tools);
-    let flag = typed.map_or_else(String::new, |tools| format!(" --tools {}", tools.display()));
-    say(&format!("made {}", folder.display()));
-    say("  schema.json   the contract: parameters, category, modes, limits");
-    say("  guide.md      what the model reads, with example calls that are checked");
+fn print_next_steps(options: &NewOptions, config: &LocalConfig, folder: &Path) {
+    let other = options.tools.path.as_ref().filter(|tools| **tools != config.folders.tools);
+    let flag = other.map_or_else(String::new, |tools| format!(" --tools {}", tools.display()));
+    info(&format!("created {}", folder.display()));
+    info("  schema.json   the contract: parameters, category, modes, limits");
+    info("  guide.md      what the model reads, with example calls that are checked");
     if options.rust {
-        say("  handler.rs    the work");
-        say("  basic.case.json   calls with the answers you expect");
-        // The crate of the handlers stands beside them, in the source of this program and nowhere else.
-        if options.tools.or(site).join("Cargo.toml").is_file() {
-            say(&format!("next: cargo build && quarterdeck test {}{flag}", options.name));
+        info("  handler.rs    the handler");
+        info("  basic.case.json   calls with the answers you expect");
+        // The handlers' crate is part of Quarterdeck's source tree.
+        if options.tools.or(config).join("Cargo.toml").is_file() {
+            info(&format!("next: cargo build && quarterdeck test {}{flag}", options.name));
         } else {
-            say(&format!(
+            info(&format!(
                 "next: move {} into `tools/` of Quarterdeck's source and run `cargo build` there: nothing compiles it here.\n      \
                  A handler in JavaScript (`quarterdeck new {} --js`) needs no build.",
                 folder.display(),
@@ -63,9 +63,9 @@ fn tell_next_steps(options: &NewOptions, site: &Site, folder: &Path) {
             ));
         }
     } else {
-        say("  handler.js    the work");
-        say("  basic.case.json   calls with the answers you expect");
-        say(&format!("next: quarterdeck test {}{flag}", options.name));
+        info("  handler.js    the handler");
+        info("  basic.case.json   calls with the answers you expect");
+        info(&format!("next: quarterdeck test {}{flag}", options.name));
     }
 }
 

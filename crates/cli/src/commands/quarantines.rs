@@ -1,19 +1,19 @@
-//! `quarterdeck quarantines`: unlike what lies in the data folder, a quarantine is a running server's, so that is asked.
+//! `quarterdeck quarantines`. Quarantines live in the server's memory, so the running server is asked.
 
 use serde_json::Value;
 
-use crate::Verdict;
+use crate::ExitStatus;
+use crate::admin_client::AdminClient;
 use crate::arguments::Format;
-use crate::arguments::operating::{
+use crate::arguments::operator::{
     QuarantinesCommand, QuarantinesLiftOptions, QuarantinesListOptions, QuarantinesOptions,
 };
-use crate::config::Site;
-use crate::running::Server;
-use crate::terminal::{plain, print, say, titled_table};
+use crate::config::LocalConfig;
+use crate::terminal::{info, plain, print, titled_table};
 
 const COLUMNS: [&str; 4] = ["tool", "stuck threads", "times", "next trial in"];
 
-pub(crate) fn run(options: &QuarantinesOptions) -> anyhow::Result<Verdict> {
+pub(crate) fn run(options: &QuarantinesOptions) -> anyhow::Result<ExitStatus> {
     match &options.command {
         None => list(&options.list),
         Some(QuarantinesCommand::List(options)) => list(options),
@@ -21,16 +21,17 @@ pub(crate) fn run(options: &QuarantinesOptions) -> anyhow::Result<Verdict> {
     }
 }
 
-fn list(options: &QuarantinesListOptions) -> anyhow::Result<Verdict> {
-    let answer = Server::of(&Site::load()?, &options.server).ask("GET", "/api/deck/quarantines")?;
-    let found = answer.success()?;
+fn list(options: &QuarantinesListOptions) -> anyhow::Result<ExitStatus> {
+    let response =
+        AdminClient::new(&LocalConfig::load()?, &options.server).request("GET", "/api/deck/quarantines")?;
+    let found = response.success()?;
     let tools = found["quarantines"].as_array().cloned().unwrap_or_default();
     match options.format {
         Format::Json => print(&format!("{found:#}\n"))?,
-        Format::Human if tools.is_empty() => say("every tool is in service"),
+        Format::Human if tools.is_empty() => info("no tool is quarantined"),
         Format::Human => print(&titled_table(&COLUMNS, tools.iter().map(row)))?,
     }
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
 fn row(tool: &Value) -> Vec<String> {
@@ -43,15 +44,15 @@ fn row(tool: &Value) -> Vec<String> {
     ]
 }
 
-fn lift(options: &QuarantinesLiftOptions) -> anyhow::Result<Verdict> {
+fn lift(options: &QuarantinesLiftOptions) -> anyhow::Result<ExitStatus> {
     let tool = &options.tool;
-    let server = Server::of(&Site::load()?, &options.server);
-    let answer = server.ask("DELETE", &format!("/api/deck/quarantines/{tool}"))?;
-    if answer.status == 404 {
-        say(&format!("{tool} is not in quarantine; `quarterdeck quarantines` lists what is"));
-        return Ok(Verdict::Problems);
+    let client = AdminClient::new(&LocalConfig::load()?, &options.server);
+    let response = client.request("DELETE", &format!("/api/deck/quarantines/{tool}"))?;
+    if response.status == 404 {
+        info(&format!("{tool} is not quarantined; `quarterdeck quarantines` lists the tools that are"));
+        return Ok(ExitStatus::Problems);
     }
-    answer.success()?;
-    say(&format!("{tool} is in service again"));
-    Ok(Verdict::Fine)
+    response.success()?;
+    info(&format!("{tool} is in service again"));
+    Ok(ExitStatus::Success)
 }

@@ -1,4 +1,4 @@
-//! `quarterdeck serve`: everything put together, and listening.
+//! `quarterdeck serve`: builds the server from its parts and runs it.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -21,49 +21,49 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::arguments::serving::ServeOptions;
-use crate::config::{self, Config, CookieSecret, Folders, Listing, Loaded, SecureCookie};
+use crate::arguments::serve::ServeOptions;
+use crate::config::{self, Config, CookieSecret, Folders, Listing, LoadedConfig, SecureCookie};
 use crate::permissions::{self, SecretFile};
-use crate::stopping::Stopping;
-use crate::store_loss::{self, Loss};
-use crate::terminal::{are_words_logged, complain, say};
-use crate::{Verdict, calendars, data, handler_kinds, live, logs, models, previous, registry, wire};
+use crate::shutdown::ShutdownSignal;
+use crate::store_loss::{self, OnStoreLoss};
+use crate::terminal::{are_messages_logged, info, report_error};
+use crate::{ExitStatus, calendars, data, handler_kinds, live, logs, models, previous_registry, registry, wire};
 
-/// How often sessions that were left are ended and rows that have had their time are forgotten.
-const TIDY: Duration = Duration::from_secs(60);
+/// How often idle sessions end, expired rows are deleted and the knowledge base is updated.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
-pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<Verdict> {
-    let Loaded { config, listing } = match Config::load(options) {
+pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
+    let LoadedConfig { config, listing } = match Config::load(options) {
         Ok(loaded) => loaded,
         Err(problems) => {
-            complain(&problems.into());
-            return Ok(Verdict::Problems);
+            report_error(&problems.into());
+            return Ok(ExitStatus::Problems);
         }
     };
     logs::start(config.logs);
-    // Before anything is made: whoever starts it in the wrong folder finds that folder as it was.
+    // Before anything is created: a start in the wrong folder leaves it unchanged.
     let tools = &config.folders.tools;
     anyhow::ensure!(
         tools.is_dir(),
         "there is no folder {}\nhelp: start it in the folder that holds your tools, or point `--tools` at it; \
-         `quarterdeck new NAME` makes a first tool",
+         `quarterdeck new NAME` creates a first tool",
         tools.display()
     );
     data::create(&config.folders.data)?;
-    let _claim = data::claim(&config.folders.data)?;
+    let _lock = data::lock(&config.folders.data)?;
     permissions::check(&config.folders.data, &secret_files(&config, &listing))?;
     let Some(opened) = registry::open(&config.folders)? else {
-        return Ok(Verdict::Problems);
+        return Ok(ExitStatus::Problems);
     };
-    let loss = if options.new_store { Loss::Accepted } else { Loss::Refused };
+    let on_loss = if options.new_store { OnStoreLoss::Accept } else { OnStoreLoss::Refuse };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(listen(config, opened, loss))?;
-    // What a handler still computes is not waited for.
+    runtime.block_on(run_server(config, opened, on_loss))?;
+    // Handlers that still compute are not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
-/// The files that hold secrets: those that were named, and our own.
+/// The files of secrets: those of the configuration, and the generated one.
 fn secret_files(config: &Config, listing: &Listing) -> Vec<SecretFile> {
     let named = listing.secret_files().map(|(key, path)| SecretFile {
         key: key.to_owned(),
@@ -78,8 +78,12 @@ fn secret_files(config: &Config, listing: &Listing) -> Vec<SecretFile> {
     named.chain(own).collect()
 }
 
-async fn listen(config: Config, opened: registry::Opened, loss: Loss) -> anyhow::Result<()> {
-    let registry::Opened { registry, replacement } = opened;
+async fn run_server(
+    config: Config,
+    opened: registry::OpenedRegistry,
+    on_loss: OnStoreLoss,
+) -> anyhow::Result<()> {
+    let registry::OpenedRegistry { registry, replacement } = opened;
     let registry = Arc::new(registry);
     let address = config.server.listen;
     let listener = TcpListener::bind(address).await.with_context(|| {
@@ -87,14 +91,14 @@ async fn listen(config: Config, opened: registry::Opened, loss: Loss) -> anyhow:
             "cannot listen on {address}; stop what listens there, or choose another address with `--listen`"
         )
     })?;
-    let store = store_loss::open(&config.folders.data, loss).await?;
-    let trail = Arc::new(wire::open_trail(&config.folders.data, store.clone()).await?);
-    let feed = Arc::new(AuditFeed::new(trail.clone()));
+    let store = store_loss::open(&config.folders.data, on_loss).await?;
+    let audit = Arc::new(wire::open_audit_log(&config.folders.data, store.clone()).await?);
+    let feed = Arc::new(AuditFeed::new(audit.clone()));
     if let Some(Value::Object(fields)) = replacement.map(|replacement| replacement.to_json()) {
         feed.record(AuditEvent { event: "registry_replaced".into(), time: SystemTime::now(), fields });
     }
     let knowledge = knowledge(&config.folders)?;
-    calendars::warn_of_others(&registry.snapshot(), &config.calendar.calendars);
+    calendars::warn_about_unlisted(&registry.snapshot(), &config.calendar.calendars);
     let orchestrator = orchestrator(&config, store, feed.clone(), knowledge.clone())?;
     registry.observe_hosts(&orchestrator.host_observer());
     let model = models::chat_model(&config.text)?;
@@ -114,7 +118,7 @@ async fn listen(config: Config, opened: registry::Opened, loss: Loss) -> anyhow:
         settings: voice_settings(&config.voice, &config.limits),
     });
     let settings = settings(&config);
-    warn_of_any_host(&settings);
+    warn_about_any_host(&settings);
     let app = App::new(ServerParts {
         text: text.clone(),
         voice: Some(voice.clone()),
@@ -124,21 +128,21 @@ async fn listen(config: Config, opened: registry::Opened, loss: Loss) -> anyhow:
         operations: operations(&config.folders, feed, &registry),
         settings,
     });
-    let stopping = Stopping::listen();
+    let shutdown = ShutdownSignal::listen();
     banner(&listener, &registry, &*model, voice.model())?;
-    if model.name().starts_with("rehearsal") && !are_words_logged() {
-        tokio::spawn(look_for_ollama());
+    if model.name().starts_with("rehearsal") && !are_messages_logged() {
+        tokio::spawn(detect_ollama());
     }
-    let mut chores = JoinSet::new();
-    chores.spawn(tidy(orchestrator.clone(), text));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(sweep(orchestrator.clone(), text));
     if let Some(base) = knowledge {
-        chores.spawn(keep_up(base, config.folders.clone()));
+        tasks.spawn(update_knowledge(base, config.folders.clone()));
     }
-    serve(app, listener, stopped(stopping)).await;
-    chores.abort_all();
+    serve(app, listener, wait_for_shutdown(shutdown)).await;
+    tasks.abort_all();
     orchestrator.save_all();
-    trail.flush();
-    say("stopped");
+    audit.flush();
+    info("stopped");
     Ok(())
 }
 
@@ -160,37 +164,40 @@ fn orchestrator(
     }))
 }
 
-/// What operators look at.
 fn operations(folders: &Folders, feed: Arc<AuditFeed>, registry: &Registry) -> Operations {
-    let trail = AuditLogHandle { feed, path: data::trail_file(&folders.data), node: data::NODE.to_owned() };
-    Operations { audit: Some(trail), change: previous::change(&folders.tools, &folders.data, registry) }
+    let trail = AuditLogHandle { feed, path: data::audit_file(&folders.data), node: data::NODE.to_owned() };
+    Operations {
+        audit: Some(trail),
+        change: previous_registry::compare(&folders.tools, &folders.data, registry),
+    }
 }
 
-/// What was built last, searched by words for now.
+/// The last build, searched by words until the model is loaded.
 fn knowledge(folders: &Folders) -> anyhow::Result<Option<KnowledgeBase>> {
     if folders.kb.is_dir() {
         return wire::knowledge::open(&folders.kb, &folders.data).map(Some);
     }
-    say(&format!(
-        "there is no knowledge base: {} is no folder; point `--kb` or `kb.folder` at one that holds records",
+    info(&format!(
+        "no knowledge base: there is no folder {}; point `--kb` or `kb.folder` at one that holds records",
         folders.kb.display()
     ));
     Ok(None)
 }
 
-/// Loads the model and builds what has changed, at once and then every now and then.
-async fn keep_up(base: KnowledgeBase, folders: Folders) {
+async fn update_knowledge(base: KnowledgeBase, folders: Folders) {
     let mut is_first = true;
     loop {
         let (of, at) = (base.clone(), folders.clone());
-        let done = tokio::task::spawn_blocking(move || wire::knowledge::keep_up(&of, &at.kb, &at.data)).await;
+        let done = tokio::task::spawn_blocking(move || wire::knowledge::update(&of, &at.kb, &at.data)).await;
         if let Ok(Err(error)) = done {
-            say(&format!("the knowledge base was not brought up to date: {error:#}"));
+            info(&format!("the knowledge base could not be updated: {error:#}"));
         }
         if std::mem::take(&mut is_first) && base.model().is_none() {
-            say("the knowledge base is searched by words; `quarterdeck kb model install pypi` adds meaning");
+            info(
+                "the knowledge base is searched by words; `quarterdeck kb model install pypi` adds search by meaning",
+            );
         }
-        tokio::time::sleep(TIDY).await;
+        tokio::time::sleep(SWEEP_INTERVAL).await;
     }
 }
 
@@ -261,11 +268,10 @@ fn settings(config: &Config) -> Settings {
     }
 }
 
-/// Nothing tells a server what it is called, so an operator who has not said it should know what that means.
-fn warn_of_any_host(settings: &Settings) {
+fn warn_about_any_host(settings: &Settings) {
     if settings.takes_any_host() {
         tracing::warn!(
-            "requests for any host name are taken, so a page elsewhere can point its own name at this server; list the \
+            "requests for any host name are accepted, so a foreign page can point its own name at this server; list the \
              server's names in `server.hosts`"
         );
     }
@@ -287,7 +293,6 @@ fn identity(config: &Config) -> anyhow::Result<Identity> {
     Ok(Identity::new(secret.expose().as_bytes(), tokens.transpose()?, keys.collect()))
 }
 
-/// One short text: where, what, who answers.
 fn banner(
     listener: &TcpListener,
     registry: &Registry,
@@ -297,12 +302,12 @@ fn banner(
     let snapshot = registry.snapshot();
     let commit = snapshot.commit().unwrap_or("none");
     let address = listener.local_addr()?;
-    if are_words_logged() {
+    if are_messages_logged() {
         let (tools, registry, text) = (snapshot.len(), snapshot.version(), model.name());
         tracing::info!(%address, tools, registry, commit, text, voice, "serving");
         return Ok(());
     }
-    say(&format!(
+    info(&format!(
         "quarterdeck {} on http://{address}\n  tools     {} in registry {} (commit {commit})\n  text      {}\n  voice     {voice}",
         env!("CARGO_PKG_VERSION"),
         snapshot.len(),
@@ -310,45 +315,42 @@ fn banner(
         model.name(),
     ));
     if model.name().starts_with("rehearsal") {
-        say(
-            "            the built-in rehearsal answers: it is no language model. For a real one, set GEMINI_API_KEY or\n            \
+        info(
+            "            the built-in rehearsal model answers; it is not a language model. For a real one, set GEMINI_API_KEY or\n            \
              ANTHROPIC_API_KEY, or QUARTERDECK_TEXT__MODEL with OPENAI_API_KEY or OPENAI_BASE_URL, and start again.",
         );
     }
     if voice == "simulator" {
-        say(
-            "            the built-in simulator speaks: it understands what is typed, not what is said. Set GEMINI_API_KEY\n            \
-             and start again for a real one.",
+        info(
+            "            the built-in simulator answers; it understands text, not speech. For a real model, set GEMINI_API_KEY\n            \
+             and start again.",
         );
     }
     Ok(())
 }
 
-/// A newcomer may have a model on their machine without knowing that it can answer here.
-async fn look_for_ollama() {
+async fn detect_ollama() {
     let connect = TcpStream::connect(("127.0.0.1", 11434));
     if matches!(tokio::time::timeout(Duration::from_millis(300), connect).await, Ok(Ok(_))) {
-        say(
-            "hint: a model server listens on port 11434, as Ollama does. To have it answer, start again with\n      \
+        info(
+            "hint: a model server listens on port 11434, as Ollama does. To use it, start again with\n      \
              OPENAI_BASE_URL=http://127.0.0.1:11434/v1 QUARTERDECK_TEXT__MODEL=NAME",
         );
     }
 }
 
-/// Ends what was left, now and then.
-async fn tidy(orchestrator: Orchestrator, text: TextAgent) {
-    let mut ticks = tokio::time::interval(TIDY);
+async fn sweep(orchestrator: Orchestrator, text: TextAgent) {
+    let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         ticks.tick().await;
         text.evict_idle();
         if let Err(error) = orchestrator.sweep().await {
-            tracing::error!(error = %error, "what has had its time was not forgotten");
+            tracing::error!(error = %error, "sweep of expired sessions and rows failed");
         }
     }
 }
 
-/// Waits until somebody wants it to stop, and says that it will.
-async fn stopped(stopping: Stopping) {
-    stopping.asked().await;
-    say("stopping: answers that are being written are finished first");
+async fn wait_for_shutdown(shutdown: ShutdownSignal) {
+    shutdown.wait().await;
+    info("stopping: running answers are finished first");
 }

@@ -5,18 +5,16 @@ use quarterdeck_runtime::{SessionSummary, end_stored_session, sessions};
 use serde_json::json;
 
 use crate::arguments::Format;
-use crate::arguments::operating::{
-    SessionsCommand, SessionsEndOptions, SessionsListOptions, SessionsOptions,
-};
-use crate::config::Site;
-use crate::operator::Operator;
-use crate::terminal::{plain, print, say, titled_table};
+use crate::arguments::operator::{SessionsCommand, SessionsEndOptions, SessionsListOptions, SessionsOptions};
+use crate::config::LocalConfig;
+use crate::operator::OperatorSession;
+use crate::terminal::{info, plain, print, titled_table};
 use crate::times::show_ms;
-use crate::{Verdict, wire};
+use crate::{ExitStatus, wire};
 
 const COLUMNS: [&str; 8] = ["session", "client", "mode", "active", "turns", "calls", "began", "last seen"];
 
-pub(crate) fn run(options: &SessionsOptions) -> anyhow::Result<Verdict> {
+pub(crate) fn run(options: &SessionsOptions) -> anyhow::Result<ExitStatus> {
     match &options.command {
         None => list(&options.list),
         Some(SessionsCommand::List(options)) => list(options),
@@ -24,9 +22,9 @@ pub(crate) fn run(options: &SessionsOptions) -> anyhow::Result<Verdict> {
     }
 }
 
-fn list(options: &SessionsListOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let store = wire::find_store(options.data.or(&site))?;
+fn list(options: &SessionsListOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let store = wire::find_store(options.data.or(&config))?;
     let mut found = wire::block_on(sessions(&*store))??;
     found.retain(|session| {
         options.client.as_ref().is_none_or(|client| session.client_id == *client)
@@ -34,10 +32,10 @@ fn list(options: &SessionsListOptions) -> anyhow::Result<Verdict> {
     });
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "sessions": found })))?,
-        Format::Human if found.is_empty() => say("there are no such sessions"),
+        Format::Human if found.is_empty() => info("there are no such sessions"),
         Format::Human => print(&titled_table(&COLUMNS, found.iter().map(row)))?,
     }
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
 fn row(session: &SessionSummary) -> Vec<String> {
@@ -53,22 +51,22 @@ fn row(session: &SessionSummary) -> Vec<String> {
     ]
 }
 
-async fn end(options: &SessionsEndOptions) -> anyhow::Result<Verdict> {
+async fn end(options: &SessionsEndOptions) -> anyhow::Result<ExitStatus> {
     let id = &options.id;
-    let site = Site::load()?;
-    let operator = Operator::at(options.data.or(&site)).await?;
+    let config = LocalConfig::load()?;
+    let operator = OperatorSession::open(options.data.or(&config)).await?;
     let store = operator.store();
-    // Whose it was, for the record; read before it ends.
+    // The client goes into the audit record; read before the session ends.
     let session = sessions(&*store).await?.into_iter().find(|session| session.id == *id);
     if !end_stored_session(&*store, id).await? {
-        say(&match session {
+        info(&match session {
             Some(_) => format!("{id} has ended already"),
             None => format!("there is no session {id}; `quarterdeck sessions` lists them"),
         });
-        return Ok(Verdict::Problems);
+        return Ok(ExitStatus::Problems);
     }
     let client = session.map(|session| session.client_id);
-    operator.did("end_session", json!({ "sessionId": id, "clientId": client })).await?;
-    say(&format!("{id} has ended"));
-    Ok(Verdict::Fine)
+    operator.record("end_session", json!({ "sessionId": id, "clientId": client })).await?;
+    info(&format!("{id} has ended"));
+    Ok(ExitStatus::Success)
 }

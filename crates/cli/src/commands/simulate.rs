@@ -13,21 +13,20 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use self::espeak::Espeak;
-use crate::Verdict;
-use crate::arguments::simulating::{SimulateCommand, SimulateLiveOptions, Speech};
-use crate::stopping::Stopping;
-use crate::terminal::{count, plain, say};
+use crate::ExitStatus;
+use crate::arguments::simulate::{SimulateCommand, SimulateLiveOptions, Speech};
+use crate::shutdown::ShutdownSignal;
+use crate::terminal::{count, info, plain};
 
-/// How many connections are served at a time.
-const MOST_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
-pub(crate) fn run(command: &SimulateCommand) -> anyhow::Result<Verdict> {
+pub(crate) fn run(command: &SimulateCommand) -> anyhow::Result<ExitStatus> {
     let SimulateCommand::Live(options) = command;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(live(options))
 }
 
-async fn live(options: &SimulateLiveOptions) -> anyhow::Result<Verdict> {
+async fn live(options: &SimulateLiveOptions) -> anyhow::Result<ExitStatus> {
     let (simulator, plays) = match &options.scenario {
         Some(path) => {
             let scenario = read(path)?;
@@ -36,7 +35,7 @@ async fn live(options: &SimulateLiveOptions) -> anyhow::Result<Verdict> {
         }
         None => {
             let rehearsal = LiveSimulator::from_chat_model(Arc::new(Rehearsal::new()));
-            (rehearsal, "no scenario: the rehearsal answers what is written".to_owned())
+            (rehearsal, "no scenario: the rehearsal model answers text".to_owned())
         }
     };
     let (simulator, speech) = with_speech(simulator, options.speech).await?;
@@ -47,22 +46,22 @@ async fn live(options: &SimulateLiveOptions) -> anyhow::Result<Verdict> {
         )
     })?;
     let address = listener.local_addr()?;
-    let stopping = Stopping::listen();
-    say(&format!("simulating Gemini Live on http://{address}\n  plays     {plays}\n  speech    {speech}"));
+    let shutdown = ShutdownSignal::listen();
+    info(&format!("simulating Gemini Live on http://{address}\n  plays     {plays}\n  speech    {speech}"));
     tokio::select! {
         () = serve(&simulator, &listener, options.once) => {}
-        () = stopping.asked() => {}
+        () = shutdown.wait() => {}
     }
     Ok(summary(&simulator.report()))
 }
 
 fn read(path: &Path) -> anyhow::Result<Scenario> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Scenario::parse(&text)
-        .with_context(|| format!("{} is no scenario (docs/SIMULATOR.md says what one is)", path.display()))
+    Scenario::parse(&text).with_context(|| {
+        format!("{} is not a scenario; docs/SIMULATOR.md describes the format", path.display())
+    })
 }
 
-/// Gives it a voice, if there is one and it is wanted.
 pub(crate) async fn with_speech(
     simulator: LiveSimulator,
     wanted: Speech,
@@ -79,19 +78,19 @@ pub(crate) async fn with_speech(
     }
 }
 
-/// Takes connections until there is nothing more to play.
+/// Accepts connections; with `once`, until the scenario is done.
 async fn serve(simulator: &LiveSimulator, listener: &TcpListener, once: bool) {
     let mut connections = JoinSet::new();
     while !(once && connections.is_empty() && simulator.is_done()) {
         tokio::select! {
             Some(ended) = connections.join_next() => {
                 if let Ok(end) = ended {
-                    tell(&end);
+                    report_end(&end);
                 }
             }
-            accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
+            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
-                    // Audio in small pieces must not wait for company.
+                    // Small audio frames must not be delayed.
                     let _ = stream.set_nodelay(true);
                     let simulator = simulator.clone();
                     connections.spawn(async move { simulator.serve(stream).await });
@@ -103,7 +102,7 @@ async fn serve(simulator: &LiveSimulator, listener: &TcpListener, once: bool) {
     }
 }
 
-fn tell(end: &ConnectionEnd) {
+fn report_end(end: &ConnectionEnd) {
     let by = match end.by {
         EndedBy::Client => "client",
         EndedBy::Simulator => "simulator",
@@ -113,15 +112,15 @@ fn tell(end: &ConnectionEnd) {
         0 => "no connection".to_owned(),
         number => format!("connection {number}"),
     };
-    say(&format!("{name}: {} (by the {by}; {received} in, {sent} out)", plain(&end.how)));
+    info(&format!("{name}: {} (by the {by}; {received} in, {sent} out)", plain(&end.how)));
 }
 
-fn summary(report: &Report) -> Verdict {
+fn summary(report: &Report) -> ExitStatus {
     let turns = count(report.turns, "turn");
     let calls = count(report.calls.len(), "call");
-    say(&format!("{}: {turns}, {calls}", count(report.connections, "connection")));
+    info(&format!("{}: {turns}, {calls}", count(report.connections, "connection")));
     for fault in &report.faults {
-        say(&format!("fault: {}", plain(fault)));
+        info(&format!("fault: {}", plain(fault)));
     }
-    if report.faults.is_empty() { Verdict::Fine } else { Verdict::Problems }
+    if report.faults.is_empty() { ExitStatus::Success } else { ExitStatus::Problems }
 }

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Format, TestOptions};
 use crate::cases::{Report, run_tool};
-use crate::config::Site;
+use crate::config::LocalConfig;
 use crate::terminal::{paint, print};
-use crate::{Verdict, environment, wire};
+use crate::{ExitStatus, environment, wire};
 
-pub(crate) fn run(options: &TestOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let tools = options.tools.or(&site);
-    let Some(registry) = wire::load_folder(tools)? else { return Ok(Verdict::Problems) };
+pub(crate) fn run(options: &TestOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let tools = options.tools.or(&config);
+    let Some(registry) = wire::load_folder(tools)? else { return Ok(ExitStatus::Problems) };
     let snapshot = registry.snapshot();
     let only = options.tool.as_ref().map(|tool| tool.replace('-', "_"));
     if let Some(id) = only.as_deref().filter(|id| snapshot.find(id).is_none()) {
@@ -34,7 +34,7 @@ pub(crate) fn run(options: &TestOptions) -> anyhow::Result<Verdict> {
         Format::Json => print(&format!("{:#}\n", as_json(&reports, failed)))?,
         Format::Human => print(&as_text(&reports, failed))?,
     }
-    Ok(if failed == 0 { Verdict::Fine } else { Verdict::Problems })
+    Ok(if failed == 0 { ExitStatus::Success } else { ExitStatus::Problems })
 }
 
 fn as_text(reports: &[Report], failed: usize) -> String {

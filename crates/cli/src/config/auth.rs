@@ -5,11 +5,11 @@ use std::path::Path;
 
 use quarterdeck_server::RequiredCredentials;
 
-use super::choices::{choice, words};
-use super::given::API_KEY;
-use super::kinds::{FILE, Line, Maybe, YesNo};
+use super::choices::{choice, choices};
+use super::kinds::{Bool, FILE, Line, Optional};
 use super::origin::Origin;
-use super::reader::{Reader, Row, What};
+use super::raw::API_KEY;
+use super::reader::{Detail, Reader, Row};
 use super::secret::Secret;
 use super::value::Value;
 
@@ -44,7 +44,7 @@ pub(crate) enum TokenKey {
     Public(String),
 }
 
-words! {
+choices! {
     /// How bearer tokens are signed.
     enum Algorithm {
         Hs256 = "HS256",
@@ -54,7 +54,7 @@ words! {
     }
 }
 
-words! {
+choices! {
     /// Whether `/v1` needs a credential.
     enum WhenRequired {
         /// Beyond loopback, once one can be verified.
@@ -72,7 +72,7 @@ pub(super) fn auth(from: &mut Reader) -> Auth {
     );
     let algorithm = from.read("auth.algorithm", choice(), "HS256", "How tokens are signed");
     let about = "A file that holds the secret of HS256, 32 bytes or more; the variable QUARTERDECK_AUTH_SECRET wins over it";
-    let secret_file = from.read_hidden("auth.secret_file", about);
+    let secret_file = from.read_secret_path("auth.secret_file", about);
     let secret = from.secret(
         "auth.secret",
         &["QUARTERDECK_AUTH_SECRET"],
@@ -80,23 +80,23 @@ pub(super) fn auth(from: &mut Reader) -> Auth {
         "set QUARTERDECK_AUTH_SECRET, or name a file that holds it in `auth.secret_file`",
     );
     // RFC 7518 wants a key as long as the hash.
-    from.at_least("auth.secret", secret.as_ref(), 32);
+    from.check_strength("auth.secret", secret.as_ref(), 32);
     let public_file = from.read(
         "auth.public_key_file",
-        Maybe(FILE),
+        Optional(FILE),
         Value::Absent,
         "A file that holds the public key of the other algorithms, in PEM",
     );
     let public = public_file.as_deref().and_then(|path| public_key(from, path));
     let issuer = from.read(
         "auth.issuer",
-        Maybe(Line),
+        Optional(Line),
         Value::Absent,
         "The only `iss` that is accepted; a token without it is refused",
     );
     let audience = from.read(
         "auth.audience",
-        Maybe(Line),
+        Optional(Line),
         Value::Absent,
         "The only `aud` that is accepted; a token without it is refused",
     );
@@ -127,9 +127,9 @@ fn required(from: &mut Reader) -> RequiredCredentials {
         WhenRequired::Never => Some(false),
     };
     let about = "/api, but for /api/deck, which the admin token opens; the page at / then needs a front end that sends tokens";
-    let api = from.read("auth.required.api", YesNo, false, about);
+    let api = from.read("auth.required.api", Bool, false, about);
     let about = "/voice; browsers open it with a ticket that they got with a token or a key";
-    let voice = from.read("auth.required.voice", YesNo, false, about);
+    let voice = from.read("auth.required.voice", Bool, false, about);
     RequiredCredentials { v1, api, voice }
 }
 
@@ -138,7 +138,7 @@ fn closed_to_all(from: &mut Reader, required: RequiredCredentials) {
     let closed = [("v1", required.v1 == Some(true)), ("api", required.api), ("voice", required.voice)];
     for (name, _) in closed.into_iter().filter(|(_, is_closed)| *is_closed) {
         let key = format!("auth.required.{name}");
-        from.unready(
+        from.block_serve(
             &key,
             format!("`{key}` is true, but there is no key and no verification of tokens, so nothing would open it"),
             Some(format!(
@@ -157,7 +157,7 @@ fn token_key(
 ) -> Option<TokenKey> {
     match (algorithm, secret, public) {
         (Algorithm::Hs256, Some(_), _) if is_public_named => {
-            from.unready(
+            from.block_serve(
                 "auth.public_key_file",
                 "both a secret and a public key are given, and tokens are verified with one of them".into(),
                 Some("leave one out".into()),
@@ -165,7 +165,7 @@ fn token_key(
             None
         }
         (Algorithm::Hs256, None, Some(_)) => {
-            from.unready(
+            from.block_serve(
                 "auth.public_key_file",
                 "`auth.public_key_file` is not used by HS256".into(),
                 Some("set `auth.algorithm` to \"RS256\", \"ES256\" or \"EdDSA\"".into()),
@@ -174,7 +174,7 @@ fn token_key(
         }
         (Algorithm::Hs256, secret, _) => secret.map(TokenKey::Shared),
         (_, Some(_), public) => {
-            from.unready(
+            from.block_serve(
                 "auth.algorithm",
                 "a secret is given, which only HS256 uses".into(),
                 Some("name a public key in `auth.public_key_file`, and leave the secret out".into()),
@@ -191,8 +191,8 @@ fn nothing_without_a_key(from: &mut Reader, is_file_named: bool) {
         return;
     }
     for key in ["auth.algorithm", "auth.issuer", "auth.audience"] {
-        if from.is_given(key) {
-            from.unready(
+        if from.is_set(key) {
+            from.block_serve(
                 key,
                 format!("`{key}` is set, but without a key no token is verified"),
                 Some("set QUARTERDECK_AUTH_SECRET, `auth.secret_file` or `auth.public_key_file`".into()),
@@ -212,7 +212,7 @@ fn public_key(from: &mut Reader, path: &Path) -> Option<String> {
         }
         Ok(_) => {
             let help = "it begins with -----BEGIN PUBLIC KEY-----; `openssl pkey -pubout` makes one";
-            from.unready(
+            from.block_serve(
                 key,
                 format!("`{key}` names a file that is no public key in PEM"),
                 Some(help.into()),
@@ -220,7 +220,7 @@ fn public_key(from: &mut Reader, path: &Path) -> Option<String> {
             None
         }
         Err(error) => {
-            from.unready(key, format!("`{key}` names a file that cannot be read: {error}"), None);
+            from.block_serve(key, format!("`{key}` names a file that cannot be read: {error}"), None);
             None
         }
     }
@@ -240,23 +240,23 @@ fn api_keys(from: &mut Reader) -> BTreeMap<String, Secret> {
         let row = format!("auth.api_key.{name}");
         from.rows.push(Row {
             key: row.clone(),
-            what: What::Secret { is_set: true, otherwise: "" },
+            detail: Detail::Secret { is_set: true, fallback: "" },
             about: about.into(),
             origin: Origin::Variable(variable),
         });
-        from.at_least(&row, Some(&secret), 16);
+        from.check_strength(&row, Some(&secret), 16);
         keys.insert(name, secret);
     }
     for (name, path) in files {
         let key = format!("auth.api_keys.{name}");
         if keys.contains_key(&name) {
-            from.leave_unread(&key, &path);
+            from.skip_secret_file(&key, &path);
             continue;
         }
         let row = format!("auth.api_key.{name}");
         let about = format!("name a file that holds it, or set {API_KEY}{}", name.to_uppercase());
         if let Some(secret) = from.secret(&row, &[], (&key, Some(&path)), &about) {
-            from.at_least(&row, Some(&secret), 16);
+            from.check_strength(&row, Some(&secret), 16);
             keys.insert(name, secret);
         }
     }

@@ -8,38 +8,38 @@ use super::kinds::{Kind, Line};
 use super::value::Value;
 
 /// A set of words, each with a meaning.
-pub(crate) trait Words: Copy + PartialEq + 'static {
+pub(crate) trait Choices: Copy + PartialEq + 'static {
     /// The words, in the order in which they are told.
     const ALL: &'static [(&'static str, Self)];
 
     /// The word for this.
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(_, each)| *each == self).map_or("", |(word, _)| word)
     }
 }
 
 /// Declares an enum with the word for each of its variants.
-macro_rules! words {
+macro_rules! choices {
     ($(#[$doc:meta])* enum $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum $name { $($(#[$each])* $variant,)+ }
 
-        impl $crate::config::choices::Words for $name {
+        impl $crate::config::choices::Choices for $name {
             const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
         }
     };
 }
-pub(crate) use words;
+pub(crate) use choices;
 
 /// One of a few words.
 pub(crate) struct Choice<T>(std::marker::PhantomData<T>);
 
-pub(crate) fn choice<T: Words>() -> Choice<T> {
+pub(crate) fn choice<T: Choices>() -> Choice<T> {
     Choice(std::marker::PhantomData)
 }
 
-impl<T: Words> Kind for Choice<T> {
+impl<T: Choices> Kind for Choice<T> {
     type Out = T;
 
     fn takes(&self) -> String {
@@ -57,13 +57,13 @@ impl<T: Words> Kind for Choice<T> {
     fn read(&self, value: &Value) -> Result<T, String> {
         let text = match value {
             Value::Boolean(flag) => flag.to_string(),
-            other => other.as_text().ok_or_else(|| other.found())?.to_owned(),
+            other => other.as_text().ok_or_else(|| other.describe())?.to_owned(),
         };
-        T::ALL.iter().find(|(word, _)| *word == text).map(|(_, each)| *each).ok_or_else(|| value.found())
+        T::ALL.iter().find(|(word, _)| *word == text).map(|(_, each)| *each).ok_or_else(|| value.describe())
     }
 
     fn show(&self, out: &T) -> Json {
-        match out.word() {
+        match out.as_str() {
             "true" => json!(true),
             "false" => json!(false),
             word => json!(word),
@@ -82,7 +82,7 @@ impl<K: Kind> Kind for ListOf<K> {
     }
 
     fn read(&self, value: &Value) -> Result<Self::Out, String> {
-        let items = value.as_list().ok_or_else(|| value.found())?;
+        let items = value.as_list().ok_or_else(|| value.describe())?;
         items.iter().map(|item| self.0.read(item)).collect()
     }
 
@@ -105,7 +105,7 @@ impl Kind for HostName {
     fn read(&self, value: &Value) -> Result<String, String> {
         let text = Line.read(value)?;
         let is_host = Host::parse(&text).is_ok_and(|host| host.to_string() == text);
-        if is_host { Ok(text) } else { Err(value.found()) }
+        if is_host { Ok(text) } else { Err(value.describe()) }
     }
 
     fn show(&self, out: &String) -> Json {
@@ -124,7 +124,7 @@ impl Kind for AddressRange {
     }
 
     fn read(&self, value: &Value) -> Result<Network, String> {
-        Line.read(value)?.parse().map_err(|_| value.found())
+        Line.read(value)?.parse().map_err(|_| value.describe())
     }
 
     fn show(&self, out: &Network) -> Json {
@@ -152,7 +152,7 @@ impl Kind for WebOrigin {
         let is_origin = Url::parse(&text).is_ok_and(|url| {
             matches!(url.scheme(), "http" | "https") && url.origin().ascii_serialization() == text
         });
-        if is_origin { Ok(text) } else { Err(value.found()) }
+        if is_origin { Ok(text) } else { Err(value.describe()) }
     }
 
     fn show(&self, out: &String) -> Json {

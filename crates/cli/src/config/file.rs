@@ -6,57 +6,57 @@ use std::io::{ErrorKind, Read};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::given::Given;
 use super::origin::Origin;
 use super::problem::Problem;
+use super::raw::RawConfig;
 use super::value::Value;
 
 /// The file that is looked for when nobody names one.
-pub(crate) const USUAL: &str = "quarterdeck.toml";
+pub(crate) const DEFAULT_PATH: &str = "quarterdeck.toml";
 
 /// No configuration that a person wrote is larger.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Which file to read.
-pub(crate) enum Which {
+pub(crate) enum ConfigFile {
     /// The usual one, which need not be there.
-    Usual,
+    Default,
     /// One that somebody named, where.
     Named(String, Origin),
 }
 
 /// Adds what the file says.
-pub(crate) fn say_file(which: &Which, given: &mut Given) -> Result<(), Vec<Problem>> {
-    let (path, origin) = match which {
-        Which::Usual => (USUAL, Origin::Default),
-        Which::Named(path, origin) => (path.as_str(), origin.clone()),
+pub(crate) fn load_file(file: &ConfigFile, raw: &mut RawConfig) -> Result<(), Vec<Problem>> {
+    let (path, origin) = match file {
+        ConfigFile::Default => (DEFAULT_PATH, Origin::Default),
+        ConfigFile::Named(path, origin) => (path.as_str(), origin.clone()),
     };
     let problem = |message: String| vec![Problem { origin: origin.clone(), message, help: None }];
     match read(path) {
-        Ok(text) => say_text(path, &text, given),
-        Err(error) if error.kind() == ErrorKind::NotFound && matches!(which, Which::Usual) => Ok(()),
+        Ok(text) => parse_text(path, &text, raw),
+        Err(error) if error.kind() == ErrorKind::NotFound && matches!(file, ConfigFile::Default) => Ok(()),
         Err(error) => Err(problem(format!("cannot read the configuration file {path}: {error}"))),
     }
 }
 
 fn read(path: &str) -> std::io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
+    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(std::io::Error::other("it has more than a mebibyte"));
     }
     String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not UTF-8 text"))
 }
 
 /// Adds what the text of a file says.
-pub(crate) fn say_text(path: &str, text: &str, given: &mut Given) -> Result<(), Vec<Problem>> {
+pub(crate) fn parse_text(path: &str, text: &str, raw: &mut RawConfig) -> Result<(), Vec<Problem>> {
     let lines = Lines { path, text };
     // The parser goes on after a mistake, but what it then finds is often only an echo of the first.
     let table = DeTable::parse(text).map_err(|error| {
         let origin = lines.origin(error.span().map_or(0, |span| span.start));
         vec![Problem { origin, message: format!("this is not TOML: {}", error.message()), help: None }]
     })?;
-    lines.say_table("", table.get_ref(), given);
+    lines.add_table("", table.get_ref(), raw);
     Ok(())
 }
 
@@ -71,16 +71,16 @@ impl Lines<'_> {
         Origin::File { path: self.path.into(), line: 1 + before.filter(|byte| **byte == b'\n').count() }
     }
 
-    fn say_table(&self, prefix: &str, table: &DeTable<'_>, given: &mut Given) {
+    fn add_table(&self, prefix: &str, table: &DeTable<'_>, raw: &mut RawConfig) {
         for (name, value) in table {
             let key = joined(prefix, name.get_ref());
             let origin = self.origin(name.span().start);
             match value.get_ref() {
                 DeValue::Table(inner) => {
-                    given.tables.push((key.clone(), origin));
-                    self.say_table(&key, inner, given);
+                    raw.tables.push((key.clone(), origin));
+                    self.add_table(&key, inner, raw);
                 }
-                _ => given.say(key, as_value(value), origin),
+                _ => raw.set(key, as_value(value), origin),
             }
         }
     }

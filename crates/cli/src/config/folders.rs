@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use quarterdeck_calendar::{CalendarConfig, ConfigError, LocalCalendar, Owner};
 use quarterdeck_runtime::RequiredClaim;
 
-use super::choices::{ListOf, choice, words};
-use super::kinds::{Claim, FOLDER, Line, Maybe, Sha256, YesNo};
+use super::choices::{ListOf, choice, choices};
+use super::kinds::{Bool, Claim, FOLDER, Line, Optional, Sha256};
 use super::reader::Reader;
 use super::value::Value;
 
@@ -49,7 +49,7 @@ pub(crate) struct Logs {
     pub(crate) format: LogFormat,
 }
 
-words! {
+choices! {
     /// How much is logged.
     enum LogLevel {
         Error = "error",
@@ -60,7 +60,7 @@ words! {
     }
 }
 
-words! {
+choices! {
     /// What a log line looks like.
     enum LogFormat {
         /// For people at a terminal, else JSON.
@@ -85,10 +85,10 @@ pub(super) fn folders(from: &mut Reader) -> Folders {
     let prompts = if prompts.is_dir() {
         Prompts::Folder(prompts)
     } else {
-        if from.is_given("prompts.folder") {
+        if from.is_set("prompts.folder") {
             let message = format!("`prompts.folder` is {prompts:?}, and there is no such folder");
             let help = "leave the key out to use the instructions that are built in";
-            from.unready("prompts.folder", message, Some(help.into()));
+            from.block_serve("prompts.folder", message, Some(help.into()));
         }
         Prompts::BuiltIn
     };
@@ -98,10 +98,10 @@ pub(super) fn folders(from: &mut Reader) -> Folders {
 fn artifact(from: &mut Reader) -> ArtifactRule {
     let about =
         "Serve the artifact that lies in the tools folder and refuse anything else; nothing is compiled";
-    let is_locked = from.read("tools.locked", YesNo, false, about);
+    let is_locked = from.read("tools.locked", Bool, false, about);
     let about =
         "The digest that the artifact must have, as `quarterdeck build` prints it; implies `tools.locked`";
-    let digest = from.read("tools.artifact_digest", Maybe(Sha256), Value::Absent, about);
+    let digest = from.read("tools.artifact_digest", Optional(Sha256), Value::Absent, about);
     if is_locked || digest.is_some() { ArtifactRule::Locked { digest } } else { ArtifactRule::Compiled }
 }
 
@@ -125,13 +125,13 @@ pub(super) fn calendar(from: &mut Reader) -> CalendarConfig {
         ),
         conference_url: from.read(
             "calendar.conference_url",
-            Maybe(Line),
+            Optional(Line),
             Value::Absent,
             "Where video calls are held; {id} becomes the event's own part",
         ),
     };
     from.table("calendar.owner", "Whose time is booked.");
-    let mut owner = |key, about| from.read(key, Maybe(Line), Value::Absent, about).unwrap_or_default();
+    let mut owner = |key, about| from.read(key, Optional(Line), Value::Absent, about).unwrap_or_default();
     config.owner = Owner {
         name: owner("calendar.owner.name", "Their name"),
         email: owner("calendar.owner.email", "Their address"),
@@ -141,7 +141,7 @@ pub(super) fn calendar(from: &mut Reader) -> CalendarConfig {
             ConfigError::TimeZone(_) => "calendar.time_zone",
             ConfigError::NoCalendar | ConfigError::Name(_) => "calendar.calendars",
         };
-        from.wrong(key, format!("`{key}`: {error}"), None);
+        from.add_problem(key, format!("`{key}`: {error}"), None);
     }
     config
 }
@@ -150,7 +150,7 @@ pub(super) fn calendar(from: &mut Reader) -> CalendarConfig {
 pub(super) fn calendar_details_claim(from: &mut Reader) -> Option<RequiredClaim> {
     from.read(
         "calendar.details_claim",
-        Maybe(Claim),
+        Optional(Claim),
         Value::Absent,
         "The claim with which a client sees titles and attendees of all events, not only of its own bookings",
     )

@@ -42,7 +42,7 @@ impl<T: TryFrom<u64> + TryInto<u64> + Copy> Kind for Whole<T> {
 
     fn read(&self, value: &Value) -> Result<T, String> {
         let number = value.as_whole().filter(|number| (self.0..=self.1).contains(number));
-        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| value.found())
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| value.describe())
     }
 
     fn show(&self, out: &T) -> Json {
@@ -108,9 +108,9 @@ impl<K: Kind> Kind for OrNone<K> {
 }
 
 /// Something that need not be said.
-pub(crate) struct Maybe<K>(pub(crate) K);
+pub(crate) struct Optional<K>(pub(crate) K);
 
-impl<K: Kind> Kind for Maybe<K> {
+impl<K: Kind> Kind for Optional<K> {
     type Out = Option<K::Out>;
 
     fn takes(&self) -> String {
@@ -130,9 +130,9 @@ impl<K: Kind> Kind for Maybe<K> {
 }
 
 /// Yes or no.
-pub(crate) struct YesNo;
+pub(crate) struct Bool;
 
-impl Kind for YesNo {
+impl Kind for Bool {
     type Out = bool;
 
     fn takes(&self) -> String {
@@ -142,9 +142,9 @@ impl Kind for YesNo {
     fn read(&self, value: &Value) -> Result<bool, String> {
         match value {
             Value::Boolean(flag) => Ok(*flag),
-            Value::Words(words) if words.trim() == "true" => Ok(true),
-            Value::Words(words) if words.trim() == "false" => Ok(false),
-            other => Err(other.found()),
+            Value::Untyped(words) if words.trim() == "true" => Ok(true),
+            Value::Untyped(words) if words.trim() == "false" => Ok(false),
+            other => Err(other.describe()),
         }
     }
 
@@ -165,7 +165,7 @@ impl Kind for Line {
 
     fn read(&self, value: &Value) -> Result<String, String> {
         let text = value.as_text().filter(|text| !text.is_empty() && !text.contains(char::is_control));
-        text.map(str::to_owned).ok_or_else(|| value.found())
+        text.map(str::to_owned).ok_or_else(|| value.describe())
     }
 
     fn show(&self, out: &String) -> Json {
@@ -184,7 +184,7 @@ impl Kind for Claim {
     }
 
     fn read(&self, value: &Value) -> Result<RequiredClaim, String> {
-        Line.read(value)?.parse().map_err(|_| value.found())
+        Line.read(value)?.parse().map_err(|_| value.describe())
     }
 
     fn show(&self, out: &RequiredClaim) -> Json {
@@ -205,7 +205,7 @@ impl Kind for Sha256 {
     fn read(&self, value: &Value) -> Result<String, String> {
         let digest = Line.read(value)?.to_ascii_lowercase();
         let is_one = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if is_one { Ok(digest) } else { Err(value.found()) }
+        if is_one { Ok(digest) } else { Err(value.describe()) }
     }
 
     fn show(&self, out: &String) -> Json {
@@ -248,11 +248,11 @@ impl Kind for Address {
     }
 
     fn read(&self, value: &Value) -> Result<SocketAddr, String> {
-        let text = value.as_text().ok_or_else(|| value.found())?;
+        let text = value.as_text().ok_or_else(|| value.describe())?;
         let local = text.strip_prefix("localhost:").and_then(|port| port.parse::<u16>().ok());
         match local {
             Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
-            None => text.parse().map_err(|_| value.found()),
+            None => text.parse().map_err(|_| value.describe()),
         }
     }
 
@@ -281,7 +281,7 @@ impl Kind for BaseUrl {
             Ok(url) if self.0.contains(&url.scheme()) && url.has_host() => {
                 Ok(text.trim_end_matches('/').to_owned())
             }
-            _ => Err(value.found()),
+            _ => Err(value.describe()),
         }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::origin::Origin;
-use super::reader::{Row, Section, What};
+use super::reader::{Detail, Row, Section};
 use crate::terminal::{plain, titled_table};
 
 /// Every key with its value and where that came from. Secrets are only set, or not.
@@ -20,8 +20,8 @@ impl Listing {
 
     /// The files that secrets were read from, with the keys of those.
     pub(crate) fn secret_files(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.rows.iter().filter_map(|row| match (&row.what, &row.origin) {
-            (What::Secret { is_set: true, .. }, Origin::SecretFile(path)) => {
+        self.rows.iter().filter_map(|row| match (&row.detail, &row.origin) {
+            (Detail::Secret { is_set: true, .. }, Origin::SecretFile(path)) => {
                 Some((row.key.as_str(), path.as_str()))
             }
             _ => None,
@@ -30,7 +30,7 @@ impl Listing {
 
     /// A table.
     pub(crate) fn to_text(&self) -> String {
-        let cells = |row: &Row| vec![row.key.clone(), shown(&row.what), plain(&row.origin.to_string())];
+        let cells = |row: &Row| vec![row.key.clone(), show(&row.detail), plain(&row.origin.to_string())];
         titled_table(&["key", "value", "from"], self.rows.iter().map(cells))
     }
 
@@ -38,9 +38,9 @@ impl Listing {
     pub(crate) fn to_json(&self) -> Json {
         let each = |row: &Row| {
             let origin = row.origin.to_string();
-            let value = match &row.what {
-                What::Setting { value, .. } => json!({ "value": value, "origin": origin }),
-                What::Secret { is_set, .. } => json!({ "isSet": is_set, "origin": origin }),
+            let value = match &row.detail {
+                Detail::Setting { value, .. } => json!({ "value": value, "origin": origin }),
+                Detail::Secret { is_set, .. } => json!({ "isSet": is_set, "origin": origin }),
             };
             (row.key.clone(), value)
         };
@@ -48,17 +48,17 @@ impl Listing {
     }
 }
 
-fn shown(what: &What) -> String {
-    match what {
-        What::Secret { is_set: true, .. } => "set".into(),
-        What::Secret { is_set: false, otherwise } => (*otherwise).into(),
-        What::Setting { value: Json::Null, .. } => "-".into(),
-        What::Setting { value: Json::String(text), .. } => plain(text),
-        What::Setting { value: Json::Array(items), .. } if items.is_empty() => "-".into(),
-        What::Setting { value: Json::Array(items), .. } => {
+fn show(detail: &Detail) -> String {
+    match detail {
+        Detail::Secret { is_set: true, .. } => "set".into(),
+        Detail::Secret { is_set: false, fallback } => (*fallback).into(),
+        Detail::Setting { value: Json::Null, .. } => "-".into(),
+        Detail::Setting { value: Json::String(text), .. } => plain(text),
+        Detail::Setting { value: Json::Array(items), .. } if items.is_empty() => "-".into(),
+        Detail::Setting { value: Json::Array(items), .. } => {
             let items: Vec<_> = items.iter().map(|item| plain(item.as_str().unwrap_or_default())).collect();
             items.join(", ")
         }
-        What::Setting { value, .. } => value.to_string(),
+        Detail::Setting { value, .. } => value.to_string(),
     }
 }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::choices::{Words, words};
+use super::choices::{Choices, choices};
 use super::origin::Origin;
 use super::problem::Problem;
 use super::reader::Reader;
 use super::secret::Secret;
 
-words! {
+choices! {
     /// Who answers in writing.
     enum TextProvider {
         Gemini = "gemini",
@@ -18,7 +18,7 @@ words! {
     }
 }
 
-words! {
+choices! {
     /// Who answers by voice.
     enum VoiceProvider {
         Gemini = "gemini",
@@ -59,24 +59,24 @@ impl TextProvider {
     /// The one that was named, or the first that the environment has a key for.
     pub(super) fn choose(from: &mut Reader, named: Option<Self>) -> Self {
         if let Some(named) = named {
-            let script = from.will_be_given("text.rehearsal.script");
+            let script = from.raw_origin("text.rehearsal.script");
             if let Some(origin @ Origin::Flag(_)) = script.filter(|_| named != Self::Rehearsal) {
                 let message =
-                    format!("this is for rehearsal alone, and `text.provider` is {:?}", named.word());
+                    format!("this is for rehearsal alone, and `text.provider` is {:?}", named.as_str());
                 let help = Some("set QUARTERDECK_TEXT__PROVIDER=rehearsal, or leave the flag out".into());
-                from.unready.push(Problem { origin, message, help });
+                from.serve_problems.push(Problem { origin, message, help });
             }
             return named;
         }
-        if let Some(origin) = from.will_be_given("text.rehearsal.script") {
-            from.settle("text.provider", Self::Rehearsal.word(), Some(origin));
+        if let Some(origin) = from.raw_origin("text.rehearsal.script") {
+            from.set_effective("text.provider", Self::Rehearsal.as_str(), Some(origin));
             return Self::Rehearsal;
         }
         // A provider that was misspelt is one problem, not two.
-        let is_silent = !from.is_given("text.provider");
+        let is_silent = !from.is_set("text.provider");
         for key in ["text.base_url", "text.api_key_file"] {
-            if is_silent && from.is_given(key) {
-                from.unready(
+            if is_silent && from.is_set(key) {
+                from.block_serve(
                     key,
                     format!(
                         "`{key}` needs `text.provider`: which protocol is spoken there cannot be guessed"
@@ -97,12 +97,12 @@ impl TextProvider {
             Some((provider, name)) => (provider, Some(Origin::Variable(name.into()))),
             None => (Self::Rehearsal, None),
         };
-        from.settle("text.provider", chosen.word(), origin);
+        from.set_effective("text.provider", chosen.as_str(), origin);
         chosen
     }
 
     pub(super) fn facts(self) -> Facts {
-        let name = self.word();
+        let name = self.as_str();
         match self {
             Self::Gemini => Facts {
                 name,
@@ -148,15 +148,15 @@ impl VoiceProvider {
             return named;
         }
         let key = from.variables.first(&GEMINI).map(|(name, _)| Origin::Variable(name.into()));
-        let given = ["voice.base_url", "voice.api_key_file"].into_iter().find(|key| from.is_given(key));
+        let given = ["voice.base_url", "voice.api_key_file"].into_iter().find(|key| from.is_set(key));
         let origin = given.map(|given| from.origin(given)).or(key);
         let chosen = if origin.is_some() { Self::Gemini } else { Self::Simulator };
-        from.settle("voice.provider", chosen.word(), origin);
+        from.set_effective("voice.provider", chosen.as_str(), origin);
         chosen
     }
 
     pub(super) fn facts(self) -> Facts {
-        let (name, window, max_output_tokens) = (self.word(), 0, None);
+        let (name, window, max_output_tokens) = (self.as_str(), 0, None);
         let (keys, base_url, model): (&[&str], _, _) = match self {
             Self::Gemini => (&GEMINI, Some("wss://generativelanguage.googleapis.com"), "gemini-3.8-live"),
             Self::OpenAi => (&OPENAI, Some("wss://api.openai.com/v1"), "gpt-realtime-2.1"),
@@ -185,7 +185,7 @@ pub(super) fn endpoint(
 ) -> Endpoint {
     let key_of = |name: &str| format!("{table}.{name}");
     let model = model.or_else(|| facts.model.map(String::from)).unwrap_or_else(|| {
-        from.unready(
+        from.block_serve(
             &key_of("provider"),
             format!(
                 "`{}` is needed: {} runs many models, and none is the usual one",
@@ -196,7 +196,7 @@ pub(super) fn endpoint(
         );
         String::new()
     });
-    from.settle(&key_of("model"), model.clone(), None);
+    from.set_effective(&key_of("model"), model.clone(), None);
 
     let of_variable = || from.variables.get(OPENAI_URL).filter(|_| facts.name == "openai" && table == "text");
     let (base_url, origin) = match (base_url, of_variable()) {
@@ -206,7 +206,11 @@ pub(super) fn endpoint(
         }
         (None, None) => (facts.base_url.unwrap_or_default().to_owned(), None),
     };
-    from.settle(&key_of("base_url"), Some(base_url.clone()).filter(|url| !url.is_empty()), origin.clone());
+    from.set_effective(
+        &key_of("base_url"),
+        Some(base_url.clone()).filter(|url| !url.is_empty()),
+        origin.clone(),
+    );
     if let Some(origin) = origin {
         from.check_url(&base_url, origin);
     }
@@ -216,14 +220,14 @@ pub(super) fn endpoint(
     let about = way_out("the provider's variable, such as GEMINI_API_KEY");
     // What is built in needs no key, and a file that somebody else would need may be missing.
     if let (None, Some(path)) = (facts.base_url, key_file) {
-        from.leave_unread(&file_key, path);
+        from.skip_secret_file(&file_key, path);
     }
     let file = key_file.filter(|_| facts.base_url.is_some());
     let api_key = from.secret(&key_of("api_key"), facts.keys, (&file_key, file), &about);
-    from.at_least(&key_of("api_key"), api_key.as_ref(), 1);
+    from.check_strength(&key_of("api_key"), api_key.as_ref(), 1);
     if api_key.is_none() && key_file.is_none() && facts.base_url.is_some_and(|usual| usual == base_url) {
         let help = way_out(&facts.keys.join(" or "));
-        from.unready(&key_of("provider"), format!("{} needs a key", facts.name), Some(help));
+        from.block_serve(&key_of("provider"), format!("{} needs a key", facts.name), Some(help));
     }
     Endpoint { base_url, model, api_key }
 }

@@ -7,34 +7,34 @@ use super::value::Value;
 
 /// What was said about one key, and where. It may be a secret in the wrong place, so nothing prints it.
 #[derive(Clone)]
-pub(crate) struct Said {
+pub(crate) struct RawValue {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
 }
 
 /// Everything that was said. A later word on a key replaces an earlier one.
 #[derive(Default)]
-pub(crate) struct Given {
-    pub(crate) keys: BTreeMap<String, Said>,
+pub(crate) struct RawConfig {
+    pub(crate) keys: BTreeMap<String, RawValue>,
     /// What somebody else had the last word on. If there is no such key, that is wrong all the same.
-    pub(crate) overruled: Vec<(String, Said)>,
+    pub(crate) overridden: Vec<(String, RawValue)>,
     /// The tables of the file, so that an unknown one is found even when it is empty.
     pub(crate) tables: Vec<(String, Origin)>,
 }
 
-impl Given {
-    pub(crate) fn say(&mut self, key: impl Into<String>, value: Value, origin: Origin) {
+impl RawConfig {
+    pub(crate) fn set(&mut self, key: impl Into<String>, value: Value, origin: Origin) {
         let key = key.into();
-        if let Some(overruled) = self.keys.insert(key.clone(), Said { value, origin }) {
-            self.overruled.push((key, overruled));
+        if let Some(overridden) = self.keys.insert(key.clone(), RawValue { value, origin }) {
+            self.overridden.push((key, overridden));
         }
     }
 
     /// Adds what the environment says about keys.
-    pub(crate) fn say_variables(&mut self, variables: &Variables) {
+    pub(crate) fn add_variables(&mut self, variables: &Variables) {
         for (name, value) in variables.of_keys() {
             let key = name.trim_start_matches(PREFIX).to_lowercase().replace("__", ".");
-            self.say(key, Value::Words(value.into()), Origin::Variable(name.into()));
+            self.set(key, Value::Untyped(value.into()), Origin::Variable(name.into()));
         }
     }
 }

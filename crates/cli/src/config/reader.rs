@@ -6,28 +6,28 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
-use super::given::{Given, Variables};
 use super::kinds::Kind;
 use super::origin::Origin;
 use super::problem::Problem;
+use super::raw::{RawConfig, Variables};
 use super::value::Value;
 
 /// One key, as it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) key: String,
-    pub(crate) what: What,
+    pub(crate) detail: Detail,
     pub(crate) about: String,
     pub(crate) origin: Origin,
 }
 
 /// What a row holds.
 #[derive(Debug, Clone)]
-pub(crate) enum What {
+pub(crate) enum Detail {
     /// A value, the default as it would be written, and what else could stand there.
     Setting { value: Json, default: Json, takes: String },
     /// A secret, which is never in a row.
-    Secret { is_set: bool, otherwise: &'static str },
+    Secret { is_set: bool, fallback: &'static str },
 }
 
 /// A table of the file.
@@ -41,20 +41,20 @@ pub(crate) struct Section {
 
 /// Reads keys.
 pub(crate) struct Reader {
-    pub(super) given: Given,
+    pub(super) raw: RawConfig,
     pub(crate) variables: Variables,
     pub(crate) rows: Vec<Row>,
     pub(crate) sections: Vec<Section>,
     /// What is wrong with what was said.
     pub(crate) problems: Vec<Problem>,
     /// What keeps a server from starting, though every word may be right: a key that is missing here, say.
-    pub(crate) unready: Vec<Problem>,
+    pub(crate) serve_problems: Vec<Problem>,
     /// Tables whose keys are names that people choose.
     pub(super) open: Vec<&'static str>,
 }
 
 impl Reader {
-    pub(crate) fn new(given: Given, variables: Variables) -> Self {
+    pub(crate) fn new(raw: RawConfig, variables: Variables) -> Self {
         let damaged = variables.damaged().map(|name| Problem {
             origin: Origin::Variable(name.into()),
             message: "its value is not UTF-8 text".into(),
@@ -62,12 +62,12 @@ impl Reader {
         });
         let problems = damaged.collect();
         Self {
-            given,
+            raw,
             variables,
             rows: Vec::new(),
             sections: Vec::new(),
             problems,
-            unready: Vec::new(),
+            serve_problems: Vec::new(),
             open: Vec::new(),
         }
     }
@@ -90,7 +90,7 @@ impl Reader {
             Ok(out) => out,
             Err(found) => unreachable!("the default of {key} is {found}; it takes {}", kind.takes()),
         };
-        let said = self.given.keys.remove(key);
+        let said = self.raw.keys.remove(key);
         let origin = said.as_ref().map_or(Origin::Default, |said| said.origin.clone());
         let out = match said.map(|said| kind.read(&said.value)) {
             None => fallback(),
@@ -102,8 +102,8 @@ impl Reader {
             }
         };
         let (value, default) = (kind.show(&out), kind.show(&fallback()));
-        let what = What::Setting { value, default, takes: kind.takes() };
-        self.rows.push(Row { key: key.into(), what, about: about.into(), origin });
+        let detail = Detail::Setting { value, default, takes: kind.takes() };
+        self.rows.push(Row { key: key.into(), detail, about: about.into(), origin });
         out
     }
 
@@ -111,16 +111,16 @@ impl Reader {
     pub(crate) fn read_named_files(&mut self, table: &'static str, about: &str) -> BTreeMap<String, PathBuf> {
         self.open.push(table);
         let prefix = format!("{table}.");
-        let names: Vec<_> = self.given.keys.keys().filter_map(|key| key.strip_prefix(&prefix)).collect();
+        let names: Vec<_> = self.raw.keys.keys().filter_map(|key| key.strip_prefix(&prefix)).collect();
         let names: Vec<String> = names.into_iter().map(String::from).collect();
         let mut files = BTreeMap::new();
         for name in names {
             let key = format!("{prefix}{name}");
             let before = self.problems.len();
-            match self.read_hidden(&key, about) {
+            match self.read_secret_path(&key, about) {
                 Some(path) if is_name(&name) => drop(files.insert(name, path)),
                 _ if self.problems.len() > before => {}
-                _ => self.wrong(
+                _ => self.add_problem(
                     &key,
                     format!("{name:?} cannot be a name in `{table}`"),
                     Some("use letters, digits, `-` and `_`".into()),
@@ -136,19 +136,19 @@ impl Reader {
     }
 
     /// Whether somebody said something about a key that was read.
-    pub(crate) fn is_given(&self, key: &str) -> bool {
+    pub(crate) fn is_set(&self, key: &str) -> bool {
         self.origin(key) != Origin::Default
     }
 
     /// Where somebody said something about a key that is yet to be read.
-    pub(crate) fn will_be_given(&self, key: &str) -> Option<Origin> {
-        self.given.keys.get(key).map(|said| said.origin.clone())
+    pub(crate) fn raw_origin(&self, key: &str) -> Option<Origin> {
+        self.raw.keys.get(key).map(|said| said.origin.clone())
     }
 
     /// Puts down what a key without a value came to.
-    pub(crate) fn settle(&mut self, key: &str, value: impl Into<Json>, from: Option<Origin>) {
+    pub(crate) fn set_effective(&mut self, key: &str, value: impl Into<Json>, from: Option<Origin>) {
         if let Some(row) = self.rows.iter_mut().find(|row| row.key == key) {
-            if let What::Setting { value: settled, .. } = &mut row.what {
+            if let Detail::Setting { value: settled, .. } = &mut row.detail {
                 *settled = value.into();
             }
             row.origin = from.unwrap_or_else(|| row.origin.clone());
@@ -156,13 +156,13 @@ impl Reader {
     }
 
     /// The value of a key that was read cannot be meant.
-    pub(crate) fn wrong(&mut self, key: &str, message: String, help: Option<String>) {
+    pub(crate) fn add_problem(&mut self, key: &str, message: String, help: Option<String>) {
         self.problems.push(Problem { origin: self.origin(key), message, help });
     }
 
     /// With a key that was read as it is, no server can start.
-    pub(crate) fn unready(&mut self, key: &str, message: String, help: Option<String>) {
-        self.unready.push(Problem { origin: self.origin(key), message, help });
+    pub(crate) fn block_serve(&mut self, key: &str, message: String, help: Option<String>) {
+        self.serve_problems.push(Problem { origin: self.origin(key), message, help });
     }
 }
 

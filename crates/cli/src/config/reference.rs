@@ -5,14 +5,14 @@ use std::fmt::Write;
 use serde_json::Value as Json;
 
 use super::Config;
-use super::given::{Given, Variables};
 use super::listing::Listing;
-use super::reader::{Reader, Row, Section, What};
+use super::raw::{RawConfig, Variables};
+use super::reader::{Detail, Reader, Row, Section};
 
 impl Listing {
     /// Every key there is, with its default: what a site has that says nothing.
     pub(crate) fn of_defaults() -> Self {
-        let mut reader = Reader::new(Given::default(), Variables::default());
+        let mut reader = Reader::new(RawConfig::default(), Variables::default());
         Config::read(&mut reader);
         Self::new(reader.rows, reader.sections)
     }
@@ -26,7 +26,7 @@ impl Listing {
         for (section, rows) in self.by_section() {
             let _ = write!(text, "\n{}[{}]\n", comment(section.about), section.table);
             for row in rows {
-                if let What::Setting { default, takes, .. } = &row.what {
+                if let Detail::Setting { default, takes, .. } = &row.detail {
                     let name = row.key.rsplit('.').next().unwrap_or_default();
                     text.push_str(&comment(&format!("{}. Takes {takes}.", row.about)));
                     let _ = writeln!(text, "# {name} = {}", written(default));
@@ -60,7 +60,7 @@ impl Listing {
 
     /// The table of secrets.
     pub(crate) fn to_secrets(&self) -> String {
-        let secrets = self.rows.iter().filter(|row| matches!(row.what, What::Secret { .. }));
+        let secrets = self.rows.iter().filter(|row| matches!(row.detail, Detail::Secret { .. }));
         let lines = secrets.map(|row| format!("| `{}` | {} |\n", row.key, row.about));
         format!("| secret | where it comes from |\n| --- | --- |\n{}", lines.collect::<String>())
     }
@@ -72,7 +72,7 @@ impl Listing {
 }
 
 fn setting(row: &Row) -> Option<String> {
-    let What::Setting { default, takes, .. } = &row.what else { return None };
+    let Detail::Setting { default, takes, .. } = &row.detail else { return None };
     let name = row.key.rsplit('.').next().unwrap_or_default();
     let default = if default.is_null() { String::new() } else { format!("`{}`", written(default)) };
     let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
@@ -81,11 +81,11 @@ fn setting(row: &Row) -> Option<String> {
 
 /// Lines of a comment.
 fn comment(text: &str) -> String {
-    const MOST: usize = 110;
+    const MAX_CHARS: usize = 110;
     let mut lines = vec![String::from("#")];
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= MOST => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= MAX_CHARS => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use quarterdeck_server::Network;
 
-use super::choices::{AddressRange, HostName, ListOf, WebOrigin, choice, words};
-use super::kinds::{Address, YesNo, seconds, whole};
+use super::choices::{AddressRange, HostName, ListOf, WebOrigin, choice, choices};
+use super::kinds::{Address, Bool, seconds, whole};
 use super::reader::Reader;
 use super::secret::Secret;
 use crate::data;
@@ -35,7 +35,7 @@ pub(crate) struct Server {
     pub(crate) cookie_secret: CookieSecret,
 }
 
-words! {
+choices! {
     /// Whether the cookie is marked as one for HTTPS alone.
     enum SecureCookie {
         /// When the request came by HTTPS, as far as can be known.
@@ -59,7 +59,7 @@ impl CookieSecret {
     pub(crate) fn open(&self, data: &Path) -> anyhow::Result<Secret> {
         match self {
             Self::Given(secret) => Ok(secret.clone()),
-            Self::Own => Ok(Secret::new(data::cookie_secret(data)?)),
+            Self::Own => Ok(Secret::new(data::load_cookie_secret(data)?)),
         }
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn server(from: &mut Reader) -> Server {
         admin_token: admin_token(from, listen),
         trust_proxy: from.read(
             "server.trust_proxy",
-            YesNo,
+            Bool,
             false,
             "Believe the X-Forwarded-For header of proxies on loopback",
         ),
@@ -148,16 +148,16 @@ const TOKEN_AT_LEAST: usize = 16;
 
 fn admin_token(from: &mut Reader, listen: SocketAddr) -> Option<Secret> {
     let about = "A file that holds the token of operators; the variable QUARTERDECK_ADMIN_TOKEN wins over it";
-    let file = from.read_hidden("server.admin_token_file", about);
+    let file = from.read_secret_path("server.admin_token_file", about);
     let token = from.secret(
         "server.admin_token",
         &["QUARTERDECK_ADMIN_TOKEN"],
         ("server.admin_token_file", file.as_deref()),
         "set QUARTERDECK_ADMIN_TOKEN, or name a file that holds it in `server.admin_token_file`",
     );
-    from.at_least("server.admin_token", token.as_ref(), TOKEN_AT_LEAST);
+    from.check_strength("server.admin_token", token.as_ref(), TOKEN_AT_LEAST);
     if token.is_none() && file.is_none() && !listen.ip().to_canonical().is_loopback() {
-        from.unready(
+        from.block_serve(
             "server.listen",
             format!("listening on {listen}, which others can reach, needs an admin token"),
             Some(
@@ -172,12 +172,12 @@ fn admin_token(from: &mut Reader, listen: SocketAddr) -> Option<Secret> {
 
 fn cookie_secret(from: &mut Reader) -> CookieSecret {
     let about = "A file that holds what signs the cookies [default: one that is made in the data folder]";
-    let file = from.read_hidden("server.cookie_secret_file", about);
+    let file = from.read_secret_path("server.cookie_secret_file", about);
     let about = "name a file that holds it in `server.cookie_secret_file`";
     let place = ("server.cookie_secret_file", file.as_deref());
     let secret = from.secret("server.cookie_secret", &[], place, about);
-    from.at_least("server.cookie_secret", secret.as_ref(), 32);
-    from.otherwise("server.cookie_secret", "made by us");
+    from.check_strength("server.cookie_secret", secret.as_ref(), 32);
+    from.set_fallback("server.cookie_secret", "made by us");
     secret.map_or(CookieSecret::Own, CookieSecret::Given)
 }
 

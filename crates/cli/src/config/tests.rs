@@ -11,19 +11,19 @@ use std::time::Duration;
 use expect_test::Expect;
 use quarterdeck_runtime::Policy;
 
-use super::file::say_text;
-use super::given::{Given, Variables};
+use super::file::parse_text;
+use super::raw::{RawConfig, Variables};
 use super::*;
 
 /// What a file, variables and flags come to.
-fn with(file: &str, variables: &[(&str, &str)], flags: ServeOptions) -> Result<Loaded, Problems> {
-    let mut given = Given::default();
-    say_text("quarterdeck.toml", file, &mut given).map_err(Problems::new)?;
+fn with(file: &str, variables: &[(&str, &str)], flags: ServeOptions) -> Result<LoadedConfig, Problems> {
+    let mut raw = RawConfig::default();
+    parse_text("quarterdeck.toml", file, &mut raw).map_err(Problems::new)?;
     let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    merge(given, Variables::from_all(variables), &flags)
+    merge(raw, Variables::from_all(variables), &flags)
 }
 
-fn loaded(file: &str, variables: &[(&str, &str)]) -> Loaded {
+fn loaded(file: &str, variables: &[(&str, &str)]) -> LoadedConfig {
     with(file, variables, ServeOptions::default()).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
@@ -40,19 +40,19 @@ fn refused(file: &str, variables: &[(&str, &str)], expected: Expect) {
 }
 
 /// The value of a key and where it came from.
-fn row(loaded: &Loaded, key: &str) -> String {
+fn row(loaded: &LoadedConfig, key: &str) -> String {
     let json = loaded.listing.to_json();
     let row = &json["settings"][key];
     format!("{} from {}", row["value"], row["origin"].as_str().unwrap_or_default())
 }
 
-const TOKEN: &str = "a-token-that-nobody-guesses";
+const TOKEN: &str = "an-admin-token-of-some-length";
 
 #[test]
-fn a_flag_wins_over_a_variable_which_wins_over_the_file_which_wins_over_the_default() {
+fn flag_wins_over_variable_over_file_over_default() {
     let file = "[server]\nlisten = \"127.0.0.1:1\"\n[kb]\nfolder = \"records\"\n";
     let variables = [("QUARTERDECK_SERVER__LISTEN", "127.0.0.1:2"), ("QUARTERDECK_KB__FOLDER", "more")];
-    let listen = |loaded: Loaded| row(&loaded, "server.listen");
+    let listen = |loaded: LoadedConfig| row(&loaded, "server.listen");
     assert_eq!(listen(loaded("", &[])), r#""127.0.0.1:8080" from default"#);
     assert_eq!(listen(loaded(file, &[])), r#""127.0.0.1:1" from quarterdeck.toml:2"#);
     assert_eq!(listen(loaded(file, &variables)), r#""127.0.0.1:2" from env QUARTERDECK_SERVER__LISTEN"#);
@@ -64,7 +64,7 @@ fn a_flag_wins_over_a_variable_which_wins_over_the_file_which_wins_over_the_defa
 }
 
 #[test]
-fn every_flag_reaches_its_key() {
+fn every_flag_sets_its_key() {
     let flag = |name: &str| Some(name.to_owned());
     let flags = ServeOptions {
         listen: flag("localhost:1"),

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::choices::{Words, choice, words};
-use super::kinds::{BaseUrl, FILE, Line, Maybe, YesNo, millis, seconds, whole};
+use super::choices::{Choices, choice, choices};
+use super::kinds::{BaseUrl, Bool, FILE, Line, Optional, millis, seconds, whole};
 use super::providers::{Endpoint, Facts, OPENAI_BASE, TextProvider, endpoint};
 use super::reader::Reader;
 use super::value::Value;
@@ -63,7 +63,7 @@ pub(crate) struct AnthropicDialect {
     pub(crate) auth_header: AuthHeader,
 }
 
-words! {
+choices! {
     /// Whose word the system instruction is.
     enum SystemRole {
         System = "system",
@@ -71,7 +71,7 @@ words! {
     }
 }
 
-words! {
+choices! {
     /// The member that limits an answer.
     enum MaxTokensField {
         MaxTokens = "max_tokens",
@@ -79,7 +79,7 @@ words! {
     }
 }
 
-words! {
+choices! {
     /// How Anthropic gets its key.
     enum AuthHeader {
         Bearer = "bearer",
@@ -87,7 +87,7 @@ words! {
     }
 }
 
-words! {
+choices! {
     /// Which tools a model is told about.
     enum Declare {
         /// All of them, so that it can be told why one is refused.
@@ -102,30 +102,31 @@ pub(super) fn text(from: &mut Reader) -> Text {
     from.table("text", "The model that answers in writing.");
     let named = from.read(
         "text.provider",
-        Maybe(choice::<TextProvider>()),
+        Optional(choice::<TextProvider>()),
         Value::Absent,
         "Who runs the model [default: the first whose variable is set: GEMINI_API_KEY or GOOGLE_API_KEY, \
          OPENAI_API_KEY or OPENAI_BASE_URL, ANTHROPIC_API_KEY; else \"rehearsal\"]",
     );
     let about = "Which model; openai has no usual one and needs this, or QUARTERDECK_TEXT__MODEL [default: by provider]";
-    let model = from.read("text.model", Maybe(Line), Value::Absent, about);
+    let model = from.read("text.model", Optional(Line), Value::Absent, about);
     let schemes = BaseUrl(&["http", "https"]);
     let about = "Where the provider is; openai also takes OPENAI_BASE_URL [default: by provider]";
-    let base_url = from.read("text.base_url", Maybe(schemes), Value::Absent, about);
+    let base_url = from.read("text.base_url", Optional(schemes), Value::Absent, about);
     let about = "A file that holds the provider's key; the provider's variable wins over it";
-    let key_file = from.read_hidden("text.api_key_file", about);
+    let key_file = from.read_secret_path("text.api_key_file", about);
     let provider = TextProvider::choose(from, named);
     let facts: Facts = provider.facts();
     let endpoint = endpoint(from, "text", &facts, model, base_url, key_file.as_deref());
 
     let about = "Tokens that a request and its answer may have together [default: by provider]";
-    let window = from.read("text.window", Maybe(whole(1_000, 100_000_000)), Value::Absent, about);
+    let window = from.read("text.window", Optional(whole(1_000, 100_000_000)), Value::Absent, about);
     let window = window.unwrap_or(facts.window);
-    from.settle("text.window", window, None);
+    from.set_effective("text.window", window, None);
     let about = "Tokens that an answer may have [default: the provider's own limit; anthropic 8192]";
-    let max_output = from.read("text.max_output_tokens", Maybe(whole(16, 1_000_000)), Value::Absent, about);
+    let max_output =
+        from.read("text.max_output_tokens", Optional(whole(16, 1_000_000)), Value::Absent, about);
     let max_output_tokens = max_output.or(facts.max_output_tokens);
-    from.settle("text.max_output_tokens", max_output_tokens, None);
+    from.set_effective("text.max_output_tokens", max_output_tokens, None);
 
     let mut text = Text {
         provider: ChatProvider::Rehearsal { script: None, pace: Duration::ZERO },
@@ -188,18 +189,18 @@ fn openai(from: &mut Reader, is_openai: bool) -> OpenAiDialect {
     let about = "The role of the system instruction; newer models of OpenAI want \"developer\"";
     let system_role = from.read("text.openai.system_role", choice(), "system", about);
     let about = "The member that limits an answer [default: \"max_completion_tokens\" at OpenAI, else \"max_tokens\"]";
-    let field = from.read("text.openai.max_tokens_field", Maybe(choice()), Value::Absent, about);
+    let field = from.read("text.openai.max_tokens_field", Optional(choice()), Value::Absent, about);
     let max_tokens_field = field.unwrap_or(match is_openai {
         true => MaxTokensField::MaxCompletionTokens,
         false => MaxTokensField::MaxTokens,
     });
-    from.settle("text.openai.max_tokens_field", max_tokens_field.word(), None);
+    from.set_effective("text.openai.max_tokens_field", max_tokens_field.as_str(), None);
     OpenAiDialect {
         system_role,
         max_tokens_field,
         include_usage: from.read(
             "text.openai.include_usage",
-            YesNo,
+            Bool,
             true,
             "Ask for the usage at the end of a stream",
         ),
@@ -225,7 +226,7 @@ fn anthropic(from: &mut Reader) -> AnthropicDialect {
 fn rehearsal(from: &mut Reader) -> ChatProvider {
     from.table("text.rehearsal", "The model that is built in. Others do not look at it.");
     let about = "A file with the exact calls to make, for tests";
-    let script = from.read("text.rehearsal.script", Maybe(FILE), Value::Absent, about);
+    let script = from.read("text.rehearsal.script", Optional(FILE), Value::Absent, about);
     let about = "How long it pauses between two pieces of text";
     ChatProvider::Rehearsal {
         script,

@@ -1,39 +1,39 @@
 //! What was said about keys that do not exist.
 
-use super::given::{SPECIAL, Said};
 use super::nearest::nearest;
 use super::origin::{Origin, variable_of};
 use super::problem::Problem;
-use super::reader::{Reader, Row, What};
+use super::raw::{RawValue, SPECIAL};
+use super::reader::{Detail, Reader, Row};
 use super::value::Value;
 
 impl Reader {
     /// Everything has been read: what is left is no key.
-    pub(crate) fn refuse_the_rest(&mut self) {
+    pub(crate) fn reject_unknown(&mut self) {
         let mut refused: Vec<String> = Vec::new();
-        for (table, origin) in std::mem::take(&mut self.given.tables) {
+        for (table, origin) in std::mem::take(&mut self.raw.tables) {
             let is_below = |key: &str| key.strip_prefix(&table).is_some_and(|rest| rest.starts_with('.'));
             let known = self.rows.iter().any(|row| is_below(&row.key))
                 || self.open.iter().any(|open| *open == table || is_below(open));
             if !known && !refused.iter().any(|other| table.starts_with(&format!("{other}."))) {
-                self.refuse_table(&table, origin);
+                self.reject_table(&table, origin);
                 refused.push(table);
             }
         }
-        let overruled = std::mem::take(&mut self.given.overruled).into_iter();
-        let unknown = overruled.filter(|(key, _)| !self.settings().any(|row| row.key == *key));
+        let overridden = std::mem::take(&mut self.raw.overridden).into_iter();
+        let unknown = overridden.filter(|(key, _)| !self.settings().any(|row| row.key == *key));
         let mut unknown: Vec<_> = unknown.collect();
-        unknown.extend(std::mem::take(&mut self.given.keys));
-        for (key, Said { value, origin }) in unknown {
+        unknown.extend(std::mem::take(&mut self.raw.keys));
+        for (key, RawValue { value, origin }) in unknown {
             if !refused.iter().any(|table| key.starts_with(&format!("{table}."))) {
-                self.refuse(&key, &value, origin);
+                self.reject(&key, &value, origin);
             }
         }
     }
 
-    fn refuse_table(&mut self, table: &str, origin: Origin) {
+    fn reject_table(&mut self, table: &str, origin: Origin) {
         let (message, help) = match self.rows.iter().find(|row| row.key == table) {
-            Some(Row { what: What::Setting { takes, .. }, .. }) => {
+            Some(Row { detail: Detail::Setting { takes, .. }, .. }) => {
                 (format!("`{table}` is a table; it takes {takes}"), None)
             }
             _ => {
@@ -46,7 +46,7 @@ impl Reader {
         self.problems.push(Problem { origin, message, help });
     }
 
-    fn refuse(&mut self, key: &str, value: &Value, origin: Origin) {
+    fn reject(&mut self, key: &str, value: &Value, origin: Origin) {
         let of_secret = self.secret_named(key, value);
         let (message, help) = match &origin {
             Origin::Variable(_) => {
@@ -65,7 +65,7 @@ impl Reader {
                 (format!("`{key}` is a secret, and secrets do not belong in this file"), of_secret)
             }
             _ if self.sections.iter().any(|section| section.table == key) => {
-                (format!("`{key}` is {}; it takes a table", value.found()), None)
+                (format!("`{key}` is {}; it takes a table", value.describe()), None)
             }
             _ => {
                 let near = nearest(key, self.settings().map(|row| row.key.as_str()));
@@ -76,12 +76,13 @@ impl Reader {
     }
 
     fn settings(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| matches!(row.what, What::Setting { .. }))
+        self.rows.iter().filter(|row| matches!(row.detail, Detail::Setting { .. }))
     }
 
     /// If the key is meant to hold a secret: where that belongs.
     fn secret_named(&self, key: &str, value: &Value) -> Option<String> {
-        let known = self.rows.iter().find(|row| row.key == key && matches!(row.what, What::Secret { .. }));
+        let known =
+            self.rows.iter().find(|row| row.key == key && matches!(row.detail, Detail::Secret { .. }));
         let sounds = ["secret", "token", "password", "api_key", "apikey", "credential", "credentials"];
         let last = key.rsplit('.').next().unwrap_or(key);
         match known {

@@ -6,7 +6,7 @@ pub(crate) enum Value {
     /// Nothing, where nothing is a default.
     Absent,
     /// Text that may mean anything: a variable or a flag has no types.
-    Words(String),
+    Untyped(String),
     Text(String),
     Integer(i64),
     Boolean(bool),
@@ -17,10 +17,10 @@ pub(crate) enum Value {
 
 impl Value {
     /// The value for the person who wrote it.
-    pub(crate) fn found(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Self::Absent => "nothing".into(),
-            Self::Words(text) | Self::Text(text) => format!("{:?}", shortened(text)),
+            Self::Untyped(text) | Self::Text(text) => format!("{:?}", shortened(text)),
             Self::Integer(number) => number.to_string(),
             Self::Boolean(flag) => flag.to_string(),
             Self::List(_) => "a list".into(),
@@ -31,7 +31,7 @@ impl Value {
     /// What a key that takes text was given.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match self {
-            Self::Words(text) | Self::Text(text) => Some(text.trim()),
+            Self::Untyped(text) | Self::Text(text) => Some(text.trim()),
             _ => None,
         }
     }
@@ -40,7 +40,7 @@ impl Value {
     pub(crate) fn as_whole(&self) -> Option<u64> {
         match self {
             Self::Integer(number) => u64::try_from(*number).ok(),
-            Self::Words(text) => text.trim().replace('_', "").parse().ok(),
+            Self::Untyped(text) => text.trim().replace('_', "").parse().ok(),
             _ => None,
         }
     }
@@ -49,9 +49,9 @@ impl Value {
     pub(crate) fn as_list(&self) -> Option<Vec<Value>> {
         match self {
             Self::List(items) => Some(items.clone()),
-            Self::Words(text) => {
+            Self::Untyped(text) => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-                Some(items.map(|item| Self::Words(item.into())).collect())
+                Some(items.map(|item| Self::Untyped(item.into())).collect())
             }
             _ => None,
         }
@@ -59,8 +59,8 @@ impl Value {
 }
 
 fn shortened(text: &str) -> String {
-    const MOST: usize = 80;
-    match text.char_indices().nth(MOST) {
+    const MAX_CHARS: usize = 80;
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

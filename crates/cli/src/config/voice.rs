@@ -1,7 +1,7 @@
 //! `[voice]`: which model is spoken with.
 
 use super::choices::choice;
-use super::kinds::{BaseUrl, Line, Maybe, whole};
+use super::kinds::{BaseUrl, Line, Optional, whole};
 use super::providers::{Endpoint, VoiceProvider, endpoint};
 use super::reader::Reader;
 use super::text::Declare;
@@ -32,28 +32,28 @@ pub(super) fn voice(from: &mut Reader) -> Voice {
     from.table("voice", "The model that is spoken with.");
     let named = from.read(
         "voice.provider",
-        Maybe(choice::<VoiceProvider>()),
+        Optional(choice::<VoiceProvider>()),
         Value::Absent,
         "Who runs the model [default: \"gemini\" when GEMINI_API_KEY, GOOGLE_API_KEY or `voice.base_url` is set; \
          else \"simulator\"]",
     );
-    let model = from.read("voice.model", Maybe(Line), Value::Absent, "Which model [default: by provider]");
+    let model = from.read("voice.model", Optional(Line), Value::Absent, "Which model [default: by provider]");
     let schemes = BaseUrl(&["ws", "wss", "http", "https"]);
     let about = "Where the provider is, or a simulator [default: by provider]";
-    let base_url = from.read("voice.base_url", Maybe(schemes), Value::Absent, about);
+    let base_url = from.read("voice.base_url", Optional(schemes), Value::Absent, about);
     let about = "A file that holds the provider's key; the provider's variable wins over it";
-    let key_file = from.read_hidden("voice.api_key_file", about);
+    let key_file = from.read_secret_path("voice.api_key_file", about);
     let provider = VoiceProvider::choose(from, named);
     let endpoint = endpoint(from, "voice", &provider.facts(), model, base_url, key_file.as_deref());
 
     let voice = from.read(
         "voice.voice",
-        Maybe(Line),
+        Optional(Line),
         Value::Absent,
         "The voice that is heard [default: by provider]",
     );
     let voice = voice.unwrap_or_else(|| provider.voice().into());
-    from.settle("voice.voice", voice.clone(), None);
+    from.set_effective("voice.voice", voice.clone(), None);
     Voice {
         provider: match provider {
             VoiceProvider::Gemini => LiveProvider::Gemini(endpoint),

@@ -2,14 +2,14 @@
 
 use std::process::Command;
 
-use crate::serving::{Server, command};
+use crate::serve::{Server, command};
 
 const KEY: &str = "authorization: Bearer a-key-of-some-length\r\n";
 
 /// A server that others could reach, if this machine let them.
 fn open(data: &std::path::Path) -> Command {
     let mut command = command(data, "0.0.0.0:0");
-    command.env("QUARTERDECK_ADMIN_TOKEN", "a-token-that-nobody-guesses");
+    command.env("QUARTERDECK_ADMIN_TOKEN", "an-admin-token-of-some-length");
     command
 }
 
@@ -51,18 +51,18 @@ fn on_loopback_a_configured_key_closes_nothing_but_behind_a_proxy_it_does() {
 #[test]
 fn beyond_loopback_the_hosts_are_those_that_are_listed_or_the_operator_is_warned() {
     let data = tempfile::tempdir().unwrap();
-    let is_warned = |server: &Server| server.said.iter().any(|line| line.contains("`server.hosts`"));
+    let is_warned = |server: &Server| server.printed.iter().any(|line| line.contains("`server.hosts`"));
     let server = Server::begin(&mut open(data.path()));
-    assert!(is_warned(&server), "{:?}", server.said);
+    assert!(is_warned(&server), "{:?}", server.printed);
     assert_eq!(status(&server, "/healthz", ""), 200);
     drop(server);
     let server = Server::begin(open(data.path()).env("QUARTERDECK_SERVER__HOSTS", "shop.example"));
-    assert!(!is_warned(&server), "{:?}", server.said);
+    assert!(!is_warned(&server), "{:?}", server.printed);
     assert_eq!(status(&server, "/healthz", ""), 403, "its own address is not listed");
     drop(server);
     let server = Server::begin(open(data.path()).env("QUARTERDECK_SERVER__HOSTS", "shop.example, 0.0.0.0"));
     assert_eq!(status(&server, "/healthz", ""), 200);
     drop(server);
     let server = Server::begin(&mut command(data.path(), "127.0.0.1:0"));
-    assert!(!is_warned(&server), "on loopback no host has to be listed: {:?}", server.said);
+    assert!(!is_warned(&server), "on loopback no host has to be listed: {:?}", server.printed);
 }

@@ -42,7 +42,7 @@ fn tail_follows_what_is_written() {
     record(&files, &[(5, "session_end", json!({ "clientId": "sverdrup" }))]);
     let line = lines.next().unwrap().unwrap();
     assert!(line.contains("session_end") && line.contains("sverdrup"), "{line}");
-    // Somebody cuts the trail off: what is there from then on is shown, too.
+    // The trail is cut off: it is shown from its start again.
     fs::write(files.join(TRAIL), "").unwrap();
     record(&files, &[]);
     assert!(lines.next().unwrap().unwrap().contains("audit_gap"));
@@ -117,7 +117,7 @@ fn query_finds_lines_by_what_they_say() {
 }
 
 #[test]
-fn a_damaged_line_is_told_and_passed() {
+fn damaged_line_is_warned_about_and_skipped() {
     let files = with_trail();
     let text = fs::read_to_string(files.join(TRAIL)).unwrap();
     files.write(TRAIL, text.replace("{\"seq\":3,", "{\"seq\":3,,") + "{\"seq\":6,\"pr");
@@ -132,7 +132,7 @@ fn a_damaged_line_is_told_and_passed() {
             2026-01-13T09:00:03.000Z  confirmation        send_mail           approved                   -  ses_1                 fridtjof
             --- stderr
             warning: line 3 is damaged: it is not a JSON object
-            warning: line 6 is not whole: it is still being written, or was torn
+            warning: line 6 is incomplete: it is still being written, or was torn
         "#]],
     );
     check(
@@ -143,7 +143,7 @@ fn a_damaged_line_is_told_and_passed() {
             --- stdout
             2026-01-13T09:00:04.000Z  tool_execution      kb⟨U+001B⟩[2Jsearch  NOT_FOUND               9 ms  ses_2                 hjalmar
             --- stderr
-            warning: the line at byte 1605 is not whole: it is still being written, or was torn
+            warning: the line at byte 1605 is incomplete: it is still being written, or was torn
         "#]],
     );
     let output = quarterdeck(files.path(), &["audit", "export"]);
@@ -295,7 +295,7 @@ fn verify_finds_a_cut_off_end_also_after_the_trail_went_on() {
 }
 
 #[test]
-fn verify_does_not_vouch_for_an_end_that_nobody_knows() {
+fn verify_counts_lines_after_the_known_end_as_unconfirmed() {
     let files = with_trail();
     let store = store(&files);
     run(store.commit(Commit::default().delete(Table::Audit, "local"))).unwrap();
@@ -319,14 +319,14 @@ fn verify_does_not_vouch_for_an_end_that_nobody_knows() {
             exit 2
             --- stdout
             --- stderr
-            error: cannot tell whether .quarterdeck/audit.jsonl is whole: .quarterdeck/quarterdeck.db, which knows where it ends, is missing
+            error: cannot verify .quarterdeck/audit.jsonl: .quarterdeck/quarterdeck.db, which keeps the end of the chain, is missing
             help: put the store back from a backup, and run this again
         "#]],
     );
 }
 
 #[test]
-fn whoever_only_looks_makes_nothing() {
+fn reading_commands_create_nothing() {
     let files = tree("");
     check(
         files.path(),
@@ -355,8 +355,8 @@ fn whoever_only_looks_makes_nothing() {
     ] {
         let output = quarterdeck(files.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.starts_with("error: nothing has been recorded yet"), "{arguments:?}: {said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert!(printed.starts_with("error: nothing has been recorded yet"), "{arguments:?}: {printed}");
     }
     assert_eq!(fs::read_dir(files.path()).unwrap().count(), 0);
 }

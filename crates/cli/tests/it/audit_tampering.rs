@@ -7,7 +7,7 @@ use std::process::Command;
 use quarterdeck_contracts::sha256;
 use serde_json::Value;
 
-use crate::serving::Server;
+use crate::serve::Server;
 use crate::small_site::Site;
 
 /// A change of the trail at a path, given its text.
@@ -99,7 +99,7 @@ fn ask_both(site: &Site, server: &Server, what: &str) -> Value {
     deck
 }
 
-fn assert_told(verdict: &Value, what: &str) {
+fn assert_fault_reported(verdict: &Value, what: &str) {
     assert_eq!(verdict["isWhole"], false, "{what}: {verdict}");
     let fault = verdict["fault"].as_str().unwrap();
     assert!(fault.contains("line ") && fault.contains(char::is_numeric), "the place: {what}: {fault}");
@@ -113,11 +113,11 @@ fn deck_and_terminal_agree_on_a_trail_that_is_changed_under_a_running_server() {
         assert_eq!(ask_both(&site, &server, what)["isWhole"], true, "{what}");
         let trail = site.data().join("audit.jsonl");
         attack(&trail, &fs::read_to_string(&trail).unwrap());
-        assert_told(&ask_both(&site, &server, what), what);
+        assert_fault_reported(&ask_both(&site, &server, what), what);
         // It goes on, and stays found out.
         let (status, _, answer) = server.ask("POST", "/api/chat", "", r#"{"message":"Hello again"}"#);
         assert_eq!(status, 200, "{answer}");
-        assert_told(&ask_both(&site, &server, what), what);
+        assert_fault_reported(&ask_both(&site, &server, what), what);
         server.signal("-TERM");
         assert_eq!(server.ended().0, Some(0), "{what}");
         assert_eq!(ask_terminal(&site)["whole"], false, "{what}");
@@ -140,16 +140,16 @@ fn deck_and_terminal_agree_on_a_trail_that_is_changed_between_two_starts() {
         assert_eq!(before["whole"], false, "{what}: {before}");
         if what.starts_with("append a line that is none") {
             let bytes = fs::read(&trail).unwrap();
-            let told = site.refused(&[]);
+            let printed = site.refused(&[]);
             assert!(
-                told.contains("is not a line of the audit trail") && told.contains("move it away"),
-                "{told}"
+                printed.contains("is not a line of the audit trail") && printed.contains("move it away"),
+                "{printed}"
             );
             assert_eq!(fs::read(&trail).unwrap(), bytes, "{what}");
             continue;
         }
         let server = site.start(&[]);
-        assert_told(&ask_both(&site, &server, what), what);
+        assert_fault_reported(&ask_both(&site, &server, what), what);
     }
 }
 
@@ -169,10 +169,10 @@ fn a_foreign_file_in_the_place_of_the_trail_keeps_every_byte() {
     ] {
         fs::write(&trail, &foreign).unwrap();
         let before = site.kept();
-        let told = site.refused(&[]);
+        let printed = site.refused(&[]);
         assert!(
-            told.contains("is not a line of the audit trail") && told.contains("left as it was"),
-            "{told}"
+            printed.contains("is not a line of the audit trail") && printed.contains("left as it was"),
+            "{printed}"
         );
         assert!(site.kept() == before, "nothing has changed");
     }

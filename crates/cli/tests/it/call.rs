@@ -65,7 +65,7 @@ fn arguments_come_from_standard_input_too() {
 }
 
 #[test]
-fn an_action_waits_for_a_persons_word() {
+fn action_waits_for_confirmation() {
     let files = with_scaffold("action");
     let (code, envelope) = call(&files, &[r#"{ "text": "Fram" }"#]);
     assert_eq!((code, &envelope["error"]["type"]), (1, &json!("CONFIRMATION_REQUIRED")));
@@ -108,7 +108,7 @@ fn what_cannot_be_called_is_told() {
 }
 
 #[test]
-fn what_a_handler_says_reaches_the_person_at_the_terminal() {
+fn handler_logs_and_messages_are_printed() {
     let files = handler(
         "export async function execute({ context }) {
            console.log('counting', { n: 1 });
@@ -118,9 +118,9 @@ fn what_a_handler_says_reaches_the_person_at_the_terminal() {
          }",
     );
     let output = quarterdeck(files.path(), &["call", "word-count", r#"{ "text": "Fram" }"#]);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
     for part in ["counting", "progress: nearly there", "audit counted: {\"n\":1}"] {
-        assert!(said.contains(part), "{said}");
+        assert!(printed.contains(part), "{printed}");
     }
 }
 

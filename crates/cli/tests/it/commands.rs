@@ -340,12 +340,12 @@ fn a_tools_folder_that_is_not_there_is_told_with_a_way_out() {
         tree("").path(),
         &["build"],
         expect![[r#"
-        exit 2
-        --- stdout
-        --- stderr
-        error: cannot read the tools folder tools: No such file or directory (os error 2)
-        help: point `--tools` at a folder of tool folders, or make one with `quarterdeck new NAME`
-    "#]],
+            exit 2
+            --- stdout
+            --- stderr
+            error: cannot read the tools folder tools: No such file or directory (os error 2)
+            help: point `--tools` at a folder of tool folders, or create one with `quarterdeck new NAME`
+        "#]],
     );
     check(
         tree("//- tools/readme.txt\n").path(),

@@ -44,7 +44,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
     let mut command = command(files.path());
     command
         .env("QUARTERDECK_KB__FOLDER", "records")
-        .env("QUARTERDECK_ADMIN_TOKEN", "a-token-that-nobody-guesses")
+        .env("QUARTERDECK_ADMIN_TOKEN", "an-admin-token-of-some-length")
         .env("GEMINI_API_KEY", "hunter2")
         .args(["config", "--listen", "127.0.0.1:9000"]);
     check(

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::serving::Server;
+use crate::serve::Server;
 use crate::small_site::{Site, contents};
 
 /// The arguments of a server of a site, for a shell.
@@ -34,14 +34,14 @@ fn run(site: &Site, shell: &[&str], script: &str) -> Output {
     crate::small_site::ended_at_once(&mut command)
 }
 
-fn told(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn is_no_word_of_damage(told: &str) {
-    let told = told.replace("nothing is damaged", "");
+fn assert_no_damage_reported(printed: &str) {
+    let printed = printed.replace("nothing is damaged", "");
     for word in ["is damaged", "was damaged", "go back to a backup", "--new-store", "moved aside"] {
-        assert!(!told.contains(word), "{word}: {told}");
+        assert!(!printed.contains(word), "{word}: {printed}");
     }
 }
 
@@ -79,10 +79,10 @@ fn a_full_and_a_read_only_file_system_are_named_and_nothing_is_damaged() {
             copy.display()
         );
         let output = run(&site, &NAMESPACE, &script);
-        let told = told(&output);
-        assert_eq!(output.status.code(), Some(2), "{name}: {told}");
-        assert!(told.contains("the disk is full"), "{name}: {told}");
-        is_no_word_of_damage(&told);
+        let printed = printed(&output);
+        assert_eq!(output.status.code(), Some(2), "{name}: {printed}");
+        assert!(printed.contains("the disk is full"), "{name}: {printed}");
+        assert_no_damage_reported(&printed);
         for (path, bytes) in &before {
             let now = fs::read(copy.join(path.file_name().unwrap())).unwrap();
             assert!(now == *bytes, "{name}: {} has changed", path.display());
@@ -93,10 +93,10 @@ fn a_full_and_a_read_only_file_system_are_named_and_nothing_is_damaged() {
         serve(&site, &site.data())
     );
     let output = run(&site, &NAMESPACE, &script);
-    let read_only = told(&output);
+    let read_only = printed(&output);
     assert_eq!(output.status.code(), Some(2), "{read_only}");
     assert!(read_only.contains("read-only") && read_only.contains("make it writable"), "{read_only}");
-    is_no_word_of_damage(&read_only);
+    assert_no_damage_reported(&read_only);
     assert!(site.kept() == before, "nothing has changed");
     drop(site.start(&[]));
 }
@@ -105,41 +105,44 @@ fn a_full_and_a_read_only_file_system_are_named_and_nothing_is_damaged() {
 fn a_limit_on_files_is_named_and_nothing_is_damaged() {
     let site = Site::used();
     let before = site.kept();
-    for (limit, said) in [
+    for (limit, expected) in [
         // No file may grow at all; none may grow beyond what the store needs to be opened.
         ("trap '' XFSZ; ulimit -f 0", "a limit on the size of files is reached"),
         ("trap '' XFSZ; ulimit -f 16", "a limit on the size of files is reached"),
         ("ulimit -n 6", "too many files are open"),
     ] {
         let output = run(&site, &["sh", "-c"], &format!("{limit}; exec {}", serve(&site, &site.data())));
-        let told = told(&output);
-        assert!(output.status.code().is_some_and(|code| code != 0), "{limit}: {told}");
-        assert!(told.contains(said), "{limit}: {told}");
-        is_no_word_of_damage(&told);
+        let printed = printed(&output);
+        assert!(output.status.code().is_some_and(|code| code != 0), "{limit}: {printed}");
+        assert!(printed.contains(expected), "{limit}: {printed}");
+        assert_no_damage_reported(&printed);
         assert!(contents(&site.data()) == before, "{limit}: nothing has changed");
     }
     drop(site.start(&[]));
 }
 
 /// The same command, to which a limit on the size of files is an error and no signal.
-fn told_of_limits(command: &Command) -> Command {
-    let mut told = Command::new("sh");
-    told.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
+fn with_limit_signals(command: &Command) -> Command {
+    let mut printed = Command::new("sh");
+    printed
+        .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+        .arg(command.get_program())
+        .args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
-            Some(value) => told.env(name, value),
-            None => told.env_remove(name),
+            Some(value) => printed.env(name, value),
+            None => printed.env_remove(name),
         };
     }
-    told.current_dir(command.get_current_dir().unwrap());
-    told.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    told
+    printed.current_dir(command.get_current_dir().unwrap());
+    printed.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    printed
 }
 
 #[test]
 fn a_disk_that_refuses_under_a_running_server_makes_it_unready_until_it_takes_writes_again() {
     let site = Site::used();
-    let server = Server::begin(&mut told_of_limits(&site.serve(&[])));
+    let server = Server::begin(&mut with_limit_signals(&site.serve(&[])));
     let limit = |bytes: &str| {
         let arguments = [format!("--fsize={bytes}:"), format!("--pid={}", server.child.id())];
         assert!(Command::new("prlimit").args(arguments).status().unwrap().success());
@@ -161,7 +164,7 @@ fn a_disk_that_refuses_under_a_running_server_makes_it_unready_until_it_takes_wr
     let (code, log) = server.ended();
     assert_eq!(code, Some(0), "{log}");
     assert!(log.contains("a limit on the size of files is reached"), "{log}");
-    is_no_word_of_damage(&log);
+    assert_no_damage_reported(&log);
     drop(site.start(&[]));
 }
 
@@ -182,15 +185,15 @@ fn a_knowledge_base_on_a_disk_that_refuses_is_not_set_aside() {
         run(&site, &["sh", "-c"], &script)
     };
     let first = build("true");
-    assert!(first.status.success(), "{}", told(&first));
+    assert!(first.status.success(), "{}", printed(&first));
     let before = site.kept();
     fs::write(kb.join("sails.md"), format!("# Sails\n\n{}\n", "Three masts carried them. ".repeat(4_000)))
         .unwrap();
     let output = build("trap '' XFSZ; ulimit -f 32");
-    let refused = told(&output);
+    let refused = printed(&output);
     assert_eq!(output.status.code(), Some(2), "{refused}");
     assert!(refused.contains("no sign of a damaged file"), "{refused}");
-    is_no_word_of_damage(&refused);
+    assert_no_damage_reported(&refused);
     let file = site.data().join("kb.db");
     assert!(!site.data().join("kb.db.damaged-1").exists(), "{refused}");
     assert!(build("true").status.success());
@@ -200,7 +203,7 @@ fn a_knowledge_base_on_a_disk_that_refuses_is_not_set_aside() {
     for foreign in [&b"a letter"[..], b"\x7fELF\x00\x01\x02", &[0; 4_096]] {
         fs::write(&file, foreign).unwrap();
         let output = build("true");
-        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
         assert_eq!(fs::read(&file).unwrap(), foreign);
         assert!(!site.data().join("kb.db.damaged-1").exists());
     }

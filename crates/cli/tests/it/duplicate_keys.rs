@@ -1,7 +1,7 @@
 //! A key that stands twice is refused wherever JSON comes from outside: readers disagree on which one counts.
 
 use crate::provider::provider;
-use crate::serving::{Server, command};
+use crate::serve::{Server, command};
 
 #[test]
 fn body_with_a_key_twice_is_refused_by_every_endpoint() {
@@ -38,8 +38,8 @@ fn arguments_of_a_model_with_a_key_twice_run_nothing_and_are_answered_with_the_r
     assert!(status == 200 && stream.contains("tool-input-error"), "{status} {stream}");
 
     requests.bodies.recv().unwrap();
-    let told = requests.bodies.recv().unwrap();
-    assert!(told.contains("VALIDATION") && told.contains(r#"email\\\" stands twice"#), "{told}");
+    let printed = requests.bodies.recv().unwrap();
+    assert!(printed.contains("VALIDATION") && printed.contains(r#"email\\\" stands twice"#), "{printed}");
     drop(server);
     let trail = std::fs::read_to_string(data.path().join("audit.jsonl")).unwrap();
     assert!(!trail.contains("\"ok\":true"), "{trail}");

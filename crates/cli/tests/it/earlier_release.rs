@@ -16,7 +16,7 @@ use quarterdeck_testkit::{Tree, tree};
 use serde_json::Value;
 
 use crate::data::{registry, run, store};
-use crate::serving::Server;
+use crate::serve::Server;
 use crate::terminal::quarterdeck;
 
 /// A copy of what a release has left: its tools and records under `site`, its state under `.quarterdeck`.
@@ -76,9 +76,9 @@ impl Earlier {
     fn says(&self, typed: &str) -> String {
         let words: Vec<_> = typed.split(' ').collect();
         let output = quarterdeck(self.files.path(), &words);
-        let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{typed}: {said}");
-        said.into_owned()
+        let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{typed}: {printed}");
+        printed.into_owned()
     }
 }
 
@@ -101,8 +101,8 @@ fn commands_read_the_sessions_trail_calendar_and_index_of_the_first_release() {
         ("kb search hull --kb site/kb", "doc:hull"),
         ("kb stats --kb site/kb", "2 records"),
     ] {
-        let said = earlier.says(typed);
-        assert!(said.contains(expected), "{typed}: {said}");
+        let printed = earlier.says(typed);
+        assert!(printed.contains(expected), "{typed}: {printed}");
     }
 }
 

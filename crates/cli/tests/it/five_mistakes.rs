@@ -52,6 +52,6 @@ fn five_mistakes_read_well_and_are_shown_in_the_readme() {
     let files = tree(REFUND);
     let output = quarterdeck(files.path(), &["build"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap() + &String::from_utf8(output.stdout).unwrap();
-    check_block("five mistakes", "quarterdeck build", &said);
+    let printed = String::from_utf8(output.stderr).unwrap() + &String::from_utf8(output.stdout).unwrap();
+    check_block("five mistakes", "quarterdeck build", &printed);
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use quarterdeck_testkit::{Tree, tree};
 use serde_json::{Value, json};
 
-use crate::serving::{Server, say};
+use crate::serve::{Server, say};
 
 /// How long another request may take meanwhile. The attacks took from 46 seconds to for ever.
 const MAX_WAIT: Duration = Duration::from_secs(5);

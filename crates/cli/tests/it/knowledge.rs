@@ -68,7 +68,7 @@ fn a_misspelt_name_is_found_and_nothing_is_said_to_be_nothing() {
         expect![[r#"
             exit 1
             --- stdout
-            nothing about this in the base
+            no results
             (searched by words only; `quarterdeck kb build` adds meaning)
             --- stderr
         "#]],
@@ -79,7 +79,7 @@ fn a_misspelt_name_is_found_and_nothing_is_said_to_be_nothing() {
         expect![[r#"
             exit 1
             --- stdout
-            nothing passes the filters; 1 record without them
+            no results with these filters; 1 record without them
             (searched by words only; `quarterdeck kb build` adds meaning)
             --- stderr
         "#]],
@@ -120,7 +120,7 @@ fn a_record_is_shown_whole_and_an_unknown_one_has_neighbours() {
 #[test]
 fn every_fault_of_a_base_is_told_with_its_place() {
     let files = base();
-    files.write("kb/studio/doc/bad.md", "---\ntags: yes\n---\n# Bad\n\nSee [nobody](person:nobody).\n");
+    files.write("kb/studio/doc/bad.md", "---\ntags: yes\n---\n# Bad\n\nSee [Hansen](person:hansen).\n");
     files.write("kb/studio/doc/untitled.md", "No heading.\n");
     check(
         files.path(),
@@ -129,15 +129,18 @@ fn every_fault_of_a_base_is_told_with_its_place() {
         exit 1
         --- stdout
         --- stderr
-        kb/studio/doc/bad.md:6 the link to `person:nobody` leads nowhere
+        kb/studio/doc/bad.md:6 the link to `person:hansen` leads nowhere
         kb/studio/doc/untitled.md:1 a record has a `title`, or a first heading `# …`
         4 sound records, 2 problems
     "#]],
     );
     // Only of a record that is not served it is said that it was left out.
-    let told = String::from_utf8(quarterdeck(files.path(), &["kb", "stats"]).stderr).unwrap();
-    assert!(told.contains("noticed: kb/studio/doc/bad.md:6") && told.contains("4 records"), "{told}");
-    assert!(told.contains("left out: kb/studio/doc/untitled.md:1"), "{told}");
+    let printed = String::from_utf8(quarterdeck(files.path(), &["kb", "stats"]).stderr).unwrap();
+    assert!(
+        printed.contains("noticed: kb/studio/doc/bad.md:6") && printed.contains("4 records"),
+        "{printed}"
+    );
+    assert!(printed.contains("left out: kb/studio/doc/untitled.md:1"), "{printed}");
     check(
         files.path(),
         &["kb", "check", "--kb", "nowhere"],

@@ -17,7 +17,7 @@ const MANY: usize = 500;
 /// How often it is killed.
 const KILLS: u32 = 6;
 
-/// A terminal of somebody who has no embedding model.
+/// A terminal without an embedding model.
 fn without_model(folder: &Path) -> Command {
     let mut command = command(folder);
     command.env("XDG_CACHE_HOME", folder.join("no-cache"));
@@ -28,7 +28,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     without_model(folder).args(arguments).output().unwrap()
 }
 
-fn seen(output: &Output) -> (Option<i32>, String, String) {
+fn run_output(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -50,25 +50,25 @@ fn base() -> Tree {
 #[test]
 fn a_base_is_built_without_a_model_and_says_so() {
     let files = base();
-    let (code, _, told) = seen(&run(files.path(), &["kb", "build"]));
-    assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("no embedding model is installed, so the base is searched by words"), "{told}");
-    assert!(told.contains("1 record in") && told.contains("1 new, 0 changed, 0 gone"), "{told}");
-    let (_, _, told) = seen(&run(files.path(), &["kb", "build"]));
-    assert!(told.contains("0 new, 0 changed, 0 gone"), "{told}");
+    let (code, _, printed) = run_output(&run(files.path(), &["kb", "build"]));
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("no embedding model is installed: search is by words"), "{printed}");
+    assert!(printed.contains("1 record in") && printed.contains("1 new, 0 changed, 0 gone"), "{printed}");
+    let (_, _, printed) = run_output(&run(files.path(), &["kb", "build"]));
+    assert!(printed.contains("0 new, 0 changed, 0 gone"), "{printed}");
 
-    let (code, found, told) = seen(&run(files.path(), &["kb", "search", "rounded hull"]));
+    let (code, found, printed) = run_output(&run(files.path(), &["kb", "search", "rounded hull"]));
     assert_eq!(code, Some(0));
     assert!(found.contains("doc:hull") && found.contains("searched by words only"), "{found}");
-    assert!(told.contains("1 problem; `quarterdeck kb check` names them"), "{told}");
+    assert!(printed.contains("1 problem; `quarterdeck kb check` lists them"), "{printed}");
 
     // What changes afterwards is found without another build.
     files.write("kb/studio/doc/sails.md", "# Sails\n\nThree masts carried them.\n");
-    let (code, found, _) = seen(&run(files.path(), &["kb", "search", "sails on masts"]));
+    let (code, found, _) = run_output(&run(files.path(), &["kb", "search", "sails on masts"]));
     assert_eq!(code, Some(0));
     assert!(found.contains("doc:sails"), "{found}");
     fs::remove_file(files.join("kb/studio/doc/hull.md")).unwrap();
-    let (code, found, _) = seen(&run(files.path(), &["kb", "search", "rounded hull"]));
+    let (code, found, _) = run_output(&run(files.path(), &["kb", "search", "rounded hull"]));
     assert_eq!(code, Some(1), "{found}");
 }
 
@@ -85,22 +85,25 @@ fn a_damaged_file_is_told_set_aside_and_built_anew() {
     for (number, damaged) in [&whole[..whole.len() / 2], &flipped].into_iter().enumerate() {
         fs::write(&path, damaged).unwrap();
         let command = [["kb", "search", "rounded hull"].as_slice(), &["kb", "build"]][number];
-        let (code, _, told) = seen(&run(files.path(), command));
-        assert_eq!(code, Some(0), "{told}");
-        assert!(told.contains("kb.db was damaged and is now"), "{told}");
+        let (code, _, printed) = run_output(&run(files.path(), command));
+        assert_eq!(code, Some(0), "{printed}");
+        assert!(printed.contains("kb.db was damaged and is now"), "{printed}");
         assert_eq!(
             fs::read(files.join(&format!(".quarterdeck/kb.db.damaged-{}", number + 1))).unwrap(),
             damaged
         );
-        let (code, found, told) = seen(&run(files.path(), &["kb", "search", "rounded hull"]));
-        assert!(code == Some(0) && found.contains("doc:hull") && !told.contains("damaged"), "{found}{told}");
+        let (code, found, printed) = run_output(&run(files.path(), &["kb", "search", "rounded hull"]));
+        assert!(
+            code == Some(0) && found.contains("doc:hull") && !printed.contains("damaged"),
+            "{found}{printed}"
+        );
     }
 
     fs::write(&path, "This is a letter, and no database at all. ".repeat(100)).unwrap();
-    let (code, found, told) = seen(&run(files.path(), &["kb", "search", "rounded hull"]));
-    assert!(code == Some(0) && found.contains("doc:hull"), "{found}{told}");
-    assert!(told.contains("is not a knowledge base; move it away"), "{told}");
-    assert!(fs::read_to_string(&path).unwrap().starts_with("This is a letter"), "somebody else's file stays");
+    let (code, found, printed) = run_output(&run(files.path(), &["kb", "search", "rounded hull"]));
+    assert!(code == Some(0) && found.contains("doc:hull"), "{found}{printed}");
+    assert!(printed.contains("is not a knowledge base; move it away"), "{printed}");
+    assert!(fs::read_to_string(&path).unwrap().starts_with("This is a letter"), "a foreign file stays");
     assert_eq!(run(files.path(), &["kb", "build"]).status.code(), Some(2));
 }
 
@@ -160,12 +163,12 @@ fn records_are_imported_line_by_line_and_only_once() {
             "{\"id\": \"person:juell\", \"title\": \"Adolf Juell\", \"text\": \"Steward and cook.\", \"namespace\": \"studio\"}\n",
             "not a record\n",
             "{\"id\": \"doc:hull\", \"title\": \"Another hull\"}\n",
-            "{\"id\": \"person:juell\", \"title\": \"Somebody else\"}\n",
+            "{\"id\": \"person:juell\", \"title\": \"Someone else\"}\n",
             "{\"title\": \"Nameless\"}\n",
         ),
     );
-    let (code, _, told) = seen(&run(files.path(), &["kb", "import", "more.jsonl"]));
-    assert_eq!(code, Some(1), "{told}");
+    let (code, _, printed) = run_output(&run(files.path(), &["kb", "import", "more.jsonl"]));
+    assert_eq!(code, Some(1), "{printed}");
     for expected in [
         "left out: more.jsonl:2 the line is not a JSON object",
         "left out: more.jsonl:3 the id `doc:hull` is taken by a file in kb; change that",
@@ -173,19 +176,19 @@ fn records_are_imported_line_by_line_and_only_once() {
         "left out: more.jsonl:5 a record has an `id`",
         "1 imported record in kb/imported.jsonl: 1 new, 0 changed, 0 unchanged, 4 left out",
     ] {
-        assert!(told.contains(expected), "{expected}: {told}");
+        assert!(printed.contains(expected), "{expected}: {printed}");
     }
     let first = fs::read(files.join("kb/imported.jsonl")).unwrap();
-    let (_, _, told) = seen(&run(files.path(), &["kb", "import", "more.jsonl"]));
-    assert!(told.contains("0 new, 0 changed, 1 unchanged"), "{told}");
+    let (_, _, printed) = run_output(&run(files.path(), &["kb", "import", "more.jsonl"]));
+    assert!(printed.contains("0 new, 0 changed, 1 unchanged"), "{printed}");
     assert_eq!(fs::read(files.join("kb/imported.jsonl")).unwrap(), first);
 
     files.write(
         "more.jsonl",
         "{\"id\": \"person:juell\", \"title\": \"Adolf Juell\", \"text\": \"He baked.\"}\n",
     );
-    let (code, _, told) = seen(&run(files.path(), &["kb", "import", "more.jsonl"]));
-    assert!(code == Some(0) && told.contains("0 new, 1 changed, 0 unchanged, 0 left out"), "{told}");
-    let (_, found, _) = seen(&run(files.path(), &["kb", "get", "person:juell"]));
+    let (code, _, printed) = run_output(&run(files.path(), &["kb", "import", "more.jsonl"]));
+    assert!(code == Some(0) && printed.contains("0 new, 1 changed, 0 unchanged, 0 left out"), "{printed}");
+    let (_, found, _) = run_output(&run(files.path(), &["kb", "get", "person:juell"]));
     assert!(found.contains("He baked."), "{found}");
 }

@@ -4,17 +4,20 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::serving::Server;
+use crate::serve::Server;
 use crate::small_site::Site;
 use crate::terminal::{quarterdeck, stdout_json};
 
 /// Builds the tools, and gives the digest that is printed.
 fn build(site: &Site) -> String {
     let output = quarterdeck(site.files.path(), &["build"]);
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{told}");
-    let digest =
-        told.lines().find_map(|line| line.strip_prefix("digest ")).expect("it prints the digest").to_owned();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
+    let digest = printed
+        .lines()
+        .find_map(|line| line.strip_prefix("digest "))
+        .expect("it prints the digest")
+        .to_owned();
     assert_eq!(digest.len(), 64);
     digest
 }
@@ -47,7 +50,7 @@ fn a_locked_server_serves_what_was_built_whatever_the_sources_say_now() {
         &["--locked"],
     ] {
         let server = site.start(options);
-        assert!(!server.said.join("\n").contains("compiling"), "{:?}", server.said);
+        assert!(!server.printed.join("\n").contains("compiling"), "{:?}", server.printed);
         assert_eq!(registry_of(&server)["version"], first["version"]);
     }
     assert_eq!(fs::read(site.tools().join("tool_registry.json")).unwrap(), artifact);
@@ -59,10 +62,10 @@ fn a_locked_server_serves_what_was_built_whatever_the_sources_say_now() {
 #[test]
 fn a_locked_server_refuses_everything_else_with_the_way_out() {
     let site = Site::new();
-    let told = site.refused(&["--locked"]);
+    let printed = site.refused(&["--locked"]);
     assert!(
-        told.contains("a locked server compiles nothing") && told.contains("quarterdeck build"),
-        "{told}"
+        printed.contains("a locked server compiles nothing") && printed.contains("quarterdeck build"),
+        "{printed}"
     );
     assert!(!site.tools().join("tool_registry.json").exists(), "nothing was made");
 
@@ -70,8 +73,8 @@ fn a_locked_server_refuses_everything_else_with_the_way_out() {
     let artifact = site.tools().join("tool_registry.json");
     let built = fs::read_to_string(&artifact).unwrap();
     let other = "0".repeat(64);
-    let told = site.refused(&["--artifact-digest", &other]);
-    assert!(told.contains(&format!("has the digest {digest}")) && told.contains(&other), "{told}");
+    let printed = site.refused(&["--artifact-digest", &other]);
+    assert!(printed.contains(&format!("has the digest {digest}")) && printed.contains(&other), "{printed}");
 
     // Every byte of a handler counts, an added one too; so does its absence.
     let handler = "word-count/handler.js";
@@ -83,8 +86,11 @@ fn a_locked_server_refuses_everything_else_with_the_way_out() {
         String::new(),
     ] {
         fs::write(site.tools().join(handler), &changed).unwrap();
-        let told = site.refused(&["--locked", "--artifact-digest", &digest]);
-        assert!(told.contains("word-count/handler.js has changed since the artifact was built"), "{told}");
+        let printed = site.refused(&["--locked", "--artifact-digest", &digest]);
+        assert!(
+            printed.contains("word-count/handler.js has changed since the artifact was built"),
+            "{printed}"
+        );
     }
     fs::remove_file(site.tools().join(handler)).unwrap();
     assert!(site.refused(&["--locked"]).contains("word-count/handler.js has gone"));
@@ -97,8 +103,11 @@ fn a_locked_server_refuses_everything_else_with_the_way_out() {
         ("\"formatVersion\": 1", "\"formatVersion\": 2"),
     ] {
         fs::write(&artifact, built.replace(from, to)).unwrap();
-        let told = site.refused(&["--locked", "--artifact-digest", &digest]);
-        assert!(told.contains("error:") && told.contains("help:") || told.contains("build"), "{told}");
+        let printed = site.refused(&["--locked", "--artifact-digest", &digest]);
+        assert!(
+            printed.contains("error:") && printed.contains("help:") || printed.contains("build"),
+            "{printed}"
+        );
     }
     fs::write(&artifact, &built[..built.len() / 2]).unwrap();
     assert!(site.refused(&["--locked"]).contains("is not a registry artifact"));
@@ -110,27 +119,28 @@ fn a_locked_server_refuses_everything_else_with_the_way_out() {
 fn a_digest_that_is_none_is_refused_with_its_place() {
     let site = Site::new();
     let output = site.serve(&["--artifact-digest", "latest"]).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("--artifact-digest") && told.contains("64 hexadecimal digits"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("--artifact-digest") && printed.contains("64 hexadecimal digits"), "{printed}");
 }
 
 #[test]
 fn an_artifact_that_is_replaced_is_said_and_on_the_record() {
     let site = Site::used();
     let replaced = |server: &Server| {
-        let said: Vec<_> = server.said.iter().filter(|line| line.contains("is replaced")).cloned().collect();
+        let printed: Vec<_> =
+            server.printed.iter().filter(|line| line.contains("is replaced")).cloned().collect();
         let lines: Value =
             serde_json::from_str(&server.get("/api/deck/audit?event=registry_replaced").1).unwrap();
-        (said, lines["lines"].as_array().unwrap().len(), lines["lines"][0].clone())
+        (printed, lines["lines"].as_array().unwrap().len(), lines["lines"][0].clone())
     };
     assert_eq!(replaced(&site.start(&[])), (vec![], 0, Value::Null), "nothing has changed");
     edit(&site, "word-count/guide.md", |text| text + "\nMore words.\n");
     assert!(quarterdeck(site.files.path(), &["new", "second"]).status.success());
     let server = site.start(&[]);
-    let (said, count, line) = replaced(&server);
-    assert!(said.len() == 1 && said[0].contains("second added, word_count changed"), "{said:?}");
-    assert!(said[0].contains('→'), "{said:?}");
+    let (printed, count, line) = replaced(&server);
+    assert!(printed.len() == 1 && printed[0].contains("second added, word_count changed"), "{printed:?}");
+    assert!(printed[0].contains('→'), "{printed:?}");
     assert_eq!(count, 1);
     assert_eq!(line["tools"], serde_json::json!({ "second": "added", "word_count": "changed" }));
     assert_eq!(line["registryVersion"], registry_of(&server)["version"]);
@@ -140,8 +150,8 @@ fn an_artifact_that_is_replaced_is_said_and_on_the_record() {
     // Built by hand, or brought from elsewhere: the word comes with the next start, locked or not.
     fs::remove_dir_all(site.tools().join("second")).unwrap();
     let built = stdout_json(&quarterdeck(site.files.path(), &["build", "--format", "json"]));
-    let (said, count, line) = replaced(&site.start(&["--locked"]));
-    assert!(said.len() == 1 && said[0].contains("second removed"), "{said:?}");
+    let (printed, count, line) = replaced(&site.start(&["--locked"]));
+    assert!(printed.len() == 1 && printed[0].contains("second removed"), "{printed:?}");
     assert_eq!((count, &line["digest"]), (2, &built["contentHash"]));
 }
 
@@ -153,9 +163,9 @@ fn a_foreign_file_in_the_place_of_the_artifact_keeps_every_byte() {
         fs::write(&artifact, foreign).unwrap();
         let server = site.start(&[]);
         assert!(
-            server.said.join("\n").contains("is not a registry artifact and was left alone"),
+            server.printed.join("\n").contains("is not a registry artifact and was left alone"),
             "{:?}",
-            server.said
+            server.printed
         );
         assert_eq!(fs::read_to_string(&artifact).unwrap(), foreign);
         drop(server);

@@ -3,10 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod access;
-mod approving;
+mod approval;
 mod audit;
 mod audit_tampering;
-mod calls;
+mod call;
 mod commands;
 mod config;
 mod data;
@@ -18,7 +18,7 @@ mod hostile_arguments;
 mod knowledge;
 mod knowledge_file;
 mod locked;
-mod operating;
+mod operator;
 mod permissions;
 mod permissive_modes;
 mod privacy;
@@ -27,8 +27,8 @@ mod quarantines;
 mod readme;
 mod scaffold;
 mod security_page;
-mod serving;
-mod simulating;
+mod serve;
+mod simulate;
 mod site;
 mod small_site;
 mod store_loss;

@@ -48,21 +48,21 @@ fn blocks_are_listed_and_lifted() {
         files.path(),
         &["blocks"],
         expect![[r#"
-        exit 0
-        --- stdout
-        --- stderr
-        nobody is blocked
-    "#]],
+            exit 0
+            --- stdout
+            --- stderr
+            no client is blocked
+        "#]],
     );
     check(
         files.path(),
         &["blocks", "lift", "fridtjof"],
         expect![[r#"
-        exit 1
-        --- stdout
-        --- stderr
-        fridtjof is not blocked; `quarterdeck blocks` lists who is
-    "#]],
+            exit 1
+            --- stdout
+            --- stderr
+            fridtjof is not blocked; `quarterdeck blocks` lists the clients that are
+        "#]],
     );
 }
 
@@ -129,7 +129,7 @@ fn sessions_are_listed_and_ended() {
     );
     check(
         files.path(),
-        &["sessions", "--client", "nobody"],
+        &["sessions", "--client", "unknown"],
         expect![[r#"
         exit 0
         --- stdout
@@ -161,11 +161,11 @@ fn a_client_is_erased_but_for_the_block_and_the_trail() {
         files.path(),
         &["clients", "erase", "fridtjof"],
         expect![[r#"
-        exit 2
-        --- stdout
-        --- stderr
-        error: erasing cannot be undone, and there is no terminal to ask at; say `--yes` if it is meant
-    "#]],
+            exit 2
+            --- stdout
+            --- stderr
+            error: erasing cannot be undone, and there is no terminal to confirm at; add `--yes` to erase
+        "#]],
     );
     check(
         files.path(),
@@ -197,11 +197,11 @@ fn a_client_is_erased_but_for_the_block_and_the_trail() {
         files.path(),
         &["clients", "erase", "fridtjof", "--yes"],
         expect![[r#"
-        exit 1
-        --- stdout
-        --- stderr
-        nothing is kept of fridtjof; `quarterdeck clients` lists who has sessions
-    "#]],
+            exit 1
+            --- stdout
+            --- stderr
+            there is no data of fridtjof; `quarterdeck clients` lists the clients with sessions
+        "#]],
     );
     assert!(
         stdout_json(&quarterdeck(files.path(), &["blocks", "--format", "json"]))["blocks"][0].is_object()
@@ -209,7 +209,7 @@ fn a_client_is_erased_but_for_the_block_and_the_trail() {
     let store = store(&files);
     let kept = |key| run(store.get(Table::Values, key)).unwrap().is_some();
     assert!(!kept("fridtjof/word_count/last"));
-    assert!(kept("fridtjof-2/word_count/last"), "somebody with a longer name is somebody else");
+    assert!(kept("fridtjof-2/word_count/last"), "a client with a longer name is another client");
 }
 
 #[test]
@@ -259,12 +259,12 @@ fn while_another_process_is_at_work_nothing_is_changed() {
         files.path(),
         &["blocks", "lift", "fridtjof"],
         expect![[r#"
-        exit 2
-        --- stdout
-        --- stderr
-        error: another quarterdeck is at work in .quarterdeck
-        help: a running server has its own page for operators; otherwise stop it, and run this again
-    "#]],
+            exit 2
+            --- stdout
+            --- stderr
+            error: another quarterdeck uses .quarterdeck
+            help: use the operators' page of the running server at /deck, or stop it and run this again
+        "#]],
     );
     assert!(quarterdeck(files.path(), &["blocks"]).status.success(), "looking is always possible");
     assert!(quarterdeck(files.path(), &["backup", "copy.db"]).status.success(), "and so is a backup");
@@ -309,12 +309,12 @@ fn a_backup_is_a_store_and_never_overwrites() {
         files.path(),
         &["backup", "copy.db"],
         expect![[r#"
-        exit 0
-        --- stdout
-        --- stderr
-        copy.db holds sessions, calls, confirmations, blocks, rate limits, values of tools and the calendar
-        it does not hold the audit trail (.quarterdeck/audit.jsonl), the tools, the knowledge base and the configuration
-    "#]],
+            exit 0
+            --- stdout
+            --- stderr
+            copy.db holds sessions, calls, confirmations, blocks, rate limits, values of tools and the calendar
+            it does not hold the audit trail (.quarterdeck/audit.jsonl), the tools, the knowledge base or the configuration
+        "#]],
     );
     check(
         files.path(),
@@ -392,7 +392,7 @@ const ICS: &str = "
     UID:ice@fram.no
     DTSTART:20260113T090000Z
     DTEND:20260113T100000Z
-    SUMMARY:LogSink the ice
+    SUMMARY:Watch the ice
     ATTENDEE:mailto:nansen@fram.no
     RRULE:FREQ=DAILY;COUNT=2
     END:VEVENT
@@ -419,11 +419,11 @@ fn a_calendar_comes_in_is_listed_and_goes_out_again() {
         files.path(),
         &["calendar", "import", "team.ics", "--calendar", "team"],
         expect![[r#"
-        exit 0
-        --- stdout
-        --- stderr
-        1 event taken into team; those with the same UID were replaced
-    "#]],
+            exit 0
+            --- stdout
+            --- stderr
+            1 event imported into team; those with the same UID were replaced
+        "#]],
     );
     assert_eq!(
         last_line(&files),
@@ -433,23 +433,23 @@ fn a_calendar_comes_in_is_listed_and_goes_out_again() {
         files.path(),
         &["calendar", "list", "--from", "2026-01-12", "--to", "2026-01-17"],
         expect![[r#"
-        exit 0
-        --- stdout
-        start                 end                   calendar  summary        attendees
-        2026-01-13T09:00:00Z  2026-01-13T10:00:00Z  team      LogSink the ice  nansen@fram.no
-        2026-01-14T09:00:00Z  2026-01-14T10:00:00Z  team      LogSink the ice  nansen@fram.no
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            start                 end                   calendar  summary        attendees
+            2026-01-13T09:00:00Z  2026-01-13T10:00:00Z  team      Watch the ice  nansen@fram.no
+            2026-01-14T09:00:00Z  2026-01-14T10:00:00Z  team      Watch the ice  nansen@fram.no
+            --- stderr
+        "#]],
     );
     check(
         files.path(),
         &["calendar", "list", "--from", "2026-02-12"],
         expect![[r#"
-        exit 0
-        --- stdout
-        --- stderr
-        nothing stands between 2026-02-12T00:00:00Z and 2026-02-19T00:00:00Z
-    "#]],
+            exit 0
+            --- stdout
+            --- stderr
+            no events between 2026-02-12T00:00:00Z and 2026-02-19T00:00:00Z
+        "#]],
     );
     check(
         files.path(),
@@ -478,12 +478,12 @@ fn what_an_import_leaves_out_is_told() {
         files.path(),
         &["calendar", "import", "half.ics"],
         expect![[r#"
-        exit 1
-        --- stdout
-        --- stderr
-        warning: the event "Without a time" of line 8 has no start
-        1 event taken into primary; those with the same UID were replaced
-    "#]],
+            exit 1
+            --- stdout
+            --- stderr
+            warning: the event "Without a time" of line 8 has no start
+            1 event imported into primary; those with the same UID were replaced
+        "#]],
     );
     check(
         files.path(),

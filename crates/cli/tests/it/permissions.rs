@@ -1,4 +1,4 @@
-//! Files that may not be read. Root may read everything, so as root the command runs as nobody.
+//! Files that may not be read. Root may read everything, so as root the command runs as uid 65534.
 
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ fn a_file_without_permission_is_an_error_of_its_tool() {
     let files = tree("");
     assert!(quarterdeck(files.path(), &["new", "secret"]).status.success());
     assert!(quarterdeck(files.path(), &["new", "open"]).status.success());
-    // The binary is copied to where anybody may run it.
+    // The binary is copied to where every user may run it.
     let binary = files.join("quarterdeck");
     std::fs::copy(env!("CARGO_BIN_EXE_quarterdeck"), &binary).unwrap();
     set_permissions(files.path(), Permissions::from_mode(0o755)).unwrap();
@@ -21,9 +21,9 @@ fn a_file_without_permission_is_an_error_of_its_tool() {
 
     let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     let output = if is_root {
-        let mut nobody = Command::new("setpriv");
-        nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary);
-        nobody.current_dir(files.path()).args(["check", "--format", "json"]).output().unwrap()
+        let mut unprivileged = Command::new("setpriv");
+        unprivileged.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary);
+        unprivileged.current_dir(files.path()).args(["check", "--format", "json"]).output().unwrap()
     } else {
         command(files.path()).args(["check", "--format", "json"]).output().unwrap()
     };

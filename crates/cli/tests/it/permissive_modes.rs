@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::serving::Server;
+use crate::serve::Server;
 use crate::small_site::Site;
 
 fn set_mode(path: &Path, mode: u32) {
@@ -15,7 +15,7 @@ fn set_mode(path: &Path, mode: u32) {
 /// The warnings of a start.
 fn warnings(site: &Site) -> Vec<String> {
     let server = site.start(&[]);
-    server.said.iter().filter(|line| line.starts_with("warning:")).cloned().collect()
+    server.printed.iter().filter(|line| line.starts_with("warning:")).cloned().collect()
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn a_folder_or_a_file_that_is_wider_than_its_owner_is_warned_about() {
     let site = Site::used();
     assert_eq!(warnings(&site), Vec::<String>::new(), "what we make is our own");
     let data = site.data();
-    for (name, mode, said) in [
+    for (name, mode, expected) in [
         ("", 0o777, "others may write to the data folder"),
         ("", 0o770, "others may write to the data folder"),
         ("", 0o1777, "others may look into the data folder"),
@@ -38,10 +38,10 @@ fn a_folder_or_a_file_that_is_wider_than_its_owner_is_warned_about() {
         let path = if name.is_empty() { data.clone() } else { data.join(name) };
         let before = fs::metadata(&path).unwrap().permissions();
         set_mode(&path, mode);
-        let told = warnings(&site);
-        assert_eq!(told.len(), 1, "{name} {mode:o}: {told:?}");
+        let printed = warnings(&site);
+        assert_eq!(printed.len(), 1, "{name} {mode:o}: {printed:?}");
         let mends = format!("`chmod {} {}`", if name.is_empty() { 700 } else { 600 }, path.display());
-        assert!(told[0].contains(said) && told[0].contains(&mends), "{name} {mode:o}: {told:?}");
+        assert!(printed[0].contains(expected) && printed[0].contains(&mends), "{name} {mode:o}: {printed:?}");
         set_permissions(&path, before).unwrap();
     }
 }
@@ -52,17 +52,20 @@ fn a_secret_that_every_user_may_write_is_refused() {
     let secret = site.data().join("cookie_secret");
     for mode in [0o666, 0o602, 0o777] {
         set_mode(&secret, mode);
-        let told = site.refused(&[]);
-        assert!(told.contains("can be written by every user") && told.contains("chmod 600"), "{told}");
+        let printed = site.refused(&[]);
+        assert!(
+            printed.contains("can be written by every user") && printed.contains("chmod 600"),
+            "{printed}"
+        );
     }
     set_mode(&secret, 0o600);
     let token = site.files.join("token");
     fs::write(&token, "a token that is hard to guess").unwrap();
     set_mode(&token, 0o646);
     let output = site.serve(&[]).env("QUARTERDECK_SERVER__ADMIN_TOKEN_FILE", &token).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("`server.admin_token`, can be written by every user"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("`server.admin_token`, can be written by every user"), "{printed}");
 }
 
 #[test]
@@ -79,11 +82,11 @@ fn every_secret_that_is_read_from_a_file_is_looked_at() {
         .env("QUARTERDECK_SERVER__COOKIE_SECRET_FILE", &files[1])
         .env("QUARTERDECK_AUTH__SECRET_FILE", &files[2]);
     let server = Server::begin(&mut command);
-    let told = server.said.join("\n");
+    let printed = server.printed.join("\n");
     for (file, key) in files.iter().zip(["server.admin_token", "server.cookie_secret", "auth.secret"]) {
         let line = format!("warning: {}, which holds `{key}`, can be used by others", file.display());
-        assert!(told.contains(&line), "{line}: {told}");
-        assert!(!told.contains("a secret that is hard to guess"), "{told}");
+        assert!(printed.contains(&line), "{line}: {printed}");
+        assert!(!printed.contains("a secret that is hard to guess"), "{printed}");
     }
 }
 
@@ -95,8 +98,8 @@ fn a_secret_that_is_a_link_or_belongs_to_another_user_is_warned_about() {
     let elsewhere = site.files.join("elsewhere");
     fs::rename(&secret, &elsewhere).unwrap();
     symlink(&elsewhere, &secret).unwrap();
-    let told = warnings(&site);
-    assert!(told.len() == 1 && told[0].contains("is a symbolic link"), "{told:?}");
+    let printed = warnings(&site);
+    assert!(printed.len() == 1 && printed[0].contains("is a symbolic link"), "{printed:?}");
     fs::remove_file(&secret).unwrap();
     fs::rename(&elsewhere, &secret).unwrap();
 
@@ -105,6 +108,6 @@ fn a_secret_that_is_a_link_or_belongs_to_another_user_is_warned_about() {
         return eprintln!("not checked: only root can give a file to another user");
     }
     chown(&secret, Some(65_534), None).unwrap();
-    let told = warnings(&site);
-    assert!(told.len() == 1 && told[0].contains("belongs to another user (uid 65534)"), "{told:?}");
+    let printed = warnings(&site);
+    assert!(printed.len() == 1 && printed[0].contains("belongs to another user (uid 65534)"), "{printed:?}");
 }

@@ -11,7 +11,7 @@ use quarterdeck_testkit::tree;
 use serde_json::{Value, json};
 
 use crate::data::{registry, run, store};
-use crate::serving::Server;
+use crate::serve::Server;
 use crate::terminal::quarterdeck;
 
 const EVENT: &str = "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nUID:secret-uid@fram\nDTSTAMP:20260101T000000Z\n\
@@ -55,8 +55,8 @@ fn visitor_learns_no_title_attendee_or_id_of_appointments_that_are_not_its_own()
     imported(data.path(), "primary");
     imported(data.path(), "personal");
     let server = Server::start(data.path(), &["--rehearsal-script", &script(data.path())]);
-    let said = r#"{ "message": "What is in the calendar?" }"#;
-    let (status, _, stream) = server.ask("POST", "/api/chat", "", said);
+    let printed = r#"{ "message": "What is in the calendar?" }"#;
+    let (status, _, stream) = server.ask("POST", "/api/chat", "", printed);
     assert!(status == 200 && stream.contains("2030-12-01T09:00:00Z"), "{status} {stream}");
     for secret in ["Layoffs", "ada@fram.no", "secret-uid"] {
         assert!(!stream.contains(secret), "{secret} in {stream}");

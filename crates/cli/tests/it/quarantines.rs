@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use quarterdeck_testkit::{Tree, tree};
 use serde_json::{Value, json};
 
-use crate::serving::{self, ANYWHERE, Server};
+use crate::serve::{self, ANYWHERE, Server};
 use crate::terminal::{self, quarterdeck, stdout_json};
 
 /// Minutes within one native function of the engine.
@@ -51,8 +51,8 @@ fn a_tool_that_never_ends_is_taken_out_of_service_told_counted_and_put_back_by_a
     let server = Server::start(&files.join("data"), &["--tools", &folder]);
     let address = server.address.to_string();
     let cli = |words: &[&str]| quarterdeck(files.path(), &[words, &["--server", &address]].concat());
-    let said = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said(&cli(&["quarantines"])).contains("every tool is in service"));
+    let printed = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed(&cli(&["quarantines"])).contains("no tool is quarantined"));
     assert_eq!(call(&server, "sticky")["error"]["type"], "TRANSIENT");
 
     let start = Instant::now();
@@ -90,9 +90,9 @@ fn a_tool_that_never_ends_is_taken_out_of_service_told_counted_and_put_back_by_a
     assert_eq!(listed["quarantines"][0]["toolId"], "sticky", "{listed}");
     let output = cli(&["quarantines"]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("sticky"), "{output:?}");
-    assert!(said(&cli(&["quarantines", "lift", "sticky"])).contains("sticky is in service again"));
+    assert!(printed(&cli(&["quarantines", "lift", "sticky"])).contains("sticky is in service again"));
     let again = cli(&["quarantines", "lift", "sticky"]);
-    assert_eq!((again.status.code(), said(&again).contains("is not in quarantine")), (Some(1), true));
+    assert_eq!((again.status.code(), printed(&again).contains("is not quarantined")), (Some(1), true));
     let done = get(&server, "/api/deck/audit?event=operator")["lines"].clone();
     assert_eq!((&done[0]["action"], &done[0]["toolId"]), (&json!("lift_quarantine"), &json!("sticky")));
     assert_eq!(get(&server, "/metrics")["handlers"]["quarantined"], 0);
@@ -103,12 +103,12 @@ fn a_tool_that_never_ends_is_taken_out_of_service_told_counted_and_put_back_by_a
 fn without_a_server_or_its_token_the_command_says_what_to_do() {
     let files = tree("");
     let output = quarterdeck(files.path(), &["quarantines", "--server", "127.0.0.1:9"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("no server answers on 127.0.0.1:9") && said.contains("help:"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("no server answers on 127.0.0.1:9") && printed.contains("help:"), "{printed}");
 
     const TOKEN: &str = "an-admin-token-of-this-test";
-    let serving = &mut serving::command(&files.join("data"), ANYWHERE);
+    let serving = &mut serve::command(&files.join("data"), ANYWHERE);
     let server = Server::begin(serving.env("QUARTERDECK_ADMIN_TOKEN", TOKEN));
     let address = server.address.to_string();
     let ask = |token: Option<&str>| {
@@ -121,9 +121,9 @@ fn without_a_server_or_its_token_the_command_says_what_to_do() {
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, said) = ask(None);
-    assert!(code == Some(2) && said.contains("the server wants its admin token"), "{said}");
+    let (code, printed) = ask(None);
+    assert!(code == Some(2) && printed.contains("the server needs its admin token"), "{printed}");
     assert_eq!(ask(Some("an-admin-token-of-another")).0, Some(2));
-    let (code, said) = ask(Some(TOKEN));
-    assert!(code == Some(0) && said.contains("every tool is in service"), "{said}");
+    let (code, printed) = ask(Some(TOKEN));
+    assert!(code == Some(0) && printed.contains("no tool is quarantined"), "{printed}");
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 /// Compares the part of the README between `<!-- name -->` and the next `<!-- end -->` with a console session.
-pub(crate) fn check_block(name: &str, command: &str, said: &str) {
+pub(crate) fn check_block(name: &str, command: &str, printed: &str) {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let text = std::fs::read_to_string(&readme).unwrap();
     let (before, rest) =
         text.split_once(&format!("<!-- {name} -->\n")).expect("the README has a place for this");
     let (_, after) = rest.split_once("<!-- end -->").expect("the place has an end");
-    let block = format!("```console\n$ {command}\n{}\n```\n", said.trim_end());
+    let block = format!("```console\n$ {command}\n{}\n```\n", printed.trim_end());
     let expected = format!("{before}<!-- {name} -->\n{block}<!-- end -->{after}");
     expect_test::expect_file![readme].assert_eq(&expected);
 }

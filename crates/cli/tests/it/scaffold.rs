@@ -24,13 +24,13 @@ fn a_new_folder_of_every_kind_passes_every_check() {
 
 #[test]
 fn a_build_is_advised_only_where_it_can_work() {
-    let told = |files: &str| {
+    let printed = |files: &str| {
         let output = quarterdeck(tree(files).path(), &["new", "count-words", "--rust"]);
         String::from_utf8(output.stderr).unwrap()
     };
-    let in_the_source = told("//- tools/Cargo.toml\n[package]\n");
+    let in_the_source = printed("//- tools/Cargo.toml\n[package]\n");
     assert!(in_the_source.contains("next: cargo build && quarterdeck test count-words"), "{in_the_source}");
-    let elsewhere = told("");
+    let elsewhere = printed("");
     assert!(!elsewhere.contains("next: cargo build"), "{elsewhere}");
     assert!(elsewhere.contains("nothing compiles it here") && elsewhere.contains("--js"), "{elsewhere}");
 }

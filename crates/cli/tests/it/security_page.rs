@@ -61,11 +61,11 @@ fn every_promise_of_the_security_page_names_tests_that_exist() {
     assert!(promises.len() > 30, "the page is read as it is written: {}", promises.len());
     let mut faults = Vec::new();
     for promise in promises {
-        let Some((said, held_by)) = promise.split_once(" Tests: ") else {
+        let Some((printed, held_by)) = promise.split_once(" Tests: ") else {
             faults.push(format!("no test: {promise}"));
             continue;
         };
-        assert!(quoted(held_by).count() > 0, "{said}");
+        assert!(quoted(held_by).count() > 0, "{printed}");
         faults.extend(
             quoted(held_by).filter(|name| !tests.contains(*name)).map(|name| format!("no such test: {name}")),
         );

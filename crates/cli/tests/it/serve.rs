@@ -19,7 +19,7 @@ pub(crate) const ANYWHERE: &str = "127.0.0.1:0";
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
-    pub(crate) said: Vec<String>,
+    pub(crate) printed: Vec<String>,
     rest: BufReader<std::process::ChildStderr>,
 }
 
@@ -41,7 +41,7 @@ fn bare(data: &Path) -> Command {
     {
         command.env_remove(variable);
     }
-    // Words alone, so that answers are the same whether or not somebody has installed a model.
+    // Words alone, so that answers are the same with and without an installed model.
     command.env("XDG_CACHE_HOME", data);
     command.env("QUARTERDECK_TEXT__REHEARSAL__PACE_MS", "0");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -57,11 +57,11 @@ impl Server {
     pub(crate) fn begin(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let rest = BufReader::new(child.stderr.take().unwrap());
-        let mut server = Self { child, address: ANYWHERE.parse().unwrap(), said: Vec::new(), rest };
+        let mut server = Self { child, address: ANYWHERE.parse().unwrap(), printed: Vec::new(), rest };
         loop {
             let mut line = String::new();
-            assert!(server.rest.read_line(&mut line).unwrap() > 0, "it ended: {:?}", server.said);
-            server.said.push(line.trim_end().to_owned());
+            assert!(server.rest.read_line(&mut line).unwrap() > 0, "it ended: {:?}", server.printed);
+            server.printed.push(line.trim_end().to_owned());
             if let Some((_, address)) = line.trim().split_once(" on http://") {
                 server.address = address.parse().unwrap();
                 return server;
@@ -129,8 +129,8 @@ fn every_number_of_calls_that_can_be_configured_is_read_and_those_beyond_are_ans
     let (status, _, _) = server.ask("POST", "/api/chat", "", r#"{ "message": "Are these right?" }"#);
     assert_eq!(status, 200);
     requests.bodies.recv().unwrap();
-    let told: Value = serde_json::from_str(&requests.bodies.recv().unwrap()).unwrap();
-    let results = told["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+    let printed: Value = serde_json::from_str(&requests.bodies.recv().unwrap()).unwrap();
+    let results = printed["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
     let results: Vec<_> = results.map(|message| message["content"].as_str().unwrap()).collect();
     let beyond = results.iter().filter(|result| result.contains("A message may hold 256 calls.")).count();
     assert_eq!((results.len(), beyond), (300, 44));
@@ -175,7 +175,7 @@ pub(crate) fn say(server: &Server, cookie: &str, body: Value) -> (String, Vec<Va
 }
 
 #[test]
-fn a_newcomer_asks_books_and_is_asked_before_anything_is_done() {
+fn new_client_asks_books_and_confirms_before_anything_runs() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     assert_eq!(server.get("/healthz"), (200, "ok".into()));
@@ -224,11 +224,15 @@ fn a_newcomer_asks_books_and_is_asked_before_anything_is_done() {
     assert!(log.iter().any(|line| is_ours(&line)), "{rest}");
     assert!(
         !rest.contains("budget") && !rest.contains("Archer") && !rest.contains(token),
-        "nobody's words: {rest}"
+        "not JSON: {rest}"
     );
 
     let server = Server::start(data.path(), &[]);
-    assert!(!server.said.iter().any(|line| line.contains("compiling")), "nothing changed: {:?}", server.said);
+    assert!(
+        !server.printed.iter().any(|line| line.contains("compiling")),
+        "nothing changed: {:?}",
+        server.printed
+    );
     let (status, _, shown) = server.ask("GET", &format!("/api/sessions/{session}"), &cookie, "");
     assert_eq!(status, 200, "{shown}");
     assert!(shown.contains("Colin Archer") && shown.contains("calendar_create_event"), "{shown}");
@@ -245,7 +249,7 @@ fn where_the_log_is_json_nothing_else_is_on_standard_error() {
     command.arg("--kb").arg(&kb).env("QUARTERDECK_LOGS__FORMAT", "json");
     let mut child = command.spawn().unwrap();
     let rest = BufReader::new(child.stderr.take().unwrap());
-    let mut server = Server { child, address: ANYWHERE.parse().unwrap(), said: Vec::new(), rest };
+    let mut server = Server { child, address: ANYWHERE.parse().unwrap(), printed: Vec::new(), rest };
     let read = |line: &str| -> Value {
         serde_json::from_str(line).unwrap_or_else(|_| panic!("this is not JSON: {line}"))
     };
@@ -317,8 +321,8 @@ fn in_the_wrong_folder_it_says_so_and_makes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = bare(folder.path()).current_dir(folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("there is no folder tools") && told.contains("--tools"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed.contains("there is no folder tools") && printed.contains("--tools"), "{printed}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
 }
 
@@ -357,21 +361,21 @@ fn what_keeps_it_from_starting_is_told_with_the_way_out() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     let second = command(data.path(), ANYWHERE).output().unwrap();
-    let told = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let printed = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(second.status.code(), Some(2));
-    assert!(told(&second).contains("another quarterdeck is at work"), "{}", told(&second));
+    assert!(printed(&second).contains("another quarterdeck uses"), "{}", printed(&second));
 
     let other = tempfile::tempdir().unwrap();
     let taken = server.address.to_string();
     let third = command(other.path(), &taken).output().unwrap();
     expect!["cannot listen on ADDRESS; stop what listens there, or choose another address with `--listen`"]
         .assert_eq(
-            told(&third)
+            printed(&third)
                 .replace(&taken, "ADDRESS")
                 .lines()
                 .find_map(|line| line.strip_prefix("error: "))
                 .and_then(|line| line.split(": ").next())
-                .unwrap_or(&told(&third)),
+                .unwrap_or(&printed(&third)),
         );
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::terminal::{check, command};
 
 #[test]
-fn what_is_no_scenario_is_told_with_its_place() {
+fn invalid_scenario_is_refused_with_its_place() {
     let files = tree("");
     files.write("bad.json", "{ \"turns\": [\n  { \"steps\": [{ \"shout\": \"Hello\" }] }\n] }");
     check(
@@ -26,7 +26,7 @@ fn what_is_no_scenario_is_told_with_its_place() {
             exit 2
             --- stdout
             --- stderr
-            error: bad.json is no scenario (docs/SIMULATOR.md says what one is): line 2: turns[0].steps[0]: must have exactly one of say, think, call, await, cancel, interrupt, expectInterruption, goAway, drop, wait, frame, malformed, resumable
+            error: bad.json is not a scenario; docs/SIMULATOR.md describes the format: line 2: turns[0].steps[0]: must have exactly one of say, think, call, await, cancel, interrupt, expectInterruption, goAway, drop, wait, frame, malformed, resumable
         "#]],
     );
 }
@@ -35,7 +35,7 @@ fn what_is_no_scenario_is_told_with_its_place() {
 fn it_says_what_it_plays_tells_each_end_and_stops_when_it_is_told_to() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let arguments = ["simulate", "live", "--listen", "127.0.0.1:0", "--speech", "tones", "--scenario"];
-    let (mut child, mut said, address) =
+    let (mut child, mut printed, address) =
         start(command(&root).args(arguments).arg("scenarios/tool-call.json"));
     let mut stream = TcpStream::connect(&address).unwrap();
     let handshake = "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -47,13 +47,13 @@ fn it_says_what_it_plays_tells_each_end_and_stops_when_it_is_told_to() {
     let mut lines = Vec::new();
     for _ in 0..3 {
         let mut line = String::new();
-        said.read_line(&mut line).unwrap();
+        printed.read_line(&mut line).unwrap();
         lines.push(line.trim_end().to_owned());
     }
     let stop = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(stop.unwrap().success());
     let mut rest = String::new();
-    said.read_to_string(&mut rest).unwrap();
+    printed.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     expect![[r#"
           plays     scenarios/tool-call.json (1 turn)
@@ -124,11 +124,11 @@ async fn all_turns(address: &str, callers: usize) -> Vec<String> {
 /// Starts it and waits until it listens: the process, what it says from then on, and where it is.
 fn start(command: &mut Command) -> (Child, BufReader<ChildStderr>, String) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut printed = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    printed.read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("simulating Gemini Live on http://").unwrap().to_owned();
-    (child, said, address)
+    (child, printed, address)
 }
 
 /// Half a second.
@@ -206,7 +206,7 @@ fn what_the_scenarios_call_can_be_called_by_voice() {
         let text = std::fs::read_to_string(scenario.unwrap().path()).unwrap();
         calls(&serde_json::from_str(&text).unwrap(), &mut all);
     }
-    // One of them is there because nobody has declared it.
+    // One of them is undeclared on purpose.
     all.retain(|(name, _)| name != "ping");
     all.sort_by_key(|(name, args)| format!("{name} {args}"));
     all.dedup();
@@ -218,7 +218,7 @@ fn what_the_scenarios_call_can_be_called_by_voice() {
         command.env("XDG_CACHE_HOME", cache.path());
         command.args(["call", &name, &args.to_string(), "--mode", "voice", "--data"]).arg(cache.path());
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{name} {args}: {said}");
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{name} {args}: {printed}");
     }
 }

@@ -32,13 +32,13 @@ fn site() -> Tree {
     files
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
 /// Every command that has a folder, with a word of what it says on a site where all is well.
 const COMMANDS: [(&str, &str); 24] = [
-    ("new hours", "made my/tools/hours"),
+    ("new hours", "created my/tools/hours"),
     ("build", "written to my/tools/tool_registry.json"),
     ("check", "1 tool, 0 errors"),
     ("list", "hours"),
@@ -51,7 +51,7 @@ const COMMANDS: [(&str, &str); 24] = [
     ("kb get doc:hull", "It is round."),
     ("kb stats", "1 record"),
     ("kb export", "doc:hull"),
-    ("calendar import room.ics", "1 event taken into office"),
+    ("calendar import room.ics", "1 event imported into office"),
     ("calendar list --from 2026-01-14 --to 2026-01-15", "office"),
     ("calendar export", "room@fram"),
     ("audit tail", "operator"),
@@ -59,7 +59,7 @@ const COMMANDS: [(&str, &str); 24] = [
     ("audit export", "import_calendar"),
     ("audit verify", "state/audit.jsonl: 1 line, whole"),
     ("sessions", "no such sessions"),
-    ("blocks", "nobody is blocked"),
+    ("blocks", "no client is blocked"),
     ("clients", "no client"),
     ("backup monday.db", "state/audit.jsonl"),
 ];
@@ -70,8 +70,8 @@ fn every_command_takes_its_folders_from_the_configuration() {
     for (typed, expected) in COMMANDS {
         let words: Vec<_> = typed.split(' ').collect();
         let output = quarterdeck(files.path(), &words);
-        let said = said(&output);
-        assert!(output.status.success() && said.contains(expected), "{typed}: {said}");
+        let printed = printed(&output);
+        assert!(output.status.success() && printed.contains(expected), "{typed}: {printed}");
     }
     assert!(!files.join(".quarterdeck").exists() && !files.join("tools").exists());
 }
@@ -80,12 +80,12 @@ fn every_command_takes_its_folders_from_the_configuration() {
 fn a_flag_wins_over_the_configuration() {
     let files = site();
     let made = quarterdeck(files.path(), &["new", "hours", "--tools", "other"]);
-    assert!(said(&made).contains("next: quarterdeck test hours --tools other"), "{}", said(&made));
+    assert!(printed(&made).contains("next: quarterdeck test hours --tools other"), "{}", printed(&made));
     let taken = quarterdeck(
         files.path(),
         &["calendar", "import", "room.ics", "--calendar", "team", "--data", "elsewhere"],
     );
-    assert!(said(&taken).contains("taken into team"), "{}", said(&taken));
+    assert!(printed(&taken).contains("imported into team"), "{}", printed(&taken));
     assert!(files.join("elsewhere/quarterdeck.db").exists() && !files.join("state").exists());
 }
 
@@ -94,13 +94,13 @@ fn the_calendars_are_those_of_the_configuration() {
     let files = site();
     let refused = quarterdeck(files.path(), &["calendar", "import", "room.ics", "--calendar", "primary"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(said(&refused).contains("there is no calendar \"primary\"; there are office, team"));
+    assert!(printed(&refused).contains("there is no calendar \"primary\"; there are office, team"));
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools");
     let day = r#"{ "start_date": "2026-01-14T00:00:00Z", "end_date": "2026-01-15T00:00:00Z", "calendars": ["CALENDAR"] }"#;
     let ask = |calendar: &str| {
         let mut command = command(files.path());
         command.args(["call", "calendar-get-availability", &day.replace("CALENDAR", calendar), "--tools"]);
-        said(&command.arg(&tools).output().unwrap())
+        printed(&command.arg(&tools).output().unwrap())
     };
     assert!(ask("team").contains("\"ok\": true"), "{}", ask("team"));
     assert!(ask("primary").contains("there are office, team"), "{}", ask("primary"));
@@ -113,8 +113,8 @@ fn a_configuration_that_is_wrong_stops_every_command_and_is_told_with_its_place(
         let words: Vec<_> = typed.split(' ').collect();
         let output = quarterdeck(files.path(), &words);
         assert_eq!(output.status.code(), Some(2), "{typed}");
-        let said = said(&output);
-        assert!(said.contains("quarterdeck.toml:2: there is no key `data.foldr`"), "{typed}: {said}");
+        let printed = printed(&output);
+        assert!(printed.contains("quarterdeck.toml:2: there is no key `data.foldr`"), "{typed}: {printed}");
     }
 }
 
@@ -127,7 +127,7 @@ fn what_only_a_server_needs_is_not_asked_of_an_operator() {
     let server = "[server]\nlisten = \"0.0.0.0:80\"\ncookie_secret_file = \"secrets/cookie\"\n[text]\nprovider = \"openai\"\n";
     std::fs::write(&path, text + server).unwrap();
     let checked = quarterdeck(files.path(), &["kb", "check"]);
-    assert!(checked.status.success(), "{}", said(&checked));
+    assert!(checked.status.success(), "{}", printed(&checked));
     let served = quarterdeck(files.path(), &["config"]);
-    assert_eq!(served.status.code(), Some(1), "{}", said(&served));
+    assert_eq!(served.status.code(), Some(1), "{}", printed(&served));
 }

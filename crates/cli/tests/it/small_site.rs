@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use quarterdeck_testkit::{Tree, tree};
 
-use crate::serving::{self, ANYWHERE, Server};
+use crate::serve::{self, ANYWHERE, Server};
 use crate::terminal::quarterdeck;
 
 pub(crate) struct Site {
@@ -47,7 +47,7 @@ impl Site {
 
     /// `serve` with these options, ready to be run.
     pub(crate) fn serve(&self, options: &[&str]) -> Command {
-        let mut command = serving::command(&self.data(), ANYWHERE);
+        let mut command = serve::command(&self.data(), ANYWHERE);
         command.arg("--tools").arg(self.tools()).arg("--kb").arg(self.files.join("no-kb")).args(options);
         command
     }
@@ -59,9 +59,9 @@ impl Site {
     /// Runs a server that must not come up, and gives what it said.
     pub(crate) fn refused(&self, options: &[&str]) -> String {
         let output = ended_at_once(&mut self.serve(options));
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        told
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        printed
     }
 
     /// Every file of the data folder with its bytes, but for what is made by looking.

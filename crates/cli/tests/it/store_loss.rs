@@ -34,15 +34,15 @@ fn replace_by_new(path: &Path) {
 
 #[test]
 fn a_store_that_was_lost_is_said_and_nothing_is_made_in_its_place() {
-    for (what, lose, said) in LOSSES {
+    for (what, lose, expected) in LOSSES {
         let site = Site::used();
         lose(&site.data().join("quarterdeck.db"));
         let before = site.kept();
-        let told = site.refused(&[]);
-        assert!(told.contains(said), "{what}: {told}");
+        let printed = site.refused(&[]);
+        assert!(printed.contains(expected), "{what}: {printed}");
         assert!(
-            told.contains("put the store back from a backup") && told.contains("--new-store"),
-            "{what}: {told}"
+            printed.contains("put the store back from a backup") && printed.contains("--new-store"),
+            "{what}: {printed}"
         );
         assert!(site.kept() == before, "{what}: nothing has changed");
         // Operators' commands do not make one either.
@@ -65,9 +65,9 @@ fn an_operator_who_accepts_the_loss_keeps_what_is_left_and_the_trail_says_so() {
         let left = fs::read(&store).ok();
         let server = site.start(&["--new-store"]);
         assert!(
-            server.said.iter().any(|line| line.contains("a new store is begun")),
+            server.printed.iter().any(|line| line.contains("a new store is begun")),
             "{what}: {:?}",
-            server.said
+            server.printed
         );
         assert_eq!(server.get("/readyz").0, 200, "{what}");
         let (_, _, verdict) = server.ask("POST", "/api/deck/audit/verify", "", "");
@@ -79,8 +79,8 @@ fn an_operator_who_accepts_the_loss_keeps_what_is_left_and_the_trail_says_so() {
         assert_eq!(fs::read(site.data().join("quarterdeck.db.before-1")).ok(), left, "{what}");
         // From then on it is a store like any other, and cannot be thrown away by a flag that was left in a unit.
         let before = site.kept();
-        let told = site.refused(&["--new-store"]);
-        assert!(told.contains("is there and sound"), "{what}: {told}");
+        let printed = site.refused(&["--new-store"]);
+        assert!(printed.contains("is there and sound"), "{what}: {printed}");
         assert_eq!(site.kept().keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
         drop(site.start(&[]));
     }
@@ -92,13 +92,14 @@ fn a_store_that_is_gone_without_a_trail_is_at_least_said() {
     fs::remove_file(site.data().join("quarterdeck.db")).unwrap();
     fs::remove_file(site.data().join("audit.jsonl")).unwrap();
     let server = site.start(&[]);
-    let said = server.said.join("\n");
+    let printed = server.printed.join("\n");
     assert!(
-        said.contains("warning: a new store is made") && said.contains("registry.json and cookie_secret"),
-        "{said}"
+        printed.contains("warning: a new store is made")
+            && printed.contains("registry.json and cookie_secret"),
+        "{printed}"
     );
     let first = Site::new();
-    assert!(!first.start(&[]).said.join("\n").contains("warning"), "a first start has nothing to warn of");
+    assert!(!first.start(&[]).printed.join("\n").contains("warning"), "a first start has nothing to warn of");
 }
 
 #[test]
@@ -123,6 +124,10 @@ fn a_store_from_a_backup_serves_and_says_that_the_trail_is_ahead() {
     server.ended();
     fs::write(&store, backup).unwrap();
     let server = site.start(&[]);
-    assert!(server.said.join("\n").contains("the audit trail is ahead of the store"), "{:?}", server.said);
+    assert!(
+        server.printed.join("\n").contains("the audit trail is ahead of the store"),
+        "{:?}",
+        server.printed
+    );
     assert_eq!(server.get("/readyz").0, 200);
 }

@@ -16,7 +16,7 @@ pub(crate) fn command(folder: &Path) -> Command {
     command
 }
 
-/// What a person would have seen.
+/// Exit code, standard output and standard error.
 pub(crate) fn check(folder: &Path, arguments: &[&str], expected: Expect) {
     let output = quarterdeck(folder, arguments);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();

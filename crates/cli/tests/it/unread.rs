@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::serving::Server;
+use crate::serve::Server;
 
 #[test]
 fn twenty_megabytes_that_are_not_read_are_neither_buffered_nor_kept() {

@@ -4,22 +4,22 @@ use std::io::Write;
 
 use quarterdeck_runtime::audit::matches_filter;
 
-use super::query::during;
-use super::trail::{Trail, each};
-use crate::Verdict;
-use crate::arguments::operating::AuditExportOptions;
-use crate::config::Site;
+use super::query::period_filter;
+use super::reader::{AuditReader, for_each_line};
+use crate::ExitStatus;
+use crate::arguments::operator::AuditExportOptions;
+use crate::config::LocalConfig;
 use crate::output::Output;
-use crate::terminal::{count, say};
+use crate::terminal::{count, info};
 
-/// Lines go out as they were written, so that each still fits its hash.
-pub(crate) fn run(options: &AuditExportOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let mut trail = Trail::open(options.data.or(&site))?;
+/// Lines are copied byte for byte, so that each still has its hash.
+pub(crate) fn run(options: &AuditExportOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let mut reader = AuditReader::open(options.data.or(&config))?;
     let mut out = Output::to(options.out.as_deref())?;
-    let filter = during(&options.period);
+    let filter = period_filter(&options.period);
     let mut lines = 0;
-    let damaged = each(&mut trail, |line, value| {
+    let damaged = for_each_line(&mut reader, |line, value| {
         if matches_filter(value, &filter) {
             lines += 1;
             writeln!(out, "{line}")?;
@@ -28,13 +28,11 @@ pub(crate) fn run(options: &AuditExportOptions) -> anyhow::Result<Verdict> {
     })?;
     out.finish()?;
     if let Some(file) = &options.out {
-        say(&format!("{} written to {}", count(lines, "line"), file.display()));
+        info(&format!("{} written to {}", count(lines, "line"), file.display()));
     }
     if damaged > 0 {
-        say(
-            "the lines warned about were left out; `quarterdeck audit verify` says what is wrong with the first",
-        );
-        return Ok(Verdict::Problems);
+        info("damaged lines were left out; `quarterdeck audit verify` reports the first fault");
+        return Ok(ExitStatus::Problems);
     }
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }

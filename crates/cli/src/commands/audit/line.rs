@@ -1,14 +1,13 @@
-//! A line of the trail, for people.
+//! A line of the audit log as text.
 
 use serde_json::Value;
 
-use crate::arguments::operating::LineFormat;
+use crate::arguments::operator::LineFormat;
 use crate::terminal::plain;
 
-/// A name that a model made up may have any length.
-const WIDEST: usize = 64;
+/// A name that comes from a model may have any length.
+const MAX_CELL_CHARS: usize = 64;
 
-/// The line in the form that was asked for, with its end.
 pub(super) fn show(line: &str, value: &Value, format: LineFormat) -> String {
     match format {
         LineFormat::Json => format!("{line}\n"),
@@ -16,24 +15,23 @@ pub(super) fn show(line: &str, value: &Value, format: LineFormat) -> String {
     }
 }
 
-/// Time, event, tool, how it went, duration, session, client. Columns have fixed widths: the lines to come are not
-/// known yet.
+/// Time, event, tool, result, duration, session, client. Columns have fixed widths, because later lines are not known.
 fn text(line: &Value) -> String {
-    let word = |name: &str| line[name].as_str().map_or_else(|| "-".to_owned(), short);
+    let word = |name: &str| line[name].as_str().map_or_else(|| "-".to_owned(), cell);
     let duration = line["duration"].as_u64().map_or_else(|| "-".to_owned(), |ms| format!("{ms} ms"));
     format!(
         "{:24}  {:18}  {:18}  {:18}  {duration:>8}  {:20}  {}",
         word("time"),
         word("event"),
         word("toolId"),
-        how_it_went(line),
+        result(line),
         word("sessionId"),
         word("clientId"),
     )
 }
 
-fn how_it_went(line: &Value) -> String {
-    let word = |name: &str| line[name].as_str().map(short);
+fn result(line: &Value) -> String {
+    let word = |name: &str| line[name].as_str().map(cell);
     match line["ok"].as_bool().or(line["applied"].as_bool()) {
         Some(true) => word("how").map_or_else(|| "ok".into(), |how| format!("ok, {how}")),
         Some(false) => word("errorType").unwrap_or_else(|| "refused".into()),
@@ -41,6 +39,6 @@ fn how_it_went(line: &Value) -> String {
     }
 }
 
-fn short(text: &str) -> String {
-    plain(text).chars().take(WIDEST).collect()
+fn cell(text: &str) -> String {
+    plain(text).chars().take(MAX_CELL_CHARS).collect()
 }

@@ -3,14 +3,14 @@
 mod export;
 mod line;
 mod query;
+mod reader;
 mod tail;
-mod trail;
 mod verify;
 
-use crate::Verdict;
-use crate::arguments::operating::AuditCommand;
+use crate::ExitStatus;
+use crate::arguments::operator::AuditCommand;
 
-pub(crate) fn run(command: &AuditCommand) -> anyhow::Result<Verdict> {
+pub(crate) fn run(command: &AuditCommand) -> anyhow::Result<ExitStatus> {
     match command {
         AuditCommand::Tail(options) => tail::run(options),
         AuditCommand::Query(options) => query::run(options),

@@ -1,4 +1,4 @@
-//! Reads the trail line by line, however long it is, and while somebody writes to it.
+//! Reads the audit log line by line, also while a server writes it.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -8,97 +8,96 @@ use anyhow::Context;
 use serde_json::Value;
 
 use crate::data;
-use crate::terminal::say;
+use crate::terminal::info;
 
-/// The longest line that is read. Ours are far shorter; a longer one is damage.
-const MOST_BYTES: u64 = quarterdeck_runtime::audit::MAX_LINE_BYTES as u64;
+/// A longer line is damage.
+const MAX_LINE_BYTES: u64 = quarterdeck_runtime::audit::MAX_LINE_BYTES as u64;
 
-/// How much is read at once when looking for the last lines.
-const CHUNK: u64 = 64 << 10;
+/// Bytes per read when searching backwards for the last lines.
+const CHUNK_BYTES: u64 = 64 << 10;
 
-/// A trail, at some line.
-pub(super) struct Trail {
+pub(super) struct AuditReader {
     reader: BufReader<File>,
-    /// How far it has been read, in bytes.
+    /// Bytes read so far.
     pub(super) offset: u64,
-    /// The number of lines before it, when they were counted.
-    before: Option<u64>,
+    /// Lines read so far; `None` when reading did not begin at the first.
+    lines: Option<u64>,
 }
 
-/// What stands next in a trail.
-pub(super) enum Next {
-    /// A line, as it was written and as it is read.
+pub(super) enum Entry {
+    /// The line as it was written, and its JSON.
     Line(String, Value),
-    /// Something else, which has been passed.
+    /// A damaged line that was skipped, with the reason.
     Damaged(String),
-    /// The beginning of a line, which has not been passed: it is still being written, or was torn.
-    Unfinished(String),
+    /// The beginning of a line, which will be read again: it is still being written, or was torn.
+    Partial(String),
     /// Nothing more for now.
     End,
 }
 
-impl Trail {
-    /// From the first line on.
+impl AuditReader {
     pub(super) fn open(data: &Path) -> anyhow::Result<Self> {
-        let path = data::trail_file(data);
-        data::must_exist(&path)?;
+        let path = data::audit_file(data);
+        data::require_file(&path)?;
         let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Self { reader: BufReader::new(file), offset: 0, before: Some(0) })
+        Ok(Self { reader: BufReader::new(file), offset: 0, lines: Some(0) })
     }
 
-    /// From the last so many whole lines on.
+    /// Begins at the last `lines` complete lines.
     pub(super) fn open_last(data: &Path, lines: u64) -> anyhow::Result<Self> {
-        let mut trail = Self::open(data)?;
-        let offset = start_of_last(trail.reader.get_mut(), lines)?;
+        let mut reader = Self::open(data)?;
+        let offset = start_of_last(reader.reader.get_mut(), lines)?;
         if offset > 0 {
-            trail.before = None;
-            trail.offset = offset;
+            reader.lines = None;
+            reader.offset = offset;
         }
-        trail.reader.seek(SeekFrom::Start(offset))?;
-        Ok(trail)
+        reader.reader.seek(SeekFrom::Start(offset))?;
+        Ok(reader)
     }
 
-    pub(super) fn next(&mut self) -> io::Result<Next> {
+    pub(super) fn next(&mut self) -> io::Result<Entry> {
         let mut bytes = Vec::new();
-        let read = (&mut self.reader).take(MOST_BYTES).read_until(b'\n', &mut bytes)? as u64;
+        let read = (&mut self.reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)? as u64;
         if read == 0 {
-            return Ok(Next::End);
+            return Ok(Entry::End);
         }
         let place = self.place();
         if bytes.last() != Some(&b'\n') {
-            if read < MOST_BYTES {
+            if read < MAX_LINE_BYTES {
                 self.reader.seek(SeekFrom::Start(self.offset))?;
-                return Ok(Next::Unfinished(format!(
-                    "{place} is not whole: it is still being written, or was torn"
+                return Ok(Entry::Partial(format!(
+                    "{place} is incomplete: it is still being written, or was torn"
                 )));
             }
             let rest = self.skip_line()?;
-            self.passed(read + rest);
-            return Ok(Next::Damaged(format!("{place} is damaged: it is longer than {MOST_BYTES} bytes")));
+            self.advance(read + rest);
+            return Ok(Entry::Damaged(format!(
+                "{place} is damaged: it is longer than {MAX_LINE_BYTES} bytes"
+            )));
         }
-        self.passed(read);
+        self.advance(read);
         bytes.pop();
         let line = String::from_utf8(bytes).ok();
         let value = line.as_deref().and_then(|line| serde_json::from_str::<Value>(line).ok());
         Ok(match (line, value) {
-            (Some(line), Some(value)) if value.is_object() => Next::Line(line, value),
-            _ => Next::Damaged(format!("{place} is damaged: it is not a JSON object")),
+            (Some(line), Some(value)) if value.is_object() => Entry::Line(line, value),
+            _ => Entry::Damaged(format!("{place} is damaged: it is not a JSON object")),
         })
     }
 
     fn place(&self) -> String {
-        match self.before {
-            Some(before) => format!("line {}", before + 1),
+        match self.lines {
+            Some(lines) => format!("line {}", lines + 1),
             None => format!("the line at byte {}", self.offset),
         }
     }
 
-    fn passed(&mut self, bytes: u64) {
+    fn advance(&mut self, bytes: u64) {
         self.offset += bytes;
-        self.before = self.before.map(|before| before + 1);
+        self.lines = self.lines.map(|lines| lines + 1);
     }
 
-    /// Passes the rest of a line without keeping it.
+    /// Skips the rest of a line without buffering it.
     fn skip_line(&mut self) -> io::Result<u64> {
         let mut skipped = 0;
         loop {
@@ -115,42 +114,42 @@ impl Trail {
     }
 }
 
-/// Calls `keep` with every line to the end of the trail. What is damaged is told and passed; the answer is how many
-/// lines that was. A last line without its end is told too, and is no fault: the next moment may bring it.
-pub(super) fn each(
-    trail: &mut Trail,
-    mut keep: impl FnMut(&str, &Value) -> anyhow::Result<()>,
+/// Calls `handle` with every line up to the end. Damaged lines are warned about and counted. A partial last line is
+/// warned about and is no fault, because it may still be being written.
+pub(super) fn for_each_line(
+    reader: &mut AuditReader,
+    mut handle: impl FnMut(&str, &Value) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let mut damaged = 0;
     loop {
-        match trail.next()? {
-            Next::Line(line, value) => keep(&line, &value)?,
-            Next::Damaged(what) => {
+        match reader.next()? {
+            Entry::Line(line, value) => handle(&line, &value)?,
+            Entry::Damaged(what) => {
                 damaged += 1;
-                say(&format!("warning: {what}"));
+                info(&format!("warning: {what}"));
             }
-            Next::Unfinished(what) => {
-                say(&format!("warning: {what}"));
+            Entry::Partial(what) => {
+                info(&format!("warning: {what}"));
                 return Ok(damaged);
             }
-            Next::End => return Ok(damaged),
+            Entry::End => return Ok(damaged),
         }
     }
 }
 
-/// Where the last so many whole lines begin, found from the end.
+/// The offset of the last `lines` complete lines, searched from the end.
 fn start_of_last(file: &mut File, lines: u64) -> io::Result<u64> {
     let mut end = file.seek(SeekFrom::End(0))?;
     let mut seen = 0;
     let mut buffer = Vec::new();
     while end > 0 {
-        let start = end.saturating_sub(CHUNK);
+        let start = end.saturating_sub(CHUNK_BYTES);
         file.seek(SeekFrom::Start(start))?;
         buffer.clear();
         file.take(end - start).read_to_end(&mut buffer)?;
         for (index, _) in buffer.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n') {
             seen += 1;
-            // The first one met ends the last line; each further one ends the line before.
+            // The first line feed from the end ends the last line, each further one the line before.
             if seen > lines {
                 return Ok(start + index as u64 + 1);
             }
@@ -175,28 +174,28 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_are_found_from_the_end() {
+    fn last_lines_are_found_from_the_end() {
         assert_eq!(last("", 3), "");
         assert_eq!(last("a\nb\nc\n", 2), "b\nc\n");
         assert_eq!(last("a\nb\nc\n", 0), "");
         assert_eq!(last("a\nb\nc\n", 9), "a\nb\nc\n");
-        assert_eq!(last("a\nb\nto", 1), "b\nto", "what is not whole yet does not count");
-        let long = "x".repeat(CHUNK as usize + 7);
+        assert_eq!(last("a\nb\nto", 1), "b\nto", "a partial line does not count");
+        let long = "x".repeat(CHUNK_BYTES as usize + 7);
         assert_eq!(last(&format!("a\n{long}\nb\n"), 2), format!("{long}\nb\n"));
     }
 
     #[test]
-    fn what_is_no_line_is_passed_and_the_next_one_is_read() {
+    fn damaged_line_is_skipped_and_the_next_one_is_read() {
         let files = tree("");
-        let long = "x".repeat(MOST_BYTES as usize + 5);
+        let long = "x".repeat(MAX_LINE_BYTES as usize + 5);
         files.write("audit.jsonl", format!("{{\"a\":1}}\n[]\n{long}\n{{\"b\":2}}\n{{\"to"));
-        let mut trail = Trail::open(files.path()).unwrap();
+        let mut reader = AuditReader::open(files.path()).unwrap();
         let mut seen = Vec::new();
         loop {
-            seen.push(match trail.next().unwrap() {
-                Next::Line(line, _) => line,
-                Next::Damaged(what) | Next::Unfinished(what) => what,
-                Next::End => break,
+            seen.push(match reader.next().unwrap() {
+                Entry::Line(line, _) => line,
+                Entry::Damaged(what) | Entry::Partial(what) => what,
+                Entry::End => break,
             });
             if seen.last().is_some_and(|last| last.ends_with("torn")) {
                 break;
@@ -209,7 +208,7 @@ mod tests {
                 "line 2 is damaged: it is not a JSON object",
                 "line 3 is damaged: it is longer than 16777216 bytes",
                 "{\"b\":2}",
-                "line 5 is not whole: it is still being written, or was torn",
+                "line 5 is incomplete: it is still being written, or was torn",
             ]
         );
     }

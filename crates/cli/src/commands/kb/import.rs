@@ -10,40 +10,40 @@ use quarterdeck_contracts::KnowledgeRecord;
 use quarterdeck_knowledge::{PathDefaults, read_folder, read_jsonl};
 use serde_json::json;
 
-use crate::Verdict;
+use crate::ExitStatus;
 use crate::arguments::knowledge::KbImportOptions;
-use crate::config::Site;
-use crate::terminal::{count, say};
+use crate::config::LocalConfig;
+use crate::terminal::{count, info};
 
-/// Where imported records are kept, in the folder of the others: they are read, checked and indexed like those.
-const IMPORTED: &str = "imported.jsonl";
+/// The file of imported records in the knowledge base's folder.
+const IMPORTED_FILE: &str = "imported.jsonl";
 
 type Records = BTreeMap<String, KnowledgeRecord>;
 
-pub(super) fn import(options: &KbImportOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let folder = options.kb.or(&site);
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let kept = folder.join(IMPORTED);
-    let mut all = imported(&kept)?;
-    let written = written_by_hand(folder, &all);
+pub(super) fn import(options: &KbImportOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let folder = options.kb.or(&config);
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let kept = folder.join(IMPORTED_FILE);
+    let mut all = load_imported(&kept)?;
+    let other_ids = other_ids(folder, &all);
 
     let source = &options.file;
     let file = File::open(source).with_context(|| format!("cannot read {}", source.display()))?;
     let (records, faults) = read_jsonl(BufReader::new(file), &PathDefaults::default())
         .with_context(|| format!("cannot read {}", source.display()))?;
-    let mut told: Vec<(usize, String)> =
+    let mut problems: Vec<(usize, String)> =
         faults.into_iter().map(|fault| (fault.line, fault.message)).collect();
     let (mut new, mut changed, mut same) = (0, 0, 0);
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     for (record, line) in records {
-        if written.contains(&record.id) {
-            told.push((
+        if other_ids.contains(&record.id) {
+            problems.push((
                 line,
                 format!("the id `{}` is taken by a file in {}; change that", record.id, folder.display()),
             ));
         } else if let Some(first) = lines.get(&record.id) {
-            told.push((line, format!("the id `{}` is taken by line {first}", record.id)));
+            problems.push((line, format!("the id `{}` is taken by line {first}", record.id)));
         } else {
             lines.insert(record.id.clone(), line);
             match all.get(&record.id) {
@@ -54,24 +54,23 @@ pub(super) fn import(options: &KbImportOptions) -> anyhow::Result<Verdict> {
             all.insert(record.id.clone(), record);
         }
     }
-    told.sort();
-    for (line, message) in &told {
-        say(&format!("left out: {}:{line} {message}", source.display()));
+    problems.sort();
+    for (line, message) in &problems {
+        info(&format!("left out: {}:{line} {message}", source.display()));
     }
     if new + changed > 0 {
         write(&kept, &all)?;
     }
-    say(&format!(
+    info(&format!(
         "{} in {}: {new} new, {changed} changed, {same} unchanged, {} left out",
         count(all.len(), "imported record"),
         kept.display(),
-        told.len()
+        problems.len()
     ));
-    Ok(if told.is_empty() { Verdict::Fine } else { Verdict::Problems })
+    Ok(if problems.is_empty() { ExitStatus::Success } else { ExitStatus::Problems })
 }
 
-/// What was imported before.
-fn imported(path: &Path) -> anyhow::Result<Records> {
+fn load_imported(path: &Path) -> anyhow::Result<Records> {
     let file = match File::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Records::new()),
         file => file.with_context(|| format!("cannot read {}", path.display()))?,
@@ -85,14 +84,14 @@ fn imported(path: &Path) -> anyhow::Result<Records> {
     Ok(records.into_iter().map(|(record, _)| (record.id.clone(), record)).collect())
 }
 
-/// The ids of records that stand elsewhere in the folder.
-fn written_by_hand(folder: &Path, imported: &Records) -> BTreeSet<String> {
+/// The ids of records in other files of the folder.
+fn other_ids(folder: &Path, imported: &Records) -> BTreeSet<String> {
     let (records, _) = read_folder(folder);
     let is_other = |record: &KnowledgeRecord| imported.get(&record.id) != Some(record);
     records.into_iter().filter(is_other).map(|record| record.id).collect()
 }
 
-/// Puts the new file in the place of the old one in one step.
+/// Replaces the file atomically.
 fn write(path: &Path, records: &Records) -> anyhow::Result<()> {
     let next = path.with_extension("jsonl.new");
     let put = || {

@@ -14,12 +14,12 @@ use crate::arguments::Format;
 use crate::arguments::knowledge::{
     KbCheckOptions, KbCommand, KbFolder, KbGetOptions, KbStatsOptions, KindChoice, NamespaceChoice,
 };
-use crate::arguments::operating::DataFolder;
-use crate::config::Site;
-use crate::terminal::{count, paint, plain, print, say, titled_table};
-use crate::{Verdict, environment, wire};
+use crate::arguments::operator::DataFolder;
+use crate::config::LocalConfig;
+use crate::terminal::{count, info, paint, plain, print, titled_table};
+use crate::{ExitStatus, environment, wire};
 
-pub(crate) fn run(command: &KbCommand) -> anyhow::Result<Verdict> {
+pub(crate) fn run(command: &KbCommand) -> anyhow::Result<ExitStatus> {
     match command {
         KbCommand::Build(options) => build::build(options),
         KbCommand::Model(command) => build::model(command),
@@ -33,18 +33,18 @@ pub(crate) fn run(command: &KbCommand) -> anyhow::Result<Verdict> {
     }
 }
 
-fn check(options: &KbCheckOptions) -> anyhow::Result<Verdict> {
-    let site = Site::load()?;
-    let folder = wire::kb_folder(options.kb.or(&site))?;
+fn check(options: &KbCheckOptions) -> anyhow::Result<ExitStatus> {
+    let config = LocalConfig::load()?;
+    let folder = wire::kb_folder(options.kb.or(&config))?;
     let (records, problems) = read_folder(folder);
     for problem in &problems {
-        say(&format!("{}/{problem}", folder.display()));
+        info(&format!("{}/{problem}", folder.display()));
     }
-    say(&format!("{}, {}", count(records.len(), "sound record"), count(problems.len(), "problem")));
-    Ok(if problems.is_empty() { Verdict::Fine } else { Verdict::Problems })
+    info(&format!("{}, {}", count(records.len(), "sound record"), count(problems.len(), "problem")));
+    Ok(if problems.is_empty() { ExitStatus::Success } else { ExitStatus::Problems })
 }
 
-fn get(options: &KbGetOptions) -> anyhow::Result<Verdict> {
+fn get(options: &KbGetOptions) -> anyhow::Result<ExitStatus> {
     let base = open(&options.kb, &options.data)?;
     let everything = Namespaces::from(Namespace::ALL);
     let records =
@@ -52,13 +52,13 @@ fn get(options: &KbGetOptions) -> anyhow::Result<Verdict> {
     for record in &records {
         match options.format {
             Format::Json => print(&format!("{:#}\n", json!(record)))?,
-            Format::Human => print(&whole(record))?,
+            Format::Human => print(&format_record(record))?,
         }
     }
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
-fn whole(record: &KnowledgeRecord) -> String {
+fn format_record(record: &KnowledgeRecord) -> String {
     let style = environment::style_of_stdout();
     let mut text = format!(
         "{}\n{} in {}",
@@ -84,27 +84,26 @@ fn whole(record: &KnowledgeRecord) -> String {
     text
 }
 
-fn stats(options: &KbStatsOptions) -> anyhow::Result<Verdict> {
+fn stats(options: &KbStatsOptions) -> anyhow::Result<ExitStatus> {
     let stats = open(&options.kb, &options.data)?.stats();
     let rows = stats.by_kind.iter().map(|(namespace, kind, count)| {
         vec![namespace.as_str().into(), kind.as_str().into(), count.to_string()]
     });
     print(&titled_table(&["namespace", "type", "records"], rows))?;
-    say(&format!("{}, {}", count(stats.records, "record"), count(stats.terms, "word")));
-    Ok(Verdict::Fine)
+    info(&format!("{}, {}", count(stats.records, "record"), count(stats.terms, "word")));
+    Ok(ExitStatus::Success)
 }
 
-fn export(options: &KbStatsOptions) -> anyhow::Result<Verdict> {
+fn export(options: &KbStatsOptions) -> anyhow::Result<ExitStatus> {
     for record in open(&options.kb, &options.data)?.records() {
         print(&format!("{}\n", json!(record)))?;
     }
-    Ok(Verdict::Fine)
+    Ok(ExitStatus::Success)
 }
 
-/// The base of a folder. What is wrong with single records is told, and the rest is used.
 fn open(folder: &KbFolder, data: &DataFolder) -> anyhow::Result<KnowledgeBase> {
-    let site = Site::load()?;
-    wire::knowledge(wire::kb_folder(folder.or(&site))?, data.or(&site))
+    let config = LocalConfig::load()?;
+    wire::knowledge(wire::kb_folder(folder.or(&config))?, data.or(&config))
 }
 
 impl From<NamespaceChoice> for Namespace {

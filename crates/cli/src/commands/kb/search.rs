@@ -10,12 +10,12 @@ use super::open;
 use crate::arguments::Format;
 use crate::arguments::knowledge::KbSearchOptions;
 use crate::terminal::{count, paint, plain, print};
-use crate::{Verdict, environment, wire};
+use crate::{ExitStatus, environment, wire};
 
-/// How wide the bar of a perfect score is.
-const BAR: usize = 20;
+/// Width of the bar of a perfect score.
+const BAR_CHARS: usize = 20;
 
-pub(super) fn search(options: &KbSearchOptions) -> anyhow::Result<Verdict> {
+pub(super) fn search(options: &KbSearchOptions) -> anyhow::Result<ExitStatus> {
     let base = open(&options.kb, &options.data)?;
     let query = KnowledgeQuery {
         query: options.query.clone(),
@@ -32,24 +32,25 @@ pub(super) fn search(options: &KbSearchOptions) -> anyhow::Result<Verdict> {
     let found = wire::block_on(base.search(query))?.map_err(|error| anyhow!(error))?;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!(found)))?,
-        Format::Human => print(&shown(&found))?,
+        Format::Human => print(&format_results(&found))?,
     }
-    Ok(if found.results.is_empty() { Verdict::Problems } else { Verdict::Fine })
+    Ok(if found.results.is_empty() { ExitStatus::Problems } else { ExitStatus::Success })
 }
 
-fn shown(found: &SearchResults) -> String {
+fn format_results(found: &SearchResults) -> String {
     let style = environment::style_of_stdout();
     let mut text = String::new();
     for SearchResult { record, score, snippet, matched } in &found.results {
-        let full = (score * BAR as f64).round() as usize;
-        let bar = format!("{}{}", "█".repeat(full.min(BAR)), "·".repeat(BAR.saturating_sub(full)));
+        let full = (score * BAR_CHARS as f64).round() as usize;
+        let bar =
+            format!("{}{}", "█".repeat(full.min(BAR_CHARS)), "·".repeat(BAR_CHARS.saturating_sub(full)));
         text.push_str(&format!(
             "{}  {bar} {score:.2}  {}\n",
             paint(&plain(&record.title), "1", style),
             plain(&record.id)
         ));
         if let Some(snippet) = snippet {
-            text.push_str(&format!("    {}\n", marked(&plain(snippet), matched, style)));
+            text.push_str(&format!("    {}\n", highlight(&plain(snippet), matched, style)));
         }
         let why = if matched.is_empty() { "its meaning".to_owned() } else { plain(&matched.join(", ")) };
         text.push_str(&format!("    matched by {why}\n\n"));
@@ -57,9 +58,12 @@ fn shown(found: &SearchResults) -> String {
     match (found.results.is_empty(), found.without_filters) {
         (false, _) => {}
         (true, Some(others)) => {
-            text.push_str(&format!("nothing passes the filters; {} without them\n", count(others, "record")));
+            text.push_str(&format!(
+                "no results with these filters; {} without them\n",
+                count(others, "record")
+            ));
         }
-        (true, None) => text.push_str("nothing about this in the base\n"),
+        (true, None) => text.push_str("no results\n"),
     }
     if found.degraded {
         text.push_str("(searched by words only; `quarterdeck kb build` adds meaning)\n");
@@ -67,8 +71,7 @@ fn shown(found: &SearchResults) -> String {
     text
 }
 
-/// A snippet with the words of the question marked.
-fn marked(snippet: &str, matched: &[String], style: quarterdeck_compiler::Style) -> String {
+fn highlight(snippet: &str, matched: &[String], style: quarterdeck_compiler::Style) -> String {
     let is_matched = |word: &str| matched.iter().any(|other| other.to_lowercase() == word.to_lowercase());
     let mut text = String::new();
     let mut rest = snippet;

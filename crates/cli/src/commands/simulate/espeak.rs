@@ -1,7 +1,7 @@
 //! Speech by espeak-ng, where it is installed.
 //!
-//! Each text is a process. How many run and wait is bounded, and what is said goes through a pipe: arguments stand in
-//! the list of processes, which every user of the machine can read.
+//! Each text is a process. Running and queued processes are bounded, and the text goes through a pipe: every user of the
+//! machine can read a process's arguments.
 
 use std::ffi::OsString;
 use std::process::Stdio;
@@ -14,20 +14,19 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::terminal::say;
+use crate::terminal::info;
 
-/// How much of a text it is given: about two minutes.
+/// About two minutes of speech.
 const MAX_TEXT_BYTES: usize = 2_000;
-/// How much it may answer: six minutes of samples.
+/// Six minutes of samples.
 const MAX_SPEECH_BYTES: u64 = 16 << 20;
-/// How often the log says that tones stand in for speech.
 const NOTICE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The program, which is there.
+/// The installed program.
 #[derive(Clone)]
-pub(crate) struct Espeak(Arc<Inner>);
+pub(crate) struct Espeak(Arc<EspeakCore>);
 
-struct Inner {
+struct EspeakCore {
     program: OsString,
     limits: Limits,
     processes: Semaphore,
@@ -53,7 +52,6 @@ const LIMITS: Limits = Limits {
 };
 
 impl Espeak {
-    /// Looks for it.
     pub(crate) async fn find() -> Option<Self> {
         let espeak = Self::new("espeak-ng".into(), LIMITS);
         let found = timeout(LIMITS.speech_timeout, espeak.0.run(&["--version"], "")).await;
@@ -61,7 +59,7 @@ impl Espeak {
     }
 
     fn new(program: OsString, limits: Limits) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(EspeakCore {
             program,
             limits,
             processes: Semaphore::new(limits.max_processes),
@@ -74,12 +72,12 @@ impl Espeak {
 impl Voice for Espeak {
     fn speak(&self, text: &str) -> SpeechFuture {
         let text = text[..text.floor_char_boundary(MAX_TEXT_BYTES)].to_owned();
-        let inner = self.0.clone();
+        let core = self.0.clone();
         Box::pin(async move {
-            match inner.speak(&text).await {
+            match core.speak(&text).await {
                 Ok(samples) => Some(samples),
                 Err(reason) => {
-                    inner.notice(reason);
+                    core.notice(reason);
                     None
                 }
             }
@@ -87,17 +85,17 @@ impl Voice for Espeak {
     }
 }
 
-impl Inner {
-    /// The text as samples, or why there are none.
+impl EspeakCore {
+    /// Samples of the text, or the reason why there are none.
     async fn speak(&self, text: &str) -> Result<Vec<i16>, &'static str> {
-        let waiting = self.waiting.try_acquire().map_err(|_| "too many texts wait for it")?;
+        let waiting = self.waiting.try_acquire().map_err(|_| "too many texts are queued")?;
         let permit = timeout(self.limits.queue_timeout, self.processes.acquire()).await;
         let _permit = permit.ok().and_then(Result::ok).ok_or("too many texts are being spoken")?;
         drop(waiting);
         let arguments = ["-v", "en", "--stdin", "--stdout"];
         let spoken = timeout(self.limits.speech_timeout, self.run(&arguments, text)).await;
         let wav = spoken.map_err(|_| "it took too long")??;
-        samples_from_wav(&wav).ok_or("what it wrote is no WAV file")
+        samples_from_wav(&wav).ok_or("its output is not a WAV file")
     }
 
     /// What it writes when it is given `input`, if it ends well. Dropping the future ends the process.
@@ -106,7 +104,7 @@ impl Inner {
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.kill_on_drop(true).spawn().map_err(|_| "it cannot be started")?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("it cannot be spoken to");
+            return Err("its pipes cannot be opened");
         };
         let write = async move {
             // A program that does not read its input to the end says so with what it writes.
@@ -122,12 +120,12 @@ impl Inner {
         if status.success() { Ok(written) } else { Err("it failed") }
     }
 
-    /// Says that tones stand in, now and then.
+    /// Reports at most once per interval that tones are played instead of speech.
     fn notice(&self, reason: &str) {
         let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
         if noticed.is_none_or(|noticed| noticed.elapsed() >= NOTICE_INTERVAL) {
             *noticed = Some(Instant::now());
-            say(&format!("tones stand in for speech, because of espeak-ng: {reason}"));
+            info(&format!("playing tones instead of speech; espeak-ng: {reason}"));
         }
     }
 }

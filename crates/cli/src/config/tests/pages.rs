@@ -12,7 +12,7 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn the_reference_page_has_every_key() {
+fn reference_page_has_every_key() {
     let page = root().join("docs/CONFIGURATION.md");
     let text = std::fs::read_to_string(&page).unwrap();
     let replace = |text: &str, name: &str, part: &str| {
@@ -26,7 +26,7 @@ fn the_reference_page_has_every_key() {
 }
 
 #[test]
-fn the_example_says_what_holds_anyway() {
+fn example_file_holds_the_defaults() {
     let example = Listing::of_defaults().to_example();
     expect_file![root().join("quarterdeck.example.toml")].assert_eq(&example);
     let is_key = |line: &str| line.split_once(" = ").is_some_and(|(name, _)| !name.contains(' '));
@@ -37,7 +37,7 @@ fn the_example_says_what_holds_anyway() {
             _ => line,
         })
         .collect();
-    let values = |loaded: &Loaded| {
+    let values = |loaded: &LoadedConfig| {
         let rows = loaded.listing.to_json()["settings"].as_object().unwrap().clone();
         rows.into_iter().map(|(key, row)| (key, row["value"].clone())).collect::<Vec<_>>()
     };

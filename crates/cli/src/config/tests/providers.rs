@@ -6,7 +6,7 @@ use super::super::*;
 use super::{config, loaded, refused, row, with};
 
 #[test]
-fn the_environment_chooses_the_provider_when_nobody_else_does() {
+fn environment_chooses_the_provider_by_default() {
     let chosen = |variables: &[(&str, &str)]| {
         let loaded = loaded("text.model = 'm'", variables);
         (row(&loaded, "text.provider"), row(&loaded, "text.base_url"))

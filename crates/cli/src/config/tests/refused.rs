@@ -4,7 +4,7 @@ use std::path::Path;
 
 use expect_test::expect;
 
-use super::super::given::{OF_SCRIPTS, SPECIAL};
+use super::super::raw::{OF_SCRIPTS, SPECIAL};
 use super::{TOKEN, config, refused};
 
 #[test]
@@ -54,7 +54,7 @@ fn every_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
 }
 
 #[test]
-fn what_others_put_into_the_environment_is_not_ours() {
+fn foreign_variables_are_ignored() {
     config(
         "",
         &[
@@ -68,7 +68,7 @@ fn what_others_put_into_the_environment_is_not_ours() {
 }
 
 #[test]
-fn what_our_own_scripts_look_at_does_not_stop_the_program() {
+fn variables_of_our_scripts_do_not_stop_the_program() {
     config("", &OF_SCRIPTS.map(|name| (name, "1")));
     // A script that looks at one more variable must not be the first to find out.
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
@@ -96,7 +96,7 @@ fn a_wrong_value_is_told_with_what_would_be_right() {
         [text]
         provider = "gpt"
         rounds = 2.5
-        base_url = "https://somebody:hunter2@proxy.example"
+        base_url = "https://user:hunter2@proxy.example"
         [kb]
         folder = ["kb"]
         [calendar]

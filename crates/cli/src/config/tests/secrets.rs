@@ -10,7 +10,7 @@ use super::super::*;
 use super::{TOKEN, config, loaded, refused, with};
 
 #[test]
-fn a_secret_in_the_file_is_refused_even_when_it_is_overruled() {
+fn secret_in_the_file_is_refused_even_when_it_is_overridden() {
     refused(
         r#"
         [server]
@@ -126,7 +126,7 @@ fn keys_for_v1_come_from_files_and_variables() {
 }
 
 #[test]
-fn our_own_cookie_secret_is_made_once_and_for_its_owner() {
+fn cookie_secret_is_generated_once_and_for_its_owner() {
     let files = tree("");
     let data = files.join("state");
     let first = CookieSecret::Own.open(&data).unwrap();
@@ -181,7 +181,7 @@ const SECRET_VARIABLES: [&str; 5] = [
     "ANTHROPIC_API_KEY",
 ];
 
-/// Where a secret might be written by somebody who has not read the page.
+/// Keys where an operator might put a secret by mistake.
 const SECRET_KEYS: [&str; 10] = [
     "server.admin_token",
     "server.admin_token_file",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Site, booking, code, complete};
-use crate::serving::{Server, say};
+use crate::serve::{Server, say};
 
 /// How long a question can be answered here, and a little more.
 const LIFETIME_SECONDS: u64 = 2;

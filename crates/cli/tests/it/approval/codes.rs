@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Site, booking, code, complete};
-use crate::serving::Server;
+use crate::serve::Server;
 
 /// How two conversations begin: in other words, or in the same, which makes them one session of the server.
 const BEGINNINGS: [[&str; 2]; 2] = [["Book tea", "Book dinner"], ["Book it", "Book it"]];

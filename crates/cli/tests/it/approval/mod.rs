@@ -13,7 +13,7 @@ use quarterdeck_store::SqliteStore;
 use quarterdeck_testkit::block_on;
 use serde_json::{Value, json};
 
-use crate::serving::{ANYWHERE, Server, command};
+use crate::serve::{ANYWHERE, Server, command};
 
 /// A server whose model says what a script says, and a folder for everything that it keeps.
 struct Site {

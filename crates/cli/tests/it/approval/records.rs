@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Site;
-use crate::serving::say;
+use crate::serve::say;
 
 const SECRET: &str = "planted-guest@example.com";
 

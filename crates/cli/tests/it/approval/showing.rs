@@ -7,7 +7,7 @@ use quarterdeck_testkit::{Tree, tree};
 use serde_json::{Value, json};
 
 use super::{Site, code, complete};
-use crate::serving::{Server, parts, say};
+use crate::serve::{Server, parts, say};
 
 /// A tool with sensitive, nested and long arguments, and one that has a default.
 fn tools() -> Tree {

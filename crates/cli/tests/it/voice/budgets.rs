@@ -7,9 +7,9 @@ use super::provider::Provider;
 use super::server::Site;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_third_look_and_the_fourth_call_of_a_turn_are_refused_and_the_next_turn_is_free() {
+async fn calls_beyond_the_turn_budgets_are_refused_and_the_next_turn_is_free() {
     let call = |name: &str, what: &str| json!({ "name": name, "args": { "what": what } });
-    let provider = Provider::playing(&json!([
+    let provider = Provider::with_turns(&json!([
         { "begins": "text", "steps": [
             { "call": [call("look", "1"), call("look", "2"), call("look", "3")] },
             { "await": "answers" },
@@ -31,11 +31,11 @@ async fn the_third_look_and_the_fourth_call_of_a_turn_are_refused_and_the_next_t
     .await;
     let site = Site::new(&provider.address);
     let server = site.serve();
-    let mut page = Page::calls(&server).await;
+    let mut page = Page::connect(&server).await;
     for (text, answer) in [("Look", "Two of"), ("Look and book", "Three of"), ("Book", "One of")] {
-        page.asks(text, answer).await;
+        page.exchange(text, answer).await;
     }
-    server.stops();
+    server.stop();
     let report = provider.report();
     assert_eq!(report.faults, [""; 0], "{report:#?}");
     let spent = "BUDGET_EXCEEDED";
@@ -43,6 +43,6 @@ async fn the_third_look_and_the_fourth_call_of_a_turn_are_refused_and_the_next_t
     let refused: Vec<&Value> =
         report.calls.iter().map(|call| &call.answers[0]["error"]).filter(|it| !it.is_null()).collect();
     assert!(refused.iter().all(|error| error["suggestion"].is_string()), "it says what to do: {refused:?}");
-    let ran: usize = ["1", "2", "3", "4", "6"].iter().map(|what| site.runs("looked", what)).sum();
-    assert_eq!((ran, site.runs("looked", "3"), site.kept("book").await), (4, 0, 2));
+    let ran: usize = ["1", "2", "3", "4", "6"].iter().map(|what| site.count_runs("looked", what)).sum();
+    assert_eq!((ran, site.count_runs("looked", "3"), site.stored_count("book").await), (4, 0, 2));
 }

@@ -10,7 +10,7 @@ use super::server::Site;
 async fn a_call_replayed_around_a_lost_page_is_done_once_and_answered_alike() {
     let booking =
         json!({ "id": "function-call-4711", "name": "book", "args": { "what": "room", "ms": 700 } });
-    let provider = Provider::playing(&json!([
+    let provider = Provider::with_turns(&json!([
         { "begins": "text", "steps": [
             { "call": booking, "behavior": "nonBlocking" },
             { "wait": 200 },
@@ -25,20 +25,20 @@ async fn a_call_replayed_around_a_lost_page_is_done_once_and_answered_alike() {
     .await;
     let site = Site::new(&provider.address);
     let server = site.serve();
-    let mut page = Page::calls(&server).await;
-    page.writes("Book the room").await;
-    page.until("tool_call").await;
-    let mut page = page.calls_again(&server).await;
-    let report = provider.has_seen("the turn", |report| report.turns == 1).await;
+    let mut page = Page::connect(&server).await;
+    page.send_text("Book the room").await;
+    page.wait_for("tool_call").await;
+    let mut page = page.reconnect(&server).await;
+    let report = provider.wait_for_report("the turn", |report| report.turns == 1).await;
     let answer = json!({ "output": { "did": "room", "count": 1 } });
     for call in &report.calls {
         assert_eq!(call.answers, std::slice::from_ref(&answer), "{report:#?}");
     }
     assert_eq!((report.calls.len(), report.connections), (3, 1), "{report:#?}");
-    page.asks("Many thanks", "You are welcome.").await;
-    assert_eq!(page.results(), ["ok", "ok", "ok"], "what was missed is told: {:#?}", page.read);
-    server.stops();
-    assert_eq!((site.runs("ran", "room"), site.kept("book").await), (1, 1));
+    page.exchange("Many thanks", "You are welcome.").await;
+    assert_eq!(page.results(), ["ok", "ok", "ok"], "what was missed is printed: {:#?}", page.messages);
+    server.stop();
+    assert_eq!((site.count_runs("ran", "room"), site.stored_count("book").await), (1, 1));
     assert_eq!(provider.report().faults, [""; 0]);
 }
 
@@ -46,7 +46,7 @@ async fn a_call_replayed_around_a_lost_page_is_done_once_and_answered_alike() {
 async fn both_ends_are_lost_at_once_and_nothing_is_done_twice() {
     let booking =
         json!({ "id": "function-call-4711", "name": "book", "args": { "what": "room", "ms": 600 } });
-    let provider = Provider::playing(&json!([
+    let provider = Provider::with_turns(&json!([
         { "begins": "text", "steps": [{ "say": "Hello." }] },
         { "begins": "text", "containing": "room", "steps": [
             { "call": booking, "behavior": "nonBlocking" },
@@ -60,26 +60,26 @@ async fn both_ends_are_lost_at_once_and_nothing_is_done_twice() {
     .await;
     let site = Site::new(&provider.address);
     let server = site.serve();
-    let mut page = Page::calls(&server).await;
-    page.asks("Good day", "Hello.").await;
-    page.writes("Book the room").await;
-    page.until("tool_call").await;
-    let mut page = page.calls_again(&server).await;
-    let report = provider.has_seen("the booking", |report| report.turns == 2).await;
+    let mut page = Page::connect(&server).await;
+    page.exchange("Good day", "Hello.").await;
+    page.send_text("Book the room").await;
+    page.wait_for("tool_call").await;
+    let mut page = page.reconnect(&server).await;
+    let report = provider.wait_for_report("the booking", |report| report.turns == 2).await;
     assert_eq!((report.connections, report.resumptions), (2, 1), "{report:#?}");
-    page.asks("Many thanks", "You are welcome.").await;
-    let report = provider.has_seen("the thanks", |report| report.turns == 3).await;
+    page.exchange("Many thanks", "You are welcome.").await;
+    let report = provider.wait_for_report("the thanks", |report| report.turns == 3).await;
     let answered: Vec<_> = report.calls.iter().map(|call| (call.connection, call.answers.clone())).collect();
     let answer = json!({ "output": { "did": "room", "count": 1 } });
     assert_eq!(answered, [(1, vec![]), (2, vec![answer])], "only who asks is answered: {report:#?}");
-    server.stops();
-    assert_eq!((site.runs("ran", "room"), site.kept("book").await), (1, 1));
+    server.stop();
+    assert_eq!((site.count_runs("ran", "room"), site.stored_count("book").await), (1, 1));
     assert_eq!(provider.report().faults, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_line_of_the_same_call_takes_over_from_the_first() {
-    let provider = Provider::playing(&json!([
+async fn second_connection_of_a_call_takes_over_from_the_first() {
+    let provider = Provider::with_turns(&json!([
         { "begins": "text", "steps": [
             { "call": { "name": "book", "args": { "what": "room", "ms": 500 } } },
             { "await": "answers" },
@@ -89,16 +89,16 @@ async fn a_second_line_of_the_same_call_takes_over_from_the_first() {
     .await;
     let site = Site::new(&provider.address);
     let server = site.serve();
-    let mut first = Page::calls(&server).await;
-    first.writes("Book the room").await;
-    first.until("tool_call").await;
-    let mut second = first.is_copied(&server).await;
-    second.until("turn_complete").await;
-    assert!(second.heard().contains("It is booked."), "{:#?}", second.read);
+    let mut first = Page::connect(&server).await;
+    first.send_text("Book the room").await;
+    first.wait_for("tool_call").await;
+    let mut second = first.take_over(&server).await;
+    second.wait_for("turn_complete").await;
+    assert!(second.answer_text().contains("It is booked."), "{:#?}", second.messages);
     assert_eq!(second.results(), ["ok"]);
-    first.until_the_end().await;
+    first.read_to_end().await;
     assert_eq!(first.results(), [""; 0], "the first page is not told what the second is");
-    provider.has_seen("the turn", |report| report.turns == 1 && report.calls.len() == 1).await;
-    server.stops();
-    assert_eq!(site.kept("book").await, 1);
+    provider.wait_for_report("the turn", |report| report.turns == 1 && report.calls.len() == 1).await;
+    server.stop();
+    assert_eq!(site.stored_count("book").await, 1);
 }

@@ -4,12 +4,12 @@
 //! what the tools have kept, and by the provider, which knows for every call how often it was answered.
 
 mod budgets;
-mod cuts;
+mod confirmation;
+mod disconnects;
 mod dropped;
 mod ids;
 mod killed;
 mod page;
-mod person;
 mod provider;
 mod registry;
 mod restarted;

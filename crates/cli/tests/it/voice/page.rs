@@ -1,108 +1,106 @@
-//! A page that speaks with the server.
+//! A client of `/voice`.
 
 use quarterdeck_websocket::{Limits, Message, WebSocket, upgrade};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::server::{PATIENCE, Server};
+use super::server::{Server, TIMEOUT};
 
-/// A page in a call.
 pub(crate) struct Page {
     socket: WebSocket<TcpStream>,
     cookie: String,
-    /// How the call was answered.
+    /// The message `ready`.
     pub(crate) ready: Value,
-    /// Everything that it has read, but for audio.
-    pub(crate) read: Vec<Value>,
+    /// All messages received, without audio.
+    pub(crate) messages: Vec<Value>,
 }
 
 impl Page {
-    /// Somebody new calls.
-    pub(crate) async fn calls(server: &Server) -> Self {
-        let cookie = server.newcomer();
-        Self::opens(server, cookie, json!({})).await
+    /// Starts a call as a new client.
+    pub(crate) async fn connect(server: &Server) -> Self {
+        let cookie = server.new_cookie();
+        Self::open(server, cookie, json!({})).await
     }
 
-    /// The connection is lost without a word, and the page calls again, perhaps another server.
-    pub(crate) async fn calls_again(self, server: &Server) -> Self {
-        let (cookie, start) = self.hangs_up();
-        Self::resumes(server, cookie, start).await
+    /// Drops the connection and resumes the call, perhaps on another server.
+    pub(crate) async fn reconnect(self, server: &Server) -> Self {
+        let (cookie, start) = self.disconnect();
+        Self::resume(server, cookie, start).await
     }
 
-    /// The connection is lost without a word. What is needed to come back.
-    pub(crate) fn hangs_up(self) -> (String, Value) {
-        let start = self.key();
+    /// Drops the connection. Returns what is needed to resume.
+    pub(crate) fn disconnect(self) -> (String, Value) {
+        let start = self.resume_request();
         (self.cookie, start)
     }
 
-    /// The same page in another window, which takes the call over.
-    pub(crate) async fn is_copied(&self, server: &Server) -> Self {
-        Self::resumes(server, self.cookie.clone(), self.key()).await
+    /// Resumes the call on a second connection while the first is open.
+    pub(crate) async fn take_over(&self, server: &Server) -> Self {
+        Self::resume(server, self.cookie.clone(), self.resume_request()).await
     }
 
-    fn key(&self) -> Value {
+    fn resume_request(&self) -> Value {
         json!({ "sessionId": self.ready["sessionId"], "resumeToken": self.ready["resumeToken"] })
     }
 
-    pub(crate) async fn resumes(server: &Server, cookie: String, start: Value) -> Self {
-        let page = Self::opens(server, cookie, start.clone()).await;
+    pub(crate) async fn resume(server: &Server, cookie: String, start: Value) -> Self {
+        let page = Self::open(server, cookie, start.clone()).await;
         assert_eq!(page.ready["resumed"], true, "{}", page.ready);
         assert_eq!(page.ready["sessionId"], start["sessionId"]);
         page
     }
 
-    async fn opens(server: &Server, cookie: String, mut start: Value) -> Self {
+    async fn open(server: &Server, cookie: String, mut start: Value) -> Self {
         let stream = TcpStream::connect(server.address).await.unwrap();
         let host = server.address.to_string();
         let limits = Limits { max_message_bytes: 1 << 20 };
         let headers = [("cookie", cookie.as_str())];
         let socket = upgrade(stream, &host, "/voice", &headers, limits).await.unwrap();
-        let mut page = Self { socket, cookie, ready: Value::Null, read: Vec::new() };
+        let mut page = Self { socket, cookie, ready: Value::Null, messages: Vec::new() };
         start["type"] = "start".into();
-        page.sends(&start).await;
-        page.ready = page.until("ready").await;
+        page.send(&start).await;
+        page.ready = page.wait_for("ready").await;
         page
     }
 
-    pub(crate) async fn sends(&mut self, json: &Value) {
+    pub(crate) async fn send(&mut self, json: &Value) {
         self.socket.send_text(&json.to_string());
         self.socket.flush().await.unwrap();
     }
 
-    pub(crate) async fn writes(&mut self, text: &str) {
-        self.sends(&json!({ "type": "text", "text": text })).await;
+    pub(crate) async fn send_text(&mut self, text: &str) {
+        self.send(&json!({ "type": "text", "text": text })).await;
     }
 
-    /// Writes something and reads on until it is answered and the turn is over.
-    pub(crate) async fn asks(&mut self, text: &str, answer: &str) {
-        self.writes(text).await;
-        self.hears(answer).await;
-        self.until("turn_complete").await;
+    /// Sends a text and reads until it is answered and the turn is complete.
+    pub(crate) async fn exchange(&mut self, text: &str, answer: &str) {
+        self.send_text(text).await;
+        self.wait_for_answer(answer).await;
+        self.wait_for("turn_complete").await;
     }
 
-    /// Reads on until the model has said something.
-    pub(crate) async fn hears(&mut self, answer: &str) {
-        while !self.heard().contains(answer) {
-            self.until("transcript").await;
+    /// Reads until the model's transcript contains `answer`.
+    pub(crate) async fn wait_for_answer(&mut self, answer: &str) {
+        while !self.answer_text().contains(answer) {
+            self.wait_for("transcript").await;
         }
     }
 
-    /// Reads on to a message of a type.
-    pub(crate) async fn until(&mut self, kind: &str) -> Value {
+    /// Reads up to a message of a type.
+    pub(crate) async fn wait_for(&mut self, kind: &str) -> Value {
         loop {
             match self.next().await {
                 Some(json) if json["type"] == kind => return json,
                 Some(_) => {}
-                None => panic!("the call ended before {kind}: {:#?}", self.read),
+                None => panic!("the call ended before {kind}: {:#?}", self.messages),
             }
         }
     }
 
-    /// Reads to the end.
-    pub(crate) async fn until_the_end(&mut self) -> &[Value] {
+    pub(crate) async fn read_to_end(&mut self) -> &[Value] {
         while self.next().await.is_some() {}
-        &self.read
+        &self.messages
     }
 
     /// The next text; nothing at the end.
@@ -112,28 +110,29 @@ impl Page {
                 match message.unwrap() {
                     Message::Text(text) => {
                         let json: Value = serde_json::from_str(text).unwrap();
-                        self.read.push(json.clone());
+                        self.messages.push(json.clone());
                         return Some(json);
                     }
                     Message::Close(..) => return None,
                     Message::Binary(_) | Message::Ping(_) | Message::Pong => {}
                 }
             }
-            let filled = timeout(PATIENCE, self.socket.fill()).await;
-            let Ok(filled) = filled else { panic!("nothing more came: {:#?}", self.read) };
+            let filled = timeout(TIMEOUT, self.socket.fill()).await;
+            let Ok(filled) = filled else { panic!("nothing more came: {:#?}", self.messages) };
             filled.ok()?;
         }
     }
 
-    /// What the model has said, as far as it was read.
-    pub(crate) fn heard(&self) -> String {
-        let said = self.read.iter().filter(|it| it["type"] == "transcript" && it["role"] == "assistant");
-        said.filter_map(|it| it["text"].as_str()).collect()
+    /// The model's transcript so far.
+    pub(crate) fn answer_text(&self) -> String {
+        let printed =
+            self.messages.iter().filter(|it| it["type"] == "transcript" && it["role"] == "assistant");
+        printed.filter_map(|it| it["text"].as_str()).collect()
     }
 
-    /// What the page was told of results: for each, whether it went well, or its error.
+    /// `ok` or the error type of each tool result.
     pub(crate) fn results(&self) -> Vec<String> {
-        let results = self.read.iter().filter(|it| it["type"] == "tool_result");
+        let results = self.messages.iter().filter(|it| it["type"] == "tool_result");
         let result = |it: &Value| it["error"]["type"].as_str().unwrap_or("ok").to_owned();
         results.map(result).collect()
     }

@@ -1,4 +1,4 @@
-//! A provider in the process of the test, so that the test can ask it what it has seen, and make it deaf.
+//! A provider in the test's process, so that the test can read its report and stop it from reading.
 
 use std::io;
 use std::pin::Pin;
@@ -13,34 +13,33 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::server::PATIENCE;
+use super::server::TIMEOUT;
 
-/// A simulated provider that listens.
 pub(crate) struct Provider {
     pub(crate) address: String,
     simulator: Arc<Mutex<LiveSimulator>>,
-    is_deaf: watch::Sender<bool>,
+    is_paused: watch::Sender<bool>,
     _accepting: JoinSet<()>,
 }
 
 impl Provider {
     /// Plays these turns on every conversation, as fast as it can.
-    pub(crate) async fn playing(turns: &Value) -> Self {
-        Self::of(scenario(turns)).await
+    pub(crate) async fn with_turns(turns: &Value) -> Self {
+        Self::new(scenario(turns)).await
     }
 
-    pub(crate) async fn of(scenario: Scenario) -> Self {
+    pub(crate) async fn new(scenario: Scenario) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let simulator = Arc::new(Mutex::new(LiveSimulator::from_scenario(scenario)));
-        let (is_deaf, _) = watch::channel(false);
+        let (is_paused, _) = watch::channel(false);
         let mut accepting = JoinSet::new();
-        accepting.spawn(accept(listener, simulator.clone(), is_deaf.clone()));
-        Self { address, simulator, is_deaf, _accepting: accepting }
+        accepting.spawn(accept(listener, simulator.clone(), is_paused.clone()));
+        Self { address, simulator, is_paused, _accepting: accepting }
     }
 
-    /// Plays something else from the next connection on, and forgets what it has seen.
-    pub(crate) fn plays(&self, scenario: Scenario) {
+    /// Plays another scenario from the next connection on, with a new report.
+    pub(crate) fn set_scenario(&self, scenario: Scenario) {
         *self.simulator.lock().unwrap() = LiveSimulator::from_scenario(scenario);
     }
 
@@ -48,18 +47,18 @@ impl Provider {
         self.simulator.lock().unwrap().report()
     }
 
-    /// From now on nothing that is sent to it arrives, and it does not notice who goes.
-    pub(crate) fn goes_deaf(&self) {
-        self.is_deaf.send_replace(true);
+    /// From now on it reads nothing, so that it does not notice lost connections either.
+    pub(crate) fn stop_reading(&self) {
+        self.is_paused.send_replace(true);
     }
 
-    /// Hears again on new connections. What it did not hear is lost, with the connections.
-    pub(crate) fn hears_again(&self) {
-        self.is_deaf.send_replace(false);
+    /// Reads again on new connections. The old ones are dropped.
+    pub(crate) fn resume_reading(&self) {
+        self.is_paused.send_replace(false);
     }
 
-    /// Waits for something to be in the report, and looks for faults in it.
-    pub(crate) async fn has_seen(&self, what: &str, is_there: impl Fn(&Report) -> bool) -> Report {
+    /// Waits for a state of the report, and checks that it has no faults.
+    pub(crate) async fn wait_for_report(&self, what: &str, is_there: impl Fn(&Report) -> bool) -> Report {
         let since = Instant::now();
         loop {
             let report = self.report();
@@ -67,7 +66,7 @@ impl Provider {
             if is_there(&report) {
                 return report;
             }
-            assert!(since.elapsed() < PATIENCE, "{what} never came: {report:#?}");
+            assert!(since.elapsed() < TIMEOUT, "{what} never came: {report:#?}");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
@@ -78,54 +77,53 @@ pub(crate) fn scenario(turns: &Value) -> Scenario {
     Scenario::parse(&as_text(turns)).unwrap()
 }
 
-/// The same as a file has it.
 pub(crate) fn as_text(turns: &Value) -> String {
     json!({ "turnEnds": "said", "audio": { "speed": 0 }, "turns": turns }).to_string()
 }
 
-async fn accept(listener: TcpListener, simulator: Arc<Mutex<LiveSimulator>>, is_deaf: watch::Sender<bool>) {
+async fn accept(listener: TcpListener, simulator: Arc<Mutex<LiveSimulator>>, is_paused: watch::Sender<bool>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let simulator = simulator.lock().unwrap().clone();
-        let mut deafness = is_deaf.subscribe();
-        let ear = Ear { stream, is_deaf: is_deaf.subscribe() };
+        let mut paused = is_paused.subscribe();
+        let stream = PausableStream { stream, is_paused: is_paused.subscribe() };
         connections.spawn(async move {
             tokio::select! {
                 biased;
-                // Whoever was deaf has missed too much: the connection is given up, without a complaint.
-                () = recovered(&mut deafness) => {}
-                _ = simulator.serve(ear) => {}
+                // A connection that was paused has missed input and is dropped.
+                () = wait_for_resume(&mut paused) => {}
+                _ = simulator.serve(stream) => {}
             }
         });
     }
 }
 
-async fn recovered(deafness: &mut watch::Receiver<bool>) {
-    let _ = deafness.wait_for(|is_deaf| *is_deaf).await;
-    let _ = deafness.wait_for(|is_deaf| !*is_deaf).await;
+async fn wait_for_resume(paused: &mut watch::Receiver<bool>) {
+    let _ = paused.wait_for(|is_paused| *is_paused).await;
+    let _ = paused.wait_for(|is_paused| !*is_paused).await;
 }
 
-/// A stream whose reading end can be stopped up.
-struct Ear {
+/// A stream whose reads can be paused for good.
+struct PausableStream {
     stream: TcpStream,
-    is_deaf: watch::Receiver<bool>,
+    is_paused: watch::Receiver<bool>,
 }
 
-impl AsyncRead for Ear {
+impl AsyncRead for PausableStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if *self.is_deaf.borrow() {
-            // Nobody hears with this one again.
+        if *self.is_paused.borrow() {
+            // A paused connection is never read again.
             return Poll::Pending;
         }
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl AsyncWrite for Ear {
+impl AsyncWrite for PausableStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

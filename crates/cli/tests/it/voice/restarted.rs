@@ -8,7 +8,7 @@ use super::server::Site;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_is_announced_and_loses_no_turn() {
-    let provider = Provider::playing(&json!([
+    let provider = Provider::with_turns(&json!([
         { "begins": "text", "steps": [{ "say": "Hello." }] },
         { "begins": "text", "containing": "room", "steps": [
             { "call": { "name": "book", "args": { "what": "room" } } },
@@ -20,21 +20,21 @@ async fn a_restart_is_announced_and_loses_no_turn() {
     .await;
     let site = Site::new(&provider.address);
     let server = site.serve();
-    let mut page = Page::calls(&server).await;
-    page.asks("Good day", "Hello.").await;
-    page.asks("Book the room", "It is booked.").await;
-    server.is_asked_to_stop();
-    assert!(page.until("going_away").await["inMs"].is_u64());
-    page.until_the_end().await;
-    server.has_stopped();
+    let mut page = Page::connect(&server).await;
+    page.exchange("Good day", "Hello.").await;
+    page.exchange("Book the room", "It is booked.").await;
+    server.request_stop();
+    assert!(page.wait_for("going_away").await["inMs"].is_u64());
+    page.read_to_end().await;
+    server.wait_until_stopped();
 
     let server = site.serve();
-    let mut page = page.calls_again(&server).await;
-    page.asks("Many thanks", "You are welcome.").await;
-    let report = provider.has_seen("three turns", |report| report.turns == 3).await;
+    let mut page = page.reconnect(&server).await;
+    page.exchange("Many thanks", "You are welcome.").await;
+    let report = provider.wait_for_report("three turns", |report| report.turns == 3).await;
     assert_eq!((report.connections, report.resumptions, report.calls.len()), (2, 1, 1), "{report:#?}");
-    server.stops();
-    assert_eq!(site.kept("book").await, 1);
+    server.stop();
+    assert_eq!(site.stored_count("book").await, 1);
     assert_eq!(site.trail("session_resumed").len(), 1);
 }
 
@@ -44,29 +44,29 @@ async fn a_provider_that_forgot_everything_is_told_what_was_said() {
         { "begins": "text", "steps": [{ "say": "Hello." }] },
         { "begins": "text", "containing": "thank", "steps": [{ "say": "You are welcome." }] },
     ]);
-    let provider = Provider::playing(&turns).await;
+    let provider = Provider::with_turns(&turns).await;
     let site = Site::new(&provider.address);
     let server = site.serve();
-    let mut page = Page::calls(&server).await;
-    page.asks("Good day to you", "Hello.").await;
-    server.stops();
+    let mut page = Page::connect(&server).await;
+    page.exchange("Good day to you", "Hello.").await;
+    server.stop();
     // Another simulator, which knows no handle of the first. What it is told counts as said.
-    provider.plays(scenario(&turns));
+    provider.set_scenario(scenario(&turns));
 
     let server = site.serve();
-    let mut page = page.calls_again(&server).await;
-    page.asks("Many thanks", "You are welcome.").await;
+    let mut page = page.reconnect(&server).await;
+    page.exchange("Many thanks", "You are welcome.").await;
     let report = provider.report();
-    // The handle is refused, which the simulator counts as a fault of whoever shows it.
+    // The handle is refused, which the simulator counts as the client's fault.
     assert_eq!(report.faults, ["connection 1: the session handle is unknown or has expired"], "{report:#?}");
     let heard = report.heard.join("\n");
     assert!(heard.contains("Good day to you"), "{report:#?}");
-    server.stops();
+    server.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_in_the_middle_of_a_write_waits_for_it() {
-    let provider = Provider::playing(&json!([
+    let provider = Provider::with_turns(&json!([
         { "begins": "text", "steps": [
             { "call": { "name": "book", "args": { "what": "room", "ms": 1_500 } } },
             { "await": "answers" },
@@ -77,20 +77,20 @@ async fn a_restart_in_the_middle_of_a_write_waits_for_it() {
     .await;
     let site = Site::new(&provider.address);
     let server = site.serve();
-    let mut page = Page::calls(&server).await;
-    page.writes("Book the room").await;
-    page.until("progress").await;
-    server.is_asked_to_stop();
-    page.until_the_end().await;
-    assert_eq!(page.results(), ["ok"], "{:#?}", page.read);
-    assert!(page.heard().contains("It is booked."), "{:#?}", page.read);
-    server.has_stopped();
+    let mut page = Page::connect(&server).await;
+    page.send_text("Book the room").await;
+    page.wait_for("progress").await;
+    server.request_stop();
+    page.read_to_end().await;
+    assert_eq!(page.results(), ["ok"], "{:#?}", page.messages);
+    assert!(page.answer_text().contains("It is booked."), "{:#?}", page.messages);
+    server.wait_until_stopped();
 
     let server = site.serve();
-    let mut page = page.calls_again(&server).await;
-    page.asks("Many thanks", "You are welcome.").await;
-    let report = provider.has_seen("both turns", |report| report.turns == 2).await;
+    let mut page = page.reconnect(&server).await;
+    page.exchange("Many thanks", "You are welcome.").await;
+    let report = provider.wait_for_report("both turns", |report| report.turns == 2).await;
     assert_eq!(report.calls.len(), 1, "{report:#?}");
-    server.stops();
-    assert_eq!(site.kept("book").await, 1);
+    server.stop();
+    assert_eq!(site.stored_count("book").await, 1);
 }

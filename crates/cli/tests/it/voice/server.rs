@@ -1,4 +1,4 @@
-//! `quarterdeck serve` as a process, and what an operator finds out about it.
+//! `quarterdeck serve` as a process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,8 +13,7 @@ use serde_json::Value;
 
 use super::tools::tools;
 
-/// Nothing that a test waits for takes this long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Tools and a data folder, which outlive the servers on them.
 pub(crate) struct Site {
@@ -23,11 +22,10 @@ pub(crate) struct Site {
     provider: String,
 }
 
-/// A server that runs.
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
-    said: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
 }
 
 impl Site {
@@ -45,24 +43,24 @@ impl Site {
         command.env("QUARTERDECK_TEXT__REHEARSAL__PACE_MS", "0");
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
-        let said = Arc::new(Mutex::new(String::new()));
+        let output = Arc::new(Mutex::new(String::new()));
         let address = loop {
             let mut line = String::new();
-            assert!(lines.read_line(&mut line).unwrap() > 0, "it ended: {}", said.lock().unwrap());
-            said.lock().unwrap().push_str(&line);
+            assert!(lines.read_line(&mut line).unwrap() > 0, "it ended: {}", output.lock().unwrap());
+            output.lock().unwrap().push_str(&line);
             if let Some((_, address)) = line.trim().split_once(" on http://") {
                 break address.parse().unwrap();
             }
         };
-        // Somebody must read on, or the server would wait for it.
-        let log = said.clone();
+        // The pipe must be drained, or the server would block on it.
+        let log = output.clone();
         std::thread::spawn(move || {
             let mut line = String::new();
             while lines.read_line(&mut line).is_ok_and(|count| count > 0) {
                 log.lock().unwrap().push_str(&std::mem::take(&mut line));
             }
         });
-        Server { child, address, said }
+        Server { child, address, output }
     }
 
     fn command(&self) -> Command {
@@ -77,17 +75,16 @@ impl Site {
         command
     }
 
-    /// Runs a command of an operator on it, which must go well.
-    pub(crate) fn operate(&self, arguments: &[&str]) -> String {
+    /// Runs an operator's command, which must succeed.
+    pub(crate) fn run_command(&self, arguments: &[&str]) -> String {
         let mut command = self.command();
         command.args(arguments).arg("--data").arg(self.data.path());
         let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{arguments:?}: {told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Builds the tools, as whoever changes them would.
     pub(crate) fn build(&self) {
         let mut command = self.command();
         let output = command.args(["build", "--tools"]).arg(self.tools.path()).output().unwrap();
@@ -96,18 +93,18 @@ impl Site {
 
     /// The lines of the trail about an event.
     pub(crate) fn trail(&self, event: &str) -> Vec<Value> {
-        let found = self.operate(&["audit", "query", "--event", event, "--format", "json"]);
+        let found = self.run_command(&["audit", "query", "--event", event, "--format", "json"]);
         found.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// How often a handler has run, by its own line in the trail.
-    pub(crate) fn runs(&self, event: &str, what: &str) -> usize {
+    pub(crate) fn count_runs(&self, event: &str, what: &str) -> usize {
         let is_it = |line: &&Value| line.to_string().contains(&format!("\"what\":\"{what}\""));
         self.trail(&format!("handler.{event}")).iter().filter(is_it).count()
     }
 
-    /// What a tool has counted for everybody together. The server must have stopped.
-    pub(crate) async fn kept(&self, tool: &str) -> u64 {
+    /// The sum of a tool's counters over all clients. The server must have stopped.
+    pub(crate) async fn stored_count(&self, tool: &str) -> u64 {
         let store = SqliteStore::open(self.data.path().join("quarterdeck.db")).unwrap();
         let rows = store.scan(Table::Values, Scan::prefix("", 100)).await.unwrap();
         let of_tool = rows.iter().filter(|(key, _)| key.contains(&format!("/{tool}/")));
@@ -118,10 +115,10 @@ impl Site {
 }
 
 impl Server {
-    /// A cookie for somebody who has never been here.
-    pub(crate) fn newcomer(&self) -> String {
+    /// The cookie of a new client.
+    pub(crate) fn new_cookie(&self) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         write!(stream, "GET /api/me HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address)
             .unwrap();
         let mut answer = String::new();
@@ -130,40 +127,36 @@ impl Server {
         cookie.unwrap_or_else(|| panic!("no cookie: {answer}")).split(';').next().unwrap().to_owned()
     }
 
-    /// What it has said so far.
-    pub(crate) fn said(&self) -> String {
-        self.said.lock().unwrap().clone()
+    pub(crate) fn output(&self) -> String {
+        self.output.lock().unwrap().clone()
     }
 
-    /// Dies on the spot.
-    pub(crate) fn dies(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Is asked to stop.
-    pub(crate) fn is_asked_to_stop(&self) {
+    pub(crate) fn request_stop(&self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     }
 
-    /// Waits until it has stopped, which must go well.
-    pub(crate) fn has_stopped(mut self) -> String {
+    /// It must stop with success.
+    pub(crate) fn wait_until_stopped(mut self) -> String {
         let since = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                assert!(status.success(), "{status}: {}", self.said());
-                return self.said();
+                assert!(status.success(), "{status}: {}", self.output());
+                return self.output();
             }
-            assert!(since.elapsed() < PATIENCE, "it does not stop: {}", self.said());
+            assert!(since.elapsed() < TIMEOUT, "it does not stop: {}", self.output());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// Asks it to stop and waits.
-    pub(crate) fn stops(self) -> String {
-        self.is_asked_to_stop();
-        self.has_stopped()
+    pub(crate) fn stop(self) -> String {
+        self.request_stop();
+        self.wait_until_stopped()
     }
 }
 

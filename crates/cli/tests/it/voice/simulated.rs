@@ -10,7 +10,7 @@ use super::provider::as_text;
 use super::server::Site;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_is_cut_between_two_processes_and_the_simulator_has_nothing_to_complain_about() {
+async fn call_survives_a_disconnect_between_two_processes_without_a_fault() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scenario.json");
     let turns = json!([
@@ -31,27 +31,27 @@ async fn a_call_is_cut_between_two_processes_and_the_simulator_has_nothing_to_co
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(simulator.stderr.take().unwrap());
+    let mut printed = BufReader::new(simulator.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    printed.read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("simulating Gemini Live on ").unwrap();
 
     let site = Site::new(address);
     let server = site.serve();
-    let mut page = Page::calls(&server).await;
-    page.asks("Good day", "Hello.").await;
-    page.writes("Book the room").await;
-    page.hears("It is booked.").await;
-    page.until("turn_complete").await;
-    page.sends(&json!({ "type": "stop" })).await;
-    let read = page.until_the_end().await;
+    let mut page = Page::connect(&server).await;
+    page.exchange("Good day", "Hello.").await;
+    page.send_text("Book the room").await;
+    page.wait_for_answer("It is booked.").await;
+    page.wait_for("turn_complete").await;
+    page.send(&json!({ "type": "stop" })).await;
+    let read = page.read_to_end().await;
     assert_eq!(read.last().unwrap()["type"], "session_end", "{read:#?}");
-    // It has played everything and everybody is gone, so it ends by itself.
+    // The scenario is done and no connection is left, so it ends.
     let status = simulator.wait().unwrap();
     let mut rest = String::new();
-    said.read_to_string(&mut rest).unwrap();
+    printed.read_to_string(&mut rest).unwrap();
     assert!(status.success() && !rest.contains("fault:"), "{rest}");
     assert!(rest.contains("2 connections: 2 turns, 2 calls"), "{rest}");
-    server.stops();
-    assert_eq!((site.runs("ran", "room"), site.kept("book").await), (1, 1));
+    server.stop();
+    assert_eq!((site.count_runs("ran", "room"), site.stored_count("book").await), (1, 1));
 }

@@ -29,7 +29,7 @@ export async function execute({ args, context }) {
 
 pub(crate) const NOTHING: &str = "export function execute() { return { ok: true, data: null }; }\n";
 
-/// A folder of tools: `look`, `book`, `pay` (which a person approves) and `write_only` (which is for text).
+/// A folder of tools: `look`, `book`, `pay` (which needs confirmation) and `write_only` (which is for text).
 pub(crate) fn tools() -> Tree {
     let files = tree("");
     let reads = json!({ "category": "retrieval", "sideEffects": "read_only", "idempotent": true });
