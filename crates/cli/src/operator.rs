@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use anyhow::bail;
 use quarterdeck_contracts::Store;
 use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditSink};
+use quarterdeck_runtime::{Clock, SystemClock};
 use quarterdeck_store::SqliteStore;
 use serde_json::{Map, Value, json};
 
@@ -49,7 +49,7 @@ impl OperatorSession {
         if let Value::Object(details) = details {
             fields.extend(details);
         }
-        self.audit.record(AuditEvent { event: "operator".into(), time: SystemTime::now(), fields });
+        self.audit.record(AuditEvent { event: "operator".into(), time: SystemClock.now(), fields });
         self.audit.flush();
         if self.audit.lost() > 0 {
             bail!(
