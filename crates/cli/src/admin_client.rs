@@ -5,10 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use quarterdeck_transports::Secret;
 use serde_json::Value;
 
 use crate::arguments::operator::RunningServer;
-use crate::config::{LocalConfig, Secret};
+use crate::config::LocalConfig;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_RESPONSE_BYTES: u64 = 1 << 20;

@@ -1,16 +1,14 @@
-//! The configuration: what the file, the environment and the flags say, made into one [`Config`] without anything left
-//! to interpret.
+//! The configuration: file, environment and flags, read into one [`Config`] of the libraries' own settings.
 //!
-//! Every key is declared once, where it is read; the list of `quarterdeck config`, the reference page, the example and
-//! the search for unknown keys follow from that. Secrets come from variables and files, and nothing here prints them.
+//! A key is declared once, where it is read (`settings!` in `reader.rs`): its name, what it takes, the library's field that
+//! it sets and that holds its default, and its description. The list of `quarterdeck config`, the reference page, the
+//! example and the search for unknown keys follow from that. Secrets come from variables and files, and are never printed.
 
 mod auth;
-mod choices;
 mod file;
 mod folders;
 mod kinds;
 mod listing;
-mod nearest;
 mod origin;
 mod policy;
 mod problem;
@@ -35,17 +33,13 @@ use quarterdeck_runtime::{Policy, RequiredClaim};
 use crate::arguments::serve::ServeOptions;
 use crate::environment;
 
-pub(crate) use auth::{Algorithm, Auth, TokenCheck, TokenKey};
-pub(crate) use folders::{ArtifactRule, Folders, LogFormat, LogLevel, Logs, Prompts};
+pub(crate) use auth::{Algorithm, Auth, TokenKey};
+pub(crate) use folders::{ArtifactRule, Folders, LogFormat, Logs};
 pub(crate) use listing::Listing;
 pub(crate) use problem::Problems;
-pub(crate) use providers::Endpoint;
 pub(crate) use raw::Variables;
-pub(crate) use secret::Secret;
-pub(crate) use server::{CookieSecret, Limits, SecureCookie, Server};
-pub(crate) use text::{
-    AnthropicDialect, AuthHeader, ChatProvider, Declare, MaxTokensField, OpenAiDialect, SystemRole, Text,
-};
+pub(crate) use server::{CookieSecret, Server};
+pub(crate) use text::{ChatProvider, Text};
 pub(crate) use voice::{LiveProvider, Voice};
 
 use file::ConfigFile;
@@ -54,29 +48,27 @@ use raw::RawConfig;
 use reader::Reader;
 use value::Value;
 
-/// What a site has configured.
+/// The whole configuration, for a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) server: Server,
-    pub(crate) limits: Limits,
     pub(crate) auth: Auth,
     pub(crate) text: Text,
     pub(crate) voice: Voice,
     pub(crate) policy: Policy,
     pub(crate) folders: Folders,
     pub(crate) calendar: CalendarConfig,
-    /// What a client must have to see the details of all events.
+    /// The claim with which a client sees the details of all events.
     pub(crate) calendar_details_claim: Option<RequiredClaim>,
     pub(crate) logs: Logs,
     /// Configuration keys that tools may require.
-    pub(crate) present: BTreeSet<String>,
+    pub(crate) config_keys: BTreeSet<String>,
 }
 
-/// What belongs to the place rather than to the server in it: where things are, and the calendars. Every command that
-/// needs a folder looks here, so that all of them mean the same one.
+/// The part of the configuration that commands without a server need, so that all of them use the same folders.
 #[derive(Debug, Clone)]
 pub(crate) struct LocalConfig {
-    /// Where a running server is asked.
+    /// Where a running server is reached.
     pub(crate) server: Server,
     pub(crate) folders: Folders,
     pub(crate) calendar: CalendarConfig,
@@ -90,31 +82,39 @@ pub(crate) struct LoadedConfig {
 }
 
 impl Config {
-    /// The configuration of the working directory, with what the environment and these flags say.
+    /// Loads the configuration of the working directory, the environment and these flags.
     pub(crate) fn load(options: &ServeOptions) -> Result<LoadedConfig, Problems> {
         load(options, environment::variables())
     }
 
     fn read(from: &mut Reader) -> Self {
+        let mut server = server::server(from);
+        let auth = auth::auth(from, &mut server.settings.required);
+        let text = text::text(from);
+        let voice = voice::voice(from, server.settings.voice_connections);
+        let policy = policy::policy(from);
+        let folders = folders::folders(from);
+        let (calendar, calendar_details_claim) = folders::calendar(from);
+        let logs = folders::logs(from);
+        let config_keys = folders::config_keys(from);
         Self {
-            server: server::server(from),
-            limits: server::limits(from),
-            auth: auth::auth(from),
-            text: text::text(from),
-            voice: voice::voice(from),
-            policy: policy::policy(from),
-            folders: folders::folders(from),
-            calendar: folders::calendar(from),
-            calendar_details_claim: folders::calendar_details_claim(from),
-            logs: folders::logs(from),
-            present: folders::present(from),
+            server,
+            auth,
+            text,
+            voice,
+            policy,
+            folders,
+            calendar,
+            calendar_details_claim,
+            logs,
+            config_keys,
         }
     }
 }
 
 impl LocalConfig {
-    /// The site of the working directory. What only a server needs may be missing: its keys and tokens are in its own
-    /// environment, and not in that of whoever reads its audit trail.
+    /// Loads the configuration of the working directory. What only a server needs may be missing: its keys and tokens are
+    /// in its own environment, not in an operator's shell.
     pub(crate) fn load() -> Result<Self, Problems> {
         let (variables, options) = (environment::variables(), ServeOptions::default());
         load_local(load_raw(&options, &variables)?, variables)
@@ -138,7 +138,7 @@ fn load_raw(options: &ServeOptions, variables: &Variables) -> Result<RawConfig, 
     Ok(raw)
 }
 
-/// What the file says, with the environment and the flags over it.
+/// Adds the environment and the flags to the file.
 fn merge(raw: RawConfig, variables: Variables, options: &ServeOptions) -> Result<LoadedConfig, Problems> {
     let (config, mut reader) = read(raw, variables, options);
     reader.problems.append(&mut reader.serve_problems);
@@ -148,7 +148,6 @@ fn merge(raw: RawConfig, variables: Variables, options: &ServeOptions) -> Result
     }
 }
 
-/// The same, for whoever does not serve.
 fn load_local(raw: RawConfig, variables: Variables) -> Result<LocalConfig, Problems> {
     let (Config { server, folders, calendar, .. }, reader) = read(raw, variables, &ServeOptions::default());
     match reader.problems.is_empty() {

@@ -2,20 +2,11 @@
 
 use std::io::{IsTerminal, stderr};
 
-use tracing::level_filters::LevelFilter;
-
-use crate::config::{LogFormat, LogLevel, Logs};
+use crate::config::{LogFormat, Logs};
 use crate::terminal;
 
 /// Sends the log to standard error from now on.
 pub(crate) fn start(logs: Logs) {
-    let level = match logs.level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    };
     let is_human = match logs.format {
         LogFormat::Human => true,
         LogFormat::Json => false,
@@ -25,7 +16,7 @@ pub(crate) fn start(logs: Logs) {
     if logs.format == LogFormat::Json {
         terminal::log_messages();
     }
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(stderr);
+    let builder = tracing_subscriber::fmt().with_max_level(logs.level).with_writer(stderr);
     // A second start in one process changes nothing, which only tests could notice.
     let _ = if is_human {
         builder.with_target(false).with_ansi(stderr().is_terminal()).try_init()

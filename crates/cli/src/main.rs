@@ -5,12 +5,10 @@ mod arguments;
 mod calendars;
 mod cases;
 mod commands;
-#[allow(dead_code, unused_imports, reason = "most of it is for the server")]
 mod config;
 mod data;
 mod environment;
 mod handler_kinds;
-mod live;
 mod local_session;
 mod logs;
 mod models;

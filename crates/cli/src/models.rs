@@ -1,86 +1,84 @@
-//! The chat model of the configuration.
+//! The chat model and the live model of the configuration.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use quarterdeck_contracts::ChatModel;
+use quarterdeck_contracts::{ChatModel, LiveConnecting, LiveModel, LiveSetup, Provider};
 use quarterdeck_rehearsal::{Rehearsal, Script};
-use quarterdeck_transports::anthropic::KeyHeader;
-use quarterdeck_transports::openai::{OutputLimit, SystemRole};
-use quarterdeck_transports::{
-    Anthropic, AnthropicConfig, Gemini, GeminiConfig, Limits, OpenAi, OpenAiConfig, Secret,
-};
+use quarterdeck_simulator::live::LiveSimulator;
+use quarterdeck_transports::live::{DialFuture, Dialer};
+use quarterdeck_transports::{Anthropic, Gemini, GeminiLive, GeminiLiveConfig, OpenAi, OpenAiRealtime};
+use url::Url;
 
-use crate::config::{self, AuthHeader, ChatProvider, Endpoint, MaxTokensField, Text};
+use crate::arguments::simulate::Speech;
+use crate::commands::simulate::with_speech;
+use crate::config::{ChatProvider, LiveProvider};
 
-/// Anthropic's protocol needs a limit.
-const DEFAULT_OUTPUT_TOKENS: u32 = 8_192;
+/// Buffer between the live client and the built-in simulator.
+const PIPE_BYTES: usize = 64 << 10;
 
-pub(crate) fn chat_model(text: &Text) -> anyhow::Result<Arc<dyn ChatModel>> {
-    let limits = limits(text);
-    Ok(match &text.provider {
-        ChatProvider::Gemini(endpoint) => Arc::new(Gemini::new(GeminiConfig {
-            base_url: endpoint.base_url.clone(),
-            window: text.window,
-            max_output_tokens: text.max_output_tokens,
-            limits,
-            model: endpoint.model.clone(),
-            ..GeminiConfig::new(key(endpoint))
-        })?),
-        ChatProvider::OpenAi(endpoint, dialect) => Arc::new(OpenAi::new(OpenAiConfig {
-            base_url: endpoint.base_url.clone(),
-            api_key: endpoint.api_key.as_ref().map(|_| key(endpoint)),
-            window: text.window,
-            output_limit: match (text.max_output_tokens, dialect.max_tokens_field) {
-                (None, _) => OutputLimit::Unsaid,
-                (Some(most), MaxTokensField::MaxTokens) => OutputLimit::MaxTokens(most),
-                (Some(most), MaxTokensField::MaxCompletionTokens) => OutputLimit::MaxCompletionTokens(most),
-            },
-            system_role: match dialect.system_role {
-                config::SystemRole::System => SystemRole::System,
-                config::SystemRole::Developer => SystemRole::Developer,
-            },
-            include_usage: dialect.include_usage,
-            limits,
-            ..OpenAiConfig::new(key(endpoint), endpoint.model.clone())
-        })?),
-        ChatProvider::Anthropic(endpoint, dialect) => Arc::new(Anthropic::new(AnthropicConfig {
-            base_url: endpoint.base_url.clone(),
-            version: dialect.version.clone(),
-            key_header: match dialect.auth_header {
-                AuthHeader::Bearer => KeyHeader::Bearer,
-                AuthHeader::XApiKey => KeyHeader::XApiKey,
-            },
-            window: text.window,
-            max_output_tokens: text.max_output_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS),
-            limits,
-            model: endpoint.model.clone(),
-            ..AnthropicConfig::new(key(endpoint))
-        })?),
+pub(crate) fn chat_model(provider: &ChatProvider) -> anyhow::Result<Arc<dyn ChatModel>> {
+    Ok(match provider {
+        ChatProvider::Gemini(config) => Arc::new(Gemini::new(config.clone())?),
+        ChatProvider::OpenAi(config) => Arc::new(OpenAi::new(config.clone())?),
+        ChatProvider::Anthropic(config) => Arc::new(Anthropic::new(config.clone())?),
         ChatProvider::Rehearsal { script: None, pace } => Arc::new(Rehearsal::new().with_pace(*pace)),
         ChatProvider::Rehearsal { script: Some(path), pace } => {
-            Arc::new(Rehearsal::scripted(script(path)?).with_pace(*pace))
+            Arc::new(Rehearsal::scripted(load_script(path)?).with_pace(*pace))
         }
     })
 }
 
-fn script(path: &Path) -> anyhow::Result<Script> {
+fn load_script(path: &Path) -> anyhow::Result<Script> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the script {}", path.display()))?;
     Script::parse(&text).with_context(|| format!("the script {} cannot be used", path.display()))
 }
 
-pub(crate) fn key(endpoint: &Endpoint) -> Secret {
-    Secret::new(endpoint.api_key.as_ref().map_or("", config::Secret::expose))
+pub(crate) async fn live_model(provider: &LiveProvider) -> anyhow::Result<Arc<dyn LiveModel>> {
+    Ok(match provider {
+        LiveProvider::Gemini(config) => Arc::new(GeminiLive::new(*config.clone())?),
+        LiveProvider::OpenAi(config) => Arc::new(OpenAiRealtime::new(*config.clone())?),
+        LiveProvider::Simulator => Arc::new(built_in_simulator().await?),
+    })
 }
 
-fn limits(text: &Text) -> Limits {
-    Limits {
-        first_byte: text.first_byte,
-        idle: text.idle,
-        retries: text.retries,
-        max_retry_delay: text.retry_after_cap,
-        ..Limits::default()
+/// The simulator, reached through the provider's protocol but without a network. The rehearsal model answers.
+struct BuiltInSimulator(GeminiLive);
+
+async fn built_in_simulator() -> anyhow::Result<BuiltInSimulator> {
+    let rehearsal = LiveSimulator::from_chat_model(Arc::new(Rehearsal::new()));
+    let (simulator, _) = with_speech(rehearsal, Speech::Auto).await?;
+    let config = GeminiLiveConfig {
+        base_url: "wss://simulator".into(),
+        model: "simulator".into(),
+        ..GeminiLiveConfig::new("simulator")
+    };
+    Ok(BuiltInSimulator(GeminiLive::new(config)?.with_dialer(Arc::new(SimulatorDialer(simulator)))))
+}
+
+impl LiveModel for BuiltInSimulator {
+    fn declarations(&self) -> Provider {
+        self.0.declarations()
+    }
+
+    fn name(&self) -> &str {
+        "simulator"
+    }
+
+    fn connect(&self, setup: LiveSetup) -> LiveConnecting {
+        self.0.connect(setup)
+    }
+}
+
+struct SimulatorDialer(LiveSimulator);
+
+impl Dialer for SimulatorDialer {
+    fn dial(&self, _: &Url) -> DialFuture {
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        let simulator = self.0.clone();
+        tokio::spawn(async move { simulator.serve(theirs).await });
+        Box::pin(std::future::ready(Ok(Box::new(ours) as _)))
     }
 }

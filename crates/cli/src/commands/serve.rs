@@ -1,17 +1,18 @@
 //! `quarterdeck serve`: builds the server from its parts and runs it.
 
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Context;
-use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, TextAgent};
-use quarterdeck_agents::voice::{Parts as VoiceParts, Settings as VoiceSettings, VoiceAgent};
-use quarterdeck_agents::{Declare, Prompts};
+use quarterdeck_agents::Prompts;
+use quarterdeck_agents::text::{Parts as TextParts, TextAgent};
+use quarterdeck_agents::voice::{Parts as VoiceParts, VoiceAgent};
 use quarterdeck_calendar::LocalCalendar;
 use quarterdeck_contracts::ChatModel;
 use quarterdeck_knowledge::KnowledgeBase;
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
-use quarterdeck_runtime::{Orchestrator, Registry, RuntimeParts};
+use quarterdeck_runtime::{Clock, Orchestrator, Registry, RuntimeParts, SystemClock};
 use quarterdeck_server::{
     ApiKey, App, AuditFeed, AuditLogHandle, Identity, Operations, ServerParts, Settings, TokenKey,
     TokenRules, serve,
@@ -22,12 +23,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::arguments::serve::ServeOptions;
-use crate::config::{self, Config, CookieSecret, Folders, Listing, LoadedConfig, SecureCookie};
+use crate::config::{self, Config, CookieSecret, Folders, Listing, LoadedConfig, Server};
 use crate::permissions::{self, SecretFile};
 use crate::shutdown::ShutdownSignal;
 use crate::store_loss::{self, OnStoreLoss};
 use crate::terminal::{are_messages_logged, info, report_error};
-use crate::{ExitStatus, calendars, data, handler_kinds, live, logs, models, previous_registry, registry, wire};
+use crate::{ExitStatus, calendars, data, handler_kinds, logs, models, previous_registry, registry, wire};
 
 /// How often idle sessions end, expired rows are deleted and the knowledge base is updated.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
@@ -70,12 +71,12 @@ fn secret_files(config: &Config, listing: &Listing) -> Vec<SecretFile> {
         path: path.into(),
         is_ours: false,
     });
-    let own = matches!(config.server.cookie_secret, CookieSecret::Own).then(|| SecretFile {
+    let generated = matches!(config.server.cookie_secret, CookieSecret::Generated).then(|| SecretFile {
         key: "server.cookie_secret".to_owned(),
         path: data::cookie_secret_file(&config.folders.data),
         is_ours: true,
     });
-    named.chain(own).collect()
+    named.chain(generated).collect()
 }
 
 async fn run_server(
@@ -95,46 +96,21 @@ async fn run_server(
     let audit = Arc::new(wire::open_audit_log(&config.folders.data, store.clone()).await?);
     let feed = Arc::new(AuditFeed::new(audit.clone()));
     if let Some(Value::Object(fields)) = replacement.map(|replacement| replacement.to_json()) {
-        feed.record(AuditEvent { event: "registry_replaced".into(), time: SystemTime::now(), fields });
+        feed.record(AuditEvent { event: "registry_replaced".into(), time: SystemClock.now(), fields });
     }
     let knowledge = knowledge(&config.folders)?;
     calendars::warn_about_unlisted(&registry.snapshot(), &config.calendar.calendars);
     let orchestrator = orchestrator(&config, store, feed.clone(), knowledge.clone())?;
     registry.observe_hosts(&orchestrator.host_observer());
-    let model = models::chat_model(&config.text)?;
-    let prompts = prompts(&config.folders.prompts)?;
-    let text = TextAgent::new(TextParts {
-        orchestrator: orchestrator.clone(),
-        registry: registry.clone(),
-        model: model.clone(),
-        prompts: prompts.clone(),
-        settings: text_settings(&config.text),
-    });
-    let voice = VoiceAgent::new(VoiceParts {
-        orchestrator: orchestrator.clone(),
-        registry: registry.clone(),
-        model: live::live_model(&config.voice).await?,
-        prompts,
-        settings: voice_settings(&config.voice, &config.limits),
-    });
-    let settings = settings(&config);
-    warn_about_any_host(&settings);
-    let app = App::new(ServerParts {
-        text: text.clone(),
-        voice: Some(voice.clone()),
-        orchestrator: orchestrator.clone(),
-        registry: registry.clone(),
-        identity: identity(&config)?,
-        operations: operations(&config.folders, feed, &registry),
-        settings,
-    });
+    let agents = Agents::new(&config, &orchestrator, &registry).await?;
+    let app = app(&config, &agents, &orchestrator, &registry, feed)?;
     let shutdown = ShutdownSignal::listen();
-    banner(&listener, &registry, &*model, voice.model())?;
-    if model.name().starts_with("rehearsal") && !are_messages_logged() {
+    banner(&listener, &registry, &*agents.model, agents.voice.model())?;
+    if agents.model.name().starts_with("rehearsal") && !are_messages_logged() {
         tokio::spawn(detect_ollama());
     }
     let mut tasks = JoinSet::new();
-    tasks.spawn(sweep(orchestrator.clone(), text));
+    tasks.spawn(sweep(orchestrator.clone(), agents.text));
     if let Some(base) = knowledge {
         tasks.spawn(update_knowledge(base, config.folders.clone()));
     }
@@ -144,6 +120,66 @@ async fn run_server(
     audit.flush();
     info("stopped");
     Ok(())
+}
+
+struct Agents {
+    model: Arc<dyn ChatModel>,
+    text: TextAgent,
+    voice: VoiceAgent,
+}
+
+impl Agents {
+    async fn new(
+        config: &Config,
+        orchestrator: &Orchestrator,
+        registry: &Arc<Registry>,
+    ) -> anyhow::Result<Self> {
+        let model = models::chat_model(&config.text.provider)?;
+        let prompts = prompts(config.folders.prompts.as_deref())?;
+        let text = TextAgent::new(TextParts {
+            orchestrator: orchestrator.clone(),
+            registry: registry.clone(),
+            model: model.clone(),
+            prompts: prompts.clone(),
+            settings: config.text.settings.clone(),
+        });
+        let voice = VoiceAgent::new(VoiceParts {
+            orchestrator: orchestrator.clone(),
+            registry: registry.clone(),
+            model: models::live_model(&config.voice.provider).await?,
+            prompts,
+            settings: config.voice.settings.clone(),
+        });
+        Ok(Self { model, text, voice })
+    }
+}
+
+fn app(
+    config: &Config,
+    agents: &Agents,
+    orchestrator: &Orchestrator,
+    registry: &Arc<Registry>,
+    feed: Arc<AuditFeed>,
+) -> anyhow::Result<Arc<App>> {
+    let Server { settings, admin_token, .. } = &config.server;
+    if settings.takes_any_host() {
+        tracing::warn!(
+            "requests for any host name are accepted, so a foreign page can point its own name at this server; list the \
+             server's names in `server.hosts`"
+        );
+    }
+    Ok(App::new(ServerParts {
+        text: agents.text.clone(),
+        voice: Some(agents.voice.clone()),
+        orchestrator: orchestrator.clone(),
+        registry: registry.clone(),
+        identity: identity(config)?,
+        operations: operations(&config.folders, feed, registry),
+        settings: Settings {
+            admin_token: admin_token.as_ref().map(|token| token.expose().to_owned()),
+            ..settings.clone()
+        },
+    }))
 }
 
 fn orchestrator(
@@ -159,7 +195,7 @@ fn orchestrator(
         calendar_details_claim: config.calendar_details_claim.clone(),
         knowledge: knowledge.map(|base| Arc::new(base) as _),
         capabilities: handler_kinds::capabilities(),
-        present: config.present.clone(),
+        present: config.config_keys.clone(),
         ..RuntimeParts::new(store)
     }))
 }
@@ -201,84 +237,19 @@ async fn update_knowledge(base: KnowledgeBase, folders: Folders) {
     }
 }
 
-fn prompts(from: &config::Prompts) -> anyhow::Result<Prompts> {
-    let config::Prompts::Folder(folder) = from else { return Ok(Prompts::default()) };
-    let read = |name: &str, usual: String| {
-        let path = folder.join(name);
-        match path.is_file() {
-            true => std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display())),
-            false => Ok(usual),
+fn prompts(folder: Option<&Path>) -> anyhow::Result<Prompts> {
+    let mut prompts = Prompts::default();
+    for (name, prompt) in [("core.md", &mut prompts.core), ("voice-behavior.md", &mut prompts.voice)] {
+        if let Some(path) = folder.map(|folder| folder.join(name)).filter(|path| path.is_file()) {
+            *prompt =
+                std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         }
-    };
-    let usual = Prompts::default();
-    Ok(Prompts { core: read("core.md", usual.core)?, voice: read("voice-behavior.md", usual.voice)? })
-}
-
-fn text_settings(text: &config::Text) -> TextSettings {
-    TextSettings {
-        rounds: text.rounds,
-        guide_tokens: text.guide_tokens,
-        declare: declare(text.declare),
-        ..TextSettings::default()
     }
-}
-
-fn voice_settings(voice: &config::Voice, limits: &config::Limits) -> VoiceSettings {
-    VoiceSettings {
-        calls: limits.calls,
-        guide_tokens: voice.guide_tokens,
-        declare: declare(voice.declare),
-        ..VoiceSettings::default()
-    }
-}
-
-fn declare(declare: config::Declare) -> Declare {
-    match declare {
-        config::Declare::All => Declare::All,
-        config::Declare::Mode => Declare::Mode,
-    }
-}
-
-fn settings(config: &Config) -> Settings {
-    let server = &config.server;
-    Settings {
-        origins: server.origins.clone(),
-        admin_token: server.admin_token.as_ref().map(|token| token.expose().to_owned()),
-        trust_proxy: server.trust_proxy,
-        trusted_proxies: server.trusted_proxies.clone(),
-        hosts: server.hosts.clone(),
-        required: config.auth.required,
-        is_loopback: server.listen.ip().to_canonical().is_loopback(),
-        max_body_bytes: server.max_body_bytes,
-        max_json_depth: server.max_json_depth,
-        drain: server.drain,
-        max_connections: server.max_connections,
-        secure_cookie: match server.secure_cookie {
-            SecureCookie::Auto => None,
-            SecureCookie::Always => Some(true),
-            SecureCookie::Never => Some(false),
-        },
-        messages_per_minute: config.limits.requests_per_minute_client,
-        requests_per_minute: config.limits.requests_per_minute_address,
-        streams_per_client: config.limits.streams_per_client,
-        streams: config.limits.streams,
-        voice_connections: config.limits.calls,
-        connections_per_address: config.limits.connections_per_address,
-        ..Settings::default()
-    }
-}
-
-fn warn_about_any_host(settings: &Settings) {
-    if settings.takes_any_host() {
-        tracing::warn!(
-            "requests for any host name are accepted, so a foreign page can point its own name at this server; list the \
-             server's names in `server.hosts`"
-        );
-    }
+    Ok(prompts)
 }
 
 fn identity(config: &Config) -> anyhow::Result<Identity> {
-    let secret = config.server.cookie_secret.open(&config.folders.data)?;
+    let secret = config.server.cookie_secret.load(&config.folders.data)?;
     let tokens = config.auth.tokens.as_ref().map(|check| {
         use config::Algorithm;
         let key = match (&check.key, check.algorithm) {

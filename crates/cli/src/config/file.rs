@@ -1,4 +1,4 @@
-//! The configuration file: TOML, with the line of everything that stands in it.
+//! The configuration file: TOML, with the line of every key.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -11,21 +11,17 @@ use super::problem::Problem;
 use super::raw::RawConfig;
 use super::value::Value;
 
-/// The file that is looked for when nobody names one.
 pub(crate) const DEFAULT_PATH: &str = "quarterdeck.toml";
 
-/// No configuration that a person wrote is larger.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Which file to read.
 pub(crate) enum ConfigFile {
-    /// The usual one, which need not be there.
+    /// `quarterdeck.toml`, which need not exist.
     Default,
-    /// One that somebody named, where.
+    /// One that a variable or a flag names.
     Named(String, Origin),
 }
 
-/// Adds what the file says.
 pub(crate) fn load_file(file: &ConfigFile, raw: &mut RawConfig) -> Result<(), Vec<Problem>> {
     let (path, origin) = match file {
         ConfigFile::Default => (DEFAULT_PATH, Origin::Default),
@@ -48,10 +44,9 @@ fn read(path: &str) -> std::io::Result<String> {
     String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not UTF-8 text"))
 }
 
-/// Adds what the text of a file says.
 pub(crate) fn parse_text(path: &str, text: &str, raw: &mut RawConfig) -> Result<(), Vec<Problem>> {
     let lines = Lines { path, text };
-    // The parser goes on after a mistake, but what it then finds is often only an echo of the first.
+    // The parser goes on after a mistake, but further errors often only follow from the first.
     let table = DeTable::parse(text).map_err(|error| {
         let origin = lines.origin(error.span().map_or(0, |span| span.start));
         vec![Problem { origin, message: format!("this is not TOML: {}", error.message()), help: None }]
@@ -73,7 +68,7 @@ impl Lines<'_> {
 
     fn add_table(&self, prefix: &str, table: &DeTable<'_>, raw: &mut RawConfig) {
         for (name, value) in table {
-            let key = joined(prefix, name.get_ref());
+            let key = join(prefix, name.get_ref());
             let origin = self.origin(name.span().start);
             match value.get_ref() {
                 DeValue::Table(inner) => {
@@ -86,8 +81,8 @@ impl Lines<'_> {
     }
 }
 
-/// A name with a dot in it is not the same as two names; quoted, it is nobody's key.
-fn joined(prefix: &str, name: &str) -> String {
+/// A name with a dot in it is not the same as two names; quoted, it matches no key.
+fn join(prefix: &str, name: &str) -> String {
     let name = if name.contains('.') { format!("{name:?}") } else { name.to_owned() };
     if prefix.is_empty() { name } else { format!("{prefix}.{name}") }
 }

@@ -1,141 +1,121 @@
-//! What belongs to the site: its folders, its calendars, its logs.
+//! The folders, the calendars, the log, and the keys that tools may require.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use quarterdeck_calendar::{CalendarConfig, ConfigError, LocalCalendar, Owner};
+use quarterdeck_calendar::{CalendarConfig, ConfigError, LocalCalendar};
 use quarterdeck_runtime::RequiredClaim;
+use tracing::level_filters::LevelFilter;
 
-use super::choices::{ListOf, choice, choices};
-use super::kinds::{Bool, Claim, FOLDER, Line, Optional, Sha256};
-use super::reader::Reader;
-use super::value::Value;
+use super::kinds::{boolean, choice, choices, claim, folder, line, list, sha256};
+use super::reader::{Reader, settings};
 
 /// Where things are.
 #[derive(Debug, Clone)]
 pub(crate) struct Folders {
     pub(crate) tools: PathBuf,
     pub(crate) kb: PathBuf,
-    /// State lives here.
     pub(crate) data: PathBuf,
-    pub(crate) prompts: Prompts,
+    /// The agents' instructions; `None` for the built-in ones.
+    pub(crate) prompts: Option<PathBuf>,
     pub(crate) artifact: ArtifactRule,
 }
 
 /// Which artifact of the tools folder a server may load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ArtifactRule {
-    /// Whatever the folder compiles to.
+    /// The result of compiling the folder.
     Compiled,
-    /// The one that lies there, and only if it has this digest, where one is given. Nothing is compiled.
+    /// The artifact in the folder. Nothing is compiled.
     Locked {
-        /// Its content hash: 64 hexadecimal digits in small letters.
+        /// The required content hash: 64 hexadecimal digits in lower case.
         digest: Option<String>,
     },
 }
 
-/// Where the agents' instructions come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Prompts {
-    /// Those that are compiled in.
-    BuiltIn,
-    Folder(PathBuf),
-}
-
-/// How the server logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Logs {
-    pub(crate) level: LogLevel,
+    pub(crate) level: LevelFilter,
     pub(crate) format: LogFormat,
 }
 
+choices! { for LevelFilter { ERROR = "error", WARN = "warn", INFO = "info", DEBUG = "debug", TRACE = "trace", } }
 choices! {
-    /// How much is logged.
-    enum LogLevel {
-        Error = "error",
-        Warn = "warn",
-        Info = "info",
-        Debug = "debug",
-        Trace = "trace",
-    }
-}
-
-choices! {
-    /// What a log line looks like.
     enum LogFormat {
-        /// For people at a terminal, else JSON.
+        /// Text at a terminal, else JSON.
         Auto = "auto",
         Human = "human",
         Json = "json",
     }
 }
 
-/// Reads `[tools]`, `[kb]`, `[data]` and `[prompts]`.
 pub(super) fn folders(from: &mut Reader) -> Folders {
-    from.table("tools", "The tools.");
-    let tools = from.read("tools.folder", FOLDER, "tools", "The folder that holds the tool folders");
-    let artifact = artifact(from);
-    from.table("kb", "The knowledge base.");
-    let kb = from.read("kb.folder", FOLDER, "kb", "The folder that holds the records");
-    from.table("data", "What the server keeps.");
-    let data = from.read("data.folder", FOLDER, ".quarterdeck", "The folder in which state lives");
-    from.table("prompts", "The agents' instructions.");
-    let about = "The folder that holds them; those that are built in are used when it is not there";
-    let prompts = from.read("prompts.folder", FOLDER, "prompts", about);
-    let prompts = if prompts.is_dir() {
-        Prompts::Folder(prompts)
-    } else {
-        if from.is_set("prompts.folder") {
-            let message = format!("`prompts.folder` is {prompts:?}, and there is no such folder");
-            let help = "leave the key out to use the instructions that are built in";
-            from.block_serve("prompts.folder", message, Some(help.into()));
-        }
-        Prompts::BuiltIn
+    let mut folders = Folders {
+        tools: "tools".into(),
+        kb: "kb".into(),
+        data: ".quarterdeck".into(),
+        prompts: None,
+        artifact: ArtifactRule::Compiled,
     };
-    Folders { tools, kb, data, prompts, artifact }
-}
-
-fn artifact(from: &mut Reader) -> ArtifactRule {
-    let about =
-        "Serve the artifact that lies in the tools folder and refuse anything else; nothing is compiled";
-    let is_locked = from.read("tools.locked", Bool, false, about);
+    let mut is_locked = false;
+    from.table("tools", "The tools.");
+    settings! { from;
+        "folder": folder() => folders.tools, "The folder that holds the tool folders";
+        "locked": boolean() => is_locked, "Serve the artifact in the tools folder and refuse anything else; nothing is compiled";
+    }
     let about =
         "The digest that the artifact must have, as `quarterdeck build` prints it; implies `tools.locked`";
-    let digest = from.read("tools.artifact_digest", Optional(Sha256), Value::Absent, about);
-    if is_locked || digest.is_some() { ArtifactRule::Locked { digest } } else { ArtifactRule::Compiled }
+    let digest = from.optional("artifact_digest", sha256(), about);
+    if is_locked || digest.is_some() {
+        folders.artifact = ArtifactRule::Locked { digest };
+    }
+    from.table("kb", "The knowledge base.");
+    settings! { from;
+        "folder": folder() => folders.kb, "The folder that holds the records";
+    }
+    from.table("data", "What the server stores.");
+    settings! { from;
+        "folder": folder() => folders.data, "The folder of the store, the audit trail and other state";
+    }
+    folders.prompts = prompts(from);
+    folders
 }
 
-/// Reads `[calendar]`.
-pub(super) fn calendar(from: &mut Reader) -> CalendarConfig {
-    let usual = CalendarConfig::default();
-    from.table("calendar", "The site's calendars.");
-    let mut config = CalendarConfig {
-        owner: Owner::default(),
-        time_zone: from.read(
-            "calendar.time_zone",
-            Line,
-            usual.time_zone.as_str(),
-            "The zone in which whole days and times without a zone are meant, such as Europe/Oslo",
-        ),
-        calendars: from.read(
-            "calendar.calendars",
-            ListOf(Line),
-            usual.calendars,
-            "Their names; a booking goes to the first unless it says otherwise",
-        ),
-        conference_url: from.read(
-            "calendar.conference_url",
-            Optional(Line),
-            Value::Absent,
-            "Where video calls are held; {id} becomes the event's own part",
-        ),
-    };
+fn prompts(from: &mut Reader) -> Option<PathBuf> {
+    let mut prompts = PathBuf::from("prompts");
+    from.table("prompts", "The agents' instructions.");
+    settings! { from;
+        "folder": folder() => prompts, "The folder that holds them; the built-in ones are used when it does not exist";
+    }
+    if prompts.is_dir() {
+        return Some(prompts);
+    }
+    if from.is_set("prompts.folder") {
+        let message = format!("`prompts.folder` is {prompts:?}, and there is no such folder");
+        let help = "leave the key out to use the built-in instructions";
+        from.add_serve_problem("prompts.folder", message, Some(help.into()));
+    }
+    None
+}
+
+/// Reads `[calendar]`: the calendars, and the claim with which a client sees the details of all events.
+pub(super) fn calendar(from: &mut Reader) -> (CalendarConfig, Option<RequiredClaim>) {
+    let mut config = CalendarConfig::default();
+    from.table("calendar", "The calendars.");
+    settings! { from;
+        "time_zone": line() => config.time_zone,
+            "The zone in which whole days and times without a zone are meant, such as Europe/Oslo";
+        "calendars": list(line()) => config.calendars,
+            "Their names; a booking goes to the first unless it says otherwise";
+    }
+    let about = "Where video calls are held; {id} becomes the event's own part";
+    config.conference_url = from.optional("conference_url", line(), about);
+    let about =
+        "The claim with which a client sees titles and attendees of all events, not only of its own bookings";
+    let details_claim = from.optional("details_claim", claim(), about);
     from.table("calendar.owner", "Whose time is booked.");
-    let mut owner = |key, about| from.read(key, Optional(Line), Value::Absent, about).unwrap_or_default();
-    config.owner = Owner {
-        name: owner("calendar.owner.name", "Their name"),
-        email: owner("calendar.owner.email", "Their address"),
-    };
+    config.owner.name = from.optional("name", line(), "Their name").unwrap_or_default();
+    config.owner.email = from.optional("email", line(), "Their address").unwrap_or_default();
     if let Err(error) = LocalCalendar::from_config(config.clone()) {
         let key = match error {
             ConfigError::TimeZone(_) => "calendar.time_zone",
@@ -143,36 +123,26 @@ pub(super) fn calendar(from: &mut Reader) -> CalendarConfig {
         };
         from.add_problem(key, format!("`{key}`: {error}"), None);
     }
-    config
+    (config, details_claim)
 }
 
-/// Reads who sees the details of every event.
-pub(super) fn calendar_details_claim(from: &mut Reader) -> Option<RequiredClaim> {
-    from.read(
-        "calendar.details_claim",
-        Optional(Claim),
-        Value::Absent,
-        "The claim with which a client sees titles and attendees of all events, not only of its own bookings",
-    )
-}
-
-/// Reads `[logs]`.
 pub(super) fn logs(from: &mut Reader) -> Logs {
+    let mut logs = Logs { level: LevelFilter::INFO, format: LogFormat::Auto };
     from.table("logs", "What the server logs.");
-    Logs {
-        level: from.read("logs.level", choice(), "info", "How much"),
-        format: from.read(
-            "logs.format",
-            choice(),
-            "auto",
-            "\"auto\" is for people at a terminal, and JSON otherwise; with \"json\" nothing else is on standard error",
-        ),
+    settings! { from;
+        "level": choice() => logs.level, "How much";
+        "format": choice() => logs.format,
+            "\"auto\" is text at a terminal, and JSON otherwise; with \"json\" nothing else is on standard error";
     }
+    logs
 }
 
-/// Reads `[present]`.
-pub(super) fn present(from: &mut Reader) -> BTreeSet<String> {
-    from.table("present", "What tools may require of this site.");
-    let about = "Names that tools' `availability.requires` may ask for";
-    from.read("present.keys", ListOf(Line), Vec::new(), about).into_iter().collect()
+/// Reads `[present]`: the keys that tools may require.
+pub(super) fn config_keys(from: &mut Reader) -> BTreeSet<String> {
+    let mut keys = Vec::new();
+    from.table("present", "What tools may require of this configuration.");
+    settings! { from;
+        "keys": list(line()) => keys, "Names that tools' `availability.requires` may ask for";
+    }
+    keys.into_iter().collect()
 }

@@ -1,291 +1,253 @@
-//! What a key takes: each kind reads a value, shows one, and says what it allows.
+//! What a key takes: how a value is read, how it is shown, and what is allowed.
 
-use std::marker::PhantomData;
+use std::fmt::Display;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use quarterdeck_runtime::RequiredClaim;
+use quarterdeck_server::Network;
 use serde_json::{Value as Json, json};
-use url::Url;
+use url::{Host, Url};
 
 use super::value::Value;
 
+type ReadValue<T> = dyn Fn(&Value) -> Result<T, String>;
+
 /// What a key takes.
-pub(crate) trait Kind {
-    /// What it means.
-    type Out;
-
-    /// What may be written, as the end of “it takes …”.
-    fn takes(&self) -> String;
-
-    /// The meaning of a value, or what was found instead of one.
-    fn read(&self, value: &Value) -> Result<Self::Out, String>;
-
+pub(crate) struct Kind<T> {
+    /// The end of “it takes …”.
+    pub(super) takes: String,
+    /// The meaning of a value, or a description of what was found instead.
+    pub(super) read: Box<ReadValue<T>>,
     /// A meaning as it would be written.
-    fn show(&self, out: &Self::Out) -> Json;
+    pub(super) show: Box<dyn Fn(&T) -> Json>,
 }
 
-/// A whole number between two others.
-pub(crate) struct Whole<T>(u64, u64, PhantomData<T>);
-
-pub(crate) fn whole<T>(least: u64, most: u64) -> Whole<T> {
-    Whole(least, most, PhantomData)
-}
-
-impl<T: TryFrom<u64> + TryInto<u64> + Copy> Kind for Whole<T> {
-    type Out = T;
-
-    fn takes(&self) -> String {
-        format!("a whole number from {} to {}", self.0, self.1)
+impl<T: 'static> Kind<T> {
+    fn new(
+        takes: impl Into<String>,
+        read: impl Fn(&Value) -> Option<T> + 'static,
+        show: impl Fn(&T) -> Json + 'static,
+    ) -> Self {
+        let read = move |value: &Value| read(value).ok_or_else(|| value.describe());
+        Self { takes: takes.into(), read: Box::new(read), show: Box::new(show) }
     }
 
-    fn read(&self, value: &Value) -> Result<T, String> {
-        let number = value.as_whole().filter(|number| (self.0..=self.1).contains(number));
-        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| value.describe())
-    }
-
-    fn show(&self, out: &T) -> Json {
-        json!((*out).try_into().unwrap_or(u64::MAX))
+    /// Describes a refused value that `is_secret` applies to as `instead`, without repeating it.
+    fn redact(self, is_secret: fn(&str) -> bool, instead: &'static str) -> Self {
+        let inner = self.read;
+        let read = move |value: &Value| match value.as_text() {
+            Some(text) if is_secret(text) => inner(value).map_err(|_| instead.into()),
+            _ => inner(value),
+        };
+        Self { read: Box::new(read), ..self }
     }
 }
 
-/// A whole number of some unit of time, which stands in the key's name.
-pub(crate) struct Span {
-    unit: Duration,
-    count: Whole<u32>,
+/// One line of text that `parse` accepts.
+fn parsed<T: Display + 'static>(
+    takes: impl Into<String>,
+    parse: impl Fn(&str) -> Option<T> + 'static,
+) -> Kind<T> {
+    Kind::new(takes, move |value| parse(value.as_line()?), |out| json!(out.to_string()))
 }
 
-pub(crate) fn millis(least: u64, most: u64) -> Span {
-    Span { unit: Duration::from_millis(1), count: whole(least, most) }
+pub(crate) fn line() -> Kind<String> {
+    parsed("one line of text", |text| Some(text.into()))
 }
 
-pub(crate) fn seconds(least: u64, most: u64) -> Span {
-    Span { unit: Duration::from_secs(1), count: whole(least, most) }
+/// A whole number within bounds.
+pub(crate) fn whole<T: TryFrom<u64> + TryInto<u64> + Copy + 'static>(min: u64, max: u64) -> Kind<T> {
+    Kind::new(
+        format!("a whole number from {min} to {max}"),
+        move |value| T::try_from(value.as_whole().filter(|number| (min..=max).contains(number))?).ok(),
+        |out| json!((*out).try_into().unwrap_or(u64::MAX)),
+    )
 }
 
-pub(crate) fn days(least: u64, most: u64) -> Span {
-    Span { unit: Duration::from_secs(24 * 3_600), count: whole(least, most) }
-}
-
-impl Kind for Span {
-    type Out = Duration;
-
-    fn takes(&self) -> String {
-        self.count.takes()
-    }
-
-    fn read(&self, value: &Value) -> Result<Duration, String> {
-        Ok(self.unit * self.count.read(value)?)
-    }
-
-    fn show(&self, out: &Duration) -> Json {
-        json!((out.as_millis() / self.unit.as_millis()) as u64)
+/// A whole number of a unit of time, which the key's name ends in.
+fn span(unit: Duration, min: u64, max: u64) -> Kind<Duration> {
+    let Kind { takes, read, show } = whole::<u32>(min, max);
+    let count = move |out: &Duration| u32::try_from(out.as_millis() / unit.as_millis()).unwrap_or(u32::MAX);
+    Kind {
+        takes,
+        read: Box::new(move |value| Ok(unit * read(value)?)),
+        show: Box::new(move |out| show(&count(out))),
     }
 }
 
-/// Something that can be switched off with `"none"`.
-pub(crate) struct OrNone<K>(pub(crate) K);
+pub(crate) fn millis(min: u64, max: u64) -> Kind<Duration> {
+    span(Duration::from_millis(1), min, max)
+}
 
-impl<K: Kind> Kind for OrNone<K> {
-    type Out = Option<K::Out>;
+pub(crate) fn seconds(min: u64, max: u64) -> Kind<Duration> {
+    span(Duration::from_secs(1), min, max)
+}
 
-    fn takes(&self) -> String {
-        format!("{}, or \"none\"", self.0.takes())
+pub(crate) fn days(min: u64, max: u64) -> Kind<Duration> {
+    span(Duration::from_secs(24 * 3_600), min, max)
+}
+
+/// Something that `"none"` switches off.
+pub(crate) fn or_none<T: 'static>(kind: Kind<T>) -> Kind<Option<T>> {
+    let Kind { takes, read, show } = kind;
+    Kind {
+        takes: format!("{takes}, or \"none\""),
+        read: Box::new(move |value| match value.as_text() {
+            Some("none") => Ok(None),
+            _ => read(value).map(Some),
+        }),
+        show: Box::new(move |out| out.as_ref().map_or(json!("none"), &show)),
     }
+}
 
-    fn read(&self, value: &Value) -> Result<Self::Out, String> {
-        match value {
-            Value::Absent => Ok(None),
-            given if given.as_text() == Some("none") => Ok(None),
-            given => self.0.read(given).map(Some),
+pub(crate) fn list<T: 'static>(item: Kind<T>) -> Kind<Vec<T>> {
+    let Kind { takes, read, show } = item;
+    Kind {
+        takes: format!("a list; each item is {takes}"),
+        read: Box::new(move |value| {
+            let items = value.as_list().ok_or_else(|| value.describe())?;
+            items.iter().map(&read).collect()
+        }),
+        show: Box::new(move |out| out.iter().map(&show).collect()),
+    }
+}
+
+pub(crate) fn boolean() -> Kind<bool> {
+    Kind::new("true or false", Value::as_bool, |out| json!(out))
+}
+
+/// `None` where the server decides by itself.
+pub(crate) fn auto_or_boolean() -> Kind<Option<bool>> {
+    Kind::new(
+        "\"auto\", true or false",
+        |value| match value.as_text() {
+            Some("auto") => Some(None),
+            Some(text) => text.parse().ok().map(Some),
+            None => value.as_bool().map(Some),
+        },
+        |out| out.map_or(json!("auto"), |flag| json!(flag)),
+    )
+}
+
+/// Meanings that each have a word in the configuration.
+pub(crate) trait Choices: Copy + PartialEq + 'static {
+    /// In the order in which they are listed.
+    const ALL: &'static [(&'static str, Self)];
+
+    fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(_, each)| *each == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// Declares the words of an enum: of a new one, or of one of a library (`for`).
+macro_rules! choices {
+    (for $name:ty { $($variant:ident = $word:literal,)+ }) => {
+        impl $crate::config::kinds::Choices for $name {
+            const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
         }
-    }
+    };
+    ($(#[$doc:meta])* enum $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum $name { $($(#[$each])* $variant,)+ }
 
-    fn show(&self, out: &Self::Out) -> Json {
-        out.as_ref().map_or(json!("none"), |out| self.0.show(out))
-    }
+        $crate::config::kinds::choices! { for $name { $($variant = $word,)+ } }
+    };
 }
+pub(crate) use choices;
 
-/// Something that need not be said.
-pub(crate) struct Optional<K>(pub(crate) K);
-
-impl<K: Kind> Kind for Optional<K> {
-    type Out = Option<K::Out>;
-
-    fn takes(&self) -> String {
-        self.0.takes()
-    }
-
-    fn read(&self, value: &Value) -> Result<Self::Out, String> {
-        match value {
-            Value::Absent => Ok(None),
-            given => self.0.read(given).map(Some),
-        }
-    }
-
-    fn show(&self, out: &Self::Out) -> Json {
-        out.as_ref().map_or(Json::Null, |out| self.0.show(out))
-    }
-}
-
-/// Yes or no.
-pub(crate) struct Bool;
-
-impl Kind for Bool {
-    type Out = bool;
-
-    fn takes(&self) -> String {
-        "true or false".into()
-    }
-
-    fn read(&self, value: &Value) -> Result<bool, String> {
-        match value {
-            Value::Boolean(flag) => Ok(*flag),
-            Value::Untyped(words) if words.trim() == "true" => Ok(true),
-            Value::Untyped(words) if words.trim() == "false" => Ok(false),
-            other => Err(other.describe()),
-        }
-    }
-
-    fn show(&self, out: &bool) -> Json {
-        json!(out)
-    }
-}
-
-/// One line of text.
-pub(crate) struct Line;
-
-impl Kind for Line {
-    type Out = String;
-
-    fn takes(&self) -> String {
-        "one line of text".into()
-    }
-
-    fn read(&self, value: &Value) -> Result<String, String> {
-        let text = value.as_text().filter(|text| !text.is_empty() && !text.contains(char::is_control));
-        text.map(str::to_owned).ok_or_else(|| value.describe())
-    }
-
-    fn show(&self, out: &String) -> Json {
-        json!(out)
-    }
+/// One of a few words.
+pub(crate) fn choice<T: Choices>() -> Kind<T> {
+    let words: Vec<_> = T::ALL.iter().map(|(word, _)| format!("{word:?}")).collect();
+    let takes = match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.concat(),
+    };
+    Kind::new(
+        takes,
+        |value| {
+            let text = value.as_text()?;
+            T::ALL.iter().find(|(word, _)| *word == text).map(|(_, each)| *each)
+        },
+        |out| json!(out.as_str()),
+    )
 }
 
 /// A claim of a client's verified token.
-pub(crate) struct Claim;
-
-impl Kind for Claim {
-    type Out = RequiredClaim;
-
-    fn takes(&self) -> String {
-        "the name of a claim that must be true, or name=value".into()
-    }
-
-    fn read(&self, value: &Value) -> Result<RequiredClaim, String> {
-        Line.read(value)?.parse().map_err(|_| value.describe())
-    }
-
-    fn show(&self, out: &RequiredClaim) -> Json {
-        json!(out.to_string())
-    }
+pub(crate) fn claim() -> Kind<RequiredClaim> {
+    parsed("the name of a claim that must be true, or name=value", |text| text.parse().ok())
 }
 
-/// A SHA-256 digest.
-pub(crate) struct Sha256;
-
-impl Kind for Sha256 {
-    type Out = String;
-
-    fn takes(&self) -> String {
-        "a SHA-256 digest: 64 hexadecimal digits".into()
-    }
-
-    fn read(&self, value: &Value) -> Result<String, String> {
-        let digest = Line.read(value)?.to_ascii_lowercase();
-        let is_one = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if is_one { Ok(digest) } else { Err(value.describe()) }
-    }
-
-    fn show(&self, out: &String) -> Json {
-        json!(out)
-    }
+pub(crate) fn sha256() -> Kind<String> {
+    parsed("a SHA-256 digest: 64 hexadecimal digits", |text| {
+        let is_digest = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_digest.then(|| text.to_ascii_lowercase())
+    })
 }
 
-/// The name of a file or a folder, from the working directory on.
-pub(crate) struct Place(pub(crate) &'static str);
+/// A path, relative to the working directory.
+fn path(to: &str) -> Kind<PathBuf> {
+    Kind::new(
+        format!("the path of {to}"),
+        |value| value.as_line().map(PathBuf::from),
+        |out| json!(out.display().to_string()),
+    )
+}
 
-/// The name of a folder.
-pub(crate) const FOLDER: Place = Place("a folder");
-/// The name of a file.
-pub(crate) const FILE: Place = Place("a file");
+pub(crate) fn folder() -> Kind<PathBuf> {
+    path("a folder")
+}
 
-impl Kind for Place {
-    type Out = PathBuf;
+pub(crate) fn file() -> Kind<PathBuf> {
+    path("a file")
+}
 
-    fn takes(&self) -> String {
-        format!("the path of {}", self.0)
-    }
-
-    fn read(&self, value: &Value) -> Result<PathBuf, String> {
-        Line.read(value).map(PathBuf::from)
-    }
-
-    fn show(&self, out: &PathBuf) -> Json {
-        json!(out.display().to_string())
-    }
+/// An operator may have put the secret itself here, so a refused value is never repeated.
+pub(crate) fn secret_file() -> Kind<PathBuf> {
+    path("a file that holds the secret").redact(|_| true, "not a path")
 }
 
 /// An address and a port to listen on.
-pub(crate) struct Address;
-
-impl Kind for Address {
-    type Out = SocketAddr;
-
-    fn takes(&self) -> String {
-        "an address with a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080".into()
-    }
-
-    fn read(&self, value: &Value) -> Result<SocketAddr, String> {
-        let text = value.as_text().ok_or_else(|| value.describe())?;
+pub(crate) fn address() -> Kind<SocketAddr> {
+    parsed("an address with a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080", |text| {
         let local = text.strip_prefix("localhost:").and_then(|port| port.parse::<u16>().ok());
-        match local {
-            Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
-            None => text.parse().map_err(|_| value.describe()),
-        }
-    }
-
-    fn show(&self, out: &SocketAddr) -> Json {
-        json!(out.to_string())
-    }
+        local.map_or_else(|| text.parse().ok(), |port| Some((Ipv4Addr::LOCALHOST, port).into()))
+    })
 }
 
-/// The address of a provider. What stands before its host or after its path is not repeated: it may be a password.
-pub(crate) struct BaseUrl(pub(crate) &'static [&'static str]);
+/// The address of a provider. What is before its host or after its path may be a password, and is not repeated.
+pub(crate) fn base_url(schemes: &'static [&'static str]) -> Kind<String> {
+    let shown: Vec<_> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+    let takes =
+        format!("a URL that begins with {}, without a password, a query and a fragment", shown.join(" or "));
+    let has_more = |text: &str| text.contains(['@', '?', '#']);
+    parsed(takes, move |text| {
+        let url = Url::parse(text).ok().filter(|_| !has_more(text))?;
+        let is_allowed = schemes.contains(&url.scheme()) && url.has_host();
+        is_allowed.then(|| text.trim_end_matches('/').to_owned())
+    })
+    .redact(has_more, "a URL with a user, a query or a fragment")
+}
 
-impl Kind for BaseUrl {
-    type Out = String;
+/// A host without a port.
+pub(crate) fn host_name() -> Kind<String> {
+    let takes = "a host name or an address without a port, such as app.example, 192.0.2.1 or [2001:db8::1], in lower case";
+    parsed(takes, |text| Host::parse(text).ok().map(|host| host.to_string()).filter(|host| host == text))
+}
 
-    fn takes(&self) -> String {
-        let schemes: Vec<_> = self.0.iter().map(|scheme| format!("{scheme}://")).collect();
-        format!("a URL that begins with {}, without a password, a query and a fragment", schemes.join(" or "))
-    }
+pub(crate) fn network() -> Kind<Network> {
+    parsed("an address or a network, such as 10.0.0.5, 10.0.0.0/8 or 2001:db8::/32", |text| text.parse().ok())
+}
 
-    fn read(&self, value: &Value) -> Result<String, String> {
-        let text = Line.read(value)?;
-        if text.contains(['@', '?', '#']) {
-            return Err("a URL with a user, a query or a fragment".into());
-        }
-        match Url::parse(&text) {
-            Ok(url) if self.0.contains(&url.scheme()) && url.has_host() => {
-                Ok(text.trim_end_matches('/').to_owned())
-            }
-            _ => Err(value.describe()),
-        }
-    }
-
-    fn show(&self, out: &String) -> Json {
-        json!(out)
-    }
+/// An origin, letter for letter as browsers send it.
+pub(crate) fn web_origin() -> Kind<String> {
+    let takes = "an origin as browsers send it, such as https://app.example or http://localhost:3000: \
+                 lower case, no path, no slash at the end";
+    parsed(takes, |text| {
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        Some(url.origin().ascii_serialization()).filter(|origin| origin == text)
+    })
+    .redact(|text| text.contains('@'), "an origin with a user")
 }

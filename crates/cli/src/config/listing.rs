@@ -1,4 +1,4 @@
-//! The effective configuration, for people and for programs.
+//! The effective configuration, as text and as JSON.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -6,7 +6,7 @@ use super::origin::Origin;
 use super::reader::{Detail, Row, Section};
 use crate::terminal::{plain, titled_table};
 
-/// Every key with its value and where that came from. Secrets are only set, or not.
+/// Every key with its value and its origin. Of a secret only whether it is set.
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(super) rows: Vec<Row>,
@@ -18,7 +18,7 @@ impl Listing {
         Self { rows, sections }
     }
 
-    /// The files that secrets were read from, with the keys of those.
+    /// Keys and files of the secrets that were read from files.
     pub(crate) fn secret_files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.rows.iter().filter_map(|row| match (&row.detail, &row.origin) {
             (Detail::Secret { is_set: true, .. }, Origin::SecretFile(path)) => {
@@ -28,13 +28,11 @@ impl Listing {
         })
     }
 
-    /// A table.
     pub(crate) fn to_text(&self) -> String {
         let cells = |row: &Row| vec![row.key.clone(), show(&row.detail), plain(&row.origin.to_string())];
         titled_table(&["key", "value", "from"], self.rows.iter().map(cells))
     }
 
-    /// An object by key.
     pub(crate) fn to_json(&self) -> Json {
         let each = |row: &Row| {
             let origin = row.origin.to_string();

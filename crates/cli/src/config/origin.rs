@@ -5,10 +5,12 @@ use std::fmt;
 /// Where a value came from. Later ones in this list win over earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
-    /// Nobody said otherwise.
     Default,
     /// A line of the configuration file.
-    File { path: String, line: usize },
+    File {
+        path: String,
+        line: usize,
+    },
     /// An environment variable.
     Variable(String),
     /// A flag, such as `--listen`.

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration: all of it at once, each with its place and a way out.
+//! The problems of a configuration: all at once, each with its place and a way out.
 
 use std::fmt;
 
@@ -7,7 +7,6 @@ use serde_json::{Value as Json, json};
 use super::origin::Origin;
 use crate::terminal::{count, plain};
 
-/// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) origin: Origin,
@@ -15,7 +14,7 @@ pub(crate) struct Problem {
     pub(crate) help: Option<String>,
 }
 
-/// Everything that is wrong, in the order of its places. Never holds the text of a secret.
+/// All problems, in the order of their places. Never holds the text of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problems(Vec<Problem>);
 
@@ -26,7 +25,6 @@ impl Problems {
         Self(problems)
     }
 
-    /// For programs.
     pub(crate) fn to_json(&self) -> Json {
         let each = |problem: &Problem| {
             json!({

@@ -1,15 +1,17 @@
-//! Which provider is used, and what is known of each.
+//! Which provider is used, and the defaults of each.
 
 use std::path::Path;
 
-use super::choices::{Choices, choices};
-use super::origin::Origin;
+use quarterdeck_transports::{
+    AnthropicConfig, GeminiConfig, GeminiLiveConfig, OpenAiConfig, OpenAiRealtimeConfig, Secret,
+};
+
+use super::kinds::{Choices, choices};
+use super::origin::{Origin, variable_of};
 use super::problem::Problem;
 use super::reader::Reader;
-use super::secret::Secret;
 
 choices! {
-    /// Who answers in writing.
     enum TextProvider {
         Gemini = "gemini",
         OpenAi = "openai",
@@ -19,7 +21,6 @@ choices! {
 }
 
 choices! {
-    /// Who answers by voice.
     enum VoiceProvider {
         Gemini = "gemini",
         OpenAi = "openai",
@@ -28,55 +29,51 @@ choices! {
 }
 
 /// How to reach a provider.
-#[derive(Debug, Clone)]
-pub(crate) struct Endpoint {
+pub(super) struct Endpoint {
     /// Without a slash at the end.
-    pub(crate) base_url: String,
-    pub(crate) model: String,
-    /// There always is one where the provider itself is asked; other servers may do without.
-    pub(crate) api_key: Option<Secret>,
+    pub(super) base_url: String,
+    pub(super) model: String,
+    /// Always set for the provider itself; other servers of its protocol may need none.
+    pub(super) api_key: Option<Secret>,
 }
 
-/// What is known of a provider.
-pub(super) struct Facts {
+/// What is known of a provider without any configuration.
+pub(super) struct Defaults {
     pub(super) name: &'static str,
     /// Variables that may hold its key.
     pub(super) keys: &'static [&'static str],
-    /// Where it is; `None` where nothing is asked over a network.
-    pub(super) base_url: Option<&'static str>,
-    pub(super) model: Option<&'static str>,
-    pub(super) window: usize,
-    pub(super) max_output_tokens: Option<u32>,
+    /// `None` for those that are built in.
+    pub(super) base_url: Option<String>,
+    pub(super) model: Option<String>,
 }
 
-const GEMINI: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
-const OPENAI: [&str; 1] = ["OPENAI_API_KEY"];
-pub(super) const OPENAI_BASE: &str = "https://api.openai.com/v1";
+const GEMINI_KEYS: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
+const OPENAI_KEYS: [&str; 1] = ["OPENAI_API_KEY"];
 const OPENAI_URL: &str = "OPENAI_BASE_URL";
-const ANTHROPIC: [&str; 1] = ["ANTHROPIC_API_KEY"];
+const ANTHROPIC_KEYS: [&str; 1] = ["ANTHROPIC_API_KEY"];
 
 impl TextProvider {
-    /// The one that was named, or the first that the environment has a key for.
-    pub(super) fn choose(from: &mut Reader, named: Option<Self>) -> Self {
-        if let Some(named) = named {
-            let script = from.raw_origin("text.rehearsal.script");
-            if let Some(origin @ Origin::Flag(_)) = script.filter(|_| named != Self::Rehearsal) {
+    /// The configured one, or the first that the environment has a key for.
+    pub(super) fn choose(from: &mut Reader, configured: Option<Self>) -> Self {
+        let script = from.raw_origin("text.rehearsal.script");
+        if let Some(configured) = configured {
+            if let Some(origin @ Origin::Flag(_)) = script.filter(|_| configured != Self::Rehearsal) {
                 let message =
-                    format!("this is for rehearsal alone, and `text.provider` is {:?}", named.as_str());
+                    format!("this is for rehearsal alone, and `text.provider` is {:?}", configured.as_str());
                 let help = Some("set QUARTERDECK_TEXT__PROVIDER=rehearsal, or leave the flag out".into());
                 from.serve_problems.push(Problem { origin, message, help });
             }
-            return named;
+            return configured;
         }
-        if let Some(origin) = from.raw_origin("text.rehearsal.script") {
-            from.set_effective("text.provider", Self::Rehearsal.as_str(), Some(origin));
+        if script.is_some() {
+            from.set_effective("text.provider", Self::Rehearsal.as_str(), script);
             return Self::Rehearsal;
         }
         // A provider that was misspelt is one problem, not two.
         let is_silent = !from.is_set("text.provider");
         for key in ["text.base_url", "text.api_key_file"] {
             if is_silent && from.is_set(key) {
-                from.block_serve(
+                from.add_serve_problem(
                     key,
                     format!(
                         "`{key}` needs `text.provider`: which protocol is spoken there cannot be guessed"
@@ -86,9 +83,9 @@ impl TextProvider {
             }
         }
         let by_environment = [
-            (Self::Gemini, &GEMINI[..]),
-            (Self::OpenAi, &[OPENAI[0], OPENAI_URL]),
-            (Self::Anthropic, &ANTHROPIC),
+            (Self::Gemini, &GEMINI_KEYS[..]),
+            (Self::OpenAi, &[OPENAI_KEYS[0], OPENAI_URL]),
+            (Self::Anthropic, &ANTHROPIC_KEYS),
         ];
         let found = by_environment
             .iter()
@@ -101,116 +98,95 @@ impl TextProvider {
         chosen
     }
 
-    pub(super) fn facts(self) -> Facts {
-        let name = self.as_str();
-        match self {
-            Self::Gemini => Facts {
-                name,
-                keys: &GEMINI,
-                base_url: Some("https://generativelanguage.googleapis.com"),
-                model: Some("gemini-3.8-flash"),
-                window: 1_048_576,
-                max_output_tokens: None,
-            },
-            Self::OpenAi => Facts {
-                name,
-                keys: &OPENAI,
-                base_url: Some(OPENAI_BASE),
-                model: None,
-                window: 128_000,
-                max_output_tokens: None,
-            },
-            // The protocol wants every request to say how long the answer may be.
-            Self::Anthropic => Facts {
-                name,
-                keys: &ANTHROPIC,
-                base_url: Some("https://api.anthropic.com"),
-                model: Some("claude-sonnet-5-5"),
-                window: 200_000,
-                max_output_tokens: Some(8_192),
-            },
-            Self::Rehearsal => Facts {
-                name,
-                keys: &[],
-                base_url: None,
-                model: Some("rehearsal"),
-                window: 32_000,
-                max_output_tokens: None,
-            },
-        }
+    pub(super) fn defaults(self) -> Defaults {
+        let (keys, base_url, model): (&[&str], _, _) = match self {
+            Self::Gemini => {
+                (&GEMINI_KEYS, Some(GeminiConfig::DEFAULT_BASE_URL), Some(GeminiConfig::DEFAULT_MODEL))
+            }
+            // It runs many models, and none is the usual one.
+            Self::OpenAi => (&OPENAI_KEYS, Some(OpenAiConfig::DEFAULT_BASE_URL), None),
+            Self::Anthropic => (
+                &ANTHROPIC_KEYS,
+                Some(AnthropicConfig::DEFAULT_BASE_URL),
+                Some(AnthropicConfig::DEFAULT_MODEL),
+            ),
+            Self::Rehearsal => (&[], None, Some("rehearsal")),
+        };
+        let (base_url, model) = (base_url.map(String::from), model.map(String::from));
+        Defaults { name: self.as_str(), keys, base_url, model }
     }
 }
 
 impl VoiceProvider {
-    /// The one that was named. A server that was named speaks Gemini's protocol, as the simulator does.
-    pub(super) fn choose(from: &mut Reader, named: Option<Self>) -> Self {
-        if let Some(named) = named {
-            return named;
+    /// The configured one. A server that is named without its provider speaks Gemini's protocol, as the simulator does.
+    pub(super) fn choose(from: &mut Reader, configured: Option<Self>) -> Self {
+        if let Some(configured) = configured {
+            return configured;
         }
-        let key = from.variables.first(&GEMINI).map(|(name, _)| Origin::Variable(name.into()));
-        let given = ["voice.base_url", "voice.api_key_file"].into_iter().find(|key| from.is_set(key));
-        let origin = given.map(|given| from.origin(given)).or(key);
+        let key = from.variables.first(&GEMINI_KEYS).map(|(name, _)| Origin::Variable(name.into()));
+        let set = ["voice.base_url", "voice.api_key_file"].into_iter().find(|key| from.is_set(key));
+        let origin = set.map(|set| from.origin(set)).or(key);
         let chosen = if origin.is_some() { Self::Gemini } else { Self::Simulator };
         from.set_effective("voice.provider", chosen.as_str(), origin);
         chosen
     }
 
-    pub(super) fn facts(self) -> Facts {
-        let (name, window, max_output_tokens) = (self.as_str(), 0, None);
+    pub(super) fn defaults(self) -> Defaults {
         let (keys, base_url, model): (&[&str], _, _) = match self {
-            Self::Gemini => (&GEMINI, Some("wss://generativelanguage.googleapis.com"), "gemini-3.8-live"),
-            Self::OpenAi => (&OPENAI, Some("wss://api.openai.com/v1"), "gpt-realtime-2.1"),
+            Self::Gemini => {
+                (&GEMINI_KEYS, Some(GeminiLiveConfig::DEFAULT_BASE_URL), GeminiLiveConfig::DEFAULT_MODEL)
+            }
+            Self::OpenAi => (
+                &OPENAI_KEYS,
+                Some(OpenAiRealtimeConfig::DEFAULT_BASE_URL),
+                OpenAiRealtimeConfig::DEFAULT_MODEL,
+            ),
             Self::Simulator => (&[], None, "simulator"),
         };
-        Facts { name, keys, base_url, model: Some(model), window, max_output_tokens }
+        // The libraries name the HTTP address, which the WebSocket is opened on.
+        let base_url = base_url.map(|url| url.replacen("https", "wss", 1));
+        Defaults { name: self.as_str(), keys, base_url, model: Some(model.into()) }
     }
 
-    /// The voice that is heard unless somebody chose another.
-    pub(super) fn voice(self) -> &'static str {
+    pub(super) fn default_voice(self) -> &'static str {
         match self {
-            Self::Gemini | Self::Simulator => "Algenib",
-            Self::OpenAi => "marin",
+            Self::Gemini | Self::Simulator => GeminiLiveConfig::DEFAULT_VOICE,
+            Self::OpenAi => OpenAiRealtimeConfig::DEFAULT_VOICE,
         }
     }
 }
 
-/// What an agent's keys come to with what is known of its provider. `table` is `text` or `voice`.
+/// What an agent's keys mean with the defaults of its provider. `table` is `text` or `voice`.
 pub(super) fn endpoint(
     from: &mut Reader,
     table: &str,
-    facts: &Facts,
+    defaults: &Defaults,
     model: Option<String>,
     base_url: Option<String>,
     key_file: Option<&Path>,
 ) -> Endpoint {
     let key_of = |name: &str| format!("{table}.{name}");
-    let model = model.or_else(|| facts.model.map(String::from)).unwrap_or_else(|| {
-        from.block_serve(
+    let model = model.or_else(|| defaults.model.clone()).unwrap_or_else(|| {
+        let key = key_of("model");
+        from.add_serve_problem(
             &key_of("provider"),
-            format!(
-                "`{}` is needed: {} runs many models, and none is the usual one",
-                key_of("model"),
-                facts.name
-            ),
-            Some(format!("set {}, or `{}`", super::origin::variable_of(&key_of("model")), key_of("model"))),
+            format!("`{key}` is needed: {} runs many models, and none is the usual one", defaults.name),
+            Some(format!("set {}, or `{key}`", variable_of(&key))),
         );
         String::new()
     });
     from.set_effective(&key_of("model"), model.clone(), None);
 
-    let of_variable = || from.variables.get(OPENAI_URL).filter(|_| facts.name == "openai" && table == "text");
-    let (base_url, origin) = match (base_url, of_variable()) {
+    let variable = from.variables.get(OPENAI_URL).filter(|_| defaults.name == "openai" && table == "text");
+    let (base_url, origin) = match (base_url, variable) {
         (Some(url), _) => (url, None),
         (None, Some(url)) => {
             (url.trim_end_matches('/').to_owned(), Some(Origin::Variable(OPENAI_URL.into())))
         }
-        (None, None) => (facts.base_url.unwrap_or_default().to_owned(), None),
+        (None, None) => (defaults.base_url.clone().unwrap_or_default(), None),
     };
-    from.set_effective(
-        &key_of("base_url"),
-        Some(base_url.clone()).filter(|url| !url.is_empty()),
-        origin.clone(),
-    );
+    let shown = Some(base_url.clone()).filter(|url| !url.is_empty());
+    from.set_effective(&key_of("base_url"), shown, origin.clone());
     if let Some(origin) = origin {
         from.check_url(&base_url, origin);
     }
@@ -218,16 +194,16 @@ pub(super) fn endpoint(
     let file_key = key_of("api_key_file");
     let way_out = |variables: &str| format!("set {variables}, or name a file that holds it in `{file_key}`");
     let about = way_out("the provider's variable, such as GEMINI_API_KEY");
-    // What is built in needs no key, and a file that somebody else would need may be missing.
-    if let (None, Some(path)) = (facts.base_url, key_file) {
+    // A built-in provider needs no key, and the file of another one may be missing.
+    if let (None, Some(path)) = (&defaults.base_url, key_file) {
         from.skip_secret_file(&file_key, path);
     }
-    let file = key_file.filter(|_| facts.base_url.is_some());
-    let api_key = from.secret(&key_of("api_key"), facts.keys, (&file_key, file), &about);
+    let file = key_file.filter(|_| defaults.base_url.is_some());
+    let api_key = from.take_secret(&key_of("api_key"), defaults.keys, (&file_key, file), &about);
     from.check_strength(&key_of("api_key"), api_key.as_ref(), 1);
-    if api_key.is_none() && key_file.is_none() && facts.base_url.is_some_and(|usual| usual == base_url) {
-        let help = way_out(&facts.keys.join(" or "));
-        from.block_serve(&key_of("provider"), format!("{} needs a key", facts.name), Some(help));
+    if api_key.is_none() && key_file.is_none() && defaults.base_url.as_ref() == Some(&base_url) {
+        let help = way_out(&defaults.keys.join(" or "));
+        from.add_serve_problem(&key_of("provider"), format!("{} needs a key", defaults.name), Some(help));
     }
     Endpoint { base_url, model, api_key }
 }

@@ -1,22 +1,22 @@
-//! What was said, by whom: the file, over it the environment, over it the flags.
+//! The configuration as given: the file, overridden by the environment, overridden by the flags.
 
 use std::collections::BTreeMap;
 
 use super::origin::Origin;
 use super::value::Value;
 
-/// What was said about one key, and where. It may be a secret in the wrong place, so nothing prints it.
+/// The value of a key and its origin. It may be a secret in the wrong place, so it has no `Debug`.
 #[derive(Clone)]
 pub(crate) struct RawValue {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
 }
 
-/// Everything that was said. A later word on a key replaces an earlier one.
+/// All keys as given. A later value replaces an earlier one.
 #[derive(Default)]
 pub(crate) struct RawConfig {
     pub(crate) keys: BTreeMap<String, RawValue>,
-    /// What somebody else had the last word on. If there is no such key, that is wrong all the same.
+    /// Values that a later one replaced; an unknown key among them is still a problem.
     pub(crate) overridden: Vec<(String, RawValue)>,
     /// The tables of the file, so that an unknown one is found even when it is empty.
     pub(crate) tables: Vec<(String, Origin)>,
@@ -30,7 +30,6 @@ impl RawConfig {
         }
     }
 
-    /// Adds what the environment says about keys.
     pub(crate) fn add_variables(&mut self, variables: &Variables) {
         for (name, value) in variables.of_keys() {
             let key = name.trim_start_matches(PREFIX).to_lowercase().replace("__", ".");
@@ -39,7 +38,7 @@ impl RawConfig {
     }
 }
 
-/// The variables that Quarterdeck looks at. They hold secrets, so nothing prints them.
+/// The variables that Quarterdeck reads. They hold secrets, so there is no `Debug`.
 #[derive(Clone, Default)]
 pub(crate) struct Variables(BTreeMap<String, String>);
 
@@ -49,14 +48,15 @@ const PREFIX: &str = "QUARTERDECK_";
 pub(crate) const CONFIG_FILE: &str = "QUARTERDECK_CONFIG";
 /// Begins the name of a variable that holds a key for `/v1`.
 pub(crate) const API_KEY: &str = "QUARTERDECK_API_KEY_";
-/// Variables of ours that are no keys, because they hold secrets or come before the file.
-pub(crate) const SPECIAL: [&str; 3] = ["QUARTERDECK_ADMIN_TOKEN", "QUARTERDECK_AUTH_SECRET", CONFIG_FILE];
+/// Variables that set no key, because they hold secrets or name the file.
+pub(crate) const SPECIAL_VARIABLES: [&str; 3] =
+    ["QUARTERDECK_ADMIN_TOKEN", "QUARTERDECK_AUTH_SECRET", CONFIG_FILE];
 /// Variables that providers' own tools use.
-const OF_PROVIDERS: [&str; 5] =
+const PROVIDER_VARIABLES: [&str; 5] =
     ["GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"];
-/// Variables of the repository's tests and scripts. Whoever has set one for `make` starts the program with it too, and
-/// it must not pass for a misspelt key then.
-pub(super) const OF_SCRIPTS: [&str; 6] = [
+/// Variables of the repository's tests and scripts. They may be set when `make` starts the program, and must not pass for
+/// misspelt keys.
+pub(super) const SCRIPT_VARIABLES: [&str; 6] = [
     "QUARTERDECK_FIXTURES",
     "QUARTERDECK_IR",
     "QUARTERDECK_KB",
@@ -69,8 +69,10 @@ impl Variables {
     /// Keeps those that matter. An empty variable counts as one that is not set.
     pub(crate) fn from_all(all: impl IntoIterator<Item = (String, String)>) -> Self {
         let ours = |name: &str, value: &str| {
-            OF_PROVIDERS.contains(&name)
-                || name.starts_with(PREFIX) && !OF_SCRIPTS.contains(&name) && !is_service_link(name, value)
+            PROVIDER_VARIABLES.contains(&name)
+                || name.starts_with(PREFIX)
+                    && !SCRIPT_VARIABLES.contains(&name)
+                    && !is_service_link(name, value)
         };
         let set = |(name, value): &(String, String)| ours(name, value) && !value.trim().is_empty();
         Self(all.into_iter().filter(set).collect())
@@ -101,8 +103,9 @@ impl Variables {
 
     fn of_keys(&self) -> impl Iterator<Item = (&str, &str)> {
         let is_api_key = |name: &str| name.strip_prefix(API_KEY).is_some_and(|name| !name.is_empty());
-        let is_key =
-            move |name: &str| name.starts_with(PREFIX) && !SPECIAL.contains(&name) && !is_api_key(name);
+        let is_key = move |name: &str| {
+            name.starts_with(PREFIX) && !SPECIAL_VARIABLES.contains(&name) && !is_api_key(name)
+        };
         let all = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         all.filter(move |(name, _)| is_key(name))
     }

@@ -1,16 +1,15 @@
-//! Reads keys one by one, and remembers of each what it is, what it came to and where that came from. So the list of
-//! all keys, the reference page and the search for unknown keys need no second declaration.
+//! Reads keys one by one, and keeps of each what it takes, its value and its origin. The list of all keys, the reference
+//! page and the search for unknown keys follow from that.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
-use super::kinds::Kind;
+use super::kinds::{Kind, secret_file};
 use super::origin::Origin;
 use super::problem::Problem;
 use super::raw::{RawConfig, Variables};
-use super::value::Value;
 
 /// One key, as it was read.
 #[derive(Debug, Clone)]
@@ -21,12 +20,11 @@ pub(crate) struct Row {
     pub(crate) origin: Origin,
 }
 
-/// What a row holds.
 #[derive(Debug, Clone)]
 pub(crate) enum Detail {
-    /// A value, the default as it would be written, and what else could stand there.
+    /// Value and default as they would be written; null where there is none.
     Setting { value: Json, default: Json, takes: String },
-    /// A secret, which is never in a row.
+    /// A secret, which itself is never in a row.
     Secret { is_set: bool, fallback: &'static str },
 }
 
@@ -35,23 +33,30 @@ pub(crate) enum Detail {
 pub(crate) struct Section {
     pub(crate) table: &'static str,
     pub(crate) about: &'static str,
-    /// How many rows stand before it.
+    /// Index of its first row.
     pub(crate) from: usize,
 }
 
-/// Reads keys.
 pub(crate) struct Reader {
     pub(super) raw: RawConfig,
     pub(crate) variables: Variables,
     pub(crate) rows: Vec<Row>,
     pub(crate) sections: Vec<Section>,
-    /// What is wrong with what was said.
     pub(crate) problems: Vec<Problem>,
-    /// What keeps a server from starting, though every word may be right: a key that is missing here, say.
+    /// What keeps a server from starting though every value is valid, such as a missing key. Other commands run.
     pub(crate) serve_problems: Vec<Problem>,
-    /// Tables whose keys are names that people choose.
+    /// Tables whose keys the operator chooses.
     pub(super) open: Vec<&'static str>,
 }
+
+/// Declares the keys of the current table: name, what it takes, the field that it sets, and a description. The default is
+/// the field's value, so a key of a library has the library's own.
+macro_rules! settings {
+    ($from:ident; $($name:literal: $kind:expr => $target:expr, $about:expr;)+) => {
+        $($from.set($name, $kind, &mut $target, $about);)+
+    };
+}
+pub(super) use settings;
 
 impl Reader {
     pub(crate) fn new(raw: RawConfig, variables: Variables) -> Self {
@@ -72,59 +77,61 @@ impl Reader {
         }
     }
 
-    /// Begins a table.
+    /// Begins a table: names that follow are its keys.
     pub(crate) fn table(&mut self, table: &'static str, about: &'static str) {
         self.sections.push(Section { table, about, from: self.rows.len() });
     }
 
-    /// Reads a key. What cannot be meant becomes a problem, and reading goes on with the default.
-    pub(crate) fn read<K: Kind>(
-        &mut self,
-        key: &str,
-        kind: K,
-        default: impl Into<Value>,
-        about: &str,
-    ) -> K::Out {
-        let default = default.into();
-        let fallback = || match kind.read(&default) {
-            Ok(out) => out,
-            Err(found) => unreachable!("the default of {key} is {found}; it takes {}", kind.takes()),
-        };
-        let said = self.raw.keys.remove(key);
-        let origin = said.as_ref().map_or(Origin::Default, |said| said.origin.clone());
-        let out = match said.map(|said| kind.read(&said.value)) {
-            None => fallback(),
-            Some(Ok(out)) => out,
-            Some(Err(found)) => {
-                let message = format!("`{key}` is {found}; it takes {}", kind.takes());
-                self.problems.push(Problem { origin: origin.clone(), message, help: None });
-                fallback()
-            }
-        };
-        let (value, default) = (kind.show(&out), kind.show(&fallback()));
-        let detail = Detail::Setting { value, default, takes: kind.takes() };
-        self.rows.push(Row { key: key.into(), detail, about: about.into(), origin });
-        out
+    /// Reads a key into `target`, which holds the default. A value that is refused becomes a problem.
+    pub(crate) fn set<T>(&mut self, name: &str, kind: Kind<T>, target: &mut T, about: &str) {
+        let default = (kind.show)(target);
+        if let Some(value) = self.read(name, &kind, default, about) {
+            *target = value;
+        }
     }
 
-    /// Reads a table whose keys are names that people choose, and whose values name files.
-    pub(crate) fn read_named_files(&mut self, table: &'static str, about: &str) -> BTreeMap<String, PathBuf> {
+    /// Reads a key that has no default.
+    pub(crate) fn optional<T>(&mut self, name: &str, kind: Kind<T>, about: &str) -> Option<T> {
+        self.read(name, &kind, Json::Null, about)
+    }
+
+    fn read<T>(&mut self, name: &str, kind: &Kind<T>, default: Json, about: &str) -> Option<T> {
+        let table = self.sections.last().map_or("", |section| section.table);
+        let key = format!("{table}.{name}");
+        let raw = self.raw.keys.remove(&key);
+        let origin = raw.as_ref().map_or(Origin::Default, |raw| raw.origin.clone());
+        let read = match raw.map(|raw| (kind.read)(&raw.value)) {
+            None => None,
+            Some(Ok(value)) => Some(value),
+            Some(Err(found)) => {
+                let message = format!("`{key}` is {found}; it takes {}", kind.takes);
+                self.problems.push(Problem { origin: origin.clone(), message, help: None });
+                None
+            }
+        };
+        let value = read.as_ref().map_or_else(|| default.clone(), &kind.show);
+        let detail = Detail::Setting { value, default, takes: kind.takes.clone() };
+        self.rows.push(Row { key, detail, about: about.into(), origin });
+        read
+    }
+
+    /// Reads the current table, whose keys the operator chooses and whose values are paths of secrets.
+    pub(crate) fn named_secret_files(&mut self, about: &str) -> BTreeMap<String, PathBuf> {
+        let table = self.sections.last().map_or("", |section| section.table);
         self.open.push(table);
         let prefix = format!("{table}.");
-        let names: Vec<_> = self.raw.keys.keys().filter_map(|key| key.strip_prefix(&prefix)).collect();
-        let names: Vec<String> = names.into_iter().map(String::from).collect();
+        let names = self.raw.keys.keys().filter_map(|key| key.strip_prefix(&prefix));
+        let names: Vec<String> = names.map(String::from).collect();
         let mut files = BTreeMap::new();
         for name in names {
-            let key = format!("{prefix}{name}");
-            let before = self.problems.len();
-            match self.read_secret_path(&key, about) {
-                Some(path) if is_name(&name) => drop(files.insert(name, path)),
-                _ if self.problems.len() > before => {}
-                _ => self.add_problem(
-                    &key,
-                    format!("{name:?} cannot be a name in `{table}`"),
-                    Some("use letters, digits, `-` and `_`".into()),
-                ),
+            if let Some(path) = self.optional(&name, secret_file(), about) {
+                if is_name(&name) {
+                    files.insert(name, path);
+                } else {
+                    let help = Some("use letters, digits, `-` and `_`".into());
+                    let message = format!("{name:?} cannot be a name in `{table}`");
+                    self.add_problem(&format!("{prefix}{name}"), message, help);
+                }
             }
         }
         files
@@ -135,33 +142,32 @@ impl Reader {
         self.rows.iter().find(|row| row.key == key).map_or(Origin::Default, |row| row.origin.clone())
     }
 
-    /// Whether somebody said something about a key that was read.
+    /// Whether a key that was read has a value that is not the default.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.origin(key) != Origin::Default
     }
 
-    /// Where somebody said something about a key that is yet to be read.
+    /// The origin of a key that is yet to be read.
     pub(crate) fn raw_origin(&self, key: &str) -> Option<Origin> {
-        self.raw.keys.get(key).map(|said| said.origin.clone())
+        self.raw.keys.get(key).map(|raw| raw.origin.clone())
     }
 
-    /// Puts down what a key without a value came to.
+    /// Sets the value that is listed for a key whose default depends on others.
     pub(crate) fn set_effective(&mut self, key: &str, value: impl Into<Json>, from: Option<Origin>) {
         if let Some(row) = self.rows.iter_mut().find(|row| row.key == key) {
-            if let Detail::Setting { value: settled, .. } = &mut row.detail {
-                *settled = value.into();
+            if let Detail::Setting { value: effective, .. } = &mut row.detail {
+                *effective = value.into();
             }
             row.origin = from.unwrap_or_else(|| row.origin.clone());
         }
     }
 
-    /// The value of a key that was read cannot be meant.
     pub(crate) fn add_problem(&mut self, key: &str, message: String, help: Option<String>) {
         self.problems.push(Problem { origin: self.origin(key), message, help });
     }
 
-    /// With a key that was read as it is, no server can start.
-    pub(crate) fn block_serve(&mut self, key: &str, message: String, help: Option<String>) {
+    /// Adds a problem that keeps only a server from starting.
+    pub(crate) fn add_serve_problem(&mut self, key: &str, message: String, help: Option<String>) {
         self.serve_problems.push(Problem { origin: self.origin(key), message, help });
     }
 }

@@ -1,4 +1,4 @@
-//! Who has the last word on a key, and what values mean. More is told beside this file.
+//! Precedence, and what values mean.
 
 mod pages;
 mod providers;
@@ -81,7 +81,7 @@ fn every_flag_sets_its_key() {
     let Folders { tools, kb, data, prompts, artifact } = config.folders;
     assert_eq!(artifact, ArtifactRule::Locked { digest: Some("ab".repeat(32)) });
     assert_eq!((tools, kb, data), ("t".into(), "k".into(), "state".into()));
-    assert_eq!(prompts, Prompts::BuiltIn);
+    assert_eq!(prompts, None);
     let ChatProvider::Rehearsal { script, .. } = config.text.provider else { panic!("not rehearsal") };
     assert_eq!(script, Some(PathBuf::from("script.json")));
 }
@@ -91,8 +91,10 @@ fn the_defaults_are_those_of_the_parts() {
     let config = config("", &[]);
     assert_eq!(config.policy, Policy::default());
     assert_eq!(config.calendar, CalendarConfig::default());
+    assert_eq!(config.text.settings, quarterdeck_agents::text::Settings::default());
+    assert_eq!(config.voice.settings, quarterdeck_agents::voice::Settings::default());
     assert!(config.auth.tokens.is_none());
-    assert!(matches!(config.server.cookie_secret, CookieSecret::Own));
+    assert!(matches!(config.server.cookie_secret, CookieSecret::Generated));
     assert!(matches!(config.voice.provider, LiveProvider::Simulator));
 }
 
@@ -111,19 +113,19 @@ fn a_variable_can_be_a_number_a_list_or_a_word() {
             ("QUARTERDECK_TEXT__MODEL", ""),
         ],
     );
-    assert_eq!(config.server.origins, ["https://a.example", "http://localhost:3000"]);
-    assert_eq!(config.server.secure_cookie, SecureCookie::Always);
-    assert!(config.server.trust_proxy);
-    assert_eq!(config.server.drain, Duration::from_secs(3));
+    assert_eq!(config.server.settings.origins, ["https://a.example", "http://localhost:3000"]);
+    assert_eq!(config.server.settings.secure_cookie, Some(true));
+    assert!(config.server.settings.trust_proxy);
+    assert_eq!(config.server.settings.drain, Duration::from_secs(3));
     assert_eq!(config.policy.voice.top_k, None);
     assert_eq!(config.policy.retention, Duration::from_secs(7 * 24 * 3_600));
-    assert!(config.present.contains("crm"));
+    assert!(config.config_keys.contains("crm"));
 }
 
 #[test]
 fn numbers_may_be_written_as_toml_allows() {
     let config =
         config("[server]\nmax_body_bytes = 2_097_152\nmax_connections = 0x10\ndrain_seconds = +3", &[]);
-    let server = &config.server;
+    let server = &config.server.settings;
     assert_eq!((server.max_body_bytes, server.max_connections, server.drain.as_secs()), (2 << 20, 16, 3));
 }

@@ -1,76 +1,45 @@
-//! `[text]`: which model answers in writing, and how it is asked.
+//! `[text]`: the chat model, and the text agent.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::choices::{Choices, choice, choices};
-use super::kinds::{BaseUrl, Bool, FILE, Line, Optional, millis, seconds, whole};
-use super::providers::{Endpoint, Facts, OPENAI_BASE, TextProvider, endpoint};
-use super::reader::Reader;
-use super::value::Value;
+use quarterdeck_agents::Declare;
+use quarterdeck_agents::text::Settings;
+use quarterdeck_transports::anthropic::KeyHeader;
+use quarterdeck_transports::openai::{OutputLimit, SystemRole};
+use quarterdeck_transports::{AnthropicConfig, GeminiConfig, Limits, OpenAiConfig};
+
+use super::kinds::{
+    Choices, base_url, boolean, choice, choices, file, line, millis, seconds, secret_file, whole,
+};
+use super::providers::{Endpoint, TextProvider, endpoint};
+use super::reader::{Reader, settings};
 
 /// The text agent and its model.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) provider: ChatProvider,
-    /// Tokens that a request and its answer may have together.
-    pub(crate) window: usize,
-    /// Tokens that an answer may have; `None` leaves it to the provider.
-    pub(crate) max_output_tokens: Option<u32>,
-    /// Model rounds in a turn.
-    pub(crate) rounds: u32,
-    /// Tokens that the tools' full guides may take in the system instruction.
-    pub(crate) guide_tokens: usize,
-    pub(crate) declare: Declare,
-    /// How long the model may take to begin.
-    pub(crate) first_byte: Duration,
-    /// How long the model may pause.
-    pub(crate) idle: Duration,
-    pub(crate) retries: u32,
-    /// The longest `Retry-After` that is waited for.
-    pub(crate) retry_after_cap: Duration,
+    pub(crate) settings: Settings,
 }
 
-/// A provider with what only it needs.
+/// A chat provider, ready to be built.
 #[derive(Debug, Clone)]
 pub(crate) enum ChatProvider {
-    Gemini(Endpoint),
-    OpenAi(Endpoint, OpenAiDialect),
-    Anthropic(Endpoint, AnthropicDialect),
+    Gemini(GeminiConfig),
+    OpenAi(OpenAiConfig),
+    Anthropic(AnthropicConfig),
     /// Built in, offline.
     Rehearsal {
-        /// Exact calls to make, if there is such a file.
+        /// A file with the exact calls to make.
         script: Option<PathBuf>,
-        /// How long it pauses between two pieces of text.
+        /// Pause between two pieces of text.
         pace: Duration,
     },
 }
 
-/// What differs between servers that speak OpenAI's protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OpenAiDialect {
-    pub(crate) system_role: SystemRole,
-    pub(crate) max_tokens_field: MaxTokensField,
-    /// Whether usage is asked for.
-    pub(crate) include_usage: bool,
-}
-
-/// What differs between servers that speak Anthropic's protocol.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AnthropicDialect {
-    /// The `anthropic-version` header.
-    pub(crate) version: String,
-    pub(crate) auth_header: AuthHeader,
-}
-
-choices! {
-    /// Whose word the system instruction is.
-    enum SystemRole {
-        System = "system",
-        Developer = "developer",
-    }
-}
-
+choices! { for SystemRole { System = "system", Developer = "developer", } }
+choices! { for KeyHeader { Bearer = "bearer", XApiKey = "x-api-key", } }
+choices! { for Declare { All = "all", Mode = "mode", } }
 choices! {
     /// The member that limits an answer.
     enum MaxTokensField {
@@ -79,157 +48,163 @@ choices! {
     }
 }
 
-choices! {
-    /// How Anthropic gets its key.
-    enum AuthHeader {
-        Bearer = "bearer",
-        XApiKey = "x-api-key",
-    }
-}
+/// Window of the rehearsal model, in tokens.
+const REHEARSAL_WINDOW: usize = 32_000;
 
-choices! {
-    /// Which tools a model is told about.
-    enum Declare {
-        /// All of them, so that it can be told why one is refused.
-        All = "all",
-        /// Those of its mode.
-        Mode = "mode",
-    }
-}
-
-/// Reads `[text]` and what is below it.
 pub(super) fn text(from: &mut Reader) -> Text {
-    from.table("text", "The model that answers in writing.");
-    let named = from.read(
-        "text.provider",
-        Optional(choice::<TextProvider>()),
-        Value::Absent,
-        "Who runs the model [default: the first whose variable is set: GEMINI_API_KEY or GOOGLE_API_KEY, \
-         OPENAI_API_KEY or OPENAI_BASE_URL, ANTHROPIC_API_KEY; else \"rehearsal\"]",
-    );
+    from.table("text", "The chat model.");
+    let about = "Who runs the model [default: the first whose variable is set: GEMINI_API_KEY or GOOGLE_API_KEY, \
+                 OPENAI_API_KEY or OPENAI_BASE_URL, ANTHROPIC_API_KEY; else \"rehearsal\"]";
+    let configured = from.optional("provider", choice(), about);
     let about = "Which model; openai has no usual one and needs this, or QUARTERDECK_TEXT__MODEL [default: by provider]";
-    let model = from.read("text.model", Optional(Line), Value::Absent, about);
-    let schemes = BaseUrl(&["http", "https"]);
+    let model = from.optional("model", line(), about);
     let about = "Where the provider is; openai also takes OPENAI_BASE_URL [default: by provider]";
-    let base_url = from.read("text.base_url", Optional(schemes), Value::Absent, about);
+    let url = from.optional("base_url", base_url(&["http", "https"]), about);
     let about = "A file that holds the provider's key; the provider's variable wins over it";
-    let key_file = from.read_secret_path("text.api_key_file", about);
-    let provider = TextProvider::choose(from, named);
-    let facts: Facts = provider.facts();
-    let endpoint = endpoint(from, "text", &facts, model, base_url, key_file.as_deref());
+    let key_file = from.optional("api_key_file", secret_file(), about);
+    let provider = TextProvider::choose(from, configured);
+    let endpoint = endpoint(from, "text", &provider.defaults(), model, url, key_file.as_deref());
 
-    let about = "Tokens that a request and its answer may have together [default: by provider]";
-    let window = from.read("text.window", Optional(whole(1_000, 100_000_000)), Value::Absent, about);
-    let window = window.unwrap_or(facts.window);
-    from.set_effective("text.window", window, None);
-    let about = "Tokens that an answer may have [default: the provider's own limit; anthropic 8192]";
-    let max_output =
-        from.read("text.max_output_tokens", Optional(whole(16, 1_000_000)), Value::Absent, about);
-    let max_output_tokens = max_output.or(facts.max_output_tokens);
-    from.set_effective("text.max_output_tokens", max_output_tokens, None);
-
-    let mut text = Text {
-        provider: ChatProvider::Rehearsal { script: None, pace: Duration::ZERO },
-        window,
-        max_output_tokens,
-        rounds: from.read(
-            "text.rounds",
-            whole(1, 100),
-            8_u64,
-            "Model rounds in a turn; the last has no tools",
-        ),
-        guide_tokens: from.read(
-            "text.guide_tokens",
-            whole(0, 1_000_000),
-            16_000_u64,
-            "Tokens that the tools' full guides may take; beyond it each tool gets one line",
-        ),
-        declare: from.read(
-            "text.declare",
-            choice(),
-            "all",
-            "Tools that the model is told about: all, or those of its mode",
-        ),
-        first_byte: from.read(
-            "text.first_byte_seconds",
-            seconds(1, 3_600),
-            60_u64,
-            "How long the model may take to begin",
-        ),
-        idle: from.read("text.idle_seconds", seconds(1, 3_600), 60_u64, "How long the model may pause"),
-        retries: from.read(
-            "text.retries",
-            whole(0, 10),
-            2_u64,
-            "How often a request is made again that was refused or lost before any text came",
-        ),
-        retry_after_cap: from.read(
-            "text.retry_after_cap_seconds",
-            seconds(0, 600),
-            20_u64,
-            "The longest Retry-After of a provider that is waited for",
-        ),
-    };
-    let is_openai = endpoint.base_url == OPENAI_BASE;
-    let (openai, anthropic, rehearsal) = (openai(from, is_openai), anthropic(from), rehearsal(from));
-    text.provider = match provider {
-        TextProvider::Gemini => ChatProvider::Gemini(endpoint),
-        TextProvider::OpenAi => ChatProvider::OpenAi(endpoint, openai),
-        TextProvider::Anthropic => ChatProvider::Anthropic(endpoint, anthropic),
-        TextProvider::Rehearsal => rehearsal,
-    };
-    text
+    let mut model = ModelSettings::new(provider);
+    model.read(from);
+    let mut settings = Settings::default();
+    settings! { from;
+        "rounds": whole(1, 100) => settings.rounds, "Model rounds in a turn; the last has no tools";
+        "guide_tokens": whole(0, 1_000_000) => settings.guide_tokens,
+            "Tokens that the tools' full guides may take; beyond it each tool gets one line";
+        "declare": choice() => settings.declare, "Tools that the model is told about: all, or those of its mode";
+        "first_byte_seconds": seconds(1, 3_600) => model.limits.first_byte, "How long the model may take to begin";
+        "idle_seconds": seconds(1, 3_600) => model.limits.idle, "How long the model may pause";
+        "retries": whole(0, 10) => model.limits.retries,
+            "How often a request is made again that was refused or lost before any text came";
+        "retry_after_cap_seconds": seconds(0, 600) => model.limits.max_retry_delay,
+            "The longest Retry-After of a provider that is waited for";
+    }
+    Text { provider: chat_provider(from, provider, endpoint, model), settings }
 }
 
-fn openai(from: &mut Reader, is_openai: bool) -> OpenAiDialect {
+/// What all chat models have.
+struct ModelSettings {
+    window: usize,
+    max_output_tokens: Option<u32>,
+    limits: Limits,
+}
+
+impl ModelSettings {
+    fn new(provider: TextProvider) -> Self {
+        let (window, max_output_tokens) = match provider {
+            TextProvider::Gemini => (GeminiConfig::new("").window, None),
+            TextProvider::OpenAi => (OpenAiConfig::new("", "").window, None),
+            TextProvider::Anthropic => {
+                let config = AnthropicConfig::new("");
+                (config.window, Some(config.max_output_tokens))
+            }
+            TextProvider::Rehearsal => (REHEARSAL_WINDOW, None),
+        };
+        // A user waits for the first word, so the server waits less long for it than the library does.
+        let limits = Limits { first_byte: Duration::from_secs(60), ..Limits::default() };
+        Self { window, max_output_tokens, limits }
+    }
+
+    fn read(&mut self, from: &mut Reader) {
+        let about = "Tokens that a request and its answer may have together [default: by provider]";
+        let window = from.optional("window", whole(1_000, 100_000_000), about);
+        self.window = window.unwrap_or(self.window);
+        from.set_effective("text.window", self.window, None);
+        let about = "Tokens that an answer may have [default: the provider's own limit; anthropic 8192]";
+        let max_output_tokens = from.optional("max_output_tokens", whole(16, 1_000_000), about);
+        self.max_output_tokens = max_output_tokens.or(self.max_output_tokens);
+        from.set_effective("text.max_output_tokens", self.max_output_tokens, None);
+    }
+}
+
+/// Reads the tables of all providers, and builds the configuration of the one that is used.
+fn chat_provider(
+    from: &mut Reader,
+    provider: TextProvider,
+    endpoint: Endpoint,
+    model: ModelSettings,
+) -> ChatProvider {
+    let ModelSettings { window, max_output_tokens, limits } = model;
+    let openai = openai(from, &endpoint, max_output_tokens);
+    let anthropic = anthropic(from);
+    let rehearsal = rehearsal(from);
+    let Endpoint { base_url, model, api_key } = endpoint;
+    let key = api_key.clone().unwrap_or_else(|| "".into());
+    match provider {
+        TextProvider::Gemini => ChatProvider::Gemini(GeminiConfig {
+            base_url,
+            model,
+            window,
+            max_output_tokens,
+            limits,
+            ..GeminiConfig::new(key)
+        }),
+        TextProvider::OpenAi => {
+            ChatProvider::OpenAi(OpenAiConfig { base_url, model, api_key, window, limits, ..openai })
+        }
+        TextProvider::Anthropic => ChatProvider::Anthropic(AnthropicConfig {
+            base_url,
+            model,
+            api_key: key,
+            window,
+            max_output_tokens: max_output_tokens.unwrap_or(anthropic.max_output_tokens),
+            limits,
+            ..anthropic
+        }),
+        TextProvider::Rehearsal => rehearsal,
+    }
+}
+
+fn openai(from: &mut Reader, endpoint: &Endpoint, max_output_tokens: Option<u32>) -> OpenAiConfig {
+    // Other servers of the protocol know only this role.
+    let mut config = OpenAiConfig { system_role: SystemRole::System, ..OpenAiConfig::new("", "") };
     from.table(
         "text.openai",
         "What differs between servers that speak OpenAI's protocol. Others do not look at it.",
     );
-    let about = "The role of the system instruction; newer models of OpenAI want \"developer\"";
-    let system_role = from.read("text.openai.system_role", choice(), "system", about);
+    settings! { from;
+        "system_role": choice() => config.system_role,
+            "The role of the system instruction; newer models of OpenAI want \"developer\"";
+    }
     let about = "The member that limits an answer [default: \"max_completion_tokens\" at OpenAI, else \"max_tokens\"]";
-    let field = from.read("text.openai.max_tokens_field", Optional(choice()), Value::Absent, about);
-    let max_tokens_field = field.unwrap_or(match is_openai {
+    let field = from.optional("max_tokens_field", choice(), about);
+    let is_openai = endpoint.base_url == OpenAiConfig::DEFAULT_BASE_URL;
+    let field = field.unwrap_or(match is_openai {
         true => MaxTokensField::MaxCompletionTokens,
         false => MaxTokensField::MaxTokens,
     });
-    from.set_effective("text.openai.max_tokens_field", max_tokens_field.as_str(), None);
-    OpenAiDialect {
-        system_role,
-        max_tokens_field,
-        include_usage: from.read(
-            "text.openai.include_usage",
-            Bool,
-            true,
-            "Ask for the usage at the end of a stream",
-        ),
+    from.set_effective("text.openai.max_tokens_field", field.as_str(), None);
+    settings! { from;
+        "include_usage": boolean() => config.include_usage, "Ask for the usage at the end of a stream";
     }
+    config.output_limit = match (max_output_tokens, field) {
+        (None, _) => OutputLimit::Unsaid,
+        (Some(tokens), MaxTokensField::MaxTokens) => OutputLimit::MaxTokens(tokens),
+        (Some(tokens), MaxTokensField::MaxCompletionTokens) => OutputLimit::MaxCompletionTokens(tokens),
+    };
+    config
 }
 
-fn anthropic(from: &mut Reader) -> AnthropicDialect {
+fn anthropic(from: &mut Reader) -> AnthropicConfig {
+    let mut config = AnthropicConfig::new("");
     from.table(
         "text.anthropic",
         "What differs between servers that speak Anthropic's protocol. Others do not look at it.",
     );
-    AnthropicDialect {
-        version: from.read("text.anthropic.version", Line, "2026-10-21", "The anthropic-version header"),
-        auth_header: from.read(
-            "text.anthropic.auth_header",
-            choice(),
-            "bearer",
-            "How the key is sent; proxies often know only \"x-api-key\"",
-        ),
+    settings! { from;
+        "version": line() => config.version, "The anthropic-version header";
+        "auth_header": choice() => config.key_header, "How the key is sent; proxies often know only \"x-api-key\"";
     }
+    config
 }
 
 fn rehearsal(from: &mut Reader) -> ChatProvider {
+    let mut pace = Duration::from_millis(20);
     from.table("text.rehearsal", "The model that is built in. Others do not look at it.");
-    let about = "A file with the exact calls to make, for tests";
-    let script = from.read("text.rehearsal.script", Optional(FILE), Value::Absent, about);
-    let about = "How long it pauses between two pieces of text";
-    ChatProvider::Rehearsal {
-        script,
-        pace: from.read("text.rehearsal.pace_ms", millis(0, 10_000), 20_u64, about),
+    let script = from.optional("script", file(), "A file with the exact calls to make, for tests");
+    settings! { from;
+        "pace_ms": millis(0, 10_000) => pace, "How long it pauses between two pieces of text";
     }
+    ChatProvider::Rehearsal { script, pace }
 }

@@ -1,14 +1,15 @@
-//! What was said about keys that do not exist.
+//! Values for keys that do not exist.
 
-use super::nearest::nearest;
+use quarterdeck_compiler::nearest;
+
 use super::origin::{Origin, variable_of};
 use super::problem::Problem;
-use super::raw::{RawValue, SPECIAL};
+use super::raw::{RawValue, SPECIAL_VARIABLES};
 use super::reader::{Detail, Reader, Row};
 use super::value::Value;
 
 impl Reader {
-    /// Everything has been read: what is left is no key.
+    /// All keys have been read: what is left is unknown.
     pub(crate) fn reject_unknown(&mut self) {
         let mut refused: Vec<String> = Vec::new();
         for (table, origin) in std::mem::take(&mut self.raw.tables) {
@@ -37,8 +38,8 @@ impl Reader {
                 (format!("`{table}` is a table; it takes {takes}"), None)
             }
             _ => {
-                let near = nearest(table, self.sections.iter().map(|section| section.table));
-                let key = nearest(table, self.settings().map(|row| row.key.as_str()));
+                let near = nearest_key(table, self.sections.iter().map(|section| section.table));
+                let key = nearest_key(table, self.settings().map(|row| row.key.as_str()));
                 let near = near.map(|near| format!("[{near}]")).or(key.map(|key| format!("`{key}`")));
                 (format!("there is no table [{table}]"), near.map(|near| format!("did you mean {near}?")))
             }
@@ -51,12 +52,14 @@ impl Reader {
         let (message, help) = match &origin {
             Origin::Variable(_) => {
                 let of_keys = self.settings().map(|row| row.key.clone());
-                let special =
-                    SPECIAL.iter().map(|name| name.trim_start_matches("QUARTERDECK_").to_lowercase());
+                let special = SPECIAL_VARIABLES
+                    .iter()
+                    .map(|name| name.trim_start_matches("QUARTERDECK_").to_lowercase());
                 let known: Vec<_> = of_keys.chain(special).collect();
-                let near = nearest(key, known.iter().map(String::as_str)).map(|near| {
+                let near = nearest_key(key, known.iter().map(String::as_str)).map(|near| {
                     let name = format!("QUARTERDECK_{}", near.to_uppercase());
-                    let name = if SPECIAL.contains(&name.as_str()) { name } else { variable_of(near) };
+                    let name =
+                        if SPECIAL_VARIABLES.contains(&name.as_str()) { name } else { variable_of(near) };
                     format!("did you mean {name}?")
                 });
                 (format!("this variable sets nothing: there is no key `{key}`"), of_secret.or(near))
@@ -68,18 +71,18 @@ impl Reader {
                 (format!("`{key}` is {}; it takes a table", value.describe()), None)
             }
             _ => {
-                let near = nearest(key, self.settings().map(|row| row.key.as_str()));
+                let near = nearest_key(key, self.settings().map(|row| row.key.as_str()));
                 (format!("there is no key `{key}`"), near.map(|near| format!("did you mean `{near}`?")))
             }
         };
         self.problems.push(Problem { origin, message, help });
     }
 
-    fn settings(&self) -> impl Iterator<Item = &Row> {
+    fn settings(&self) -> impl Iterator<Item = &Row> + Clone {
         self.rows.iter().filter(|row| matches!(row.detail, Detail::Setting { .. }))
     }
 
-    /// If the key is meant to hold a secret: where that belongs.
+    /// Where the secret belongs, if the key seems to hold one.
     fn secret_named(&self, key: &str, value: &Value) -> Option<String> {
         let known =
             self.rows.iter().find(|row| row.key == key && matches!(row.detail, Detail::Secret { .. }));
@@ -93,4 +96,13 @@ impl Reader {
             None => None,
         }
     }
+}
+
+/// The key whose last part is most similar, in the same table if there are several: keys are often put into the wrong one.
+fn nearest_key<'a>(word: &str, keys: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let (table, name) = word.rsplit_once('.').unwrap_or(("", word));
+    let split = |key: &'a str| key.rsplit_once('.').unwrap_or(("", key));
+    let found = nearest(name, keys.clone().map(|key| split(key).1))?;
+    let mut matching = keys.filter(|key| split(key).1 == found);
+    matching.clone().find(|key| split(key).0 == table).or_else(|| matching.next())
 }

@@ -1,77 +1,67 @@
-//! `[voice]`: which model is spoken with.
+//! `[voice]`: the live model, and the voice agent.
 
-use super::choices::choice;
-use super::kinds::{BaseUrl, Line, Optional, whole};
+use quarterdeck_agents::voice::Settings;
+use quarterdeck_transports::{GeminiLiveConfig, OpenAiRealtimeConfig, Secret};
+
+use super::kinds::{base_url, choice, line, secret_file, whole};
 use super::providers::{Endpoint, VoiceProvider, endpoint};
-use super::reader::Reader;
-use super::text::Declare;
-use super::value::Value;
+use super::reader::{Reader, settings};
 
 /// The voice agent and its model.
 #[derive(Debug, Clone)]
 pub(crate) struct Voice {
     pub(crate) provider: LiveProvider,
-    /// The voice that is heard.
-    pub(crate) voice: String,
-    /// Tokens that the tools' full guides may take in the system instruction.
-    pub(crate) guide_tokens: usize,
-    pub(crate) declare: Declare,
+    pub(crate) settings: Settings,
 }
 
-/// A provider of live sessions.
+/// A provider of live sessions, ready to be built.
 #[derive(Debug, Clone)]
 pub(crate) enum LiveProvider {
-    Gemini(Endpoint),
-    OpenAi(Endpoint),
+    Gemini(Box<GeminiLiveConfig>),
+    OpenAi(Box<OpenAiRealtimeConfig>),
     /// Built in, offline.
     Simulator,
 }
 
-/// Reads `[voice]`.
-pub(super) fn voice(from: &mut Reader) -> Voice {
-    from.table("voice", "The model that is spoken with.");
-    let named = from.read(
-        "voice.provider",
-        Optional(choice::<VoiceProvider>()),
-        Value::Absent,
-        "Who runs the model [default: \"gemini\" when GEMINI_API_KEY, GOOGLE_API_KEY or `voice.base_url` is set; \
-         else \"simulator\"]",
-    );
-    let model = from.read("voice.model", Optional(Line), Value::Absent, "Which model [default: by provider]");
-    let schemes = BaseUrl(&["ws", "wss", "http", "https"]);
+/// `max_calls` is `limits.calls`, which holds for the server's connections too.
+pub(super) fn voice(from: &mut Reader, max_calls: usize) -> Voice {
+    from.table("voice", "The live model.");
+    let about = "Who runs the model [default: \"gemini\" when GEMINI_API_KEY, GOOGLE_API_KEY or `voice.base_url` is set; \
+                 else \"simulator\"]";
+    let configured = from.optional("provider", choice(), about);
+    let model = from.optional("model", line(), "Which model [default: by provider]");
     let about = "Where the provider is, or a simulator [default: by provider]";
-    let base_url = from.read("voice.base_url", Optional(schemes), Value::Absent, about);
+    let url = from.optional("base_url", base_url(&["ws", "wss", "http", "https"]), about);
     let about = "A file that holds the provider's key; the provider's variable wins over it";
-    let key_file = from.read_secret_path("voice.api_key_file", about);
-    let provider = VoiceProvider::choose(from, named);
-    let endpoint = endpoint(from, "voice", &provider.facts(), model, base_url, key_file.as_deref());
+    let key_file = from.optional("api_key_file", secret_file(), about);
+    let provider = VoiceProvider::choose(from, configured);
+    let endpoint = endpoint(from, "voice", &provider.defaults(), model, url, key_file.as_deref());
 
-    let voice = from.read(
-        "voice.voice",
-        Optional(Line),
-        Value::Absent,
-        "The voice that is heard [default: by provider]",
-    );
-    let voice = voice.unwrap_or_else(|| provider.voice().into());
+    let voice = from.optional("voice", line(), "The model's voice [default: by provider]");
+    let voice = voice.unwrap_or_else(|| provider.default_voice().into());
     from.set_effective("voice.voice", voice.clone(), None);
-    Voice {
-        provider: match provider {
-            VoiceProvider::Gemini => LiveProvider::Gemini(endpoint),
-            VoiceProvider::OpenAi => LiveProvider::OpenAi(endpoint),
-            VoiceProvider::Simulator => LiveProvider::Simulator,
-        },
-        voice,
-        guide_tokens: from.read(
-            "voice.guide_tokens",
-            whole(0, 1_000_000),
-            4_000_u64,
-            "Tokens that the tools' full guides may take; beyond it each tool gets one line",
-        ),
-        declare: from.read(
-            "voice.declare",
-            choice(),
-            "all",
-            "Tools that the model is told about: all, or those of its mode",
-        ),
+    let mut settings = Settings { calls: max_calls, ..Settings::default() };
+    settings! { from;
+        "guide_tokens": whole(0, 1_000_000) => settings.guide_tokens,
+            "Tokens that the tools' full guides may take; beyond it each tool gets one line";
+        "declare": choice() => settings.declare, "Tools that the model is told about: all, or those of its mode";
+    }
+    Voice { provider: live_provider(provider, endpoint, voice), settings }
+}
+
+fn live_provider(provider: VoiceProvider, endpoint: Endpoint, voice: String) -> LiveProvider {
+    let Endpoint { base_url, model, api_key } = endpoint;
+    // A simulator at another address takes any key, but the protocol needs one.
+    let key = api_key.unwrap_or_else(|| Secret::from("simulator"));
+    match provider {
+        VoiceProvider::Gemini => {
+            let config = GeminiLiveConfig { base_url, model, voice, ..GeminiLiveConfig::new(key) };
+            LiveProvider::Gemini(Box::new(config))
+        }
+        VoiceProvider::OpenAi => {
+            let config = OpenAiRealtimeConfig { base_url, model, voice, ..OpenAiRealtimeConfig::new(key) };
+            LiveProvider::OpenAi(Box::new(config))
+        }
+        VoiceProvider::Simulator => LiveProvider::Simulator,
     }
 }

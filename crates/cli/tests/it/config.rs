@@ -66,7 +66,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             server.max_connections              4096                                       default
             server.secure_cookie                auto                                       default
             server.cookie_secret_file           -                                          default
-            server.cookie_secret                made by us                                 default
+            server.cookie_secret                generated                                  default
             limits.requests_per_minute_client   60                                         default
             limits.requests_per_minute_address  300                                        default
             limits.streams_per_client           4                                          default
@@ -146,9 +146,9 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             calendar.time_zone                  UTC                                        default
             calendar.calendars                  primary, team, personal                    default
             calendar.conference_url             -                                          default
+            calendar.details_claim              -                                          default
             calendar.owner.name                 -                                          default
             calendar.owner.email                -                                          default
-            calendar.details_claim              -                                          default
             logs.level                          info                                       default
             logs.format                         auto                                       default
             present.keys                        -                                          default

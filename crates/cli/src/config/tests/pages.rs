@@ -1,9 +1,11 @@
-//! The pages that are made of the declarations.
+//! The reference page and the example file, which are generated from the declarations.
 
 use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 
+use super::super::reader::{Detail, Row};
+use super::super::reference::to_toml;
 use super::super::*;
 use super::loaded;
 
@@ -21,8 +23,8 @@ fn reference_page_has_every_key() {
         format!("{before}<!-- {name} -->\n{part}<!-- end -->{after}")
     };
     let listing = Listing::of_defaults();
-    let text = replace(&text, "keys", &listing.to_reference());
-    expect_file![page].assert_eq(&replace(&text, "secrets", &listing.to_secrets()));
+    let text = replace(&text, "keys", &reference(&listing));
+    expect_file![page].assert_eq(&replace(&text, "secrets", &secrets(&listing)));
 }
 
 #[test]
@@ -47,4 +49,35 @@ fn example_file_holds_the_defaults() {
     let text = text.replace("algorithm = \"HS256\"", "");
     assert!(text.lines().filter(|line| is_key(line)).count() > 50);
     assert_eq!(values(&loaded(&text, &[])), values(&loaded("", &[])));
+}
+
+/// The tables of the reference page.
+fn reference(listing: &Listing) -> String {
+    let mut text = String::new();
+    for (section, rows) in listing.by_section() {
+        text += &format!("### `[{}]`\n\n{}\n\n", section.table, section.about);
+        let settings: Vec<_> = rows.iter().filter_map(setting).collect();
+        if settings.is_empty() {
+            text += "`NAME = \"FILE\"` for each key; or a variable `QUARTERDECK_API_KEY_<NAME>`.\n\n";
+            continue;
+        }
+        text += "| key | default | takes | what it is |\n| --- | --- | --- | --- |\n";
+        text.extend(settings);
+        text += "\n";
+    }
+    text
+}
+
+fn setting(row: &Row) -> Option<String> {
+    let Detail::Setting { default, takes, .. } = &row.detail else { return None };
+    let name = row.key.rsplit('.').next().unwrap_or_default();
+    let default = if default.is_null() { String::new() } else { format!("`{}`", to_toml(default)) };
+    let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
+    Some(format!("| `{name}` | {default} | {} | {} |\n", cell(takes), cell(&row.about)))
+}
+
+fn secrets(listing: &Listing) -> String {
+    let secrets = listing.rows.iter().filter(|row| matches!(row.detail, Detail::Secret { .. }));
+    let lines = secrets.map(|row| format!("| `{}` | {} |\n", row.key, row.about));
+    format!("| secret | where it comes from |\n| --- | --- |\n{}", lines.collect::<String>())
 }

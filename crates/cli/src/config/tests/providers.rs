@@ -1,6 +1,7 @@
 //! Who answers, and what that needs.
 
 use expect_test::expect;
+use quarterdeck_transports::openai::{OutputLimit, SystemRole};
 
 use super::super::*;
 use super::{config, loaded, refused, row, with};
@@ -75,12 +76,11 @@ fn what_a_provider_needs_is_asked_for() {
 
 #[test]
 fn another_server_of_a_protocol_needs_no_key_and_speaks_as_such_servers_do() {
-    let file = "[text]\nprovider = 'openai'\nmodel = 'llama'\nbase_url = 'http://localhost:11434/v1'";
-    let ChatProvider::OpenAi(endpoint, dialect) = config(file, &[]).text.provider else {
-        panic!("not openai")
-    };
-    assert!(endpoint.api_key.is_none());
-    assert_eq!(dialect.max_tokens_field, MaxTokensField::MaxTokens);
+    let file = "[text]\nprovider = 'openai'\nmodel = 'llama'\nmax_output_tokens = 100\nbase_url = 'http://localhost:11434/v1'";
+    let ChatProvider::OpenAi(openai) = config(file, &[]).text.provider else { panic!("not openai") };
+    assert!(openai.api_key.is_none());
+    assert_eq!(openai.output_limit, OutputLimit::MaxTokens(100));
+    assert_eq!(openai.system_role, SystemRole::System);
     let voice = config("voice.base_url = 'ws://127.0.0.1:9090'", &[]).voice.provider;
     assert!(matches!(voice, LiveProvider::Gemini(endpoint) if endpoint.base_url == "ws://127.0.0.1:9090"));
 }

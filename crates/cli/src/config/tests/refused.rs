@@ -4,7 +4,7 @@ use std::path::Path;
 
 use expect_test::expect;
 
-use super::super::raw::{OF_SCRIPTS, SPECIAL};
+use super::super::raw::{SCRIPT_VARIABLES, SPECIAL_VARIABLES};
 use super::{TOKEN, config, refused};
 
 #[test]
@@ -33,7 +33,7 @@ fn every_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
             quarterdeck.toml:4: there is no key `server.listn`
               help: did you mean `server.listen`?
             quarterdeck.toml:5: there is no key `server."text.model"`
-              help: did you mean `voice.model`?
+              help: did you mean `text.model`?
             quarterdeck.toml:6: there is no table [sever]
               help: did you mean [server]?
             quarterdeck.toml:8: there is no table [text.opena]
@@ -42,11 +42,10 @@ fn every_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
             env QUARTERDECK_ADMIN_TOKN: this variable sets nothing: there is no key `admin_tokn`
               help: did you mean QUARTERDECK_ADMIN_TOKEN?
             env QUARTERDECK_API_KEY_: this variable sets nothing: there is no key `api_key_`
-              help: did you mean QUARTERDECK_VOICE__API_KEY_FILE?
+              help: did you mean QUARTERDECK_TEXT__API_KEY_FILE?
             env QUARTERDECK_LISTEN: this variable sets nothing: there is no key `listen`
               help: did you mean QUARTERDECK_SERVER__LISTEN?
             env QUARTERDECK_SERVER_PORT: this variable sets nothing: there is no key `server_port`
-              help: did you mean QUARTERDECK_SERVER__HOSTS?
             env QUARTERDECK_TEXT__PROVDER: this variable sets nothing: there is no key `text.provder`
               help: did you mean QUARTERDECK_TEXT__PROVIDER?
         "#]],
@@ -69,14 +68,14 @@ fn foreign_variables_are_ignored() {
 
 #[test]
 fn variables_of_our_scripts_do_not_stop_the_program() {
-    config("", &OF_SCRIPTS.map(|name| (name, "1")));
+    config("", &SCRIPT_VARIABLES.map(|name| (name, "1")));
     // A script that looks at one more variable must not be the first to find out.
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
     for script in std::fs::read_dir(scripts).unwrap() {
         let Ok(text) = std::fs::read_to_string(script.unwrap().path()) else { continue };
         let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
         for name in words.filter(|word| word.starts_with("QUARTERDECK_") && !word.contains("__")) {
-            assert!(OF_SCRIPTS.contains(&name) || SPECIAL.contains(&name), "{name}");
+            assert!(SCRIPT_VARIABLES.contains(&name) || SPECIAL_VARIABLES.contains(&name), "{name}");
         }
     }
 }
@@ -120,7 +119,7 @@ fn a_wrong_value_is_told_with_what_would_be_right() {
             quarterdeck.toml:15: `kb.folder` is a list; it takes the path of a folder
             quarterdeck.toml:17: `calendar.time_zone`: "Mars/Olympus" is not a known IANA time zone; write it like Europe/Berlin
             quarterdeck.toml:19: `prompts.folder` is "nowhere", and there is no such folder
-              help: leave the key out to use the instructions that are built in
+              help: leave the key out to use the built-in instructions
             env QUARTERDECK_LIMITS__STREAMS: `limits.streams` is "0"; it takes a whole number from 1 to 1000000
         "#]],
     );
@@ -200,5 +199,5 @@ fn what_is_no_host_and_no_network_is_refused() {
         "[server]\nhosts = [\"shop.example\", \"[::1]\"]\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]",
         &[],
     );
-    assert_eq!((config.server.hosts.len(), config.server.trusted_proxies.len()), (2, 2));
+    assert_eq!((config.server.settings.hosts.len(), config.server.settings.trusted_proxies.len()), (2, 2));
 }

@@ -100,7 +100,7 @@ fn tokens_are_verified_when_there_is_a_key_that_fits() {
         &[],
         expect![[r#"
             the configuration has 1 problem
-            quarterdeck.toml:3: `auth.public_key_file` names a file that is no public key in PEM
+            quarterdeck.toml:3: `auth.public_key_file` names a file that is not a public key in PEM
               help: it begins with -----BEGIN PUBLIC KEY-----; `openssl pkey -pubout` makes one
         "#]],
     );
@@ -129,9 +129,9 @@ fn keys_for_v1_come_from_files_and_variables() {
 fn cookie_secret_is_generated_once_and_for_its_owner() {
     let files = tree("");
     let data = files.join("state");
-    let first = CookieSecret::Own.open(&data).unwrap();
+    let first = CookieSecret::Generated.load(&data).unwrap();
     assert_eq!(first.expose().len(), 64);
-    assert_eq!(CookieSecret::Own.open(&data).unwrap(), first);
+    assert_eq!(CookieSecret::Generated.load(&data).unwrap(), first);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
