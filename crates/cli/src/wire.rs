@@ -1,5 +1,6 @@
 //! Wiring of the parts that several commands use.
 
+pub(crate) mod embedding;
 pub(crate) mod knowledge;
 
 use std::path::Path;
@@ -15,7 +16,8 @@ use quarterdeck_store::SqliteStore;
 use crate::config::LocalConfig;
 use crate::{data, environment, handler_kinds, report, store_loss};
 
-pub(crate) use knowledge::{embedder, kb_folder, knowledge, open_file, progress, read_sources};
+pub(crate) use embedding::embedder;
+pub(crate) use knowledge::{kb_folder, knowledge, open_file, progress, read_sources};
 
 /// Compiles a tools folder with all handler kinds of this binary.
 pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<Compilation> {

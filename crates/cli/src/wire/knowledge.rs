@@ -4,16 +4,15 @@
 //! and index what has changed since; a server does that on a blocking thread.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Context;
-use quarterdeck_contracts::{Embedder, KnowledgeRecord};
-use quarterdeck_embedding::{DEFAULT_MODEL, Model};
+use quarterdeck_contracts::KnowledgeRecord;
 use quarterdeck_knowledge::store::{FileError, KnowledgeFile, Sources, set_aside};
 use quarterdeck_knowledge::{KnowledgeBase, Progress, ScoreThresholds, fingerprint, read_folder};
 
+use super::embedder;
+use crate::data;
 use crate::terminal::{are_messages_logged, count, info};
-use crate::{data, environment};
 
 pub(crate) fn kb_folder(path: &Path) -> anyhow::Result<&Path> {
     if path.is_dir() {
@@ -166,17 +165,5 @@ pub(crate) fn progress() -> impl FnMut(Progress) {
             info(&format!("{done} of {}", count(total, "passage")));
         }
         printed = Some(tenth);
-    }
-}
-
-/// The installed embedding model. One that cannot be loaded is reported and not used.
-pub(crate) fn embedder() -> Option<Arc<dyn Embedder>> {
-    let folder = quarterdeck_embedding::find_installed(&environment::models_folder()?, DEFAULT_MODEL.name)?;
-    match Model::load(&folder) {
-        Ok(model) => Some(Arc::new(model)),
-        Err(error) => {
-            info(&format!("the embedding model cannot be used: {error}"));
-            None
-        }
     }
 }

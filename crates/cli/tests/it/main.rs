@@ -15,6 +15,7 @@ mod duplicate_keys;
 mod earlier_release;
 mod five_mistakes;
 mod hostile_arguments;
+mod kb_model;
 mod knowledge;
 mod knowledge_file;
 mod locked;

@@ -47,7 +47,7 @@ pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<ExitStatus> {
 }
 
 pub(super) fn model(command: &KbModelCommand) -> anyhow::Result<ExitStatus> {
-    let Some(cache) = environment::models_folder() else {
+    let Some(models) = environment::models_folder() else {
         bail!("there is no cache folder for models; set XDG_CACHE_HOME");
     };
     match command {
@@ -69,7 +69,7 @@ pub(super) fn model(command: &KbModelCommand) -> anyhow::Result<ExitStatus> {
                 path => Source::Archive(path.into()),
             };
             let mut last = String::new();
-            let folder = install(source, &cache, &mut |step| {
+            let folder = install(source, &models, &mut |step| {
                 let line = describe_step(&step);
                 // A large file reports progress many times.
                 if line != last {
@@ -77,7 +77,11 @@ pub(super) fn model(command: &KbModelCommand) -> anyhow::Result<ExitStatus> {
                     last = line;
                 }
             })?;
-            info(&format!("the model is in {}", folder.display()));
+            let name = wire::embedding::select(&models, &folder)?;
+            info(&format!(
+                "{name} is the model in use, in {}; run `quarterdeck kb build` to make its vectors",
+                folder.display()
+            ));
             Ok(ExitStatus::Success)
         }
     }
