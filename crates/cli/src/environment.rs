@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use quarterdeck_compiler::{Stamp, Style};
 
 use crate::config::Variables;
+use crate::times;
 
 /// When and from what commit an artifact is built.
 pub(crate) fn stamp(tools: &Path) -> anyhow::Result<Stamp> {
@@ -18,7 +19,7 @@ pub(crate) fn stamp(tools: &Path) -> anyhow::Result<Stamp> {
 /// Now, or the time that a reproducible build asks for.
 fn build_time() -> anyhow::Result<Timestamp> {
     match std::env::var("SOURCE_DATE_EPOCH") {
-        Err(_) => Ok(Timestamp::from_second(Timestamp::now().as_second())?),
+        Err(_) => Ok(Timestamp::from_second(times::now().as_second())?),
         Ok(text) => {
             text.trim().parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok()).with_context(
                 || format!("SOURCE_DATE_EPOCH is {text:?}; set it to whole seconds since 1970, or unset it"),

@@ -3,6 +3,7 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use quarterdeck_runtime::{Clock, SystemClock};
 
 /// An RFC 3339 time, a time or date in UTC, or how long ago: `90s`, `15m`, `2h`, `7d`.
 pub(crate) fn parse_time(text: &str) -> Result<Timestamp, String> {
@@ -28,7 +29,7 @@ fn parse_ago(text: &str) -> Option<Timestamp> {
         _ => return None,
     };
     let number: i64 = text[..text.len() - 1].parse().ok().filter(|number| *number >= 0)?;
-    Timestamp::now().checked_sub(SignedDuration::from_secs(number.checked_mul(unit)?)).ok()
+    now().checked_sub(SignedDuration::from_secs(number.checked_mul(unit)?)).ok()
 }
 
 /// Milliseconds since 1970, to the second.
@@ -37,9 +38,13 @@ pub(crate) fn show_ms(ms: u64) -> String {
     time.map_or_else(|| "for ever".into(), |time| format!("{time:.0}"))
 }
 
-/// Now, in milliseconds since 1970.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::try_from(SystemClock.now()).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
-    u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0)
+    u64::try_from(now().as_millisecond()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -51,7 +56,7 @@ mod tests {
         for text in ["2026-01-13", "2026-01-13T00:00", "2026-01-13T00:00:00Z", "2026-01-13T01:00:00+01:00"] {
             assert_eq!(parse_time(text).unwrap().to_string(), "2026-01-13T00:00:00Z", "{text}");
         }
-        let since = Timestamp::now().duration_since(parse_time("2h").unwrap());
+        let since = now().duration_since(parse_time("2h").unwrap());
         assert!((7_199..7_260).contains(&since.as_secs()), "{since}");
         for text in ["", "h", "-2h", "2 h", "2w", "yesterday", "9999999999999999d", "é"] {
             assert!(parse_time(text).is_err(), "{text}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use quarterdeck_calendar::{MAX_ICS_BYTES, export as to_ics, import as from_ics};
 use quarterdeck_contracts::{Calendar, CommitError, Event, EventQuery, Overlay};
 use serde_json::json;
@@ -19,7 +19,7 @@ use crate::config::LocalConfig;
 use crate::operator::OperatorSession;
 use crate::output::Output;
 use crate::terminal::{count, info, plain, print, titled_table};
-use crate::{ExitStatus, wire};
+use crate::{ExitStatus, times, wire};
 
 const COLUMNS: [&str; 5] = ["start", "end", "calendar", "summary", "attendees"];
 
@@ -106,7 +106,7 @@ async fn export(options: &CalendarExportOptions) -> anyhow::Result<ExitStatus> {
 }
 
 async fn list(options: &CalendarListOptions) -> anyhow::Result<ExitStatus> {
-    let from = options.from.unwrap_or_else(Timestamp::now);
+    let from = options.from.unwrap_or_else(times::now);
     let to = match options.to {
         Some(to) => to,
         None => from.checked_add(SignedDuration::from_hours(7 * 24))?,
