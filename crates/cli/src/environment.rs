@@ -1,5 +1,7 @@
 //! The only file that reads the environment.
 
+#![expect(clippy::disallowed_methods, reason = "this is where the environment is read")]
+
 use std::io::{IsTerminal, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,6 +1,7 @@
 //! The command as it is used: exit code, standard output, standard error.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "tests hand their environment on to the command")]
 
 mod access;
 mod approval;
