@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use quarterdeck_calendar::LocalCalendar;
 use quarterdeck_compiler::{Compilation, Options, Tree, compile};
+use quarterdeck_contracts::Store;
 use quarterdeck_runtime::Registry;
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_store::SqliteStore;
@@ -68,7 +69,7 @@ pub(crate) fn find_store(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
     open_store(data)
 }
 
-pub(crate) async fn open_audit_log(data: &Path, store: Arc<SqliteStore>) -> anyhow::Result<AuditLog> {
+pub(crate) async fn open_audit_log(data: &Path, store: Arc<dyn Store>) -> anyhow::Result<AuditLog> {
     Ok(AuditLog::open(&data::audit_file(data), data::NODE, store).await?)
 }
 

@@ -9,7 +9,7 @@ use quarterdeck_agents::Prompts;
 use quarterdeck_agents::text::{Parts as TextParts, TextAgent};
 use quarterdeck_agents::voice::{Parts as VoiceParts, VoiceAgent};
 use quarterdeck_calendar::LocalCalendar;
-use quarterdeck_contracts::ChatModel;
+use quarterdeck_contracts::{ChatModel, Knowledge, Store};
 use quarterdeck_knowledge::KnowledgeBase;
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::{Clock, Orchestrator, Registry, RuntimeParts, SystemClock};
@@ -17,7 +17,6 @@ use quarterdeck_server::{
     ApiKey, App, AuditFeed, AuditLogHandle, Identity, Operations, ServerParts, Settings, TokenKey,
     TokenRules, serve,
 };
-use quarterdeck_store::SqliteStore;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -100,7 +99,8 @@ async fn run_server(
     }
     let knowledge = knowledge(&config.folders)?;
     calendars::warn_about_unlisted(&registry.snapshot(), &config.calendar.calendars);
-    let orchestrator = orchestrator(&config, store, feed.clone(), knowledge.clone())?;
+    let searched = knowledge.clone().map(|base| Arc::new(base) as _);
+    let orchestrator = orchestrator(&config, store, feed.clone(), searched)?;
     registry.observe_hosts(&orchestrator.host_observer());
     let agents = Agents::new(&config, &orchestrator, &registry).await?;
     let app = app(&config, &agents, &orchestrator, &registry, feed)?;
@@ -184,16 +184,16 @@ fn app(
 
 fn orchestrator(
     config: &Config,
-    store: Arc<SqliteStore>,
+    store: Arc<dyn Store>,
     feed: Arc<AuditFeed>,
-    knowledge: Option<KnowledgeBase>,
+    knowledge: Option<Arc<dyn Knowledge>>,
 ) -> anyhow::Result<Orchestrator> {
     Ok(Orchestrator::new(RuntimeParts {
         policy: config.policy.clone(),
         audit: feed,
         calendar: Some(Arc::new(LocalCalendar::from_config(config.calendar.clone())?)),
         calendar_details_claim: config.calendar_details_claim.clone(),
-        knowledge: knowledge.map(|base| Arc::new(base) as _),
+        knowledge,
         capabilities: handler_kinds::capabilities(),
         present: config.config_keys.clone(),
         ..RuntimeParts::new(store)
