@@ -5,6 +5,7 @@
 //! example and the search for unknown keys follow from that. Secrets come from variables and files, and are never printed.
 
 mod auth;
+mod endpoint;
 mod file;
 mod folders;
 mod kinds;
@@ -12,7 +13,6 @@ mod listing;
 mod origin;
 mod policy;
 mod problem;
-mod providers;
 mod raw;
 mod reader;
 mod reference;

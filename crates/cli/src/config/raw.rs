@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::endpoint::OPENAI_URL;
+use super::kinds::Choices;
 use super::origin::Origin;
+use super::text::TextProvider;
 use super::value::Value;
+use super::voice::VoiceProvider;
 
 /// The value of a key and its origin. It may be a secret in the wrong place, so it has no `Debug`.
 #[derive(Clone)]
@@ -51,9 +55,6 @@ pub(crate) const API_KEY: &str = "QUARTERDECK_API_KEY_";
 /// Variables that set no key, because they hold secrets or name the file.
 pub(crate) const SPECIAL_VARIABLES: [&str; 3] =
     ["QUARTERDECK_ADMIN_TOKEN", "QUARTERDECK_AUTH_SECRET", CONFIG_FILE];
-/// Variables that providers' own tools use.
-const PROVIDER_VARIABLES: [&str; 5] =
-    ["GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"];
 /// Variables of the repository's tests and scripts. They may be set when `make` starts the program, and must not pass for
 /// misspelt keys.
 pub(super) const SCRIPT_VARIABLES: [&str; 6] = [
@@ -69,7 +70,7 @@ impl Variables {
     /// Keeps those that matter. An empty variable counts as one that is not set.
     pub(crate) fn from_all(all: impl IntoIterator<Item = (String, String)>) -> Self {
         let ours = |name: &str, value: &str| {
-            PROVIDER_VARIABLES.contains(&name)
+            is_provider_variable(name)
                 || name.starts_with(PREFIX)
                     && !SCRIPT_VARIABLES.contains(&name)
                     && !is_service_link(name, value)
@@ -109,6 +110,13 @@ impl Variables {
         let all = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         all.filter(move |(name, _)| is_key(name))
     }
+}
+
+/// Whether providers' own tools use this variable.
+fn is_provider_variable(name: &str) -> bool {
+    let chat = TextProvider::ALL.iter().map(|(_, provider)| provider.defaults());
+    let live = VoiceProvider::ALL.iter().map(|(_, provider)| provider.defaults());
+    name == OPENAI_URL || chat.chain(live).any(|defaults| defaults.keys.contains(&name))
 }
 
 /// Whether Kubernetes made this variable, as it does for every service: one that is called `quarterdeck` brings

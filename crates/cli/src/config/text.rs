@@ -9,10 +9,12 @@ use quarterdeck_transports::anthropic::KeyHeader;
 use quarterdeck_transports::openai::{OutputLimit, SystemRole};
 use quarterdeck_transports::{AnthropicConfig, GeminiConfig, Limits, OpenAiConfig};
 
+use super::endpoint::{Defaults, Endpoint, GEMINI_KEYS, OPENAI_KEYS, OPENAI_URL, endpoint};
 use super::kinds::{
     Choices, base_url, boolean, choice, choices, file, line, millis, seconds, secret_file, whole,
 };
-use super::providers::{Endpoint, TextProvider, endpoint};
+use super::origin::Origin;
+use super::problem::Problem;
 use super::reader::{Reader, settings};
 
 /// The text agent and its model.
@@ -37,6 +39,14 @@ pub(crate) enum ChatProvider {
     },
 }
 
+choices! {
+    enum TextProvider {
+        Gemini = "gemini",
+        OpenAi = "openai",
+        Anthropic = "anthropic",
+        Rehearsal = "rehearsal",
+    }
+}
 choices! { for SystemRole { System = "system", Developer = "developer", } }
 choices! { for KeyHeader { Bearer = "bearer", XApiKey = "x-api-key", } }
 choices! { for Declare { All = "all", Mode = "mode", } }
@@ -47,6 +57,8 @@ choices! {
         MaxCompletionTokens = "max_completion_tokens",
     }
 }
+
+const ANTHROPIC_KEYS: [&str; 1] = ["ANTHROPIC_API_KEY"];
 
 /// Window of the rehearsal model, in tokens.
 const REHEARSAL_WINDOW: usize = 32_000;
@@ -81,6 +93,71 @@ pub(super) fn text(from: &mut Reader) -> Text {
             "The longest Retry-After of a provider that is waited for";
     }
     Text { provider: chat_provider(from, provider, endpoint, model), settings }
+}
+
+impl TextProvider {
+    /// The configured one, or the first that the environment has a key for.
+    fn choose(from: &mut Reader, configured: Option<Self>) -> Self {
+        let script = from.raw_origin("text.rehearsal.script");
+        if let Some(configured) = configured {
+            if let Some(origin @ Origin::Flag(_)) = script.filter(|_| configured != Self::Rehearsal) {
+                let message =
+                    format!("this is for rehearsal alone, and `text.provider` is {:?}", configured.as_str());
+                let help = Some("set QUARTERDECK_TEXT__PROVIDER=rehearsal, or leave the flag out".into());
+                from.serve_problems.push(Problem { origin, message, help });
+            }
+            return configured;
+        }
+        if script.is_some() {
+            from.set_effective("text.provider", Self::Rehearsal.as_str(), script);
+            return Self::Rehearsal;
+        }
+        // A provider that was misspelt is one problem, not two.
+        let is_silent = !from.is_set("text.provider");
+        for key in ["text.base_url", "text.api_key_file"] {
+            if is_silent && from.is_set(key) {
+                from.add_serve_problem(
+                    key,
+                    format!(
+                        "`{key}` needs `text.provider`: which protocol is spoken there cannot be guessed"
+                    ),
+                    Some("set `text.provider`; most servers of other vendors speak \"openai\"".into()),
+                );
+            }
+        }
+        let by_environment = [
+            (Self::Gemini, &GEMINI_KEYS[..]),
+            (Self::OpenAi, &[OPENAI_KEYS[0], OPENAI_URL]),
+            (Self::Anthropic, &ANTHROPIC_KEYS),
+        ];
+        let found = by_environment
+            .iter()
+            .find_map(|(provider, names)| Some((*provider, from.variables.first(names)?.0)));
+        let (chosen, origin) = match found {
+            Some((provider, name)) => (provider, Some(Origin::Variable(name.into()))),
+            None => (Self::Rehearsal, None),
+        };
+        from.set_effective("text.provider", chosen.as_str(), origin);
+        chosen
+    }
+
+    pub(super) fn defaults(self) -> Defaults {
+        let (keys, base_url, model): (&[&str], _, _) = match self {
+            Self::Gemini => {
+                (&GEMINI_KEYS, Some(GeminiConfig::DEFAULT_BASE_URL), Some(GeminiConfig::DEFAULT_MODEL))
+            }
+            // It runs many models, and none is the usual one.
+            Self::OpenAi => (&OPENAI_KEYS, Some(OpenAiConfig::DEFAULT_BASE_URL), None),
+            Self::Anthropic => (
+                &ANTHROPIC_KEYS,
+                Some(AnthropicConfig::DEFAULT_BASE_URL),
+                Some(AnthropicConfig::DEFAULT_MODEL),
+            ),
+            Self::Rehearsal => (&[], None, Some("rehearsal")),
+        };
+        let (base_url, model) = (base_url.map(String::from), model.map(String::from));
+        Defaults { name: self.as_str(), keys, base_url, model }
+    }
 }
 
 /// What all chat models have.

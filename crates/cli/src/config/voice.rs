@@ -3,8 +3,9 @@
 use quarterdeck_agents::voice::Settings;
 use quarterdeck_transports::{GeminiLiveConfig, OpenAiRealtimeConfig, Secret};
 
-use super::kinds::{base_url, choice, line, secret_file, whole};
-use super::providers::{Endpoint, VoiceProvider, endpoint};
+use super::endpoint::{Defaults, Endpoint, GEMINI_KEYS, OPENAI_KEYS, endpoint};
+use super::kinds::{Choices, base_url, choice, choices, line, secret_file, whole};
+use super::origin::Origin;
 use super::reader::{Reader, settings};
 
 /// The voice agent and its model.
@@ -21,6 +22,14 @@ pub(crate) enum LiveProvider {
     OpenAi(Box<OpenAiRealtimeConfig>),
     /// Built in, offline.
     Simulator,
+}
+
+choices! {
+    enum VoiceProvider {
+        Gemini = "gemini",
+        OpenAi = "openai",
+        Simulator = "simulator",
+    }
 }
 
 /// `max_calls` is `limits.calls`, which holds for the server's connections too.
@@ -63,5 +72,44 @@ fn live_provider(provider: VoiceProvider, endpoint: Endpoint, voice: String) -> 
             LiveProvider::OpenAi(Box::new(config))
         }
         VoiceProvider::Simulator => LiveProvider::Simulator,
+    }
+}
+
+impl VoiceProvider {
+    /// The configured one. A server that is named without its provider speaks Gemini's protocol, as the simulator does.
+    fn choose(from: &mut Reader, configured: Option<Self>) -> Self {
+        if let Some(configured) = configured {
+            return configured;
+        }
+        let key = from.variables.first(&GEMINI_KEYS).map(|(name, _)| Origin::Variable(name.into()));
+        let set = ["voice.base_url", "voice.api_key_file"].into_iter().find(|key| from.is_set(key));
+        let origin = set.map(|set| from.origin(set)).or(key);
+        let chosen = if origin.is_some() { Self::Gemini } else { Self::Simulator };
+        from.set_effective("voice.provider", chosen.as_str(), origin);
+        chosen
+    }
+
+    pub(super) fn defaults(self) -> Defaults {
+        let (keys, base_url, model): (&[&str], _, _) = match self {
+            Self::Gemini => {
+                (&GEMINI_KEYS, Some(GeminiLiveConfig::DEFAULT_BASE_URL), GeminiLiveConfig::DEFAULT_MODEL)
+            }
+            Self::OpenAi => (
+                &OPENAI_KEYS,
+                Some(OpenAiRealtimeConfig::DEFAULT_BASE_URL),
+                OpenAiRealtimeConfig::DEFAULT_MODEL,
+            ),
+            Self::Simulator => (&[], None, "simulator"),
+        };
+        // The libraries name the HTTP address, which the WebSocket is opened on.
+        let base_url = base_url.map(|url| url.replacen("https", "wss", 1));
+        Defaults { name: self.as_str(), keys, base_url, model: Some(model.into()) }
+    }
+
+    fn default_voice(self) -> &'static str {
+        match self {
+            Self::Gemini | Self::Simulator => GeminiLiveConfig::DEFAULT_VOICE,
+            Self::OpenAi => OpenAiRealtimeConfig::DEFAULT_VOICE,
+        }
     }
 }
