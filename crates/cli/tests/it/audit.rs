@@ -306,7 +306,7 @@ fn verify_counts_lines_after_the_known_end_as_unconfirmed() {
         expect![[r#"
             exit 1
             --- stdout
-            .quarterdeck/audit.jsonl: the store does not know this trail, so it cannot be told whether its end is there
+            .quarterdeck/audit.jsonl: the store does not know this trail, so it may have been cut off
             the chain holds for 5 lines
             --- stderr
         "#]],
