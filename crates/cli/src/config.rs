@@ -1,8 +1,9 @@
 //! The configuration: file, environment and flags, read into one [`Config`] of the libraries' own settings.
 //!
-//! A key is declared once, where it is read (`settings!` in `reader.rs`): its name, what it takes, the library's field that
-//! it sets and that holds its default, and its description. The list of `quarterdeck config`, the reference page, the
-//! example and the search for unknown keys follow from that. Secrets come from variables and files, and are never printed.
+//! A key is declared once, where it is read (`settings!` in `reader.rs`): its name, what it takes, the library's
+//! field that it sets and that holds its default, and its description. The list of `quarterdeck config`, the
+//! reference page, the example and the search for unknown keys follow from that. Secrets come from variables and
+//! files, and are never printed.
 
 mod auth;
 mod endpoint;
@@ -113,8 +114,8 @@ impl Config {
 }
 
 impl LocalConfig {
-    /// Loads the configuration of the working directory. What only a server needs may be missing: its keys and tokens are
-    /// in its own environment, not in an operator's shell.
+    /// Loads the configuration of the working directory. What only a server needs may be missing: its keys and tokens
+    /// are in its own environment, not in an operator's shell.
     pub(crate) fn load() -> Result<Self, Problems> {
         let (variables, options) = (environment::variables(), ServeOptions::default());
         load_local(load_raw(&options, &variables)?, variables)

@@ -72,8 +72,8 @@ pub(crate) fn open(folders: &Folders) -> anyhow::Result<Option<OpenedRegistry>> 
     Ok(Some(OpenedRegistry { registry, replacement }))
 }
 
-/// The artifact of the folder, if it has the digest. That is compared before any handler is prepared, and nothing is read
-/// a second time.
+/// The artifact of the folder, if it has the digest. That is compared before any handler is prepared, and nothing is
+/// read a second time.
 fn open_locked(artifact: &Path, tools: &Path, digest: Option<&str>) -> anyhow::Result<Registry> {
     let help = "help: `quarterdeck build` makes it and prints its digest; bring the artifact together with the handlers \
                 that it was built from, or start without `--locked` to have the folder compiled";

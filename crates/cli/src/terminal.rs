@@ -10,8 +10,8 @@ use crate::environment;
 
 static ARE_LOGGED: AtomicBool = AtomicBool::new(false);
 
-/// Makes messages events of the log from now on: where a program reads standard error as JSON lines, plain text would be
-/// a fault.
+/// Makes messages events of the log from now on: where a program reads standard error as JSON lines, plain text would
+/// be a fault.
 pub(crate) fn log_messages() {
     ARE_LOGGED.store(true, Ordering::Relaxed);
 }

@@ -11,7 +11,8 @@ use crate::times::parse_time;
 
 #[derive(Debug, Args)]
 pub(crate) struct DataFolder {
-    /// The folder that holds the store and the audit trail [default: `data.folder` of the configuration, or .quarterdeck]
+    /// The folder that holds the store and the audit trail [default: `data.folder` of the configuration, or
+    /// .quarterdeck]
     #[arg(id = "data", long = "data", value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
 }

@@ -94,10 +94,13 @@ fn read_required(from: &mut Reader, required: &mut RequiredCredentials) {
     );
     settings! { from;
         "v1": auto_or_boolean() => required.v1,
-            "/v1; \"auto\" needs one beyond loopback, or behind a trusted proxy, once a key or the verification of tokens is configured";
+            "/v1; \"auto\" needs one beyond loopback, or behind a trusted proxy, once a key or the verification of tokens is \
+             configured";
         "api": boolean() => required.api,
-            "/api, but for /api/deck, which the admin token opens; the page at / then needs a front end that sends tokens";
-        "voice": boolean() => required.voice, "/voice; browsers open it with a ticket that they got with a token or a key";
+            "/api, but for /api/deck, which the admin token opens; the page at / then needs a front end that sends \
+             tokens";
+        "voice": boolean() => required.voice,
+            "/voice; browsers open it with a ticket that they got with a token or a key";
     }
 }
 

@@ -61,7 +61,8 @@ pub(super) fn folders(from: &mut Reader) -> Folders {
     from.table("tools", "The tools.");
     settings! { from;
         "folder": folder() => folders.tools, "The folder that holds the tool folders";
-        "locked": boolean() => is_locked, "Serve the artifact in the tools folder and refuse anything else; nothing is compiled";
+        "locked": boolean() => is_locked,
+            "Serve the artifact in the tools folder and refuse anything else; nothing is compiled";
     }
     let about =
         "The digest that the artifact must have, as `quarterdeck build` prints it; implies `tools.locked`";

@@ -233,7 +233,8 @@ pub(crate) fn base_url(schemes: &'static [&'static str]) -> Kind<String> {
 
 /// A host without a port.
 pub(crate) fn host_name() -> Kind<String> {
-    let takes = "a host name or an address without a port, such as app.example, 192.0.2.1 or [2001:db8::1], in lower case";
+    let takes = "a host name or an address without a port, such as app.example, 192.0.2.1 or [2001:db8::1], \
+                 in lower case";
     parsed(takes, |text| Host::parse(text).ok().map(|host| host.to_string()).filter(|host| host == text))
 }
 

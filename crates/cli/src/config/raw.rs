@@ -55,8 +55,8 @@ pub(crate) const API_KEY: &str = "QUARTERDECK_API_KEY_";
 /// Variables that set no key, because they hold secrets or name the file.
 pub(crate) const SPECIAL_VARIABLES: [&str; 3] =
     ["QUARTERDECK_ADMIN_TOKEN", "QUARTERDECK_AUTH_SECRET", CONFIG_FILE];
-/// Variables of the repository's tests and scripts. They may be set when `make` starts the program, and must not pass for
-/// misspelt keys.
+/// Variables of the repository's tests and scripts. They may be set when `make` starts the program, and must not pass
+/// for misspelt keys.
 pub(super) const SCRIPT_VARIABLES: [&str; 6] = [
     "QUARTERDECK_FIXTURES",
     "QUARTERDECK_IR",

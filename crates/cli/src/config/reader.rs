@@ -1,5 +1,5 @@
-//! Reads keys one by one, and keeps of each what it takes, its value and its origin. The list of all keys, the reference
-//! page and the search for unknown keys follow from that.
+//! Reads keys one by one, and keeps of each what it takes, its value and its origin. The list of all keys, the
+//! reference page and the search for unknown keys follow from that.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -49,8 +49,8 @@ pub(crate) struct Reader {
     pub(super) open: Vec<&'static str>,
 }
 
-/// Declares the keys of the current table: name, what it takes, the field that it sets, and a description. The default is
-/// the field's value, so a key of a library has the library's own.
+/// Declares the keys of the current table: name, what it takes, the field that it sets, and a description. The
+/// default is the field's value, so a key of a library has the library's own.
 macro_rules! settings {
     ($from:ident; $($name:literal: $kind:expr => $target:expr, $about:expr;)+) => {
         $($from.set($name, $kind, &mut $target, $about);)+

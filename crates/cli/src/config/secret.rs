@@ -32,8 +32,8 @@ fn read_file(path: &Path) -> Result<Secret, String> {
 }
 
 impl Reader {
-    /// Declares a secret of the current table with the key `NAME_file`, which `about` describes. Answers with the secret
-    /// and the path of the file.
+    /// Declares a secret of the current table with the key `NAME_file`, which `about` describes. Answers with the
+    /// secret and the path of the file.
     pub(super) fn secret(
         &mut self,
         name: &str,

@@ -78,7 +78,8 @@ fn limits(from: &mut Reader, settings: &mut Settings) {
             "Requests from one address in a minute";
         "streams_per_client": whole(1, 10_000) => settings.streams_per_client,
             "Answers that one client may be receiving at once";
-        "streams": whole(1, 1_000_000) => settings.streams, "Answers that may be streamed at once, for all clients together";
+        "streams": whole(1, 1_000_000) => settings.streams,
+            "Answers that may be streamed at once, for all clients together";
         "calls": whole(1, 100_000) => settings.voice_connections,
             "Voice calls that may be open at once, for all clients together";
         "connections_per_address": whole(1, 1_000_000) => settings.connections_per_address,

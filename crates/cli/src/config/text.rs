@@ -68,7 +68,8 @@ pub(super) fn text(from: &mut Reader) -> Text {
     let about = "Who runs the model [default: the first whose variable is set: GEMINI_API_KEY or GOOGLE_API_KEY, \
                  OPENAI_API_KEY or OPENAI_BASE_URL, ANTHROPIC_API_KEY; else \"rehearsal\"]";
     let configured = from.optional("provider", choice(), about);
-    let about = "Which model; openai has no usual one and needs this, or QUARTERDECK_TEXT__MODEL [default: by provider]";
+    let about = "Which model; openai has no usual one and needs this, or QUARTERDECK_TEXT__MODEL \
+                 [default: by provider]";
     let model = from.optional("model", line(), about);
     let about = "Where the provider is; openai also takes OPENAI_BASE_URL [default: by provider]";
     let url = from.optional("base_url", base_url(&["http", "https"]), about);

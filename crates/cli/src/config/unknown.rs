@@ -98,7 +98,8 @@ impl Reader {
     }
 }
 
-/// The key whose last part is most similar, in the same table if there are several: keys are often put into the wrong one.
+/// The key whose last part is most similar, in the same table if there are several: keys are often put into the wrong
+/// one.
 fn nearest_key<'a>(word: &str, keys: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let (table, name) = word.rsplit_once('.').unwrap_or(("", word));
     let split = |key: &'a str| key.rsplit_once('.').unwrap_or(("", key));

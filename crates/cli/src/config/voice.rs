@@ -35,8 +35,8 @@ choices! {
 /// `max_calls` is `limits.calls`, which holds for the server's connections too.
 pub(super) fn voice(from: &mut Reader, max_calls: usize) -> Voice {
     from.table("voice", "The live model.");
-    let about = "Who runs the model [default: \"gemini\" when GEMINI_API_KEY, GOOGLE_API_KEY or `voice.base_url` is set; \
-                 else \"simulator\"]";
+    let about = "Who runs the model [default: \"gemini\" when GEMINI_API_KEY, GOOGLE_API_KEY or `voice.base_url` \
+                 is set; else \"simulator\"]";
     let configured = from.optional("provider", choice(), about);
     let model = from.optional("model", line(), "Which model [default: by provider]");
     let about = "Where the provider is, or a simulator [default: by provider]";

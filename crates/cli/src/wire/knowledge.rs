@@ -1,7 +1,7 @@
 //! Opens the knowledge base from its folder, its file and its model.
 //!
-//! Opening never waits for a model: the last build is searched by words at once. [`refresh`] and [`update`] load the model
-//! and index what has changed since; a server does that on a blocking thread.
+//! Opening never waits for a model: the last build is searched by words at once. [`refresh`] and [`update`] load the
+//! model and index what has changed since; a server does that on a blocking thread.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Speech by espeak-ng, where it is installed.
 //!
-//! Each text is a process. Running and queued processes are bounded, and the text goes through a pipe: every user of the
-//! machine can read a process's arguments.
+//! Each text is a process. Running and queued processes are bounded, and the text goes through a pipe: every user of
+//! the machine can read a process's arguments.
 
 use std::ffi::OsString;
 use std::process::Stdio;
