@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 /// The longest line of a log, in bytes. What is longer is not written, and is damage where it is read: a foreign
 /// file without line ends must not fill the memory.
-pub const MAX_LINE_BYTES: usize = 16 << 20;
+pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// How a line that was read ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ mod lines;
 mod log;
 mod open;
 mod query;
+mod reader;
 mod search;
 mod verify;
 mod watch;
@@ -21,9 +22,9 @@ use serde_json::{Map, Value};
 
 pub use chain::GENESIS;
 pub use error::AuditLogError;
-pub use lines::MAX_LINE_BYTES;
 pub use log::AuditLog;
 pub use query::{Filter, matches_filter};
+pub use reader::{AuditEntry, AuditReader};
 pub use search::{AuditMatches, Search, search};
 pub use verify::{Verification, verify};
 

@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_foreign_file_is_refused_without_losing_a_byte() {
         let (ours, _) = sample_log(3);
-        let long = "x".repeat(super::super::MAX_LINE_BYTES + 9);
+        let long = "x".repeat(super::super::lines::MAX_LINE_BYTES + 9);
         let files = tree("");
         let path = files.join("audit.jsonl");
         for foreign in [

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::lines::MAX_LINE_BYTES;
 use super::query::{Filter, matches_filter};
 
 /// How much is read at once.
 const CHUNK_BYTES: u64 = 256 << 10;
-/// Longer lines are skipped. Ours are far shorter; a longer one is damage.
-const MAX_SEARCHED_LINE_BYTES: usize = 1 << 20;
 /// How many bytes of matches one search returns.
 const MAX_MATCH_BYTES: usize = 4 << 20;
 /// Lines of several sessions may be a moment out of order; after so many that are too old, all further ones are.
@@ -135,7 +134,7 @@ impl ReverseLines {
     }
 
     fn read_more(&mut self) -> io::Result<()> {
-        if self.pending.len() > MAX_SEARCHED_LINE_BYTES {
+        if self.pending.len() > MAX_LINE_BYTES {
             self.pending.clear();
             self.is_too_long = true;
         }

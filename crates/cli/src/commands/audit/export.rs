@@ -5,7 +5,7 @@ use std::io::Write;
 use quarterdeck_runtime::audit::matches_filter;
 
 use super::query::period_filter;
-use super::reader::{AuditReader, for_each_line};
+use super::reader::{self, for_each_line};
 use crate::ExitStatus;
 use crate::arguments::operator::AuditExportOptions;
 use crate::config::LocalConfig;
@@ -15,7 +15,7 @@ use crate::terminal::{count, info};
 /// Lines are copied byte for byte, so that each still has its hash.
 pub(crate) fn run(options: &AuditExportOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
-    let mut reader = AuditReader::open(options.data.or(&config))?;
+    let mut reader = reader::open(options.data.or(&config))?;
     let mut out = Output::to(options.out.as_deref())?;
     let filter = period_filter(&options.period);
     let mut lines = 0;

@@ -5,7 +5,7 @@ use std::io::Write;
 use quarterdeck_runtime::audit::{Filter, matches_filter};
 
 use super::line::show;
-use super::reader::{AuditReader, for_each_line};
+use super::reader::{self, for_each_line};
 use crate::ExitStatus;
 use crate::arguments::operator::{AuditQueryOptions, Period};
 use crate::config::LocalConfig;
@@ -21,7 +21,7 @@ pub(crate) fn run(options: &AuditQueryOptions) -> anyhow::Result<ExitStatus> {
         ..period_filter(&options.period)
     };
     let config = LocalConfig::load()?;
-    let mut reader = AuditReader::open(options.data.or(&config))?;
+    let mut reader = reader::open(options.data.or(&config))?;
     let mut out = Output::to(None)?;
     let damaged = for_each_line(&mut reader, |line, value| {
         if matches_filter(value, &filter) {

@@ -5,8 +5,10 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use quarterdeck_runtime::audit::{AuditEntry, AuditReader};
+
 use super::line::show;
-use super::reader::{AuditReader, Entry, for_each_line};
+use super::reader::{self, for_each_line};
 use crate::arguments::operator::{AuditTailOptions, LineFormat};
 use crate::config::LocalConfig;
 use crate::output::Output;
@@ -18,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) fn run(options: &AuditTailOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
     let data = options.data.or(&config);
-    let mut reader = AuditReader::open_last(data, options.lines)?;
+    let mut reader = reader::open_last(data, options.lines)?;
     let mut out = Output::to(None)?;
     if options.follow {
         return follow(reader, data, options.format, out);
@@ -38,16 +40,16 @@ fn follow(
 ) -> anyhow::Result<ExitStatus> {
     let path = data::audit_file(data);
     loop {
-        match reader.next()? {
-            Entry::Line(line, value) => out.write_all(show(&line, &value, format).as_bytes())?,
-            Entry::Damaged(what) => info(&format!("warning: {what}")),
+        match reader.next_entry()? {
+            AuditEntry::Line(line, value) => out.write_all(show(&line, &value, format).as_bytes())?,
+            AuditEntry::Damaged(what) => info(&format!("warning: {what}")),
             // The rest of a partial line is still being written.
-            Entry::Partial(_) | Entry::End => {
+            AuditEntry::Partial(_) | AuditEntry::End => {
                 out.flush()?;
                 std::thread::sleep(POLL_INTERVAL);
-                if fs::metadata(&path).is_ok_and(|file| file.len() < reader.offset) {
+                if fs::metadata(&path).is_ok_and(|file| file.len() < reader.offset()) {
                     info("warning: the trail was cut off or replaced; reading it from the start:");
-                    reader = AuditReader::open(data)?;
+                    reader = reader::open(data)?;
                 }
             }
         }
