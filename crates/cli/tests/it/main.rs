@@ -20,6 +20,7 @@ mod kb_model;
 mod knowledge;
 mod knowledge_file;
 mod locked;
+mod named_files;
 mod operator;
 mod permissions;
 mod permissive_modes;
