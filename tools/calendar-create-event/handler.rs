@@ -32,7 +32,7 @@ pub struct Args {
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Booked {
+pub struct Booking {
     pub event_id: String,
     pub title: String,
     pub start_time: String,
@@ -44,7 +44,7 @@ pub struct Booked {
     pub conference_link: Option<String>,
 }
 
-pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Booked, ToolError> {
+pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Booking, ToolError> {
     let now = read_clock(&*context)?;
     let wanted = period::parse(&args.start_time, &args.end_time, now)?;
 
@@ -64,7 +64,7 @@ pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Booked, To
         calendar: "primary".into(),
     };
     let event = calendar_create(&*context, event).await.map_err(not_booked)?;
-    Ok(Booked {
+    Ok(Booking {
         event_id: event.id,
         title: event.summary,
         start_time: event.start,

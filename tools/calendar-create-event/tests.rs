@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::conflict::{nearest_free, search_window};
 use super::period::Period;
-use super::{Args, Booked, execute};
+use super::{Args, Booking, execute};
 use crate::world::ready;
 
 fn args(start: &str, end: &str) -> Args {
@@ -29,7 +29,7 @@ fn event(start: &str, end: &str, calendar: &str) -> Event {
     serde_json::from_value(event).unwrap()
 }
 
-fn book(args: Args, events: Vec<Event>) -> Result<Booked, ToolError> {
+fn book(args: Args, events: Vec<Event>) -> Result<Booking, ToolError> {
     let context = FakeContext::new();
     context.set_events(events);
     ready(execute(args, context))
@@ -43,7 +43,7 @@ fn a_free_time_is_booked_as_it_was_asked_for() {
     let booked = ready(execute(asked, context.clone())).unwrap();
     assert_eq!(
         booked,
-        Booked {
+        Booking {
             event_id: "event_2".into(),
             title: "Review".into(),
             start_time: "2026-01-13T10:00:00Z".into(),

@@ -19,7 +19,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug)]
-pub(super) struct FoundLink {
+pub(super) struct LinkMatch {
     pub(super) kind: Kind,
     pub(super) value: String,
     /// In bytes.
@@ -27,7 +27,7 @@ pub(super) struct FoundLink {
 }
 
 /// The links of a text in the order they stand.
-pub(super) fn find(text: &str) -> Vec<FoundLink> {
+pub(super) fn find(text: &str) -> Vec<LinkMatch> {
     let mut finder = LinkFinder::new();
     finder.kinds(&[LinkKind::Email, LinkKind::Url]).url_must_have_scheme(false);
     finder
@@ -37,7 +37,7 @@ pub(super) fn find(text: &str) -> Vec<FoundLink> {
                 LinkKind::Email => (Kind::Email, normal_email(link.as_str())),
                 _ => (Kind::Url, normal_url(link.as_str())?),
             };
-            Some(FoundLink { kind, value, range: link.start()..link.end() })
+            Some(LinkMatch { kind, value, range: link.start()..link.end() })
         })
         .collect()
 }

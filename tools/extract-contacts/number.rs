@@ -9,11 +9,11 @@ use super::{Phone, Place};
 
 /// How the digits say which country they belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum NumberForm {
     /// After a `+`, beginning with a country code.
-    Internationally,
+    International,
     /// As one dials within the region.
-    Nationally,
+    National,
 }
 
 /// A number that can be assigned in its country.
@@ -24,10 +24,10 @@ pub(super) struct Number {
 }
 
 impl Number {
-    pub(super) fn parse(digits: &str, written: Written, region: Region) -> Option<Self> {
-        let parsed = match written {
-            Written::Internationally => parse_international(digits)?,
-            Written::Nationally => match after_dial_out_prefix(digits, region) {
+    pub(super) fn parse(digits: &str, form: NumberForm, region: Region) -> Option<Self> {
+        let parsed = match form {
+            NumberForm::International => parse_international(digits)?,
+            NumberForm::National => match after_dial_out_prefix(digits, region) {
                 Some(rest) => parse_international(rest)?,
                 None => parse_national(digits, region)?,
             },

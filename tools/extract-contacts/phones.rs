@@ -11,11 +11,11 @@ use std::ops::{Range, RangeInclusive};
 
 use phonenumber::country::Id as Region;
 
-use super::number::{Number, Written};
+use super::number::{Number, NumberForm};
 use run::{Group, Run};
 
 #[derive(Debug)]
-pub(super) struct FoundPhone {
+pub(super) struct PhoneMatch {
     pub(super) number: Number,
     /// In bytes.
     pub(super) range: Range<usize>,
@@ -29,7 +29,7 @@ const MAX_GROUPS: usize = 8;
 const NORTH_AMERICA: u16 = 1;
 
 /// The phone numbers of a text, outside the ranges that are taken.
-pub(super) fn find(text: &str, taken: &[Range<usize>], region: Region) -> Vec<FoundPhone> {
+pub(super) fn find(text: &str, taken: &[Range<usize>], region: Region) -> Vec<PhoneMatch> {
     let mut found = Vec::new();
     for run in run::scan(text, taken) {
         let mut first = 0;
@@ -47,7 +47,7 @@ pub(super) fn find(text: &str, taken: &[Range<usize>], region: Region) -> Vec<Fo
 }
 
 /// The longest number that begins with this group, and the group after it.
-fn longest_from(text: &str, run: &Run, first: usize, region: Region) -> Option<(FoundPhone, usize)> {
+fn longest_from(text: &str, run: &Run, first: usize, region: Region) -> Option<(PhoneMatch, usize)> {
     if first > 0 && !run.groups[first].can_begin {
         return None;
     }
@@ -65,17 +65,17 @@ fn longest_from(text: &str, run: &Run, first: usize, region: Region) -> Option<(
     })
 }
 
-fn read(text: &str, run: &Run, span: Range<usize>, region: Region) -> Option<FoundPhone> {
+fn read(text: &str, run: &Run, span: Range<usize>, region: Region) -> Option<PhoneMatch> {
     let groups = &run.groups[span.clone()];
-    let written = if span.start == 0 && run.plus { Written::Internationally } else { Written::Nationally };
-    let digits = dialled(groups, written);
+    let form = if span.start == 0 && run.plus { NumberForm::International } else { NumberForm::National };
+    let digits = dialled(groups, form);
     if !DIGITS.contains(&digits.len()) {
         return None;
     }
     let mut range = run.range(span.clone());
-    let mut number = Number::parse(&digits, written, region)?;
+    let mut number = Number::parse(&digits, form, region)?;
 
-    if written == Written::Nationally {
+    if form == NumberForm::National {
         let whole = groups.len() == run.groups.len();
         if !is_plausible(groups, whole, &number) || is_something_else(text, &range, groups, &number) {
             return None;
@@ -87,7 +87,7 @@ fn read(text: &str, run: &Run, span: Range<usize>, region: Region) -> Option<Fou
         number.extension = Some(extension.digits.clone());
         range.end = extension.end;
     }
-    Some(FoundPhone { number, range })
+    Some(PhoneMatch { number, range })
 }
 
 /// Whether the number is usually written so. Part of a longer run needs more than digits that happen to fit.
@@ -105,9 +105,9 @@ fn is_something_else(text: &str, range: &Range<usize>, groups: &[Group], number:
 }
 
 /// The digits as one would dial them: the (0) in +49 (0)30… is only for callers from within.
-fn dialled(groups: &[Group], written: Written) -> String {
+fn dialled(groups: &[Group], form: NumberForm) -> String {
     let inner_zero =
-        |group: &Group| written == Written::Internationally && group.parenthesized && group.digits == "0";
+        |group: &Group| form == NumberForm::International && group.parenthesized && group.digits == "0";
     groups.iter().filter(|group| !inner_zero(group)).map(|group| group.digits.as_str()).collect()
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) enum Ending {
     /// `execute` returned this JSON.
     Answer(String),
-    /// It returned something that JSON has no word for: `undefined`, a function.
+    /// It returned something that JSON cannot express: `undefined`, a function.
     Nothing,
     /// It threw this `error` of an envelope.
     Failure(String),

@@ -58,7 +58,7 @@ struct State {
     link: Option<Link>,
     ending: Option<Ending>,
     next_id: u32,
-    /// Requests and timers that have not come back.
+    /// Requests and timers that have not completed.
     open: HashSet<u32>,
     bodies: HashMap<u32, Vec<u8>>,
     random: Random,
@@ -113,12 +113,12 @@ impl Bridge {
         self.state().ending.take()
     }
 
-    /// Whether anything is under way that could still wake the handler.
+    /// Whether anything is in progress that could still wake the handler.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.state().open.is_empty()
     }
 
-    /// Records that a request or timer has come back. False if the handler no longer waits for it.
+    /// Records that a request or timer has completed. False if the handler no longer waits for it.
     pub(crate) fn close(&self, id: u32) -> bool {
         self.state().open.remove(&id)
     }

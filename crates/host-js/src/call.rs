@@ -34,7 +34,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 /// A handler may fetch thousands of times.
 const MAX_FETCH_WARNINGS: usize = 10;
 
-/// One call under way.
+/// One call in progress.
 pub(crate) struct Call {
     pub(crate) pool: Arc<EnginePool>,
     pub(crate) shared: Arc<HostState>,
@@ -151,7 +151,7 @@ impl Call {
 fn step(engine: Engine, input: Input, link: &Link, control: &Control) {
     match engine.step(input) {
         Step::Waiting => drop(link.events.send(Event::Suspended(engine))),
-        // The caller is answered first; taking the engine apart comes after.
+        // The caller is answered first; tearing the engine down comes after.
         Step::Ended(ending) => {
             control.end();
             let _ = link.events.send(Event::Ended(ending));
@@ -223,7 +223,7 @@ impl Driver<'_> {
 
 impl Drop for Driver<'_> {
     fn drop(&mut self) {
-        // Taking an engine apart takes longer than the caller should wait.
+        // Tearing an engine down takes longer than the caller should wait.
         if let Some(engine) = self.engine.take() {
             let teardown = self.call.pool.teardown();
             self.call.shared.queue.run_in_background(teardown, Box::new(move || drop(engine)));

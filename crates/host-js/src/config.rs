@@ -16,14 +16,14 @@ pub struct HostConfig {
     /// processor with the other handlers until their deadline. A handler that holds none gets one all the same.
     pub max_threads: usize,
     /// Threads that one handler may hold, so that it never takes all of them. Also how many threads it can leave
-    /// stuck inside the engine: it is called again only when they have come back.
+    /// stuck inside the engine: it is called again only when they have returned.
     pub max_threads_per_handler: usize,
-    /// Stuck threads, of all handlers, that are replaced. Each holds an engine's memory until it comes back.
+    /// Stuck threads, of all handlers, that are replaced. Each holds an engine's memory until it returns.
     pub max_stuck_threads: usize,
     /// How long a handler that left a thread stuck is out of service, the first time; twice as long each time after,
     /// up to an hour.
     pub first_quarantine: Duration,
-    /// Calls that may be under way at once, waiting ones included: each holds an engine.
+    /// Calls that may be in progress at once, waiting ones included: each holds an engine.
     pub max_calls: usize,
     /// Calls that may wait for a thread before they have started.
     pub max_queue: usize,

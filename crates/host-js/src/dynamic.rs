@@ -16,7 +16,7 @@ pub(crate) struct DynamicImport<'a> {
 const IMPORT: &str = "import";
 const NEVER_CODE: &str = "enum";
 
-/// Every dynamic import of a source. `parses` is the engine's word on a source; of one that does not parse nothing
+/// Every dynamic import of a source. `parses` is the engine's verdict on a source; of one that does not parse nothing
 /// can be said, and nothing of it will run.
 pub(crate) fn find<'a>(source: &'a str, parses: impl Fn(&str) -> bool) -> Vec<DynamicImport<'a>> {
     let candidates = candidates(source);

@@ -35,7 +35,7 @@ pub(crate) enum Input {
     Results(Vec<Completion>),
 }
 
-/// A request or a timer that has come back.
+/// A request or a timer that has completed.
 pub(crate) struct Completion {
     pub(crate) id: u32,
     pub(crate) result: CompletionResult,
@@ -166,7 +166,7 @@ impl Engine {
                 Some(ending) => Step::Ended(ending),
                 None if self.bridge.is_waiting() => Step::Waiting,
                 None => Step::Ended(Ending::Crashed(
-                    "its promise never settles: nothing is under way that could settle it".into(),
+                    "its promise never settles: nothing is pending that could settle it".into(),
                 )),
             }
         })

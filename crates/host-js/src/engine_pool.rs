@@ -142,7 +142,7 @@ impl EnginePool {
         self.shared.pooled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
     }
 
-    /// The work of taking an engine apart.
+    /// The work of tearing an engine down.
     pub(crate) fn teardown(&self) -> Job {
         Job { status: self.status.clone(), limit: TimeLimit::Teardown, call: None }
     }
@@ -154,7 +154,7 @@ impl EnginePool {
         idle.making -= 1;
         match made {
             Ok(engine) => idle.engines.push(engine),
-            // The next call makes its own and is told what is wrong.
+            // The next call makes its own engine and reports what is wrong.
             Err(_) => drop(self.shared.pooled.fetch_sub(1, Ordering::Relaxed)),
         }
     }

@@ -62,7 +62,7 @@ impl HandlerStatus {
         })
     }
 
-    /// Begins a call, unless the handler is out of service. `max_stuck` is how many stuck threads a host bears.
+    /// Begins a call, unless the handler is out of service. `max_stuck` is how many stuck threads a host tolerates.
     pub(crate) fn admit(self: &Arc<Self>, max_stuck: usize) -> Result<CallPermit, HostError> {
         let now = Instant::now();
         let is_crowded = self.stuck.load(Ordering::Relaxed) > 0 || self.monitor.stuck() >= max_stuck;
@@ -89,7 +89,7 @@ impl HandlerStatus {
         self.record().lift()
     }
 
-    /// Counts a call, if no more than `max` are under way.
+    /// Counts a call, if no more than `max` are in progress.
     pub(crate) fn count_call(&self, max: usize) -> bool {
         let add = |calls: usize| (calls < max).then_some(calls + 1);
         self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
@@ -105,7 +105,7 @@ impl HandlerStatus {
         self.monitor.stuck.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A stuck thread has come back.
+    /// A stuck thread has completed.
     pub(crate) fn uncount_stuck(&self) {
         self.stuck.fetch_sub(1, Ordering::Relaxed);
         self.monitor.stuck.fetch_sub(1, Ordering::Relaxed);

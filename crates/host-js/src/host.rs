@@ -56,9 +56,9 @@ pub struct JsHost {
 /// What a host holds at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostStats {
-    /// Calls under way.
+    /// Calls in progress.
     pub calls: usize,
-    /// Engines that live: in calls, in a pool, or being taken apart.
+    /// Engines that exist: in calls, in a pool, or being torn down.
     pub engines: usize,
     /// Engines that are ready or being made.
     pub pooled: usize,
@@ -227,7 +227,7 @@ impl Handler for JsHandler {
     }
 }
 
-/// A place among the calls that may be under way.
+/// A place among the calls that may be in progress.
 ///
 /// A call that finds none is refused rather than made to wait: the calls that hold the places may be waiting for
 /// this very one.

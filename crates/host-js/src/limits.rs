@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long an engine may take to be taken apart.
+/// How long an engine may take to be torn down.
 const TEARDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One execution's end, asked for by the engine's interrupt handler every few thousand operations.
@@ -14,7 +14,7 @@ pub(crate) struct Control {
     begun: AtomicBool,
     /// Set when no caller waits for the answer any more.
     stopped: OnceLock<Instant>,
-    /// Set when the handler has ended, and its engine is taken apart.
+    /// Set when the handler has ended, and its engine is torn down.
     ended: OnceLock<Instant>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum TimeLimit {
     Call(Arc<Control>),
     /// For so long from its start.
     Within(Duration),
-    /// For taking an engine apart, which runs no code of the handler's.
+    /// For tearing an engine down, which runs no code of the handler's.
     Teardown,
 }
 

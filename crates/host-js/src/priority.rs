@@ -10,7 +10,7 @@ mod linux {
     use rustix::process::{Pid, setpriority_process};
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-    /// Behind everything else that wants a processor.
+    /// The lowest priority.
     const LOWEST_PRIORITY_NICE: i32 = 19;
 
     /// A thread of this process, as the operating system knows it.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// The longest quarantine. A handler that was in service for as long has a clean record again.
 const MAX_BACKOFF: Duration = Duration::from_secs(60 * 60);
-/// The wait that a caller is given when the back-off is over and the trial is still under way.
+/// The wait that a caller is given when the back-off is over and the trial is still in progress.
 const TRIAL_WAIT: Duration = Duration::from_secs(5);
 
 /// One handler's record.
@@ -29,7 +29,7 @@ enum State {
     OutUntil(Instant),
     /// The same, after a call on trial that ran to its deadline and may still turn out to be stuck.
     UndecidedUntil(Instant),
-    /// The one call is under way.
+    /// The one call is in progress.
     OnTrial,
 }
 

@@ -9,7 +9,7 @@
 //!
 //! A native function of the engine may compute for hours and cannot be interrupted. A thread that is still at it a
 //! while after its deadline is *stuck*: another takes its place, within a bound, the operating system runs it after
-//! everything else and on one processor, and its handler is taken out of service. When it comes back it ends.
+//! everything else and on one processor, and its handler is taken out of service. When it returns it ends.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +29,7 @@ const ADD_THREAD_DELAY: Duration = Duration::from_millis(2);
 const IDLE_THREAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long closing waits for threads. One that is stuck inside the engine beyond that is left behind.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a thread may hold on after the end of its work. An engine that can be interrupted is, within milliseconds.
+/// How long a thread may run on after its deadline. An engine that can be interrupted stops within milliseconds.
 const STUCK_GRACE: Duration = Duration::from_secs(1);
 /// How often running work is looked at.
 const STUCK_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -136,7 +136,7 @@ struct HandlerQueue {
 
 impl HandlerQueue {
     /// Whether the next work may have a thread. What is over runs nothing; an engine that waits behind threads that are
-    /// stuck is let go of all the same.
+    /// stuck is dropped all the same.
     fn may_take(&self, max: usize) -> bool {
         self.ready.front().is_some_and(|work| self.running < max || work.job.limit.is_over())
     }

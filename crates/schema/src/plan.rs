@@ -261,7 +261,7 @@ impl<'d> Builder<'_, 'd> {
     fn rules(&mut self, schema: &'d Map<String, Value>, place: &Place<'d>, scope: ScopeId) -> Rules {
         let base = place.inner_base();
         let scope = self.scopes.enter(scope, &base);
-        let here = Inside { schema, pointer: &place.pointer, base: &base, scope };
+        let here = SchemaScope { schema, pointer: &place.pointer, base: &base, scope };
         Rules {
             types: types::declared(schema),
             leaves: self.leaves(&here),
@@ -281,7 +281,7 @@ impl<'d> Builder<'_, 'd> {
         }
     }
 
-    fn object(&mut self, here: &Inside<'_, 'd>) -> ObjectRules {
+    fn object(&mut self, here: &SchemaScope<'_, 'd>) -> ObjectRules {
         let properties = here.schema.get("properties").and_then(Value::as_object);
         ObjectRules {
             required: strings(here.schema.get("required")),
@@ -296,7 +296,7 @@ impl<'d> Builder<'_, 'd> {
         }
     }
 
-    fn leaves(&mut self, here: &Inside<'_, 'd>) -> Vec<Leaf> {
+    fn leaves(&mut self, here: &SchemaScope<'_, 'd>) -> Vec<Leaf> {
         let present = LEAVES.iter().filter_map(|keyword| Some((*keyword, here.schema.get(*keyword)?)));
         present
             .filter_map(|(keyword, limit)| match (keyword, limit) {
@@ -319,7 +319,7 @@ impl<'d> Builder<'_, 'd> {
         }
     }
 
-    fn pattern_properties(&mut self, here: &Inside<'_, 'd>) -> Vec<(Arc<Pattern>, NodeId)> {
+    fn pattern_properties(&mut self, here: &SchemaScope<'_, 'd>) -> Vec<(Arc<Pattern>, NodeId)> {
         let place = pointer::join(here.pointer, "patternProperties");
         let sources = self.map(here, "patternProperties").into_iter();
         sources
@@ -330,12 +330,12 @@ impl<'d> Builder<'_, 'd> {
             .collect()
     }
 
-    fn one(&mut self, here: &Inside<'_, 'd>, keyword: &str) -> Option<NodeId> {
+    fn one(&mut self, here: &SchemaScope<'_, 'd>, keyword: &str) -> Option<NodeId> {
         let schema = here.schema.get(keyword)?;
         Some(self.id(here.place(pointer::join(here.pointer, keyword), schema), here.scope))
     }
 
-    fn list(&mut self, here: &Inside<'_, 'd>, keyword: &str) -> Vec<NodeId> {
+    fn list(&mut self, here: &SchemaScope<'_, 'd>, keyword: &str) -> Vec<NodeId> {
         let Some(Value::Array(schemas)) = here.schema.get(keyword) else { return Vec::new() };
         let start = pointer::join(here.pointer, keyword);
         let places = schemas.iter().enumerate();
@@ -346,7 +346,7 @@ impl<'d> Builder<'_, 'd> {
             .collect()
     }
 
-    fn map(&mut self, here: &Inside<'_, 'd>, keyword: &str) -> Vec<(String, NodeId)> {
+    fn map(&mut self, here: &SchemaScope<'_, 'd>, keyword: &str) -> Vec<(String, NodeId)> {
         let Some(Value::Object(schemas)) = here.schema.get(keyword) else { return Vec::new() };
         let start = pointer::join(here.pointer, keyword);
         schemas
@@ -357,7 +357,7 @@ impl<'d> Builder<'_, 'd> {
             .collect()
     }
 
-    fn references(&mut self, here: &Inside<'_, 'd>) -> Vec<Reference> {
+    fn references(&mut self, here: &SchemaScope<'_, 'd>) -> Vec<Reference> {
         let keywords = ["$ref", "$dynamicRef"].into_iter();
         keywords
             .filter_map(|keyword| {
@@ -375,7 +375,7 @@ impl<'d> Builder<'_, 'd> {
 
     fn target(
         &self,
-        here: &Inside<'_, 'd>,
+        here: &SchemaScope<'_, 'd>,
         keyword: &str,
         reference: &str,
     ) -> Result<Place<'d>, ReferenceError> {
@@ -407,18 +407,18 @@ impl<'d> Builder<'_, 'd> {
         Reference { target: self.id(target, scope), is_standalone }
     }
 
-    fn condition(&mut self, here: &Inside<'_, 'd>) -> Option<Condition> {
+    fn condition(&mut self, here: &SchemaScope<'_, 'd>) -> Option<Condition> {
         let test = self.one(here, "if")?;
         Some(Condition { test, then: self.one(here, "then"), otherwise: self.one(here, "else") })
     }
 
-    fn contains(&mut self, here: &Inside<'_, 'd>) -> Option<Contains> {
+    fn contains(&mut self, here: &SchemaScope<'_, 'd>) -> Option<Contains> {
         let bound = |keyword| here.schema.get(keyword).and_then(Value::as_f64).map(|bound| bound as u64);
         let (min, max) = (bound("minContains").unwrap_or(1), bound("maxContains"));
         Some(Contains { item: self.one(here, "contains")?, min, max })
     }
 
-    fn dependencies(&mut self, here: &Inside<'_, 'd>) -> Vec<Dependency> {
+    fn dependencies(&mut self, here: &SchemaScope<'_, 'd>) -> Vec<Dependency> {
         let mut dependencies = Vec::new();
         for keyword in ["dependencies", "dependentRequired", "dependentSchemas"] {
             let Some(Value::Object(members)) = here.schema.get(keyword) else { continue };
@@ -438,14 +438,14 @@ impl<'d> Builder<'_, 'd> {
 }
 
 /// A schema object with what its subschemas inherit.
-struct Inside<'h, 'd> {
+struct SchemaScope<'h, 'd> {
     schema: &'d Map<String, Value>,
     pointer: &'h str,
     base: &'h str,
     scope: ScopeId,
 }
 
-impl<'d> Inside<'_, 'd> {
+impl<'d> SchemaScope<'_, 'd> {
     fn place(&self, pointer: String, schema: &'d Value) -> Place<'d> {
         Place { pointer, schema, base: self.base.to_owned() }
     }

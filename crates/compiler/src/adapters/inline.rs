@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::walk::{self, Holds};
+use super::walk::{self, SubschemaShape};
 use super::{Refusal, place};
 
 /// See the same limits of the Gemini conversion: definitions that double at every level must not explode.
@@ -114,14 +114,14 @@ impl<'a> Inliner<'a> {
         location: &Location,
     ) -> Result<Value, Refusal> {
         Ok(match (walk::holds(keyword, value), value) {
-            (Holds::One, schema) => self.write_out(schema, location.clone())?,
-            (Holds::List, Value::Array(list)) => {
+            (SubschemaShape::One, schema) => self.write_out(schema, location.clone())?,
+            (SubschemaShape::List, Value::Array(list)) => {
                 let list = list.iter().enumerate();
                 let written =
                     list.map(|(index, schema)| self.write_out(schema, location.child(&index.to_string())));
                 Value::Array(written.collect::<Result<_, _>>()?)
             }
-            (Holds::Named, Value::Object(named)) => {
+            (SubschemaShape::Named, Value::Object(named)) => {
                 let mut written = Map::new();
                 for (name, schema) in named {
                     let location = location.child(name);

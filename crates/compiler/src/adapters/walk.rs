@@ -7,7 +7,7 @@ use super::place::step;
 
 /// How a keyword holds schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum SubschemaShape {
     /// Its value is a schema.
     One,
     /// Its value is a list of schemas.
@@ -18,9 +18,9 @@ pub(super) enum Holds {
     Nothing,
 }
 
-pub(super) fn holds(keyword: &str, value: &Value) -> Holds {
+pub(super) fn holds(keyword: &str, value: &Value) -> SubschemaShape {
     match keyword {
-        "items" if value.is_array() => Holds::List,
+        "items" if value.is_array() => SubschemaShape::List,
         "items"
         | "additionalProperties"
         | "not"
@@ -31,10 +31,12 @@ pub(super) fn holds(keyword: &str, value: &Value) -> Holds {
         | "propertyNames"
         | "unevaluatedItems"
         | "unevaluatedProperties"
-        | "contentSchema" => Holds::One,
-        "anyOf" | "oneOf" | "allOf" | "prefixItems" => Holds::List,
-        "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions" => Holds::Named,
-        _ => Holds::Nothing,
+        | "contentSchema" => SubschemaShape::One,
+        "anyOf" | "oneOf" | "allOf" | "prefixItems" => SubschemaShape::List,
+        "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions" => {
+            SubschemaShape::Named
+        }
+        _ => SubschemaShape::Nothing,
     }
 }
 
@@ -74,16 +76,16 @@ pub(super) fn children<'a>(schema: &'a Value, at: &str) -> Vec<(&'a Value, Strin
         }
         let here = step(at, keyword);
         match holds(keyword, value) {
-            Holds::One => children.push((value, here)),
-            Holds::List => {
+            SubschemaShape::One => children.push((value, here)),
+            SubschemaShape::List => {
                 let list = value.as_array().into_iter().flatten().enumerate();
                 children.extend(list.map(|(index, child)| (child, format!("{here}/{index}"))));
             }
-            Holds::Named => {
+            SubschemaShape::Named => {
                 let named = value.as_object().into_iter().flatten();
                 children.extend(named.map(|(name, child)| (child, step(&here, name))));
             }
-            Holds::Nothing => {}
+            SubschemaShape::Nothing => {}
         }
     }
     children

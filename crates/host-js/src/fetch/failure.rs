@@ -17,7 +17,7 @@ impl FetchFailure {
         Self { error, log_line: Some(log_line) }
     }
 
-    /// A host that does not exist, does not answer or lies at a private address is the same to a handler.
+    /// A host that does not exist, does not answer or lies at a private address looks the same to a handler.
     pub(crate) fn of_sending(host: &str, error: &reqwest::Error) -> Self {
         let refusal = refusal_in(error);
         let what = if refusal.is_some() || error.is_connect() { "cannot be reached" } else { "broke off" };

@@ -214,7 +214,7 @@ async fn a_top_level_that_never_returns_is_refused_and_its_thread_replaced() {
     }
 }
 
-/// A tool with hundreds of calls under way leaves room for the calls of another.
+/// A tool with hundreds of calls in progress leaves room for the calls of another.
 #[tokio::test]
 async fn one_tool_does_not_fill_the_queue_for_the_others() {
     let host = JsHost::new(HostConfig { max_queue: 40, max_calls: 80, ..config() }).unwrap();

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::issue::Rule;
-use super::walk::{Coverage, Evaluated, Here, Walk, always_valid};
+use super::walk::{Coverage, Evaluated, Walk, WalkScope, always_valid};
 use crate::excerpt::counted;
 use crate::pointer;
 
@@ -11,7 +11,7 @@ impl<'d> Walk<'_, 'd> {
     pub(super) fn arrays(
         &mut self,
         schema: &'d Map<String, Value>,
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
         evaluated: &mut Evaluated,
     ) {
         if let Some(Value::Array(prefix)) = schema.get("prefixItems") {
@@ -39,7 +39,7 @@ impl<'d> Walk<'_, 'd> {
         &mut self,
         schema: &'d Map<String, Value>,
         prefix: &'d [Value],
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
         evaluated: &mut Evaluated,
     ) {
         let place = here.keyword("prefixItems");
@@ -62,7 +62,12 @@ impl<'d> Walk<'_, 'd> {
         }
     }
 
-    fn contains(&mut self, schema: &'d Map<String, Value>, here: &mut Here<'d>, evaluated: &mut Evaluated) {
+    fn contains(
+        &mut self,
+        schema: &'d Map<String, Value>,
+        here: &mut WalkScope<'d>,
+        evaluated: &mut Evaluated,
+    ) {
         let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
         let Some(wanted) = schema.get("contains") else {
             for keyword in ["minContains", "maxContains"] {

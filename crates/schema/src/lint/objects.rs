@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::issue::Rule;
-use super::walk::{Coverage, Evaluated, Here, Walk, always_valid};
+use super::walk::{Coverage, Evaluated, Walk, WalkScope, always_valid};
 use crate::types::Type;
 use crate::{excerpt, pointer};
 
@@ -14,7 +14,7 @@ impl<'d> Walk<'_, 'd> {
     pub(super) fn objects(
         &mut self,
         schema: &'d Map<String, Value>,
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
         evaluated: &mut Evaluated,
     ) {
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -39,7 +39,7 @@ impl<'d> Walk<'_, 'd> {
         }
     }
 
-    fn ignored_defaults(&mut self, properties: Option<&'d Map<String, Value>>, here: &Here<'d>) {
+    fn ignored_defaults(&mut self, properties: Option<&'d Map<String, Value>>, here: &WalkScope<'d>) {
         if !here.composite {
             return;
         }
@@ -61,7 +61,7 @@ impl<'d> Walk<'_, 'd> {
         &mut self,
         schema: &Map<String, Value>,
         properties: Option<&Map<String, Value>>,
-        here: &Here<'d>,
+        here: &WalkScope<'d>,
     ) {
         let Some(Value::Array(required)) = schema.get("required") else { return };
         let place = here.keyword("required");
@@ -87,7 +87,7 @@ impl<'d> Walk<'_, 'd> {
     fn additional_properties(
         &mut self,
         schema: &'d Map<String, Value>,
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
         evaluated: &mut Evaluated,
     ) {
         let Some(rest) = schema.get("additionalProperties") else { return };
@@ -105,7 +105,7 @@ impl<'d> Walk<'_, 'd> {
         &mut self,
         keyword: &str,
         schema: &'d Map<String, Value>,
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
         evaluated: &mut Evaluated,
     ) {
         let Some(Value::Object(dependents)) = schema.get(keyword) else { return };
@@ -120,7 +120,7 @@ impl<'d> Walk<'_, 'd> {
     fn properties(
         &mut self,
         properties: Option<&'d Map<String, Value>>,
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
         evaluated: &mut Evaluated,
     ) {
         let Some(properties) = properties else { return };
@@ -141,7 +141,7 @@ impl<'d> Walk<'_, 'd> {
         &mut self,
         schema: &'d Map<String, Value>,
         properties: Option<&'d Map<String, Value>>,
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
         evaluated: &mut Evaluated,
     ) {
         let Some(Value::Object(patterns)) = schema.get("patternProperties") else { return };
@@ -157,7 +157,7 @@ impl<'d> Walk<'_, 'd> {
         }
     }
 
-    fn patterns_of(&mut self, schema: &Map<String, Value>, here: &Here<'d>) {
+    fn patterns_of(&mut self, schema: &Map<String, Value>, here: &WalkScope<'d>) {
         let Some(Value::Object(patterns)) = schema.get("patternProperties") else { return };
         let place = here.keyword("patternProperties");
         for pattern in patterns.keys() {
@@ -169,7 +169,7 @@ impl<'d> Walk<'_, 'd> {
         &mut self,
         patterns: &Map<String, Value>,
         properties: Option<&Map<String, Value>>,
-        here: &Here<'d>,
+        here: &WalkScope<'d>,
     ) {
         let place = here.keyword("patternProperties");
         let pairs = patterns

@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use super::issue::Rule;
-use super::walk::{Coverage, Evaluated, Here, Walk};
+use super::walk::{Coverage, Evaluated, Walk, WalkScope};
 use crate::document::{ReferenceError, mentions_reference};
 use crate::excerpt;
 
 impl<'d> Walk<'_, 'd> {
-    pub(super) fn reference(&mut self, reference: &str, here: &Here<'d>, evaluated: &mut Evaluated) {
+    pub(super) fn reference(&mut self, reference: &str, here: &WalkScope<'d>, evaluated: &mut Evaluated) {
         let target = match self.document.resolve(&here.base, reference) {
             Ok(target) => target,
             Err(reason) => return self.unresolved("$ref", reference, reason, here),
@@ -28,7 +28,7 @@ impl<'d> Walk<'_, 'd> {
         evaluated.merge(inner);
     }
 
-    pub(super) fn dynamic_reference(&mut self, reference: &str, here: &Here<'d>) {
+    pub(super) fn dynamic_reference(&mut self, reference: &str, here: &WalkScope<'d>) {
         match self.document.resolve(&here.base, reference) {
             _ if !reference.starts_with('#') => {
                 self.unresolved("$dynamicRef", reference, ReferenceError::Foreign, here);
@@ -38,7 +38,7 @@ impl<'d> Walk<'_, 'd> {
         }
     }
 
-    fn unresolved(&mut self, keyword: &str, reference: &str, reason: ReferenceError, here: &Here<'d>) {
+    fn unresolved(&mut self, keyword: &str, reference: &str, reason: ReferenceError, here: &WalkScope<'d>) {
         let shown = excerpt::cut(reference);
         let (rule, message, help) = match reason {
             ReferenceError::Nothing => (

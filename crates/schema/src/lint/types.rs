@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::issue::Rule;
-use super::walk::{Here, Walk};
+use super::walk::{Walk, WalkScope};
 use crate::keywords;
 use crate::types::{self, Type};
 
 impl<'d> Walk<'_, 'd> {
     /// The types that the schema declares, after a word about `nullable`.
-    pub(super) fn declared_types(&mut self, schema: &Map<String, Value>, here: &Here<'d>) -> Vec<Type> {
+    pub(super) fn declared_types(&mut self, schema: &Map<String, Value>, here: &WalkScope<'d>) -> Vec<Type> {
         let types = types::declared(schema);
         if let Some(nullable) = schema.get("nullable") {
             let place = here.keyword("nullable");
@@ -31,7 +31,7 @@ impl<'d> Walk<'_, 'd> {
         &mut self,
         schema: &Map<String, Value>,
         declared: Vec<Type>,
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
     ) {
         if declared.len() > 1 && !(declared.len() == 2 && declared.contains(&Type::Null)) {
             let names: Vec<_> = declared.iter().map(|kind| kind.name()).collect();
@@ -48,7 +48,7 @@ impl<'d> Walk<'_, 'd> {
     }
 
     /// Narrows what is known about the value's type; false when the schema contradicts it.
-    fn fits_context(&mut self, declared: &[Type], here: &mut Here<'d>) -> bool {
+    fn fits_context(&mut self, declared: &[Type], here: &mut WalkScope<'d>) -> bool {
         if declared.is_empty() {
             return true;
         }
@@ -79,7 +79,7 @@ impl<'d> Walk<'_, 'd> {
         outside.is_empty()
     }
 
-    fn typed_keywords(&mut self, schema: &Map<String, Value>, here: &Here<'d>) {
+    fn typed_keywords(&mut self, schema: &Map<String, Value>, here: &WalkScope<'d>) {
         for keyword in schema.keys() {
             let wanted = keywords::applies_to(keyword);
             if wanted.is_empty() || wanted.iter().any(|kind| applicable(&here.types, *kind)) {

@@ -36,7 +36,7 @@ pub(super) fn issues(document: &Document<'_>) -> Vec<LintIssue> {
 
 /// Where the walk stands: the schema's place and what the schemas around it have established for the same value.
 #[derive(Debug, Clone)]
-pub(super) struct Here<'d> {
+pub(super) struct WalkScope<'d> {
     pub(super) pointer: String,
     pub(super) base: Rc<str>,
     /// The types that the value is known to have; empty while nothing is known.
@@ -50,7 +50,7 @@ pub(super) struct Here<'d> {
     is_top: bool,
 }
 
-impl<'d> Here<'d> {
+impl<'d> WalkScope<'d> {
     /// A subschema for the same value.
     pub(super) fn same(&self, pointer: String) -> Self {
         Self { pointer, is_top: false, ..self.clone() }
@@ -162,7 +162,7 @@ impl<'w, 'd> Walk<'w, 'd> {
 
     fn standalone(&mut self, place: Place<'d>) {
         let Value::Object(schema) = place.schema else { return };
-        let mut here = Here {
+        let mut here = WalkScope {
             base: place.base.as_str().into(),
             pointer: place.pointer,
             types: Vec::new(),
@@ -187,7 +187,7 @@ impl<'w, 'd> Walk<'w, 'd> {
     }
 
     /// Looks at a subschema and returns what it judges.
-    pub(super) fn subschema(&mut self, schema: &'d Value, mut here: Here<'d>) -> Evaluated {
+    pub(super) fn subschema(&mut self, schema: &'d Value, mut here: WalkScope<'d>) -> Evaluated {
         let Value::Object(schema) = schema else { return Evaluated::default() };
         self.looked_at += 1;
         if self.looked_at > MAX_SCHEMAS {
@@ -219,12 +219,12 @@ impl<'w, 'd> Walk<'w, 'd> {
     }
 
     /// Looks at a subschema for a part of the value. One that accepts everything leaves no trace.
-    pub(super) fn part(&mut self, schema: &'d Value, here: &mut Here<'d>, pointer: String) {
+    pub(super) fn part(&mut self, schema: &'d Value, here: &mut WalkScope<'d>, pointer: String) {
         let inner = if always_valid(schema) { here.same(pointer) } else { here.part(pointer) };
         self.subschema(schema, inner);
     }
 
-    fn unknown_keywords(&mut self, schema: &Map<String, Value>, here: &Here<'d>) {
+    fn unknown_keywords(&mut self, schema: &Map<String, Value>, here: &WalkScope<'d>) {
         for keyword in schema.keys().filter(|keyword| !keywords::is_known(keyword)) {
             let help = match (keyword.as_str(), self.nearest(keyword, keywords::all())) {
                 ("id", _) => "use `$id`".to_owned(),
@@ -239,7 +239,7 @@ impl<'w, 'd> Walk<'w, 'd> {
         }
     }
 
-    fn keywords(&mut self, schema: &'d Map<String, Value>, here: &mut Here<'d>) -> Evaluated {
+    fn keywords(&mut self, schema: &'d Map<String, Value>, here: &mut WalkScope<'d>) -> Evaluated {
         let types = self.declared_types(schema, here);
         let mut evaluated = Evaluated::default();
         let reference = schema.get("$ref").and_then(Value::as_str);
@@ -263,7 +263,7 @@ impl<'w, 'd> Walk<'w, 'd> {
         evaluated
     }
 
-    fn dynamic(&mut self, schema: &'d Map<String, Value>, here: &Here<'d>) {
+    fn dynamic(&mut self, schema: &'d Map<String, Value>, here: &WalkScope<'d>) {
         if schema.contains_key("$dynamicAnchor") && !here.is_top {
             // A dynamic anchor can be entered from anywhere, so its schema must also stand by itself.
             if let Ok(place) = self.document.at(&here.pointer, &here.base) {
@@ -275,7 +275,7 @@ impl<'w, 'd> Walk<'w, 'd> {
         }
     }
 
-    fn enumeration(&mut self, schema: &Map<String, Value>, here: &Here<'d>) {
+    fn enumeration(&mut self, schema: &Map<String, Value>, here: &WalkScope<'d>) {
         if schema.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty) {
             let message = "an `enum` without values admits nothing".to_owned();
             self.report(here.keyword("enum"), Rule::EmptyEnum, message, "list the values, or remove `enum`");
@@ -285,7 +285,7 @@ impl<'w, 'd> Walk<'w, 'd> {
     fn composition(
         &mut self,
         schema: &'d Map<String, Value>,
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
         evaluated: &mut Evaluated,
     ) {
         if let Some(inner) = schema.get("not") {
@@ -311,7 +311,7 @@ impl<'w, 'd> Walk<'w, 'd> {
     fn conditional(
         &mut self,
         schema: &'d Map<String, Value>,
-        here: &mut Here<'d>,
+        here: &mut WalkScope<'d>,
         evaluated: &mut Evaluated,
     ) {
         let branches = ["then", "else"];
@@ -350,7 +350,7 @@ impl<'w, 'd> Walk<'w, 'd> {
         }
     }
 
-    fn format(&mut self, schema: &Map<String, Value>, here: &Here<'d>) {
+    fn format(&mut self, schema: &Map<String, Value>, here: &WalkScope<'d>) {
         let Some(Value::String(format)) = schema.get("format") else { return };
         if Format::find(format).is_some() {
             return;

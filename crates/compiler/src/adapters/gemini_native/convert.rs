@@ -3,10 +3,10 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use super::converter::{Converter, OpenedSchema};
 use super::form::{Form, Kind, Single};
 use super::limits;
 use super::node::{Node, Place};
-use super::opening::{Converter, OpenedSchema};
 use crate::adapters::{Refusal, names};
 
 /// Keywords that the dialect lacks and that no description can tell (rule 4).

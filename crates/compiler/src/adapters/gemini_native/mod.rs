@@ -6,11 +6,11 @@
 //! more is safe.
 
 mod convert;
+mod converter;
 mod form;
 mod limits;
 mod node;
 mod notes;
-mod opening;
 mod plain;
 mod root;
 mod union;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use quarterdeck_contracts::Definition;
 use serde_json::{Value, json};
 
-use self::opening::Converter;
+use self::converter::Converter;
 pub use self::plain::to_json_schema;
 use super::{AdaptedTool, Refusal, losses};
 

@@ -2,9 +2,9 @@
 
 use indexmap::{IndexMap, IndexSet};
 
+use super::converter::{Converter, OpenedSchema};
 use super::form::{Kind, Single};
 use super::node::{Node, Place};
-use super::opening::{Converter, OpenedSchema};
 use crate::adapters::Refusal;
 
 impl<'a> Converter<'a> {

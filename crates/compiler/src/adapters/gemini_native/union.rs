@@ -1,9 +1,9 @@
 //! Unions: `anyOf`, `oneOf`, lists of types, tuples (rules 5, 7 and 12).
 
 use super::convert::recursive;
+use super::converter::{Converter, OpenedSchema};
 use super::form::{Form, Kind, Single};
 use super::node::{Node, Place};
-use super::opening::{Converter, OpenedSchema};
 use crate::adapters::Refusal;
 use crate::distinct::distinct;
 

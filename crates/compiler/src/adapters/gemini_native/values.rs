@@ -1,8 +1,8 @@
 //! Listed values and formats: kept where the dialect has them, told in the description where not (rules 9, 10, 14).
 
+use super::converter::Converter;
 use super::form::{Kind, Single};
 use super::node::Node;
-use super::opening::Converter;
 use crate::distinct::distinct;
 
 impl<'a> Converter<'a> {
