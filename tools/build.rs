@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use quarterdeck_contracts::native_source_hash;
 
+#[expect(clippy::disallowed_methods, reason = "Cargo speaks to build scripts through the environment")]
 fn main() -> Result<(), Box<dyn Error>> {
     let tools = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     // The folder itself, so that a new tool is noticed. Cargo looks at everything below it.

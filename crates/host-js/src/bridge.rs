@@ -144,6 +144,7 @@ impl Bridge {
     }
 
     /// Milliseconds by the call's clock. The top level of a module runs before there is a call, by the system's.
+    #[expect(clippy::disallowed_methods, reason = "before there is a call there is no clock of a call")]
     fn now(&self) -> f64 {
         let now = self.context().map_or_else(SystemTime::now, |context| context.now());
         match now.duration_since(UNIX_EPOCH) {

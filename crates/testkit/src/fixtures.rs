@@ -28,6 +28,7 @@ pub fn corpus(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the corpora are not part of the repository")]
 fn folder() -> PathBuf {
     match std::env::var_os("QUARTERDECK_FIXTURES") {
         Some(folder) => folder.into(),
