@@ -94,12 +94,14 @@ export function prepare(host) {
     const state = session.state ?? {};
     const speaking = state.voiceActive ?? ((state.mode ?? mode) === 'voice' && (state.isActive ?? session.isActive) === true);
     return freeze({
+      // First, so that no capability takes the place of a fact.
+      ...members,
       clientId, mode, callId,
       tool: freeze(tool),
       call: freeze({ id: callId, clamped: deepFreeze(facts.clamped ?? {}) }),
       session: deepFreeze(session),
       capabilities: freeze({ messaging: true, voice: mode === 'voice', audit: true, progress: true, ...declared }),
-      ...members, audit, progress,
+      audit, progress,
       voice: freeze({ isActive: () => speaking }),
     });
   }
