@@ -164,15 +164,15 @@ fn handlers_reach_it_by_the_methods_of_the_context() {
 }
 
 #[test]
-fn slips_in_a_call_of_the_context_are_told_apart() {
+fn mistakes_in_a_calendar_call_have_their_own_messages() {
     let overlay = Arc::new(Overlay::new(Arc::new(Memory::default())));
-    let said = |method, args: &[Value]| ask(&overlay, method, args).unwrap_err();
+    let message = |method, args: &[Value]| ask(&overlay, method, args).unwrap_err();
     assert_eq!(
-        said("getEvnets", &[]),
+        message("getEvnets", &[]),
         "calendar.getEvnets does not exist; there are getFreeBusy, getEvents, createEvent"
     );
-    assert_eq!(said("getEvents", &[]), "calendar.getEvents takes one object, not 0 arguments");
-    assert_eq!(said("getEvents", &[json!(1)]), "calendar.getEvents takes an object");
-    assert_eq!(said("getEvents", &[json!({})]), "calendar.getEvents: missing field `timeMin`");
-    assert!(said("createEvent", &[json!({ "titel": "x" })]).contains("unknown field `titel`"));
+    assert_eq!(message("getEvents", &[]), "calendar.getEvents takes one object, not 0 arguments");
+    assert_eq!(message("getEvents", &[json!(1)]), "calendar.getEvents takes an object");
+    assert_eq!(message("getEvents", &[json!({})]), "calendar.getEvents: missing field `timeMin`");
+    assert!(message("createEvent", &[json!({ "titel": "x" })]).contains("unknown field `titel`"));
 }

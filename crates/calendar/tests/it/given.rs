@@ -33,7 +33,7 @@ fn events_of_a_case_file_become_rows() {
 }
 
 #[test]
-fn slips_in_a_case_file_are_named() {
+fn mistakes_in_a_case_file_are_named() {
     let refuse = |event| parse_given_events(&[event], "terminal").unwrap_err();
     let times = json!({ "start": "2026-01-13T10:00:00Z", "end": "2026-01-13T11:00:00Z" });
     let with = |key: &str, value: &str| {

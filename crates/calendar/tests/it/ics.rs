@@ -43,7 +43,7 @@ fn skipped(event: &str) -> String {
 
 #[test]
 fn events_that_cannot_be_taken_are_named_with_the_reason() {
-    let said = [
+    let messages = [
         "DTSTART:20260113T090000Z",
         "UID:1",
         "UID:1\nDTSTART:yesterday",
@@ -71,12 +71,12 @@ fn events_that_cannot_be_taken_are_named_with_the_reason() {
         the event "S" of line 2 has a rule with the unknown part "BYMOON"
         the event "S" of line 2 has a rule that cannot be followed: RRule parsing error: `99` is not a valid BYHOUR value. Expected a comma-separated list of values in range 0..=23, e.g. `1,3,4`
         the event "S" of line 2 has an EXRULE, which is not followed: it may look busier than it is"#]]
-    .assert_eq(&said.join("\n"));
+    .assert_eq(&messages.join("\n"));
 }
 
 #[test]
 fn a_damaged_file_is_refused_with_the_line() {
-    let said = [
+    let messages = [
         "",
         "hello",
         "BEGIN:VEVENT\nEND:VEVENT",
@@ -98,7 +98,7 @@ fn a_damaged_file_is_refused_with_the_line() {
         line 2: there is no colon after the name
         line 2: the line does not begin with a name
         line 17: components nest deeper than 16 levels"#]]
-    .assert_eq(&said.join("\n"));
+    .assert_eq(&messages.join("\n"));
 }
 
 #[test]

@@ -145,7 +145,7 @@ mod tests {
         (0..12).map(record).collect()
     }
 
-    fn kept(index: &Index) -> Records {
+    fn records_of(index: &Index) -> Records {
         let mut records = Records::default();
         (0..index.records.len() as Doc)
             .for_each(|doc| records.push(index.records.id(doc), index.records.body(doc)));
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn an_index_is_what_it_was() {
         let index = Index::new(records());
-        let again = Parts::read(&index.to_bytes()).unwrap().index(kept(&index)).ok().unwrap();
+        let again = Parts::read(&index.to_bytes()).unwrap().index(records_of(&index)).ok().unwrap();
         assert_eq!(again.postings, index.postings);
         assert_eq!(again.filters, index.filters);
         assert_eq!((again.terms(), &again.terms), (index.terms(), &index.terms));

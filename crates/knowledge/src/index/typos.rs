@@ -44,9 +44,9 @@ impl Vocabulary {
         word: &str,
         frequency: impl Fn(u32) -> usize,
     ) -> Vec<(u32, usize)> {
-        let asked: Vec<char> = word.chars().collect();
-        let length = asked.len();
-        if length < MIN_WORD_CHARS || asked.iter().any(|letter| letter.is_numeric()) {
+        let chars: Vec<char> = word.chars().collect();
+        let length = chars.len();
+        if length < MIN_WORD_CHARS || chars.iter().any(|letter| letter.is_numeric()) {
             return Vec::new();
         }
         let mut reach = if length < TWO_EDITS_MIN_CHARS { 1 } else { 2 };
@@ -62,11 +62,11 @@ impl Vocabulary {
             }
             let other = words.get(*number as usize);
             // Two edits and another first letter make another word.
-            let reach_here = if other.starts_with(asked[0]) { reach } else { reach.min(1) };
+            let reach_here = if other.starts_with(chars[0]) { reach } else { reach.min(1) };
             if apart > 2 * reach_here {
                 continue;
             }
-            if let Some(edits) = edit_distance(&asked, other, reach_here) {
+            if let Some(edits) = edit_distance(&chars, other, reach_here) {
                 near.push((*number, edits));
                 reach = edits;
             }

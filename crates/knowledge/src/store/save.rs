@@ -125,8 +125,8 @@ fn save_vectors(transaction: &Transaction<'_>, all: &Vectors) -> Result<(), File
     for key in old.iter().filter(|key| !is_wanted(key)) {
         delete.execute(params![digest, key])?;
     }
-    let kept: BTreeSet<Key> = old.iter().filter_map(|key| Key::try_from(&key[..]).ok()).collect();
-    let missing = all.keys.iter().enumerate().filter(|(_, key)| !kept.contains(*key));
+    let stored: BTreeSet<Key> = old.iter().filter_map(|key| Key::try_from(&key[..]).ok()).collect();
+    let missing = all.keys.iter().enumerate().filter(|(_, key)| !stored.contains(*key));
     let missing: Vec<_> = missing
         .map(|(row, key)| {
             let (bytes, scale) = all.rows.get(row);

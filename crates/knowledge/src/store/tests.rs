@@ -126,7 +126,7 @@ fn a_base_is_replaced_in_its_file_too() {
     assert_eq!(file.sources().unwrap(), Some(sources("2")));
 }
 
-/// Whatever happens to a byte of the file, a reader gets what was saved, or is told.
+/// Whatever happens to a byte of the file, a reader gets what was saved, or an error.
 #[test]
 fn damage_anywhere_is_noticed_or_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();
@@ -136,7 +136,7 @@ fn damage_anywhere_is_noticed_or_does_no_harm() {
     build(&mut open(&path), &many, Some(Letters::embedder("1"))).unwrap();
     let whole = fs::read(&path).unwrap();
     let expected = open(&path).load(ScoreThresholds::NONE).unwrap().unwrap().base;
-    let (mut told, mut rebuilt) = (0, 0);
+    let (mut refused, mut rebuilt) = (0, 0);
     for at in (100..whole.len()).step_by(whole.len() / 150) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x5a;
@@ -150,14 +150,14 @@ fn damage_anywhere_is_noticed_or_does_no_harm() {
                 assert!(vectors.is_none() || vectors == known, "byte {at}");
             }
             // Set aside when it was opened, or refused when it was read.
-            Ok(None) => told += 1,
+            Ok(None) => refused += 1,
             Err(error) => {
                 assert!(error.is_damage(), "byte {at}: {error}");
-                told += 1;
+                refused += 1;
             }
         }
     }
-    assert!(told > 20 && rebuilt > 5, "{told} told, {rebuilt} rebuilt");
+    assert!(refused > 20 && rebuilt > 5, "{refused} refused, {rebuilt} rebuilt");
 }
 
 #[test]

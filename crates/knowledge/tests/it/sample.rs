@@ -33,9 +33,9 @@ fn share_found(file: &str, within: usize) -> Option<f64> {
     let folder = folder()?;
     let base = base(&folder);
     let questions = fs::read_to_string(folder.join("_questions").join(file)).unwrap();
-    let asked: Vec<_> = questions.lines().filter_map(|line| line.split_once('\t')).collect();
+    let questions: Vec<_> = questions.lines().filter_map(|line| line.split_once('\t')).collect();
     let is_found = |(question, id): &&(&str, &str)| ids(&search(&base, ask(question, within))).contains(id);
-    Some(asked.iter().filter(is_found).count() as f64 / asked.len().max(1) as f64)
+    Some(questions.iter().filter(is_found).count() as f64 / questions.len().max(1) as f64)
 }
 
 #[test]

@@ -53,15 +53,15 @@ fn vector(text: &str) -> Vec<f32> {
     numbers.into_iter().map(|number| number / length).collect()
 }
 
-/// The vector as it is kept: in 127 steps of its largest number.
-fn kept(text: &str) -> Vec<f64> {
+/// The vector as the base stores it: in 127 steps of its largest number.
+fn quantised(text: &str) -> Vec<f64> {
     let numbers = vector(text);
     let step = numbers.iter().fold(0_f32, |largest, number| largest.max(number.abs())) / 127.0;
     numbers.iter().map(|number| f64::from((number / step).round()) * f64::from(step)).collect()
 }
 
 /// BM25 over title (twice), tags and text of every record of the base.
-fn bm25(records: &[KnowledgeRecord], asked: &BTreeSet<&str>) -> (Vec<f64>, f64) {
+fn bm25(records: &[KnowledgeRecord], terms: &BTreeSet<&str>) -> (Vec<f64>, f64) {
     let words = |record: &KnowledgeRecord| -> Vec<String> {
         let title = record.title.split(' ');
         let all = title.clone().chain(title).chain(record.text.split(' ')).map(str::to_owned);
@@ -71,7 +71,7 @@ fn bm25(records: &[KnowledgeRecord], asked: &BTreeSet<&str>) -> (Vec<f64>, f64) 
     let average = all.iter().map(Vec::len).sum::<usize>() as f64 / all.len() as f64;
     let mut scores = vec![0.0; records.len()];
     let mut bound = 0.0;
-    for word in asked {
+    for word in terms {
         let counts: Vec<f64> =
             all.iter().map(|words| words.iter().filter(|own| own == word).count() as f64).collect();
         let frequency = counts.iter().filter(|count| **count > 0.0).count() as f64;
@@ -86,8 +86,8 @@ fn bm25(records: &[KnowledgeRecord], asked: &BTreeSet<&str>) -> (Vec<f64>, f64) 
 
 /// The score of every record that passes and has one, by id.
 fn truth(records: &[KnowledgeRecord], query: &KnowledgeQuery, by_meaning: bool) -> BTreeMap<String, f64> {
-    let asked: BTreeSet<&str> = query.query.split(' ').collect();
-    let (scores, bound) = bm25(records, &asked);
+    let terms: BTreeSet<&str> = query.query.split(' ').collect();
+    let (scores, bound) = bm25(records, &terms);
     let passing: Vec<usize> = (0..records.len())
         .filter(|at| query.filters.tags.iter().all(|tag| records[*at].tags.contains(tag)))
         .filter(|at| query.filters.kind.is_none_or(|kind| kind == records[*at].kind))
@@ -100,7 +100,7 @@ fn truth(records: &[KnowledgeRecord], query: &KnowledgeQuery, by_meaning: bool) 
         if !by_meaning {
             return words;
         }
-        let passage = kept(&format!("{}\n{}", record.title, record.text));
+        let passage = quantised(&format!("{}\n{}", record.title, record.text));
         let cosine: f64 = passage.iter().zip(&question).map(|(a, b)| a * f64::from(*b)).sum();
         0.5 * words + 0.5 * cosine.clamp(0.0, 1.0)
     };

@@ -148,17 +148,17 @@ fn check_file(connection: &Connection, is_stopped: &AtomicBool) -> rusqlite::Res
     if newest > rows::last_version(connection)? {
         return Ok(Finding::Damaged("the number of the last commit is behind that of a row".into()));
     }
-    let told: Vec<_> = damaged.iter().map(|(table, count)| format!("{count} of `{table}`")).collect();
-    if told.is_empty() {
+    let faults: Vec<_> = damaged.iter().map(|(table, count)| format!("{count} of `{table}`")).collect();
+    if faults.is_empty() {
         return Ok(Finding::Sound);
     }
-    Ok(Finding::Damaged(format!("rows are not what was written ({})", told.join(", "))))
+    Ok(Finding::Damaged(format!("rows are not what was written ({})", faults.join(", "))))
 }
 
 /// The full check costs little more than the quick one here, and it also finds keys that are out of order, behind which
 /// rows would silently be missing.
 fn structure_faults(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_REPORTED_FAULTS})"))?;
-    let told: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    Ok(told.into_iter().filter(|line| line != "ok").collect())
+    let faults: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    Ok(faults.into_iter().filter(|line| line != "ok").collect())
 }

@@ -16,17 +16,26 @@ const KEYS: [&str; 6] = ["", "a", "a\u{0}", "a%", "ab", "é"];
 
 #[derive(Debug, Clone)]
 enum Step {
-    Commit { checks: Vec<(Place, Seen)>, writes: Vec<(Place, Option<u8>, Option<u64>)>, queued: bool },
+    Commit {
+        checks: Vec<(Place, ExpectedVersion)>,
+        writes: Vec<(Place, Option<u8>, Option<u64>)>,
+        queued: bool,
+    },
     Sweep(u64),
-    Scan { table: usize, prefix: usize, after: Option<usize>, limit: usize },
+    Scan {
+        table: usize,
+        prefix: usize,
+        after: Option<usize>,
+        limit: usize,
+    },
     Reopen,
 }
 
 type Place = (usize, usize);
 
-/// What a commit believes about a row.
+/// The version that a commit expects of a row.
 #[derive(Debug, Clone, Copy)]
-enum Seen {
+enum ExpectedVersion {
     Absent,
     Now,
     First,
@@ -34,10 +43,14 @@ enum Seen {
 
 fn step() -> impl Strategy<Value = Step> {
     let place = || (0..TABLES.len(), 0..KEYS.len());
-    let seen = prop_oneof![1 => Just(Seen::Absent), 3 => Just(Seen::Now), 1 => Just(Seen::First)];
+    let expected = prop_oneof![
+        1 => Just(ExpectedVersion::Absent),
+        3 => Just(ExpectedVersion::Now),
+        1 => Just(ExpectedVersion::First),
+    ];
     let write = (place(), prop::option::weighted(0.7, any::<u8>()), prop::option::of(0..20_u64));
     prop_oneof![
-        8 => (vec((place(), seen), 0..3), vec(write, 0..4), any::<bool>())
+        8 => (vec((place(), expected), 0..3), vec(write, 0..4), any::<bool>())
             .prop_map(|(checks, writes, queued)| Step::Commit { checks, writes, queued }),
         1 => (0..20_u64).prop_map(Step::Sweep),
         3 => (0..TABLES.len(), 0..KEYS.len(), prop::option::of(0..KEYS.len()), 0..7_usize)
@@ -94,18 +107,18 @@ impl Model {
     fn commit(
         &mut self,
         store: &dyn Store,
-        checks: &[(Place, Seen)],
+        checks: &[(Place, ExpectedVersion)],
         writes: &[(Place, Option<u8>, Option<u64>)],
         queued: bool,
     ) {
         let mut commit = Commit::default();
         let mut failing = None;
-        for (place, seen) in checks {
+        for (place, expected) in checks {
             let now = row(store, *place).map(|row| row.version);
-            let version = match seen {
-                Seen::Absent => None,
-                Seen::Now => now,
-                Seen::First => self.first.get(place).copied(),
+            let version = match expected {
+                ExpectedVersion::Absent => None,
+                ExpectedVersion::Now => now,
+                ExpectedVersion::First => self.first.get(place).copied(),
             };
             let (table, key) = (TABLES[place.0], KEYS[place.1]);
             if version != now && failing.is_none() {
