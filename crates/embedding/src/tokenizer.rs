@@ -1,11 +1,11 @@
 //! BERT's tokenizer: `tokenizer.json` with a `WordPiece` model.
 //!
-//! Text is read from the front and only as far as needed, so that a long one costs no more than its first pieces. Special
-//! tokens such as `[SEP]` in a text are ordinary characters: nothing in a text changes how it is read.
+//! Text is read from the front and only as far as needed, so that a long one costs no more than its first pieces.
+//! Special tokens such as `[SEP]` in a text are ordinary characters: nothing in a text changes how it is read.
 //!
-//! The crate `tokenizers` (0.23 without its default features) gives the same ids for 7,428 texts once its added tokens are
-//! removed, but costs 128 seconds of CPU to build with 38 new crates, 4 MB of binary, eight times the time per text, and
-//! seconds instead of microseconds for a text of 5 MB, which it splits before it cuts.
+//! The crate `tokenizers` (0.23 without its default features) gives the same ids for 7,428 texts once its added tokens
+//! are removed, but costs 128 seconds of CPU to build with 38 new crates, 4 MB of binary, eight times the time per
+//! text, and seconds instead of microseconds for a text of 5 MB, which it splits before it cuts.
 
 mod file;
 

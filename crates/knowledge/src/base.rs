@@ -51,8 +51,8 @@ pub struct Stats {
 }
 
 impl KnowledgeBase {
-    /// Without an embedder it searches by words alone, and says so in every answer. Vectors in `known` are taken instead
-    /// of computed, if they are of the same model.
+    /// Without an embedder it searches by words alone, and says so in every answer. Vectors in `known` are taken
+    /// instead of computed, if they are of the same model.
     pub fn from_records(
         records: Vec<KnowledgeRecord>,
         embedder: Option<Arc<dyn Embedder>>,

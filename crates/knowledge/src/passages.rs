@@ -9,8 +9,8 @@ use crate::text::{plain, sentences};
 /// Encoders cut at 256 word pieces, which is about as much English.
 const MAX_PASSAGE_BYTES: usize = 1_100;
 
-/// Where the passages of a plain text are: whole sentences, as many as fit. A text without words has one, empty passage:
-/// its title is worth finding.
+/// Where the passages of a plain text are: whole sentences, as many as fit. A text without words has one, empty
+/// passage: its title is worth finding.
 pub(crate) fn passages(plain: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for sentence in sentences(plain).into_iter().flat_map(|sentence| pieces(plain, sentence)) {

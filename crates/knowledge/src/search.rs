@@ -139,8 +139,8 @@ fn best_hits(mut hits: Vec<Hit>, min_score: f64, limit: usize) -> (Vec<Hit>, usi
     (hits, matching)
 }
 
-/// BM25, scaled by the geometric mean of the best score and the highest that the words could reach: scaled by the best alone, every
-/// question would have a perfect answer.
+/// BM25, scaled by the geometric mean of the best score and the highest that the words could reach: scaled by the best
+/// alone, every question would have a perfect answer.
 struct LexicalScores {
     /// By record.
     scores: Vec<f32>,
@@ -189,7 +189,8 @@ impl LexicalScores {
     }
 }
 
-/// Half words, half meaning, for every record that passes: neither half picks candidates for the other, so none are lost.
+/// Half words, half meaning, for every record that passes: neither half picks candidates for the other, so none are
+/// lost.
 fn fuse(lexical: &LexicalScores, semantic: SemanticQuery<'_>, passing: &BitSet, limit: usize) -> Vec<Hit> {
     let fused = |doc, cosine: f64| 0.5 * lexical.of(doc) + 0.5 * cosine.clamp(0.0, 1.0);
     let SemanticQuery { vectors, question } = semantic;

@@ -8,8 +8,8 @@ use super::{IcsError, Import};
 use crate::row::{EventRow, Override};
 use crate::rule::Budget;
 
-/// Reads a file for one calendar. Events that cannot be imported are listed in `skipped`; a damaged file is refused as a
-/// whole.
+/// Reads a file for one calendar. Events that cannot be imported are listed in `skipped`; a damaged file is refused as
+/// a whole.
 pub fn import(text: &str, calendar: &str) -> Result<Import, IcsError> {
     let contents = read(text)?;
     let mut skipped = Vec::new();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::moment::Zone;
 
-/// Finds the zone that a `TZID` means: an IANA name, one with a prefix (`/mozilla.org/20050126_1/Europe/Berlin`), one of
-/// Windows, or one that the file itself places.
+/// Finds the zone that a `TZID` means: an IANA name, one with a prefix (`/mozilla.org/20050126_1/Europe/Berlin`), one
+/// of Windows, or one that the file itself places.
 pub(super) fn find(name: &str, of_file: &BTreeMap<String, String>) -> Option<Zone> {
     let name = name.trim();
     let last_two = || {

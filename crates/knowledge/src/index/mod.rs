@@ -1,5 +1,5 @@
-//! The words of every record, and which records pass a filter. Built whole and never changed, so that a search holds one
-//! finished index.
+//! The words of every record, and which records pass a filter. Built whole and never changed, so that a search holds
+//! one finished index.
 
 mod bit_set;
 mod build;

@@ -136,7 +136,8 @@ mod tests {
     fn records() -> Vec<quarterdeck_contracts::KnowledgeRecord> {
         let record = |at: usize| {
             serde_json::from_value(serde_json::json!({
-                "id": format!("doc:{at}"), "type": (["doc", "person"][at % 2]), "namespace": (["studio", "public"][at % 2]),
+                "id": format!("doc:{at}"), "type": (["doc", "person"][at % 2]),
+                "namespace": (["studio", "public"][at % 2]),
                 "title": format!("Title {at}"), "text": "ice ".repeat(at * 30 + 1), "tags": ["Même", format!("{at}")],
                 "last_updated": if at == 1 { None } else { Some("2025-03-14") },
             }))

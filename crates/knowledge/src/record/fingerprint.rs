@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use super::folder::{MAX_FOLDER_DEPTH, entries, is_record_file};
 
 /// What a folder of records looks like from outside: the path, the size and the time of every file that
-/// [`read_folder`](super::read_folder) would read. The same fingerprint means the same records, unless a file was changed
-/// and its time set back.
+/// [`read_folder`](super::read_folder) would read. The same fingerprint means the same records, unless a file was
+/// changed and its time set back.
 pub fn fingerprint(folder: &Path) -> io::Result<String> {
     let mut digest = Sha256::new();
     add(&mut digest, folder, Path::new(""), 0)?;

@@ -1,5 +1,5 @@
-//! Records in files: Markdown with front matter, or JSON Lines. Problems are reported with file and line, and the rest is
-//! served.
+//! Records in files: Markdown with front matter, or JSON Lines. Problems are reported with file and line, and the rest
+//! is served.
 
 mod clean;
 mod fields;

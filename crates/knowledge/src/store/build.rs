@@ -16,8 +16,8 @@ use crate::vectors::Key;
 const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 
 impl KnowledgeFile {
-    /// Builds a base of these records and saves it. Vectors that the file has are not made again, and new ones are saved
-    /// on the way, so that an interrupted build continues from there.
+    /// Builds a base of these records and saves it. Vectors that the file has are not made again, and new ones are
+    /// saved on the way, so that an interrupted build continues from there.
     pub fn build(
         &mut self,
         records: Vec<KnowledgeRecord>,

@@ -23,8 +23,8 @@ const CREATE_TABLES: &str = "
 const DROP_OLDER_TABLES: &str = "DROP TABLE IF EXISTS records; DROP TABLE IF EXISTS vectors;";
 
 impl KnowledgeFile {
-    /// Opens a file, or makes it. One of ours that is damaged is set aside under another name and begun anew; damage that
-    /// does not show here shows when it is read.
+    /// Opens a file, or makes it. One of ours that is damaged is set aside under another name and begun anew; damage
+    /// that does not show here shows when it is read.
     pub fn open(path: &Path) -> Result<OpenedFile, FileError> {
         let is_ours = header(path)?.is_some_and(|header| is_ours(&header));
         match connect(path) {
@@ -105,8 +105,8 @@ fn is_ours(header: &[u8; 100]) -> bool {
     header[68..72] == APPLICATION_ID.to_be_bytes()
 }
 
-/// Gives a damaged file the first free name beside its own, and returns that. What SQLite keeps beside it goes with it: a
-/// journal would be played back into the next file of that name.
+/// Gives a damaged file the first free name beside its own, and returns that. What SQLite keeps beside it goes with it:
+/// a journal would be played back into the next file of that name.
 pub fn set_aside(path: &Path) -> Result<PathBuf, FileError> {
     let beside = |path: &Path, ending: &str| {
         let mut name = path.as_os_str().to_owned();

@@ -2,8 +2,8 @@
 
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
-/// Appends a letter in lower case and without accents. Letters that Unicode does not decompose but that are often written
-/// without their strokes (ø, ł) or as two (æ, ß) are spelt that way.
+/// Appends a letter in lower case and without accents. Letters that Unicode does not decompose but that are often
+/// written without their strokes (ø, ł) or as two (æ, ß) are spelt that way.
 pub(super) fn fold_into(letter: char, folded: &mut String) {
     if letter.is_ascii() {
         return folded.push(letter.to_ascii_lowercase());

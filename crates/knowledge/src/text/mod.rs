@@ -69,7 +69,8 @@ fn is_mark(letter: char) -> bool {
 }
 
 fn stands_alone(letter: char) -> bool {
-    matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+    let is_kana = matches!(letter, '\u{3040}'..='\u{30ff}');
+    is_kana || matches!(letter, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
 /// Snowball's English stems.

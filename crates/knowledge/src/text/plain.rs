@@ -1,6 +1,7 @@
 //! Markdown as it is read aloud: without the targets of links and the marks of headings.
 
-/// The text without link targets, heading marks and emphasis. It is what is indexed and quoted; the record keeps its text.
+/// The text without link targets, heading marks and emphasis. It is what is indexed and quoted; the record keeps its
+/// text.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

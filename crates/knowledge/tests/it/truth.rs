@@ -1,5 +1,5 @@
-//! Filters against the truth: every record that passes is scored by plain loops over what the recipe says, and the answer
-//! must hold the same records. Nothing here is taken from the engine.
+//! Filters against the truth: every record that passes is scored by plain loops over what the recipe says, and the
+//! answer must hold the same records. Nothing here is taken from the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -22,8 +22,8 @@ use super::open::{OpenError, connect, engine_error, keep_log_on_close};
 use super::rows::{self, RawRow};
 use super::schema;
 
-/// The default of [`super::SqliteOptions::check_timeout`]: enough for a hundred megabytes and more that the system has in
-/// memory, and a start must not take longer for it.
+/// The default of [`super::SqliteOptions::check_timeout`]: enough for a hundred megabytes and more that the system has
+/// in memory, and a start must not take longer for it.
 pub(super) const CHECK_TIMEOUT: Duration = Duration::from_millis(500);
 
 const MAX_REPORTED_FAULTS: u32 = 3;

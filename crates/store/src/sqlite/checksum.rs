@@ -1,8 +1,8 @@
 //! The checksum of a row, in the column `sum`.
 //!
-//! The engine checks that pages belong together, not what is in them: a bit that flips inside a value would be served as
-//! if it had been written. FNV-1a (64 bits) notices every change of a single byte, and of several all but one in 2^64.
-//! It is no signature: a process that can write the file can write the checksum.
+//! The engine checks that pages belong together, not what is in them: a bit that flips inside a value would be served
+//! as if it had been written. FNV-1a (64 bits) notices every change of a single byte, and of several all but one in
+//! 2^64. It is no signature: a process that can write the file can write the checksum.
 
 pub(super) fn checksum(table: &str, key: &str, value: &str, version: i64, expires_ms: Option<i64>) -> i64 {
     let mut sum = Sum(0xcbf2_9ce4_8422_2325);

@@ -41,8 +41,8 @@ impl Health {
         )))
     }
 
-    /// Fails when the path no longer leads to the file that is written to. One that was deleted or replaced takes every write
-    /// with it when it is closed.
+    /// Fails when the path no longer leads to the file that is written to. One that was deleted or replaced takes every
+    /// write with it when it is closed.
     pub(super) fn check_in_place(&self) -> Result<(), StoreError> {
         if self.identity.is_none() || identity(&self.path) == self.identity {
             return Ok(());

@@ -225,11 +225,13 @@ fn get(connection: &Connection, table: Table, key: &str) -> rusqlite::Result<Opt
 fn scan(connection: &Connection, table: Table, scan: &Scan) -> rusqlite::Result<Vec<StoredRow>> {
     let (sql, from) = match &scan.after {
         Some(after) if *after >= scan.prefix => (
-            "SELECT key, value, version, expires_ms, sum FROM rows WHERE table_name = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
+            "SELECT key, value, version, expires_ms, sum FROM rows
+             WHERE table_name = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
             after,
         ),
         _ => (
-            "SELECT key, value, version, expires_ms, sum FROM rows WHERE table_name = ?1 AND key >= ?2 ORDER BY key LIMIT ?3",
+            "SELECT key, value, version, expires_ms, sum FROM rows
+             WHERE table_name = ?1 AND key >= ?2 ORDER BY key LIMIT ?3",
             &scan.prefix,
         ),
     };
