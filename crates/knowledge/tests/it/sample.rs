@@ -10,6 +10,7 @@ use crate::world::{ask, by_words, ids, search};
 
 /// The folder, or `None` with a word on standard error. `QUARTERDECK_KB` names it when it is not `kb`.
 #[expect(clippy::print_stderr, reason = "a test that had nothing to judge must say so")]
+#[expect(clippy::disallowed_methods, reason = "another base can be checked too")]
 fn folder() -> Option<PathBuf> {
     let folder = match std::env::var_os("QUARTERDECK_KB") {
         Some(folder) => folder.into(),
