@@ -34,6 +34,10 @@ pub(super) fn classify(error: &rusqlite::Error, path: &Path) -> Fault {
     {
         return Fault::Row;
     }
+    // Our statements never change: one that does not fit the file has met a damaged schema or header.
+    if matches!(error, Error::SqlInputError { .. }) {
+        return Fault::Damage;
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Fault::Disk(DiskError::Full),
         Some(ErrorCode::ReadOnly) => Fault::Disk(probe(path).unwrap_or(DiskError::ReadOnly)),

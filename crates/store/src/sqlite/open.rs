@@ -136,14 +136,12 @@ fn check(path: &Path, options: &SqliteOptions) -> Result<(Option<Check>, Finding
 
 pub(super) fn engine_error(source: rusqlite::Error, path: &Path) -> OpenError {
     let path = path.to_owned();
-    match (&source, source.sqlite_error_code()) {
-        (_, Some(ErrorCode::NotADatabase)) => return OpenError::NotAStore { path },
-        // Our statements are always the same: one that does not fit was asked of a file whose header is wrong.
-        (rusqlite::Error::SqlInputError { .. }, _) | (_, Some(ErrorCode::Unknown)) => {
-            return OpenError::Damaged {
-                path,
-                what: format!("its header does not fit its content: {source}"),
-            };
+    match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => return OpenError::NotAStore { path },
+        // Our statements never change: one that does not fit was asked of a file whose header or schema is wrong.
+        Some(ErrorCode::Unknown) => {
+            let what = format!("its header does not fit its content: {source}");
+            return OpenError::Damaged { path, what };
         }
         _ => {}
     }

@@ -125,6 +125,22 @@ fn a_value_with_one_changed_letter_is_refused() {
     assert!(nothing_wrong_is_served(&path, &rows).unwrap(), "it is told");
 }
 
+#[test]
+fn a_changed_letter_in_the_schema_is_damage() {
+    for (name, changed) in
+        [("value TEXT", "valve TEXT"), ("key TEXT", "kay TEXT"), ("TABLE rows", "TABLE rowz")]
+    {
+        let (mut bytes, rows) = original();
+        let places = bytes.windows(name.len()).enumerate().filter(|(_, part)| *part == name.as_bytes());
+        for at in places.map(|(at, _)| at).collect::<Vec<_>>() {
+            bytes[at..at + name.len()].copy_from_slice(changed.as_bytes());
+        }
+        let (_folder, path) = place();
+        fs::write(&path, &bytes).unwrap();
+        assert!(nothing_wrong_is_served(&path, &rows).unwrap(), "{changed}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
