@@ -143,7 +143,7 @@ async fn error_response(mut response: Response, until: Instant) -> Fault {
         );
         return Fault::new(ChatErrorKind::Rejected, detail);
     }
-    let hints = Hints::read(|name| header(&response, name), SystemTime::now());
+    let hints = Hints::read(|name| header(&response, name), wall_clock());
     let is_page = header(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.contains("html"));
     let request_id = ["request-id", "x-request-id"].iter().find_map(|name| header(&response, name));
     let request_id: Option<String> = request_id.map(|id| id.chars().take(100).collect());
@@ -161,6 +161,14 @@ async fn error_response(mut response: Response, until: Instant) -> Fault {
         fault.detail.push_str(&format!(" (request {id})"));
     }
     fault
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a date in `Retry-After` is real time; `Hints` is tested with any time"
+)]
+fn wall_clock() -> SystemTime {
+    SystemTime::now()
 }
 
 fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
