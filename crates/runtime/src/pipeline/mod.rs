@@ -45,12 +45,18 @@ const MAX_RUNS: usize = 4;
 /// Takes an admitted call to its answer. It always gets one.
 pub(crate) async fn run(core: &Arc<SessionCore>, mut call: ToolCall) {
     let started = Instant::now();
-    let outcome = if call.entry.start() {
-        let steps = AssertUnwindSafe(reserve_and_execute(core, &mut call)).catch_unwind();
-        steps.await.unwrap_or_else(|_| CallOutcome::panicked(core, &call))
-    } else {
-        CallOutcome::cancelled(core, &call)
+    let steps = async {
+        if !call.entry.start() {
+            return CallOutcome::cancelled(core, &call);
+        }
+        match reserve(core, &mut call).await {
+            Reservation::Granted => execute_and_record(core, &mut call).await,
+            Reservation::Refused(error) => CallOutcome::not_executed(core, &call, *error),
+            Reservation::Recorded(envelope) => CallOutcome::recorded(&call, &envelope),
+        }
     };
+    let outcome = AssertUnwindSafe(steps).catch_unwind().await;
+    let outcome = outcome.unwrap_or_else(|_| CallOutcome::panicked(core, &call));
     deliver(core, call, outcome, started.elapsed());
 }
 
@@ -61,14 +67,6 @@ pub(crate) async fn run_reserved(core: &Arc<SessionCore>, mut call: ToolCall) {
     let steps = AssertUnwindSafe(execute_and_record(core, &mut call)).catch_unwind();
     let outcome = steps.await.unwrap_or_else(|_| CallOutcome::panicked(core, &call));
     deliver(core, call, outcome, started.elapsed());
-}
-
-async fn reserve_and_execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> CallOutcome {
-    match reserve(core, call).await {
-        Reservation::Granted => execute_and_record(core, call).await,
-        Reservation::Refused(error) => CallOutcome::not_executed(core, call, *error),
-        Reservation::Recorded(envelope) => CallOutcome::recorded(call, &envelope),
-    }
 }
 
 async fn execute_and_record(core: &Arc<SessionCore>, call: &mut ToolCall) -> CallOutcome {
