@@ -12,4 +12,6 @@ mod websocket_link;
 
 pub(crate) use call::IncomingCall;
 pub use call::answer_call;
+#[cfg(test)]
+pub(crate) use server_message::VoiceMessage;
 pub(crate) use ticket::{TICKET_TTL, TicketHolder, Tickets};

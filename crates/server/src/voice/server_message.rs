@@ -6,10 +6,14 @@ use quarterdeck_contracts::{Audio, ErrorType, Outcome, Speaker, ToolError, ToolR
 use quarterdeck_runtime::Block;
 use quarterdeck_runtime::gates::Trace;
 use quarterdeck_websocket::{Class, Opcode, Violation, WebSocket};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::client_frame::{AUDIO_HEAD, AUDIO_TAIL, AudioFormat};
 use super::websocket_link::LinkContext;
+use crate::routes::openapi::envelope::{ErrorTypeShape, GateShape, any};
+use crate::routes::openapi::schemas::one_of;
 
 /// Queues audio in the client's format. Audio already in that format is copied once, into the frame.
 pub(super) fn send_audio<S>(socket: &mut WebSocket<S>, format: AudioFormat, audio: &Audio<'_>) {
@@ -46,88 +50,206 @@ pub(super) fn send_audio<S>(socket: &mut WebSocket<S>, format: AudioFormat, audi
     }
 }
 
-/// Everything except audio.
-pub(super) fn to_json(message: &ServerMessage<'_>, context: &LinkContext) -> Value {
-    match message {
-        ServerMessage::Ready { session_id, is_resumed, tools_version, provider } => json!({
-            "type": "ready", "sessionId": session_id, "resumeToken": (context.resume_token)(session_id),
-            "resumed": is_resumed, "toolsVersion": tools_version, "provider": provider,
-            "audio": { "input": pcm16(16_000), "output": pcm16(24_000) },
-        }),
-        ServerMessage::Audio(_) => Value::Null,
-        ServerMessage::Transcript { by, text, is_final, is_late } => {
-            let role = match by {
-                Speaker::User => "user",
-                Speaker::Model => "assistant",
-            };
-            let mut message = json!({ "type": "transcript", "role": role, "text": text, "final": is_final });
-            if *is_late {
-                message["late"] = true.into();
+/// A text message to the client. Audio in base64 is `audio {data}`, written without this type.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[schemars(transform = one_of)]
+pub(crate) enum VoiceMessage<'a> {
+    Ready {
+        session_id: &'a str,
+        resume_token: String,
+        resumed: bool,
+        tools_version: &'a str,
+        provider: &'a str,
+        audio: AudioFormats,
+    },
+    Transcript {
+        role: Role,
+        text: &'a str,
+        r#final: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        late: Option<bool>,
+    },
+    ToolCall {
+        call_id: &'a str,
+        name: &'a str,
+        #[schemars(schema_with = "any")]
+        args: &'a Value,
+    },
+    ToolResult {
+        call_id: &'a str,
+        ok: bool,
+        duration: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorSummary<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Vec<GateShape>")]
+        gates: Option<Value>,
+    },
+    ConfirmationRequest {
+        call_id: &'a str,
+        token: Option<&'a str>,
+        tool: &'a str,
+        #[schemars(schema_with = "any")]
+        args: &'a Value,
+        preview: &'a str,
+        expires: u64,
+    },
+    Progress {
+        call_id: &'a str,
+        text: &'a str,
+    },
+    Interrupted,
+    TurnComplete,
+    Timeout {
+        duration_seconds: u64,
+        timeout_until: String,
+        farewell_message: &'a str,
+    },
+    SessionEnd {
+        reason: &'a str,
+        closing_message: Option<&'a str>,
+        text_response: Option<&'a str>,
+    },
+    Error {
+        error: ErrorSummary<'a>,
+    },
+    GoingAway {
+        in_ms: u64,
+    },
+    /// A tool's own message, wrapped so that its type cannot pass for one of the protocol's.
+    Message {
+        #[schemars(schema_with = "any")]
+        data: &'a Value,
+    },
+    Pong,
+    /// A tool's `timeout`, which has the form of the server's.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    ToolTimeout(&'a Value),
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum Role {
+    User,
+    Assistant,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct AudioFormats {
+    input: PcmFormat,
+    output: PcmFormat,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct PcmFormat {
+    encoding: &'static str,
+    rate: u32,
+    channels: u32,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct ErrorSummary<'a> {
+    #[serde(rename = "type")]
+    #[schemars(with = "ErrorTypeShape")]
+    kind: ErrorType,
+    message: &'a str,
+    retryable: bool,
+}
+
+impl<'a> VoiceMessage<'a> {
+    /// The message of everything except audio.
+    pub(super) fn new(message: &ServerMessage<'a>, context: &LinkContext) -> Option<Self> {
+        Some(match *message {
+            ServerMessage::Audio(_) => return None,
+            ServerMessage::Ready { session_id, is_resumed, tools_version, provider } => Self::Ready {
+                session_id,
+                resume_token: (context.resume_token)(session_id),
+                resumed: is_resumed,
+                tools_version,
+                provider,
+                audio: AudioFormats { input: pcm16(16_000), output: pcm16(24_000) },
+            },
+            ServerMessage::Transcript { by, text, is_final, is_late } => {
+                let role = match by {
+                    Speaker::User => Role::User,
+                    Speaker::Model => Role::Assistant,
+                };
+                Self::Transcript { role, text, r#final: is_final, late: is_late.then_some(true) }
             }
-            message
+            ServerMessage::ToolCall { id, name, args } => Self::ToolCall { call_id: id, name, args },
+            ServerMessage::ToolResult { id, response, gates } => Self::tool_result(id, response, gates),
+            ServerMessage::ConfirmationRequest { id, request } => Self::ConfirmationRequest {
+                call_id: id,
+                token: request.token.as_ref().map(|token| token.expose()),
+                tool: &request.tool,
+                args: &request.args,
+                preview: &request.preview,
+                expires: request.expires,
+            },
+            ServerMessage::Progress { id, text } => Self::Progress { call_id: id, text },
+            ServerMessage::Interrupted => Self::Interrupted,
+            ServerMessage::TurnComplete => Self::TurnComplete,
+            ServerMessage::Blocked(block) => Self::timeout(block, (context.now_ms)()),
+            ServerMessage::End(end) => Self::SessionEnd {
+                reason: &end.reason,
+                closing_message: end.closing_message.as_deref(),
+                text_response: end.text_response.as_deref(),
+            },
+            ServerMessage::Error(error) => Self::error(error),
+            ServerMessage::GoingAway { in_ms } => Self::GoingAway { in_ms },
+            ServerMessage::Message(value) if value["type"] == "timeout" => Self::ToolTimeout(value),
+            ServerMessage::Message(data) => Self::Message { data },
+        })
+    }
+
+    pub(super) fn error(error: &'a ToolError) -> Self {
+        Self::Error { error: ErrorSummary::new(error) }
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        // Serialising strings, numbers and JSON values cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    fn tool_result(call_id: &'a str, response: &'a ToolResponse, gates: Option<&Trace>) -> Self {
+        let error = match &response.outcome {
+            Outcome::Failure(error) => Some(ErrorSummary::new(error)),
+            Outcome::Success(_) => None,
+        };
+        let gates = gates.map(|gates| json!(gates.explain()));
+        Self::ToolResult { call_id, ok: response.is_ok(), duration: response.meta.duration, error, gates }
+    }
+
+    fn timeout(block: &'a Block, now_ms: u64) -> Self {
+        let until = Timestamp::from_millisecond(block.until_ms as i64).unwrap_or(Timestamp::MAX);
+        Self::Timeout {
+            duration_seconds: block.until_ms.saturating_sub(now_ms).div_ceil(1_000),
+            timeout_until: until.to_string(),
+            farewell_message: &block.message,
         }
-        ServerMessage::ToolCall { id, name, args } => {
-            json!({ "type": "tool_call", "callId": id, "name": name, "args": args })
-        }
-        ServerMessage::ToolResult { id, response, gates } => tool_result(id, response, *gates),
-        ServerMessage::ConfirmationRequest { id, request } => json!({
-            "type": "confirmation_request", "callId": id,
-            "token": request.token.as_ref().map(|token| token.expose()),
-            "tool": request.tool, "args": request.args, "preview": request.preview, "expires": request.expires,
-        }),
-        ServerMessage::Progress { id, text } => json!({ "type": "progress", "callId": id, "text": text }),
-        ServerMessage::Interrupted => json!({ "type": "interrupted" }),
-        ServerMessage::TurnComplete => json!({ "type": "turn_complete" }),
-        ServerMessage::Blocked(block) => timeout(block, (context.now_ms)()),
-        ServerMessage::End(end) => json!({
-            "type": "session_end", "reason": end.reason, "closingMessage": end.closing_message,
-            "textResponse": end.text_response,
-        }),
-        ServerMessage::Error(error) => error_message(error),
-        ServerMessage::GoingAway { in_ms } => json!({ "type": "going_away", "inMs": in_ms }),
-        // A block has the same message whether it is new or existed before the call.
-        ServerMessage::Message(value) if value["type"] == "timeout" => (*value).clone(),
-        // Wrapped, so that a tool's own type cannot pass for one of the protocol's.
-        ServerMessage::Message(value) => json!({ "type": "message", "data": value }),
     }
 }
 
-pub(super) fn error_message(error: &ToolError) -> Value {
-    json!({ "type": "error", "error": error_summary(error) })
+impl<'a> ErrorSummary<'a> {
+    fn new(error: &'a ToolError) -> Self {
+        Self { kind: error.kind, message: &error.message, retryable: error.retryable }
+    }
 }
 
 /// Sent before the close frame after a violation of the WebSocket protocol.
 pub(super) fn violation_text(violation: &Violation) -> String {
     let message = format!("Connection closed: {}.", violation.what);
-    error_message(&ToolError::new(ErrorType::Validation, message)).to_string()
+    VoiceMessage::error(&ToolError::new(ErrorType::Validation, message)).to_text()
 }
 
-fn pcm16(rate: u32) -> Value {
-    json!({ "encoding": "pcm16", "rate": rate, "channels": 1 })
-}
-
-fn tool_result(id: &str, response: &ToolResponse, gates: Option<&Trace>) -> Value {
-    let (is_ok, duration) = (response.is_ok(), response.meta.duration);
-    let mut message = json!({ "type": "tool_result", "callId": id, "ok": is_ok, "duration": duration });
-    if let Outcome::Failure(error) = &response.outcome {
-        message["error"] = error_summary(error);
-    }
-    if let Some(gates) = gates {
-        message["gates"] = json!(gates.explain());
-    }
-    message
-}
-
-fn error_summary(error: &ToolError) -> Value {
-    json!({ "type": error.kind, "message": error.message, "retryable": error.retryable })
-}
-
-fn timeout(block: &Block, now_ms: u64) -> Value {
-    let until = Timestamp::from_millisecond(block.until_ms as i64).unwrap_or(Timestamp::MAX);
-    json!({
-        "type": "timeout", "durationSeconds": block.until_ms.saturating_sub(now_ms).div_ceil(1_000),
-        "timeoutUntil": until.to_string(), "farewellMessage": block.message,
-    })
+fn pcm16(rate: u32) -> PcmFormat {
+    PcmFormat { encoding: "pcm16", rate, channels: 1 }
 }
 
 #[cfg(test)]
@@ -137,7 +259,7 @@ mod tests {
     fn message(value: &Value) -> Value {
         let context =
             LinkContext { resume_token: Box::new(str::to_owned), now_ms: Box::new(|| 0), _permit: None };
-        to_json(&ServerMessage::Message(value), &context)
+        json!(VoiceMessage::new(&ServerMessage::Message(value), &context))
     }
 
     #[test]

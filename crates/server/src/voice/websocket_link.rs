@@ -12,7 +12,7 @@ use quarterdeck_websocket::{CloseCode, Limits, Message, WebSocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::client_frame::{self, AudioFormat, ClientFrame, Start};
-use super::server_message;
+use super::server_message::{self, VoiceMessage};
 use super::token_bucket::TokenBucket;
 use crate::quota::Permit;
 
@@ -93,7 +93,7 @@ impl<S> WebSocketLink<S> {
         }
         match self.reply.take() {
             None => {}
-            Some(Reply::Pong) => self.send_control(r#"{"type":"pong"}"#),
+            Some(Reply::Pong) => self.send_control(&VoiceMessage::Pong.to_text()),
             Some(Reply::Reject(reason)) => self.reject(reason),
             Some(Reply::Error(..)) if !self.error_bucket.take(1.0) => {
                 self.reject("too many invalid messages")
@@ -101,7 +101,7 @@ impl<S> WebSocketLink<S> {
             Some(Reply::Error(kind, message)) => {
                 let retryable = kind == ErrorType::RateLimit;
                 let error = ToolError { retryable, ..ToolError::new(kind, message) };
-                self.send_control(&server_message::error_message(&error).to_string());
+                self.send_control(&VoiceMessage::error(&error).to_text());
             }
         }
     }
@@ -111,7 +111,7 @@ impl<S> WebSocketLink<S> {
         if self.disconnect.is_none() {
             let message = format!("Connection closed: {reason}.");
             let error = ToolError { retryable: true, ..ToolError::new(ErrorType::RateLimit, message) };
-            self.socket.send_text(&server_message::error_message(&error).to_string());
+            self.socket.send_text(&VoiceMessage::error(&error).to_text());
             self.socket.close(CloseCode::POLICY, reason);
             self.disconnect = Some(Disconnect::Rejected(reason));
         }
@@ -251,9 +251,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> ClientLink for WebSocke
         if self.disconnect.is_some() {
             return;
         }
-        match &message {
-            ServerMessage::Audio(audio) => server_message::send_audio(&mut self.socket, self.format, audio),
-            message => self.send_control(&server_message::to_json(message, &self.context).to_string()),
+        if let ServerMessage::Audio(audio) = &message {
+            server_message::send_audio(&mut self.socket, self.format, audio);
+        } else if let Some(message) = VoiceMessage::new(&message, &self.context) {
+            let text = message.to_text();
+            self.send_control(&text);
         }
     }
 

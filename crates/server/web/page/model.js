@@ -3,7 +3,7 @@
 /** @typedef {Api.Gate} GateStep */
 /**
  * @typedef {{
- *   callId: string, token: string, tool: string, args: unknown, preview: string, expires: number
+ *   callId: string, token: string | null, tool: string, args: unknown, preview: string, expires: number
  * }} Question
  */
 /** @typedef {'running' | 'asked' | 'done' | 'failed' | 'denied' | 'expired' | 'unknown'} ToolState */

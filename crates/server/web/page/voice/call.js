@@ -186,7 +186,7 @@ export class Call extends EventTarget {
     this.#isThinking = isOpen;
   }
 
-  /** @param {any} message */
+  /** @param {Api.VoiceMessage} message */
   #onMessage(message) {
     const captions = this.#captions;
     switch (message.type) {
@@ -245,7 +245,7 @@ export class Call extends EventTarget {
     this.#emit('state');
   }
 
-  /** @param {any} ready */
+  /** @param {Extract<Api.VoiceMessage, { type: 'ready' }>} ready */
   #ready({ sessionId, resumeToken, resumed, provider }) {
     // The request was handed over; a later connection only resumes.
     this.#start = { sessionId, resumeToken };

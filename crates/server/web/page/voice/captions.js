@@ -41,7 +41,7 @@ export class Captions {
     this.changed(message);
   }
 
-  /** @param {any} result */
+  /** @param {Extract<Api.VoiceMessage, { type: 'tool_result' }>} result */
   addResult({ callId, ok, error, duration, gates }) {
     this.#tool(callId, (tool) => {
       if (gates) tool.gates = gates;
