@@ -1,22 +1,10 @@
 //! Days, as records and filters say them.
 
-/// A day of the calendar; earlier ones are smaller.
+/// As a number that is never zero; earlier days are smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Day(u32);
+pub(crate) struct Day(pub(crate) u32);
 
 impl Day {
-    /// The day as a number that is never zero.
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn number(self) -> u32 {
-        self.0
-    }
-
-    /// The day of such a number.
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn from_number(number: u32) -> Option<Self> {
-        (number != 0).then_some(Self(number))
-    }
-
     /// Reads `2025-03-14`, or the day at the beginning of a date-time.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();

@@ -34,7 +34,7 @@ impl Index {
         let docs: Vec<usize> = (0..self.records.len()).collect();
         out.list(&docs, |doc| [about(*doc).0 as u8]);
         out.list(&docs, |doc| [about(*doc).1 as u8]);
-        out.list(&self.filters.days, |day| day.map_or(0, Day::number).to_le_bytes());
+        out.list(&self.filters.days, |day| day.map_or(0, |day| day.0).to_le_bytes());
         let mut tags: Vec<_> = self.filters.tags.iter().collect();
         tags.sort_unstable();
         out.number(tags.len() as u32);
@@ -92,6 +92,69 @@ impl Parts {
     }
 }
 
+impl Records {
+    /// Room for so many records of so many bytes in all.
+    pub(crate) fn with_capacity(records: usize, bytes: usize) -> Self {
+        Self {
+            ids: Strings::with_capacity(records, records * 24),
+            bodies: Strings::with_capacity(records, bytes),
+        }
+    }
+
+    /// As JSON.
+    pub(crate) fn body(&self, doc: Doc) -> &str {
+        self.bodies.get(doc as usize)
+    }
+}
+
+impl Strings {
+    /// Room for so many strings of so many bytes in all.
+    pub(crate) fn with_capacity(strings: usize, bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), ends: Vec::with_capacity(strings) }
+    }
+
+    /// From the text of all and where each ends; `None` if those places do not divide it.
+    pub(crate) fn from_parts(text: String, ends: Vec<usize>) -> Option<Self> {
+        let divides = ends.is_sorted()
+            && ends.last().copied().unwrap_or(0) == text.len()
+            && ends.iter().all(|end| text.is_char_boundary(*end));
+        divides.then_some(Self { text, ends })
+    }
+
+    /// The text of all, and where each ends.
+    pub(crate) fn parts(&self) -> (&str, &[usize]) {
+        (&self.text, &self.ends)
+    }
+}
+
+impl Lexicon {
+    /// From strings that are all different.
+    pub(crate) fn from_strings(strings: Strings) -> Self {
+        let mut lexicon = Self { strings, table: Vec::new() };
+        lexicon.rehash(lexicon.strings.len());
+        lexicon
+    }
+}
+
+impl Postings {
+    /// From what was kept; `None` if it does not belong together.
+    pub(super) fn from_parts(
+        starts: Vec<usize>,
+        docs: Vec<Doc>,
+        counts: Vec<u8>,
+        large: Vec<(u64, u32)>,
+        lengths: Vec<f32>,
+    ) -> Option<Self> {
+        let is_sound = starts.first() == Some(&0)
+            && starts.is_sorted()
+            && starts.last() == Some(&docs.len())
+            && docs.len() == counts.len()
+            && docs.iter().all(|doc| (*doc as usize) < lengths.len())
+            && lengths.iter().all(|length| length.is_finite() && *length >= 0.0);
+        is_sound.then(|| Self::with_norms(starts, docs, counts, large, lengths))
+    }
+}
+
 fn write_strings(out: &mut Writer, strings: &Strings) {
     let (text, ends) = strings.parts();
     out.bytes(text.as_bytes());
@@ -107,7 +170,7 @@ fn read_filters(from: &mut Reader<'_>) -> Option<FilterIndex> {
     let all = |number: &u8, count: usize| usize::from(*number) < count;
     let namespaces = from.bytes()?;
     let kinds = from.bytes()?;
-    let days: Vec<Option<Day>> = from.list(|day| Day::from_number(u32::from_le_bytes(day)))?;
+    let days: Vec<Option<Day>> = from.list(day)?;
     let is_sound = namespaces.len() == days.len()
         && kinds.len() == days.len()
         && namespaces.iter().all(|number| all(number, Namespace::ALL.len()))
@@ -127,6 +190,11 @@ fn read_filters(from: &mut Reader<'_>) -> Option<FilterIndex> {
     let namespace = |at: usize| Namespace::ALL[usize::from(namespaces[at])];
     let kind = |at: usize| RecordKind::ALL[usize::from(kinds[at])];
     Some(FilterIndex::from_parts(namespace, kind, tags, days))
+}
+
+/// Zero stands for no day.
+fn day(bytes: [u8; 4]) -> Option<Day> {
+    Some(u32::from_le_bytes(bytes)).filter(|number| *number != 0).map(Day)
 }
 
 #[cfg(test)]
@@ -175,5 +243,38 @@ mod tests {
         let mut newer = bytes;
         newer[0] += 1;
         assert!(Parts::read(&newer).is_none());
+    }
+
+    #[test]
+    fn places_that_do_not_divide_a_text_are_refused() {
+        for ends in [vec![], vec![1], vec![2, 1, 3], vec![1, 3], vec![4]] {
+            assert_eq!(Strings::from_parts("æb".to_owned(), ends.clone()), None, "{ends:?}");
+        }
+        assert_eq!(Strings::from_parts("æb".to_owned(), vec![2, 2, 3]).unwrap().get(1), "");
+    }
+
+    #[test]
+    fn parts_that_do_not_belong_together_are_refused() {
+        let sound = |starts: &[usize], docs: &[Doc], counts: &[u8]| {
+            Postings::from_parts(starts.to_vec(), docs.to_vec(), counts.to_vec(), Vec::new(), vec![1.0; 2])
+                .is_some()
+        };
+        assert!(sound(&[0, 1, 2], &[0, 1], &[1, 1]));
+        assert!(!sound(&[0, 1, 3], &[0, 1], &[1, 1]));
+        assert!(!sound(&[0, 2, 1], &[0, 1], &[1, 1]));
+        assert!(!sound(&[0, 1, 2], &[0, 2], &[1, 1]));
+        assert!(!sound(&[0, 2], &[0, 1], &[1]));
+        assert!(!sound(&[], &[], &[]));
+    }
+
+    #[test]
+    fn words_keep_their_numbers_in_a_lexicon_that_was_read_again() {
+        let mut lexicon = Lexicon::default();
+        let word = |at: u32| format!("{:x}", at * 7_919);
+        assert!((0..5_000).all(|at| lexicon.insert(&word(at)) == at));
+        let (text, ends) = lexicon.strings().parts();
+        let again = Lexicon::from_strings(Strings::from_parts(text.to_owned(), ends.to_vec()).unwrap());
+        assert!((0..5_000).all(|at| again.find(&word(at)) == Some(at)));
+        assert_eq!((again.find("nowhere"), again.find("")), (None, None));
     }
 }

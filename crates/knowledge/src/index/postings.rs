@@ -48,24 +48,7 @@ impl Postings {
         Self::with_norms(starts, docs, counts, large, lengths)
     }
 
-    /// From what was kept; `None` if it does not belong together.
-    pub(super) fn from_parts(
-        starts: Vec<usize>,
-        docs: Vec<Doc>,
-        counts: Vec<u8>,
-        large: Vec<(u64, u32)>,
-        lengths: Vec<f32>,
-    ) -> Option<Self> {
-        let is_sound = starts.first() == Some(&0)
-            && starts.is_sorted()
-            && starts.last() == Some(&docs.len())
-            && docs.len() == counts.len()
-            && docs.iter().all(|doc| (*doc as usize) < lengths.len())
-            && lengths.iter().all(|length| length.is_finite() && *length >= 0.0);
-        is_sound.then(|| Self::with_norms(starts, docs, counts, large, lengths))
-    }
-
-    fn with_norms(
+    pub(super) fn with_norms(
         starts: Vec<usize>,
         docs: Vec<Doc>,
         counts: Vec<u8>,
@@ -140,19 +123,5 @@ mod tests {
         for (score, count) in scores.iter().zip([254.0, 255.0, 100_000.0]) {
             assert!((score - count / (count + 1.2_f32)).abs() < 1e-6, "{score} {count}");
         }
-    }
-
-    #[test]
-    fn parts_that_do_not_belong_together_are_refused() {
-        let sound = |starts: &[usize], docs: &[Doc], counts: &[u8]| {
-            Postings::from_parts(starts.to_vec(), docs.to_vec(), counts.to_vec(), Vec::new(), vec![1.0; 2])
-                .is_some()
-        };
-        assert!(sound(&[0, 1, 2], &[0, 1], &[1, 1]));
-        assert!(!sound(&[0, 1, 3], &[0, 1], &[1, 1]));
-        assert!(!sound(&[0, 2, 1], &[0, 1], &[1, 1]));
-        assert!(!sound(&[0, 1, 2], &[0, 2], &[1, 1]));
-        assert!(!sound(&[0, 2], &[0, 1], &[1]));
-        assert!(!sound(&[], &[], &[]));
     }
 }

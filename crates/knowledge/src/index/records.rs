@@ -8,20 +8,11 @@ use super::strings::Strings;
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     /// Sorted.
-    ids: Strings,
-    bodies: Strings,
+    pub(super) ids: Strings,
+    pub(super) bodies: Strings,
 }
 
 impl Records {
-    /// Room for so many records of so many bytes in all.
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn with_capacity(records: usize, bytes: usize) -> Self {
-        Self {
-            ids: Strings::with_capacity(records, records * 24),
-            bodies: Strings::with_capacity(records, bytes),
-        }
-    }
-
     /// Takes a record as JSON; ids come in their order.
     pub(crate) fn push(&mut self, id: &str, body: &str) {
         self.ids.push(id);
@@ -43,11 +34,6 @@ impl Records {
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.ids.iter()
-    }
-
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn body(&self, doc: Doc) -> &str {
-        self.bodies.get(doc as usize)
     }
 
     /// A record. What was taken is what serialising gave, so it can be read; a record that nests deeper than JSON is

@@ -47,6 +47,13 @@ impl KnowledgeFile {
     }
 }
 
+impl Rows {
+    fn push(&mut self, bytes: &[i8], scale: f32) {
+        self.bytes.extend_from_slice(bytes);
+        self.scales.push(scale);
+    }
+}
+
 /// Adds vectors; those that are there stay.
 pub(super) fn put(
     connection: &Connection,

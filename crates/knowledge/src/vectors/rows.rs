@@ -4,8 +4,8 @@
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rows {
     dimension: usize,
-    bytes: Vec<i8>,
-    scales: Vec<f32>,
+    pub(crate) bytes: Vec<i8>,
+    pub(crate) scales: Vec<f32>,
 }
 
 impl Rows {
@@ -44,11 +44,6 @@ impl Rows {
     pub(crate) fn set(&mut self, row: usize, bytes: &[i8], scale: f32) {
         self.bytes[row * self.dimension..(row + 1) * self.dimension].copy_from_slice(bytes);
         self.scales[row] = scale;
-    }
-
-    pub(crate) fn push(&mut self, bytes: &[i8], scale: f32) {
-        self.bytes.extend_from_slice(bytes);
-        self.scales.push(scale);
     }
 }
 

@@ -113,9 +113,9 @@ mod tests {
                 (state >> 24) as i8
             };
             let docs = 50_u32;
-            let mut rows = Rows::zeroed(dimension, 0);
-            for _ in 0..docs * passages {
-                rows.push(&(0..dimension).map(|_| byte()).collect::<Vec<_>>(), 0.5);
+            let mut rows = Rows::zeroed(dimension, (docs * passages) as usize);
+            for row in 0..(docs * passages) as usize {
+                rows.set(row, &(0..dimension).map(|_| byte()).collect::<Vec<_>>(), 0.5);
             }
             let starts: Vec<u32> = (0..=docs).map(|doc| doc * passages).collect();
             let numbers = (0..dimension).map(|_| i16::from(byte().max(-127))).collect();
