@@ -236,7 +236,7 @@ fn envelope() -> impl Strategy<Value = Value> {
 
 #[derive(Debug, Clone)]
 enum Message {
-    Person(String),
+    User(String),
     Model(String),
     Call(&'static str, Value, Value),
 }
@@ -251,7 +251,7 @@ fn conversation() -> impl Strategy<Value = Vec<Message>> {
         "?",
     ]);
     let said = prop_oneof![
-        3 => junk().prop_map(Message::Person),
+        3 => junk().prop_map(Message::User),
         1 => junk().prop_map(Message::Model),
         2 => (name, any_json(), envelope()).prop_map(|(name, arguments, envelope)| Message::Call(name, arguments, envelope)),
     ];
@@ -268,7 +268,7 @@ fn messages(said: Vec<Message>) -> Vec<ChatMessage> {
     let mut messages = Vec::new();
     for (nth, said) in said.into_iter().enumerate() {
         match said {
-            Message::Person(text) => messages.push(ChatMessage::User { text }),
+            Message::User(text) => messages.push(ChatMessage::User { text }),
             Message::Model(text) => messages.push(model(PartContent::Text(text))),
             Message::Call(name, arguments, envelope) => {
                 let id = Some(format!("call-{nth}"));

@@ -21,7 +21,7 @@ fn a_spent_budget_is_answered_with_what_there_is() {
         error(
             "BUDGET_EXCEEDED",
             "This turn's budget of 1 retrieval call is spent.",
-            json!({ "suggestion": "Answer with what you have, or ask the person to narrow it down." }),
+            json!({ "suggestion": "Answer with what you have, or ask the user to narrow it down." }),
         )
     };
     let mut conversation = Conversation::new();
@@ -56,7 +56,7 @@ fn a_confirmation_request_is_described() {
     let request = json!({ "expires": 1_794_730_500_000_u64, "tool": "calendar_create_event", "args": {}, "preview": "Book “Meeting” from 15:00 to 15:30, inviting 1" });
     let required = error(
         "CONFIRMATION_REQUIRED",
-        "The person has to approve this.",
+        "The user has to approve this.",
         json!({ "confirmation_request": request }),
     );
     let mut conversation = Conversation::new();

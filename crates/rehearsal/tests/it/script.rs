@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::conversation::complete;
 
-type Heard = Vec<Result<ChatEvent, ChatError>>;
+type Events = Vec<Result<ChatEvent, ChatError>>;
 
 fn scripted(script: &str) -> Rehearsal {
     Rehearsal::scripted(Script::parse(script).unwrap())
@@ -28,16 +28,16 @@ fn hello() -> ChatRequest {
     request(vec![ChatMessage::User { text: "Hello".into() }])
 }
 
-fn hear(model: &Rehearsal, request: ChatRequest) -> Heard {
+fn collect_events(model: &Rehearsal, request: ChatRequest) -> Events {
     block_on(model.ask(request).collect())
 }
 
-fn reply(heard: Heard) -> ModelReply {
-    complete(&heard.into_iter().map(Result::unwrap).collect::<Vec<_>>())
+fn reply(events: Events) -> ModelReply {
+    complete(&events.into_iter().map(Result::unwrap).collect::<Vec<_>>())
 }
 
-fn text(heard: Heard) -> String {
-    reply(heard).message.text()
+fn text(events: Events) -> String {
+    reply(events).message.text()
 }
 
 #[test]
@@ -52,8 +52,8 @@ fn replies_come_exactly_as_they_are_written() {
               ], "finish": "length" }
         ]"#,
     );
-    let heard = hear(&model, hello());
-    let events: Vec<ChatEvent> = heard.into_iter().map(Result::unwrap).collect();
+    let events = collect_events(&model, hello());
+    let events: Vec<ChatEvent> = events.into_iter().map(Result::unwrap).collect();
     assert_eq!(
         events[..3],
         [
@@ -86,37 +86,42 @@ fn a_reply_can_break_off_in_the_middle() {
         r#"[{ "text": "She was bui", "error": "cut" },
             { "error": { "kind": "rate_limited", "detail": "quota", "retryAfterMs": 1500 } }]"#,
     );
-    let heard = hear(&model, hello());
-    assert_eq!(heard[0], Ok(ChatEvent::Text("She was bui".into())));
-    assert_eq!((heard.len(), heard[1].as_ref().unwrap_err().kind), (2, ChatErrorKind::Cut));
+    let events = collect_events(&model, hello());
+    assert_eq!(events[0], Ok(ChatEvent::Text("She was bui".into())));
+    assert_eq!((events.len(), events[1].as_ref().unwrap_err().kind), (2, ChatErrorKind::Cut));
     let limited = ChatError {
         kind: ChatErrorKind::RateLimited,
         model: "rehearsal/built-in".into(),
         detail: "quota".into(),
         retry_after: Some(Duration::from_millis(1500)),
     };
-    assert_eq!(hear(&model, hello()), [Err(limited)]);
+    assert_eq!(collect_events(&model, hello()), [Err(limited)]);
 }
 
 #[test]
 fn replies_are_taken_in_order_of_requests_and_then_the_script_is_over() {
     let model = scripted(r#"[{ "text": "one" }, { "text": "two" }]"#);
-    assert_eq!([text(hear(&model, hello())), text(hear(&model, hello()))], ["one", "two"]);
+    assert_eq!(
+        [text(collect_events(&model, hello())), text(collect_events(&model, hello()))],
+        ["one", "two"]
+    );
     for _ in 0..2 {
         assert_eq!(
-            text(hear(&model, hello())),
+            text(collect_events(&model, hello())),
             "The rehearsal script is over: every reply in it has been given."
         );
     }
-    assert!(text(hear(&scripted("[]"), hello())).contains("over"));
+    assert!(text(collect_events(&scripted("[]"), hello())).contains("over"));
 }
 
 #[test]
 fn a_script_can_begin_anew() {
     let model = scripted(r#"{ "replies": [{ "text": "one" }, { "text": "two" }], "atEnd": "again" }"#);
-    let heard: Vec<String> = (0..3).map(|_| text(hear(&model, hello()))).collect();
-    assert_eq!(heard, ["one", "two", "one"]);
-    assert!(text(hear(&scripted(r#"{ "replies": [], "atEnd": "again" }"#), hello())).contains("over"));
+    let events: Vec<String> = (0..3).map(|_| text(collect_events(&model, hello()))).collect();
+    assert_eq!(events, ["one", "two", "one"]);
+    assert!(
+        text(collect_events(&scripted(r#"{ "replies": [], "atEnd": "again" }"#), hello())).contains("over")
+    );
 }
 
 #[test]
@@ -124,13 +129,13 @@ fn every_conversation_can_have_the_script_for_itself() {
     let model = scripted(r#"{ "replies": [{ "text": "one" }, { "text": "two" }], "order": "conversation" }"#);
     let user = || ChatMessage::User { text: "Hello".into() };
     let later = || request(vec![user(), ChatMessage::Model(ModelMessage::default()), user()]);
-    let heard = [hello(), hello(), later(), later()].map(|request| text(hear(&model, request)));
-    assert_eq!(heard, ["one", "one", "two", "two"]);
+    let events = [hello(), hello(), later(), later()].map(|request| text(collect_events(&model, request)));
+    assert_eq!(events, ["one", "one", "two", "two"]);
 }
 
 #[test]
 fn an_empty_reply_is_a_reply() {
-    let reply = reply(hear(&scripted("[{}]"), hello()));
+    let reply = reply(collect_events(&scripted("[{}]"), hello()));
     assert!(reply.message.parts.is_empty());
 }
 

@@ -3,15 +3,15 @@
 use quarterdeck_contracts::{CallArguments, ChatErrorKind, MAX_CALLS_PER_MESSAGE, PartContent};
 use serde_json::{Value, json};
 
-use crate::fixtures::{Heard, read};
+use crate::fixtures::{ReadReply, read};
 
-fn stream(provider: &str, events: impl IntoIterator<Item = Value>) -> Heard {
+fn stream(provider: &str, events: impl IntoIterator<Item = Value>) -> ReadReply {
     let stream: String = events.into_iter().map(|event| format!("data: {event}\n\n")).collect();
     read(provider, [stream.as_bytes()])
 }
 
 /// One event for each call, then the end.
-fn calls(provider: &str, count: usize) -> Heard {
+fn calls(provider: &str, count: usize) -> ReadReply {
     let call = |number: usize| match provider {
         "gemini" => json!({"candidates": [{"content": {"parts": [{"functionCall": {"name": "tide"}}]}}]}),
         "openai" => {

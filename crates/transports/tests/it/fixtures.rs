@@ -14,10 +14,10 @@ use quarterdeck_transports::{Accumulator, Fault, Progress, Reader};
 use serde_json::{Value, json};
 
 /// Everything that was handed on, and how it ended.
-pub(crate) type Heard = (Vec<ChatEvent>, Result<ModelReply, Fault>);
+pub(crate) type ReadReply = (Vec<ChatEvent>, Result<ModelReply, Fault>);
 
 /// Reads a stream of one of the three, which all call themselves by the provider's name and `m`.
-pub(crate) fn read<'a>(provider: &str, chunks: impl IntoIterator<Item = &'a [u8]>) -> Heard {
+pub(crate) fn read<'a>(provider: &str, chunks: impl IntoIterator<Item = &'a [u8]>) -> ReadReply {
     match provider {
         "gemini" => read_by(GeminiReply::new("gemini/m"), chunks),
         "openai" => read_by(OpenAiReply::new("openai/m"), chunks),
@@ -26,7 +26,7 @@ pub(crate) fn read<'a>(provider: &str, chunks: impl IntoIterator<Item = &'a [u8]
     }
 }
 
-fn read_by<'a>(accumulator: impl Accumulator, chunks: impl IntoIterator<Item = &'a [u8]>) -> Heard {
+fn read_by<'a>(accumulator: impl Accumulator, chunks: impl IntoIterator<Item = &'a [u8]>) -> ReadReply {
     let (mut reader, mut out) = (Reader::new(accumulator, 4 << 20), VecDeque::new());
     for chunk in chunks {
         match reader.feed(chunk, &mut out) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use expect_test::expect_file;
 use quarterdeck_contracts::ChatEvent;
 
-use crate::fixtures::{Heard, read};
+use crate::fixtures::{ReadReply, read};
 
 pub(crate) fn streams() -> Vec<(String, PathBuf)> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
@@ -24,7 +24,7 @@ pub(crate) fn streams() -> Vec<(String, PathBuf)> {
 }
 
 /// One line for each piece, then the reply or the fault.
-fn render((events, end): Heard) -> String {
+fn render((events, end): ReadReply) -> String {
     let mut lines = String::new();
     for event in events {
         match event {

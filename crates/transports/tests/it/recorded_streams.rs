@@ -10,13 +10,13 @@ use quarterdeck_testkit::corpus;
 use quarterdeck_transports::{AnthropicConfig, GeminiConfig, OpenAiConfig, anthropic, gemini, openai};
 use serde_json::{Map, Value, json};
 
-use crate::fixtures::{Heard, read, request, user};
+use crate::fixtures::{ReadReply, read, request, user};
 
 fn json_file(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-fn stream(folder: &Path, name: &str, provider: &str) -> Heard {
+fn stream(folder: &Path, name: &str, provider: &str) -> ReadReply {
     read(provider, [&std::fs::read(folder.join(name)).unwrap()[..]])
 }
 
