@@ -6,7 +6,6 @@ use quarterdeck_contracts::Provider;
 use quarterdeck_runtime::{LoadedTool, Orchestrator, Session};
 use serde_json::Value;
 
-use crate::describe;
 use crate::prompt::{Declare, Guides, Prompts, Situation, tokens};
 
 /// Makes briefs for the sessions of one agent.
@@ -15,6 +14,8 @@ pub(crate) struct Briefing {
     pub(crate) declare: Declare,
     pub(crate) guide_tokens: usize,
     pub(crate) form: Provider,
+    /// The declaration of `describe_tool` in that form.
+    describe_tool: Value,
     /// The last declarations. The next session nearly always wants the same ones.
     last: Mutex<Option<Arc<ToolDeclarations>>>,
 }
@@ -38,8 +39,14 @@ struct ToolDeclarations {
 }
 
 impl Briefing {
-    pub(crate) fn new(prompts: Prompts, declare: Declare, guide_tokens: usize, form: Provider) -> Self {
-        Self { prompts, declare, guide_tokens, form, last: Mutex::default() }
+    pub(crate) fn new(
+        prompts: Prompts,
+        declare: Declare,
+        guide_tokens: usize,
+        form: Provider,
+        describe_tool: Value,
+    ) -> Self {
+        Self { prompts, declare, guide_tokens, form, describe_tool, last: Mutex::default() }
     }
 
     /// Builds the instruction and tools of a session as of now.
@@ -84,7 +91,7 @@ impl Briefing {
             tools.iter().filter_map(|tool| tool.compiled().provider_schemas.get(&self.form).cloned());
         let mut schemas: Vec<Value> = schemas.collect();
         if describes {
-            schemas.push(describe::declaration(self.form));
+            schemas.push(self.describe_tool.clone());
         }
         let tokens = schemas.iter().map(|schema| tokens(schema.to_string().len())).sum();
         let declared = Arc::new(ToolDeclarations {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use quarterdeck_contracts::{CallArguments, ErrorType, ModelCall, Provider, ToolError, ToolResponse};
+use quarterdeck_contracts::{CallArguments, ErrorType, ModelCall, ToolError, ToolResponse};
 use quarterdeck_runtime::Session;
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ pub(crate) const NAME: &str = "describe_tool";
 /// How often the same guide is given in a turn.
 const MAX_REPEATS: usize = 2;
 
-/// How it is declared to a provider.
-pub(crate) fn declaration(provider: Provider) -> Value {
+/// Its declaration, in the form of the model whose `declare` is given.
+pub(crate) fn declaration(declare: impl FnOnce(&str, &str, &Value) -> Value) -> Value {
     let description =
         "Returns the guide of one tool: what it is for, its parameters, examples and mistakes to avoid.";
     let parameters = json!({
@@ -22,28 +22,7 @@ pub(crate) fn declaration(provider: Provider) -> Value {
         "required": ["tool_id"],
         "additionalProperties": false,
     });
-    match provider {
-        Provider::Openai | Provider::OpenaiStrict => json!({
-            "type": "function",
-            "function": { "name": NAME, "description": description, "parameters": parameters },
-        }),
-        Provider::GeminiJsonSchema => {
-            json!({ "name": NAME, "description": description, "parametersJsonSchema": parameters })
-        }
-        Provider::GeminiNative => json!({
-            "name": NAME,
-            "description": description,
-            "parameters": {
-                "type": "OBJECT",
-                "properties": { "tool_id": { "type": "STRING", "description": "The id of the tool." } },
-                "required": ["tool_id"],
-            },
-        }),
-        Provider::Anthropic => {
-            json!({ "name": NAME, "description": description, "input_schema": parameters })
-        }
-        Provider::Mcp => json!({ "name": NAME, "description": description, "inputSchema": parameters }),
-    }
+    declare(NAME, description, &parameters)
 }
 
 /// Answers a call of it. `before` are the guides that were given in this turn.

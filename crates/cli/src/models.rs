@@ -9,6 +9,7 @@ use quarterdeck_rehearsal::{Rehearsal, Script};
 use quarterdeck_simulator::live::LiveSimulator;
 use quarterdeck_transports::live::{DialFuture, Dialer};
 use quarterdeck_transports::{Anthropic, Gemini, GeminiLive, GeminiLiveConfig, OpenAi, OpenAiRealtime};
+use serde_json::Value;
 use url::Url;
 
 use crate::arguments::simulate::Speech;
@@ -63,8 +64,16 @@ impl LiveModel for BuiltInSimulator {
         self.0.declarations()
     }
 
+    fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
+        self.0.declare(name, description, parameters)
+    }
+
     fn name(&self) -> &str {
         "simulator"
+    }
+
+    fn is_rehearsal(&self) -> bool {
+        true
     }
 
     fn connect(&self, setup: LiveSetup) -> LiveConnecting {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Provider, ToolResponse};
 
@@ -26,11 +26,21 @@ pub trait ChatModel: Send + Sync {
     /// In which form it wants tools to be declared.
     fn declarations(&self) -> Provider;
 
+    /// Declares a function that is not in the artifact, in the same form.
+    fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
+        json!({ "name": name, "description": description, "parameters": parameters })
+    }
+
     /// Provider and model, `gemini/gemini-3.8-flash`: for display and logs, and to match opaque state to its model.
     fn name(&self) -> &str;
 
     /// How many tokens a request and its answer may have together.
     fn window(&self) -> usize;
+
+    /// Whether it is built in and no language model, which users are told.
+    fn is_rehearsal(&self) -> bool {
+        false
+    }
 
     /// Asks for one reply. The stream ends after [`ChatEvent::Done`] or an error.
     fn ask(&self, request: ChatRequest) -> ChatStream;

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{ModelCall, Provider, ToolResponse, Usage};
 
@@ -24,12 +24,22 @@ pub trait LiveModel: Send + Sync {
     /// In which form it wants tools to be declared.
     fn declarations(&self) -> Provider;
 
+    /// Declares a function that is not in the artifact, in the same form.
+    fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
+        json!({ "name": name, "description": description, "parameters": parameters })
+    }
+
     /// Provider and model, `gemini/gemini-3.8-live`: for display and logs.
     fn name(&self) -> &str;
 
     /// How many tokens a conversation may have.
     fn window(&self) -> u64 {
         131_072
+    }
+
+    /// Whether it is built in and no language model, which users are told.
+    fn is_rehearsal(&self) -> bool {
+        false
     }
 
     /// Opens a conversation, or goes on with one. Ready once the provider is: it has a time limit of its own.

@@ -64,6 +64,10 @@ impl ChatModel for Rehearsal {
         WINDOW
     }
 
+    fn is_rehearsal(&self) -> bool {
+        true
+    }
+
     fn ask(&self, request: ChatRequest) -> ChatStream {
         if let Some(script) = &self.script {
             let (steps, end) = script.play(&request);

@@ -31,6 +31,7 @@ pub use stream::Reader;
 pub use view::{Part, SessionView, TurnView};
 
 use crate::briefing::Briefing;
+use crate::describe;
 use crate::prompt::{Declare, Prompts, Situation};
 use conversation::Conversation;
 use memory::AnswerMemory;
@@ -177,7 +178,11 @@ impl Refusal {
 impl TextAgent {
     pub fn new(parts: Parts) -> Self {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
-        let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
+        let describe_tool = describe::declaration(|name, description, parameters| {
+            model.declare(name, description, parameters)
+        });
+        let (form, guide_tokens) = (model.declarations(), settings.guide_tokens);
+        let briefing = Briefing::new(prompts, settings.declare, guide_tokens, form, describe_tool);
         let (conversations, memory) = (Mutex::default(), AnswerMemory::new(settings.conversation_bytes));
         let core = TextCore { orchestrator, registry, model, briefing, settings, conversations, memory };
         Self { core: Arc::new(core) }
@@ -191,6 +196,11 @@ impl TextAgent {
     /// The model that answers, `gemini/gemini-3.8-flash`.
     pub fn model(&self) -> &str {
         self.core.model.name()
+    }
+
+    /// Whether the model is the built-in one.
+    pub fn is_rehearsal(&self) -> bool {
+        self.core.model.is_rehearsal()
     }
 
     /// Drops conversations from memory that were not used for a while. They stay in the store.

@@ -29,6 +29,7 @@ use tokio::time::Instant;
 pub use link::{CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
 
 use crate::briefing::Briefing;
+use crate::describe;
 use crate::prompt::{Declare, Prompts};
 use crate::text::User;
 use active_calls::{ActiveCall, ActiveCalls, Reservation};
@@ -101,7 +102,11 @@ pub(crate) struct VoiceCore {
 impl VoiceAgent {
     pub fn new(parts: Parts) -> Self {
         let Parts { orchestrator, registry, model, prompts, settings } = parts;
-        let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, model.declarations());
+        let describe_tool = describe::declaration(|name, description, parameters| {
+            model.declare(name, description, parameters)
+        });
+        let (form, guide_tokens) = (model.declarations(), settings.guide_tokens);
+        let briefing = Briefing::new(prompts, settings.declare, guide_tokens, form, describe_tool);
         let (stopping, _) = watch::channel(None);
         let calls = ActiveCalls::new(settings.calls);
         let core = VoiceCore { orchestrator, registry, model, briefing, settings, calls, stopping };
@@ -111,6 +116,11 @@ impl VoiceAgent {
     /// The model's name, `gemini/gemini-3.8-live`.
     pub fn model(&self) -> &str {
         self.core.model.name()
+    }
+
+    /// Whether the model is the built-in one.
+    pub fn is_rehearsal(&self) -> bool {
+        self.core.model.is_rehearsal()
     }
 
     /// Whether a client is connected to a call. A call whose client is away does not count.

@@ -105,8 +105,8 @@ async fn run_server(
     let agents = Agents::new(&config, &orchestrator, &registry).await?;
     let app = app(&config, &agents, &orchestrator, &registry, feed)?;
     let shutdown = ShutdownSignal::listen();
-    banner(&listener, &registry, &*agents.model, agents.voice.model())?;
-    if agents.model.name().starts_with("rehearsal") && !are_messages_logged() {
+    banner(&listener, &registry, &*agents.model, &agents.voice)?;
+    if agents.model.is_rehearsal() && !are_messages_logged() {
         tokio::spawn(detect_ollama());
     }
     let mut tasks = JoinSet::new();
@@ -268,30 +268,31 @@ fn banner(
     listener: &TcpListener,
     registry: &Registry,
     model: &dyn ChatModel,
-    voice: &str,
+    voice: &VoiceAgent,
 ) -> anyhow::Result<()> {
     let snapshot = registry.snapshot();
     let commit = snapshot.commit().unwrap_or("none");
     let address = listener.local_addr()?;
+    let voice_model = voice.model();
     if are_messages_logged() {
         let (tools, registry, text) = (snapshot.len(), snapshot.version(), model.name());
-        tracing::info!(%address, tools, registry, commit, text, voice, "serving");
+        tracing::info!(%address, tools, registry, commit, text, voice = voice_model, "serving");
         return Ok(());
     }
     info(&format!(
-        "quarterdeck {} on http://{address}\n  tools     {} in registry {} (commit {commit})\n  text      {}\n  voice     {voice}",
+        "quarterdeck {} on http://{address}\n  tools     {} in registry {} (commit {commit})\n  text      {}\n  voice     {voice_model}",
         env!("CARGO_PKG_VERSION"),
         snapshot.len(),
         snapshot.version(),
         model.name(),
     ));
-    if model.name().starts_with("rehearsal") {
+    if model.is_rehearsal() {
         info(
             "            the built-in rehearsal model answers; it is not a language model. For a real one, set GEMINI_API_KEY or\n            \
              ANTHROPIC_API_KEY, or QUARTERDECK_TEXT__MODEL with OPENAI_API_KEY or OPENAI_BASE_URL, and start again.",
         );
     }
-    if voice == "simulator" {
+    if voice.is_rehearsal() {
         info(
             "            the built-in simulator answers; it understands text, not speech. For a real model, set GEMINI_API_KEY\n            \
              and start again.",

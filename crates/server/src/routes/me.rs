@@ -67,22 +67,18 @@ pub(super) async fn get(
             seconds_left: block.until_ms.saturating_sub(now).div_ceil(1_000),
         }
     });
-    let model = app.text.model();
-    let voice = app.voice.as_ref().map(|voice| voice.model());
+    let voice = app
+        .voice
+        .as_ref()
+        .map(|voice| VoiceModel { model: voice.model().to_owned(), is_rehearsal: voice.is_rehearsal() });
     Ok(Json(Me {
         client_id: caller.client.id,
         authenticated: caller.client.facts.authenticated,
         block,
-        model: model.to_owned(),
-        is_rehearsal: is_rehearsal(model),
-        voice: voice.map(|model| VoiceModel { model: model.to_owned(), is_rehearsal: is_rehearsal(model) }),
+        model: app.text.model().to_owned(),
+        is_rehearsal: app.text.is_rehearsal(),
+        voice,
     }))
-}
-
-/// Whether it is built in and not a language model.
-fn is_rehearsal(model: &str) -> bool {
-    let provider = model.split('/').next();
-    matches!(provider, Some("rehearsal" | "simulator"))
 }
 
 pub(super) fn describe() -> Operation {

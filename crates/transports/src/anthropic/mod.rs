@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::{ChatModel, ChatRequest, ChatStream, Provider};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use serde_json::{Value, json};
 
 use crate::endpoint::{Endpoint, Settings, header, secret_header};
 use crate::{ConfigError, Limits, Secret};
@@ -123,6 +124,10 @@ impl Anthropic {
 impl ChatModel for Anthropic {
     fn declarations(&self) -> Provider {
         Provider::Anthropic
+    }
+
+    fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
+        json!({ "name": name, "description": description, "input_schema": parameters })
     }
 
     fn name(&self) -> &str {

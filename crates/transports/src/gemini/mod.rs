@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::{ChatModel, ChatRequest, ChatStream, Provider};
 use reqwest::header::{HeaderMap, HeaderName};
+use serde_json::{Value, json};
 
 use crate::endpoint::{Endpoint, Settings, secret_header};
 use crate::{ConfigError, Limits, Secret};
@@ -112,6 +113,10 @@ impl ChatModel for Gemini {
         Provider::GeminiJsonSchema
     }
 
+    fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
+        declare(name, description, parameters)
+    }
+
     fn name(&self) -> &str {
         &self.endpoint.name
     }
@@ -125,4 +130,8 @@ impl ChatModel for Gemini {
         let name = self.endpoint.name.clone();
         self.endpoint.ask(&body, move || GeminiReply::new(&name))
     }
+}
+
+fn declare(name: &str, description: &str, parameters: &Value) -> Value {
+    json!({ "name": name, "description": description, "parametersJsonSchema": parameters })
 }

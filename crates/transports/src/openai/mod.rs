@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::{ChatModel, ChatRequest, ChatStream, Provider};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::endpoint::{Endpoint, Settings, secret_header};
 use crate::{ConfigError, Limits, Secret};
@@ -128,6 +128,10 @@ impl ChatModel for OpenAi {
         if self.config.strict { Provider::OpenaiStrict } else { Provider::Openai }
     }
 
+    fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
+        declare(name, description, parameters)
+    }
+
     fn name(&self) -> &str {
         &self.endpoint.name
     }
@@ -141,4 +145,9 @@ impl ChatModel for OpenAi {
         let name = self.endpoint.name.clone();
         self.endpoint.ask(&body, move || OpenAiReply::new(&name))
     }
+}
+
+fn declare(name: &str, description: &str, parameters: &Value) -> Value {
+    let function = json!({ "name": name, "description": description, "parameters": parameters });
+    json!({ "type": "function", "function": function })
 }

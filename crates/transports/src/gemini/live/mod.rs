@@ -14,7 +14,7 @@ use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveSetup, Provider};
 use serde_json::Value;
 
 use self::connection::Connection;
-use super::PROVIDER;
+use super::{PROVIDER, declare};
 use crate::ConfigError;
 use crate::live::{Dialer, LiveEndpoint, LiveEndpointSettings, connect_within};
 
@@ -58,6 +58,10 @@ impl GeminiLive {
 impl LiveModel for GeminiLive {
     fn declarations(&self) -> Provider {
         Provider::GeminiJsonSchema
+    }
+
+    fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
+        declare(name, description, parameters)
     }
 
     fn name(&self) -> &str {

@@ -12,9 +12,10 @@ mod turn_taking;
 use std::sync::Arc;
 
 use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveSetup, Provider};
+use serde_json::Value;
 
 use self::connection::Connection;
-use super::PROVIDER;
+use super::{PROVIDER, declare};
 use crate::ConfigError;
 use crate::live::{Dialer, LiveEndpoint, LiveEndpointSettings, connect_within};
 
@@ -56,6 +57,10 @@ impl OpenAiRealtime {
 impl LiveModel for OpenAiRealtime {
     fn declarations(&self) -> Provider {
         Provider::Openai
+    }
+
+    fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
+        declare(name, description, parameters)
     }
 
     fn name(&self) -> &str {
