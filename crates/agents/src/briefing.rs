@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use quarterdeck_contracts::Provider;
+use quarterdeck_contracts::{Provider, estimate_tokens};
 use quarterdeck_runtime::{LoadedTool, Orchestrator, Session};
 use serde_json::Value;
 
-use crate::prompt::{Declare, Guides, Prompts, Situation, tokens};
+use crate::prompt::{Declare, Guides, Prompts, Situation};
 
 /// Makes briefs for the sessions of one agent.
 pub(crate) struct Briefing {
@@ -63,7 +63,7 @@ impl Briefing {
         let describes = system.guides == Guides::Summaries;
         let declared = self.declarations(session.snapshot().version(), &tools, describes);
         Brief {
-            system_tokens: tokens(system.text.chars().count()),
+            system_tokens: estimate_tokens(system.text.chars().count()),
             system: system.text.into(),
             tools: declared.tools.clone(),
             describes,
@@ -93,7 +93,7 @@ impl Briefing {
         if describes {
             schemas.push(self.describe_tool.clone());
         }
-        let tokens = schemas.iter().map(|schema| tokens(schema.to_string().len())).sum();
+        let tokens = schemas.iter().map(|schema| estimate_tokens(schema.to_string().len())).sum();
         let declared = Arc::new(ToolDeclarations {
             version: version.to_owned(),
             names: tools.iter().map(name).collect(),

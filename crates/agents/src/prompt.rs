@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use quarterdeck_contracts::Mode;
+use quarterdeck_contracts::{Mode, estimate_tokens};
 use quarterdeck_runtime::{Budgets, LoadedTool, Session};
 
 /// The texts that an operator may change.
@@ -69,11 +69,6 @@ pub(crate) enum Guides {
 pub(crate) struct System {
     pub(crate) text: String,
     pub(crate) guides: Guides,
-}
-
-/// Tokens of a text, roughly: four characters each.
-pub(crate) fn tokens(characters: usize) -> usize {
-    characters.div_ceil(4)
 }
 
 impl Prompts {
@@ -140,7 +135,7 @@ fn is_tag(text: &str) -> bool {
 fn tool_part(text: &mut String, version: &str, tools: &[&LoadedTool], guide_tokens: usize) -> Guides {
     let _ = write!(text, "\n\n## Tools (registry {version})\n\n");
     let whole: usize = tools.iter().map(|tool| tool.documentation().chars().count()).sum();
-    if tokens(whole) <= guide_tokens {
+    if estimate_tokens(whole) <= guide_tokens {
         for tool in tools {
             let metadata = tool.metadata();
             let (id, category) = (&metadata.tool_id, metadata.category.as_str());

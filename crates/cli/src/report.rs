@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use quarterdeck_compiler::{Compilation, Severity, Style, estimated_tokens, render, to_json};
-use quarterdeck_contracts::{CompiledTool, Provider};
+use quarterdeck_compiler::{Compilation, Severity, Style, render, to_json};
+use quarterdeck_contracts::{CompiledTool, Provider, estimate_tokens};
 use serde_json::{Value, json};
 
 use crate::environment;
@@ -104,14 +104,14 @@ pub(crate) fn as_json(compilation: &Compilation, written_to: Option<&Path>) -> V
 
 /// Estimated tokens of a tool's declaration and guide together.
 fn cost(tool: &CompiledTool) -> usize {
-    declaration_tokens(tool) + estimated_tokens(&tool.documentation)
+    declaration_tokens(tool) + estimate_tokens(tool.documentation.chars().count())
 }
 
 /// Estimated tokens of a tool's declaration, in the plainest form.
 pub(crate) fn declaration_tokens(tool: &CompiledTool) -> usize {
     tool.provider_schemas
         .get(&Provider::Openai)
-        .map_or(0, |declaration| estimated_tokens(&declaration.to_string()))
+        .map_or(0, |declaration| estimate_tokens(declaration.to_string().chars().count()))
 }
 
 fn compiled<'a>(compilation: &'a Compilation, folder: &str) -> Option<&'a CompiledTool> {

@@ -3,12 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use quarterdeck_contracts::estimate_tokens;
 use quarterdeck_contracts::handler::Position;
 use serde_json::Value;
 
 use crate::rules::{self, Rule};
 use crate::source::SourceFile;
-use crate::text::{estimated_tokens, words};
+use crate::text::words;
 use crate::tree::Folder;
 use crate::{Diagnostic, Place};
 
@@ -200,7 +201,7 @@ fn check_text(folder: &Folder, documentation: &Documentation, problems: &mut Vec
             "say what the tool does and when to use it",
         ));
     }
-    let tokens = estimated_tokens(&documentation.text);
+    let tokens = estimate_tokens(documentation.text.chars().count());
     if tokens > MAX_TOKENS {
         problems.push(
             Diagnostic::new(

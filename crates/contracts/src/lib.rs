@@ -26,6 +26,7 @@ mod overlay;
 mod response;
 mod store;
 mod strict_json;
+mod tokens;
 mod visible;
 
 #[cfg(feature = "json-schema")]
@@ -69,6 +70,7 @@ pub use overlay::Overlay;
 pub use response::{Meta, ToolResponse};
 pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};
 pub use strict_json::{JsonError, parse_json, parse_json_noting_duplicates};
+pub use tokens::estimate_tokens;
 pub use visible::{visible, visible_line, visible_value};
 
 #[cfg(feature = "json-schema")]

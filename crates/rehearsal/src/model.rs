@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quarterdeck_contracts::{
     CallArguments, ChatMessage, ChatModel, ChatRequest, ChatStream, Finish, ModelCall, ModelMessage,
-    ModelPart, ModelReply, PartContent, Provider, Usage,
+    ModelPart, ModelReply, PartContent, Provider, Usage, estimate_tokens,
 };
 
 use crate::context::Context;
@@ -91,11 +91,10 @@ fn message(reply: Reply, ids: Vec<String>) -> ModelMessage {
     ModelMessage { by: NAME.to_owned(), parts: text.into_iter().chain(calls).map(ModelPart::new).collect() }
 }
 
-/// What a request would take, roughly: its characters ÷ 4, rounded up.
 pub(crate) fn input_tokens(request: &ChatRequest) -> u64 {
     let tools: usize = request.tools.iter().map(|tool| characters(&tool.to_string())).sum();
     let messages: usize = request.messages.iter().map(message_characters).sum();
-    tokens(characters(&request.system) + tools + messages)
+    estimate_tokens(characters(&request.system) + tools + messages) as u64
 }
 
 fn message_characters(message: &ChatMessage) -> usize {
@@ -111,7 +110,7 @@ fn message_characters(message: &ChatMessage) -> usize {
 }
 
 pub(crate) fn output_tokens(message: &ModelMessage) -> u64 {
-    tokens(model_characters(message))
+    estimate_tokens(model_characters(message)) as u64
 }
 
 fn model_characters(message: &ModelMessage) -> usize {
@@ -131,8 +130,4 @@ fn model_characters(message: &ModelMessage) -> usize {
 
 fn characters(text: &str) -> usize {
     text.chars().count()
-}
-
-fn tokens(characters: usize) -> u64 {
-    characters.div_ceil(4) as u64
 }

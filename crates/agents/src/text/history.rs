@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use quarterdeck_contracts::{ChatMessage, Commit, Scan, Store, StoreError, Table, ToolResponse, sha256};
+use quarterdeck_contracts::{
+    ChatMessage, Commit, Scan, Store, StoreError, Table, ToolResponse, estimate_tokens, sha256,
+};
 use quarterdeck_runtime::gates::Trace;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -11,7 +13,6 @@ use serde_json::json;
 use super::conversation::ResolvedConfirmation;
 use super::held::written_bytes;
 use super::memory::MAX_CONVERSATION_BYTES;
-use crate::prompt::tokens;
 use crate::turn::{Turn, TurnEvent};
 
 /// How many turns are loaded. Older ones stay in the store.
@@ -98,7 +99,7 @@ impl TurnRecord {
 
 /// Roughly what a message takes in a model's window.
 pub(super) fn message_tokens(message: &ChatMessage) -> usize {
-    tokens(serde_json::to_string(message).map_or(0, |text| text.len()))
+    estimate_tokens(serde_json::to_string(message).map_or(0, |text| text.len()))
 }
 
 fn key(session: &str, number: u64) -> String {

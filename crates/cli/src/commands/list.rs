@@ -1,7 +1,6 @@
 //! `quarterdeck list`.
 
-use quarterdeck_compiler::estimated_tokens;
-use quarterdeck_contracts::CompiledTool;
+use quarterdeck_contracts::{CompiledTool, estimate_tokens};
 use serde_json::{Value, json};
 
 use crate::arguments::{Format, ListOptions};
@@ -66,7 +65,7 @@ fn as_json(tool: &CompiledTool) -> Value {
         "requiresConfirmation": metadata.requires_confirmation,
         "latencyBudgetMs": metadata.latency_budget_ms,
         "declarationTokens": declaration_tokens(tool),
-        "guideTokens": estimated_tokens(&tool.documentation),
+        "guideTokens": estimate_tokens(tool.documentation.chars().count()),
         "summary": tool.summary,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quarterdeck_contracts::ErrorType;
+use quarterdeck_contracts::{ErrorType, estimate_tokens};
 use serde_json::{Value, json};
 
 use super::Sample;
@@ -79,9 +79,8 @@ impl ToolMetrics {
     }
 }
 
-/// Characters divided by four, rounded up.
 pub(super) fn tokens(characters: f64) -> u64 {
-    (characters / 4.0).ceil() as u64
+    estimate_tokens(characters.ceil() as usize) as u64
 }
 
 /// Milliseconds to three places.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use quarterdeck_contracts::estimate_tokens;
 use serde_json::{Map, Value, json};
 
 use super::sound::SAMPLE_RATE;
@@ -59,7 +60,7 @@ pub(super) fn turn_complete(beside: &Map<String, Value>, heard: Duration, said: 
     content.extend(beside.clone());
     // As many tokens as a second of audio is documented to take, and a guess at the answer's.
     let prompt = 25 * heard.as_secs() + 20;
-    let response = said.chars().count().div_ceil(4) as u64;
+    let response = estimate_tokens(said.chars().count()) as u64;
     json!({ "serverContent": content, "usageMetadata": {
         "promptTokenCount": prompt, "responseTokenCount": response, "totalTokenCount": prompt + response,
         "responseTokensDetails": [{ "modality": "AUDIO", "tokenCount": response }],
