@@ -12,16 +12,17 @@ mod explain;
 mod formats;
 mod keywords;
 mod lint;
+mod nearest;
 mod pattern;
 mod plan;
 mod pointer;
 mod prepare;
 mod schema;
-mod suggest;
 mod types;
 mod uri;
 
 pub use budget::MAX_STEPS;
 pub use explain::Violation;
 pub use lint::{LintIssue, Rule, Severity, lint};
+pub use nearest::{nearest, nearest_few};
 pub use schema::{Judgement, Schema, SchemaError};

@@ -1,12 +1,10 @@
 //! There is a tool of that name in the session's registry.
 
 use quarterdeck_contracts::ErrorType;
-use strsim::jaro_winkler;
+use quarterdeck_schema::nearest_few;
 
 use super::{Decision, Facts, Gate, Subject, refuse_with};
 
-/// How alike a name must be to be offered, between 0 and 1.
-const MIN_NAME_SIMILARITY: f64 = 0.7;
 /// How many names are offered.
 const MAX_SUGGESTIONS: usize = 3;
 
@@ -21,17 +19,11 @@ impl Gate for KnownTool {
         if call.tool.is_some() {
             return Decision::Pass;
         }
-        let near = nearest(call.name, (call.known)());
+        let known = (call.known)();
+        let near = nearest_few(call.name, known.iter().map(String::as_str), MAX_SUGGESTIONS);
         let suggestion = (!near.is_empty()).then(|| format!("Did you mean {}?", near.join(" or ")));
         refuse_with(ErrorType::NotFound, format!("There is no tool called {}.", call.name), suggestion)
     }
-}
-
-fn nearest(name: &str, known: Vec<String>) -> Vec<String> {
-    let mut scored: Vec<_> = known.into_iter().map(|known| (jaro_winkler(name, &known), known)).collect();
-    scored.retain(|(score, _)| *score >= MIN_NAME_SIMILARITY);
-    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    scored.into_iter().take(MAX_SUGGESTIONS).map(|(_, known)| known).collect()
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::{Evaluation, Evaluator, messages};
 use crate::budget::BudgetExhausted;
+use crate::nearest;
 use crate::plan::{Demand, Dependency, Node, NodeId, Rules};
-use crate::suggest;
 
 impl<'p, 'v> Evaluator<'p, 'v, '_> {
     pub(super) fn objects(
@@ -181,10 +181,10 @@ impl<'p, 'v> Evaluator<'p, 'v, '_> {
         let absent: Vec<&'p (String, NodeId)> =
             rules.object.properties.iter().filter(|(declared, _)| !members.contains_key(declared)).collect();
         let names = || absent.iter().map(|(declared, _)| declared.as_str());
-        if !self.budget.spend_spare(rules.object.properties.len() as u64 + suggest::steps(name, names())) {
+        if !self.budget.spend_spare(rules.object.properties.len() as u64 + nearest::steps(name, names())) {
             return Ok(None);
         }
-        if let Some(near) = suggest::nearest(name, names()) {
+        if let Some(near) = nearest::nearest(name, names()) {
             return Ok(Some(near));
         }
         if rules.object.properties.len() > MAX_TRIED {

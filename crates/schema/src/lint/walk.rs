@@ -16,7 +16,7 @@ use crate::document::{self, Document, Place};
 use crate::formats::{self, Format};
 use crate::pattern::PatternError;
 use crate::types::Type;
-use crate::{excerpt, keywords, pointer, suggest};
+use crate::{excerpt, keywords, nearest, pointer};
 
 /// Schemas looked at before giving up. References to large definitions multiply: without a limit a small document
 /// could keep the walk busy for minutes.
@@ -157,7 +157,7 @@ impl<'w, 'd> Walk<'w, 'd> {
         candidates: impl Iterator<Item = &'c str>,
     ) -> Option<&'c str> {
         self.suggestions_left = self.suggestions_left.checked_sub(1)?;
-        suggest::nearest(word, candidates)
+        nearest::nearest(word, candidates)
     }
 
     fn standalone(&mut self, place: Place<'d>) {
