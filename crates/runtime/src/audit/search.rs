@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_is_passed() {
-        let text =
-            format!("{}{{\"seq\":7,\"x\":\"{}\"}}\n{}", line(1, "a"), "x".repeat(3 << 20), line(2, "a"));
+        let long = "x".repeat(MAX_LINE_BYTES + (1 << 20));
+        let text = format!("{}{{\"seq\":7,\"x\":\"{long}\"}}\n{}", line(1, "a"), line(2, "a"));
         let found = search(sample_log(&text).path(), &wanted()).unwrap();
         assert_eq!(numbers(&found), [2, 1]);
         assert_eq!(search(Path::new("/nowhere/at/all"), &wanted()).unwrap(), AuditMatches::default());
