@@ -117,17 +117,8 @@ async fn open(
             is_claimed: false,
         });
     }
-    let row = json!(stored_row(core, call, opened_ms, request.expires));
-    let expires = Some(core.now_ms() + lifetime.as_millis() as u64 + REMEMBERED_MS);
-    let mut commit = Commit::default()
-        .check(Table::Confirmations, hashed.clone(), None)
-        .put_until(Table::Confirmations, hashed.clone(), row, expires)
-        .put_until(Table::SessionConfirmations, index_key(&core.id, &hashed), json!({}), expires);
-    if let Some(old) = replaces {
-        commit = commit
-            .delete(Table::SessionConfirmations, index_key(&core.id, &old))
-            .delete(Table::Confirmations, old);
-    }
+    let row = stored_row(core, call, opened_ms, request.expires);
+    let commit = opening_commit(core, &hashed, &row, replaces);
     if let Err(error) = core.commit(commit).await {
         core.lock().remove_confirmation(&hashed);
         core.shared.deadlines.close(&hashed);
@@ -140,6 +131,27 @@ async fn open(
     core.audit_confirmation("requested", Some(&entry.call_id), Some(&entry.tool));
     expire_later(core, hashed, lifetime);
     Ok(request)
+}
+
+/// Stores a request with its row of the index by session.
+fn opening_commit(
+    core: &SessionCore,
+    hashed: &str,
+    row: &ConfirmationRow,
+    replaces: Option<String>,
+) -> Commit {
+    let lifetime = core.shared.policy.confirmation_lifetime;
+    let expires = Some(core.now_ms() + lifetime.as_millis() as u64 + REMEMBERED_MS);
+    let commit = Commit::default()
+        .check(Table::Confirmations, hashed, None)
+        .put_until(Table::Confirmations, hashed, json!(row), expires)
+        .put_until(Table::SessionConfirmations, index_key(&core.id, hashed), json!({}), expires);
+    match replaces {
+        Some(old) => commit
+            .delete(Table::SessionConfirmations, index_key(&core.id, &old))
+            .delete(Table::Confirmations, old),
+        None => commit,
+    }
 }
 
 fn stored_row(core: &SessionCore, call: &ToolCall, opened_ms: u64, expires_ms: u64) -> ConfirmationRow {
