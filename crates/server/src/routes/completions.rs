@@ -3,7 +3,6 @@
 //! In this protocol the client holds the conversation and sends it with each request. The tools run inside.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Extension;
 use axum::body::Body;
@@ -97,7 +96,7 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> 
     };
     let chat = format!("v1:{}", conversation_key(&body));
     let mut reader = app.text.complete(&user, Address::Chat(&chat), transcript).await?;
-    let head = head(model);
+    let head = head(model, app.orchestrator.now_ms());
     if body["stream"] == true {
         let with_usage = body["stream_options"]["include_usage"] == true;
         let headers = [
@@ -124,11 +123,10 @@ async fn collect(reader: &mut Reader, head: &CompletionHead, permit: Permit) -> 
     Ok(held_body::json(status, held_body::to_json_bytes(&answer)?, Some(permit)))
 }
 
-fn head(model: &str) -> CompletionHead {
+fn head(model: &str, now_ms: u64) -> CompletionHead {
     // A duplicate id is harmless.
     let id = random_hex(12).unwrap_or_default();
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    CompletionHead { id: format!("chatcmpl-{id}").into(), created, model: model.into() }
+    CompletionHead { id: format!("chatcmpl-{id}").into(), created: now_ms / 1_000, model: model.into() }
 }
 
 /// The earlier messages and the user's new one.

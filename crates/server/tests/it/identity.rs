@@ -1,12 +1,10 @@
 //! Cookies, tokens and API keys.
 
-use std::time::SystemTime;
-
 use jsonwebtoken::{EncodingKey, Header};
 use quarterdeck_server::{ApiKey, Identity, Settings, TokenKey, TokenRules};
 use serde_json::{Value, json};
 
-use crate::world::{COOKIE_SECRET, World};
+use crate::world::{COOKIE_SECRET, World, now_ms};
 
 #[tokio::test]
 async fn a_cookie_is_set_once_and_honoured() {
@@ -47,8 +45,7 @@ fn token(claims: &Value, secret: &[u8]) -> String {
 }
 
 fn seconds(from_now: i64) -> i64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    now.as_secs() as i64 + from_now
+    now_ms() as i64 / 1_000 + from_now
 }
 
 #[tokio::test]

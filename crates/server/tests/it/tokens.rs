@@ -1,7 +1,5 @@
 //! Bearer tokens and their claims.
 
-use std::time::SystemTime;
-
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use quarterdeck_server::{Identity, Settings, TokenKey, TokenRules};
@@ -9,7 +7,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 
-use crate::world::{COOKIE_SECRET, World};
+use crate::world::{COOKIE_SECRET, World, now_ms};
 
 const SECRET: &[u8] = b"a shared secret of thirty-two bytes";
 
@@ -18,8 +16,7 @@ async fn world(rules: TokenRules) -> World {
 }
 
 fn seconds(from_now: i64) -> i64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    now as i64 + from_now
+    now_ms() as i64 / 1_000 + from_now
 }
 
 fn signed(header: &Header, claims: &Value, secret: &[u8]) -> String {

@@ -18,7 +18,7 @@ use quarterdeck_contracts::{
     native_source_hash,
 };
 use quarterdeck_runtime::audit::AuditLog;
-use quarterdeck_runtime::{Clock, Hosts, NativeHost, Orchestrator, Registry, RuntimeParts};
+use quarterdeck_runtime::{Clock, Hosts, NativeHost, Orchestrator, Registry, RuntimeParts, SystemClock};
 use quarterdeck_server::{
     App, AuditFeed, AuditLogHandle, Change, Identity, Operations, RegistryChange, ServerParts, Settings,
     serve,
@@ -145,8 +145,7 @@ impl World {
 
     /// Blocks a client for an hour.
     pub(crate) async fn block(&self, client: &str) {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64;
-        let row = json!({ "untilMs": now + 3_600_000, "message": "Please calm down." });
+        let row = json!({ "untilMs": now_ms() + 3_600_000, "message": "Please calm down." });
         self.store.commit(Commit::default().put(Table::Blocks, client, row)).await.unwrap();
     }
 
@@ -193,13 +192,18 @@ fn registry_change() -> RegistryChange {
     RegistryChange { previous: "1.0.0badcafe".into(), is_breaking: true, changes: vec![change] }
 }
 
+/// The system's time, in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    SystemClock.now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64
+}
+
 /// The system clock plus an offset in milliseconds.
 #[derive(Default)]
 struct ShiftedClock(AtomicU64);
 
 impl Clock for ShiftedClock {
     fn now(&self) -> SystemTime {
-        SystemTime::now() + Duration::from_millis(self.0.load(Ordering::Relaxed))
+        SystemClock.now() + Duration::from_millis(self.0.load(Ordering::Relaxed))
     }
 }
 

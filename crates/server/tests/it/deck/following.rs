@@ -1,6 +1,7 @@
 //! The live feed.
 
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
+use quarterdeck_runtime::{Clock, SystemClock};
 use serde_json::json;
 
 use super::client_with_call;
@@ -26,7 +27,7 @@ async fn a_slow_live_reader_learns_how_many_events_it_lost() {
     for number in 0..5_000 {
         let fields = json!({ "number": number, "filling": "x".repeat(2_000) });
         let fields = fields.as_object().cloned().unwrap();
-        world.feed.record(AuditEvent { event: "e".into(), time: std::time::SystemTime::now(), fields });
+        world.feed.record(AuditEvent { event: "e".into(), time: SystemClock.now(), fields });
     }
     open.until("{\"lost\":").await;
     open.until("\"number\":4999").await;
