@@ -148,7 +148,7 @@ test(`${title}a tool that the user denies does not run`, async () => {
   const [, code] = asked.match(/deny ([0-9A-F]+)/);
   messages.push({ role: 'assistant', content: asked }, { role: 'user', content: `deny ${code}` });
   await tell('at once', messages);
-  assert.match(lastSaid(), /not approved by the person/);
+  assert.match(lastSaid(), /not approved by the user/);
   assert.doesNotMatch(lastSaid(), /"event_id"/);
 });
 

@@ -33,7 +33,7 @@ const failures = [
   ['drop', 'drops the connection in mid-stream', 'TRANSIENT', /cut off/],
   ['vanish', 'drops the connection at once', 'TRANSIENT', /cannot be reached|cut off/],
   ['trail', 'ends without an end', 'TRANSIENT', /cut off/],
-  ['limit', 'wants to be left alone for an hour', 'RATE_LIMIT', /asked too often/],
+  ['limit', 'wants to be left alone for an hour', 'RATE_LIMIT', /rate-limited/],
   ['break', 'is broken', 'TRANSIENT', /trouble/],
   ['key', 'does not like our key', 'AUTH', /refuses our key/],
   ['garbage', 'sends garbage', 'TRANSIENT', /cannot be read/],
