@@ -340,7 +340,8 @@ mod tests {
 
     #[test]
     fn approvals_are_read_from_the_last_message_only() {
-        let part = |state: &str| json!({ "type": "dynamic-tool", "toolCallId": "c", "state": state, "approval": { "id": "t", "approved": true } });
+        let approval = json!({ "id": "t", "approved": true });
+        let part = |state: &str| json!({ "type": "dynamic-tool", "toolCallId": "c", "state": state, "approval": approval });
         let body = |last: Value| {
             json!({ "id": "chat1", "messages": [
                 { "id": "m", "role": "assistant", "parts": [part("approval-responded")] },

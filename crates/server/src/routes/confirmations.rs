@@ -68,9 +68,9 @@ pub(super) fn describe() -> Operation {
     } });
     Operation::new("answerConfirmation", "chat", "Approve or deny a tool call")
         .description(
-            "The response is the envelope of the call: its result, or CONFIRMATION_DENIED. The model learns of it in the \
-             next turn. Tokens come with the part `data-confirmation` of an answer, are valid once, and belong to the \
-             client that received them. Unknown fields are refused.",
+            "The response is the envelope of the call: its result, or CONFIRMATION_DENIED. The model learns of it in \
+             the next turn. Tokens come with the part `data-confirmation` of an answer, are valid once, and belong to \
+             the client that received them. Unknown fields are refused.",
         )
         .body::<DecisionRequest>(&[("approve", json!({ "token": "cnf_1", "approve": true }))])
         .json_response::<EnvelopeShape>(200, "The envelope of the call.", Some(envelope::example()))

@@ -115,7 +115,9 @@ pub(super) fn describe() -> Operation {
         "responseSizes": { "kb_search": { "p50": 320, "p95": 890, "p99": 1450 } },
         "responseTokens": { "kb_search": { "avg": 80, "p95": 225 } },
         "latency": { "kb_search": { "avg": 14.2, "p50": 9, "p95": 41, "p99": 77 } },
-        "context": { "sessionInitTokens": 12500, "systemPromptTokens": 3200, "toolDeclTokens": 9300, "peakTokens": 18100 },
+        "context": {
+            "sessionInitTokens": 12500, "systemPromptTokens": 3200, "toolDeclTokens": 9300, "peakTokens": 18100,
+        },
         "loopDetection": { "activeSessions": 3, "totalTurnsTracked": 47 },
         "tools": { "kb_search": { "calls": 120, "errors": 2, "avgDuration": 14.2, "cacheHits": 3 } },
         "sessions": { "active": 3, "text": 2, "voice": 1, "total": 41 },
@@ -127,7 +129,10 @@ pub(super) fn describe() -> Operation {
     let json = Media::new::<MetricsShape>("application/json").example(example);
     let content = vec![json, Media::new::<String>("text/plain")];
     Operation::new("getMetrics", "operation", "Get the metrics")
-        .description("JSON, or the Prometheus text format if `format` or `Accept` asks for it. Other machines need the admin token.")
+        .description(
+            "JSON, or the Prometheus text format if `format` or `Accept` asks for it. Other machines need the admin \
+             token.",
+        )
         .with("security", json!([{ "admin": [] }, {}]))
         .query::<MetricsQuery>()
         .response(200, "The metrics.", content)

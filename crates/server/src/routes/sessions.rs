@@ -194,9 +194,9 @@ pub(super) fn describe() -> Operation {
     Operation::new("getSession", "chat", "Get a conversation")
         .description(
             "Messages in the AI SDK's form, for own sessions only. A call that needs approval is followed by its part \
-             `data-confirmation`. The `metadata` of an answer tells how it ended: `answered`, `cut` at the length limit, \
-             `filtered` or `empty` by the model, `aborted` because no client followed it, `failed`, or `closed` by a \
-             tool; `null` while it is in progress or waits.",
+             `data-confirmation`. The `metadata` of an answer tells how it ended: `answered`, `cut` at the length \
+             limit, `filtered` or `empty` by the model, `aborted` because no client followed it, `failed`, or `closed` \
+             by a tool; `null` while it is in progress or waits.",
         )
         .path_id("The session id, or the client's own id of the conversation.", "ses_1")
         .json_response::<Conversation<'_>>(200, "The conversation.", Some(example))

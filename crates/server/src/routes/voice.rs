@@ -112,24 +112,25 @@ fn accept_header(headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
 pub(super) fn describe() -> Operation {
     Operation::new("openCall", "voice", "Start a voice call")
         .description(
-            "A WebSocket. Binary messages are audio: 16-bit PCM, little-endian, mono, 16 kHz from the client and 24 kHz to \
-             it. Text messages are JSON with a `type`.\n\n\
+            "A WebSocket. Binary messages are audio: 16-bit PCM, little-endian, mono, 16 kHz from the client and 24 \
+             kHz to it. Text messages are JSON with a `type`.\n\n\
              The client sends `start {sessionId?, resumeToken?, pendingRequest?, audio?, timeZone?, locale?}` within \
-             ten seconds first; with `audio: \"base64\"` it gets `audio {data}` instead of bytes. Then it sends audio (bytes, or \
-             `audio {data}` in base64), `text {text}`, `confirm {token, approve}`, `playback {state: \"drained\"}`, \
-             `interrupt`, `stop` and `ping`.\n\n\
-             The server sends `ready {sessionId, resumeToken, resumed, toolsVersion, provider, audio}`, audio, `transcript \
-             {role, text, final}`, `tool_call {callId, name, args}`, `tool_result {callId, ok, error?, duration, gates?}`, \
-             `confirmation_request {callId, token, tool, args, preview, expires}`, `progress {callId, text}`, \
-             `interrupted`, `turn_complete`, `timeout {durationSeconds, timeoutUntil, farewellMessage}`, `session_end \
-             {reason, closingMessage, textResponse}`, `message {data}`, `error {error}`, `going_away {inMs}` and `pong`.\n\n\
-             An invalid message gets an `error`; an invalid `start` may be sent again. Another message before `start`, a \
-             message over 64 KB, more than 300 frames a second, audio at more than twice real time, or too many errors \
-             get an `error` and close the connection with 1008, or 1009 for the size. 1008 also refuses a second call of \
-             a client that does not resume the first, and a blocked client. Other codes: 1000 call ended, 1001 server \
-             shutting down, 1011 model unavailable, 1013 at capacity, 4001 taken over by another connection, 4002 no \
-             `start` in time. A server at capacity answers 503 without an upgrade, another origin gets 403. The \
-             client's chat is paused during a call.",
+             ten seconds first; with `audio: \"base64\"` it gets `audio {data}` instead of bytes. Then it sends audio \
+             (bytes, or `audio {data}` in base64), `text {text}`, `confirm {token, approve}`, `playback {state: \
+             \"drained\"}`, `interrupt`, `stop` and `ping`.\n\n\
+             The server sends `ready {sessionId, resumeToken, resumed, toolsVersion, provider, audio}`, audio, \
+             `transcript {role, text, final}`, `tool_call {callId, name, args}`, `tool_result {callId, ok, error?, \
+             duration, gates?}`, `confirmation_request {callId, token, tool, args, preview, expires}`, `progress \
+             {callId, text}`, `interrupted`, `turn_complete`, `timeout {durationSeconds, timeoutUntil, \
+             farewellMessage}`, `session_end {reason, closingMessage, textResponse}`, `message {data}`, `error \
+             {error}`, `going_away {inMs}` and `pong`.\n\n\
+             An invalid message gets an `error`; an invalid `start` may be sent again. Another message before `start`, \
+             a message over 64 KB, more than 300 frames a second, audio at more than twice real time, or too many \
+             errors get an `error` and close the connection with 1008, or 1009 for the size. 1008 also refuses a \
+             second call of a client that does not resume the first, and a blocked client. Other codes: 1000 call \
+             ended, 1001 server shutting down, 1011 model unavailable, 1013 at capacity, 4001 taken over by another \
+             connection, 4002 no `start` in time. A server at capacity answers 503 without an upgrade, another origin \
+             gets 403. The client's chat is paused during a call.",
         )
         .query::<Query>()
         .response(101, "Upgraded to a WebSocket.", Vec::new())

@@ -137,7 +137,8 @@ async fn an_unread_answer_is_bounded_in_memory() {
     assert!(left_out > 2 << 20 && end.len() < 2 << 20, "{left_out} {}", end.len());
     drop(slow);
     // A repeated message replays the answer within the same bounds.
-    let message = json!({ "messages": [{ "id": "m", "role": "user", "parts": [{ "type": "text", "text": POUR }] }], "id": "e" });
+    let parts = json!([{ "type": "text", "text": POUR }]);
+    let message = json!({ "messages": [{ "id": "m", "role": "user", "parts": parts }], "id": "e" });
     let again = || world.post("/api/chat", &message).with("cookie", &cookie);
     world.resume.add_permits(1);
     let first = again().send().await;

@@ -119,8 +119,8 @@ impl http_body::Body for LiveBody {
 pub(super) fn describe() -> Operation {
     operation("followLive", "Follow audit events")
         .description(
-            "Server-sent events without end: lines of the audit log without their chain fields. A slow reader loses the \
-             oldest events and is told how many.",
+            "Server-sent events without end: lines of the audit log without their chain fields. A slow reader loses \
+             the oldest events and is told how many.",
         )
         .response(200, "The events.", vec![Media::events::<LiveEventShape>(STREAM)])
         .errors(&[404])

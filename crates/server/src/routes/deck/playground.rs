@@ -171,7 +171,8 @@ pub(super) fn describe() -> Operation {
         "sessionId": "deck_1", "response": envelope::example(), "gates": [passed], "question": null, "arguments": null,
         "messages": [],
     });
-    let call = json!({ "tool": "validate_email", "args": { "email": "nansen@fram.no" }, "mode": "text", "approve": true });
+    let args = json!({ "email": "nansen@fram.no" });
+    let call = json!({ "tool": "validate_email", "args": args, "mode": "text", "approve": true });
     operation("playCall", "Run one call through the gates")
         .description(
             "The call is real and takes effect. It runs in its own session, which belongs to `operator`. A tool that \

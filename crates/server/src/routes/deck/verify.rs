@@ -74,8 +74,8 @@ pub(super) fn describe() -> Operation {
         json!({ "isWhole": true, "lines": 4711, "unconfirmed": 0, "bytes": 2_097_152, "fault": null });
     operation("verifyAudit", "Verify the audit log")
         .description(
-            "Reads the whole chain, compares its head with the store's, and reports missing lines, as `quarterdeck audit \
-             verify` does. One at a time.",
+            "Reads the whole chain, compares its head with the store's, and reports missing lines, as `quarterdeck \
+             audit verify` does. One at a time.",
         )
         .json_response::<AuditVerification>(200, "The result.", Some(example))
         .errors(&[404])

@@ -24,19 +24,20 @@ use schemas::Schemas;
 const ABOUT: &str = "\
 A tool runtime for text and voice agents.
 
-**Clients.** A client is identified by a signed cookie, which the server sets on the first request, by the subject of a \
-bearer token if token verification is configured, or by an API key sent as a bearer token. Nothing in a body changes the \
-client. The operator can require a token or a key for `/v1`, `/api` or `/voice`; for other machines `/v1` requires one as \
-soon as either is configured. A malformed credential, another scheme or several credentials are refused everywhere.
+**Clients.** A client is identified by a signed cookie, which the server sets on the first request, by the subject of \
+a bearer token if token verification is configured, or by an API key sent as a bearer token. Nothing in a body changes \
+the client. The operator can require a token or a key for `/v1`, `/api` or `/voice`; for other machines `/v1` requires \
+one as soon as either is configured. A malformed credential, another scheme or several credentials are refused \
+everywhere.
 
 **Errors** have one format, `{\"error\":{\"type\",\"message\",\"retryable\",\"details\"?}}`; under `/v1` the OpenAI \
-API's. Any path may answer 400 without exactly one `Host`, 401 for a missing or invalid credential, 403 for an unlisted \
-origin or an unknown host name, 429 for too many requests of an address, and 405, with `Allow`, for another method. \
-`Retry-After` tells how long to wait. A malformed request head gets a bare 400, or 431 if it is too large; a connection \
-over the limit of its address gets 503 and is closed.
+API's. Any path may answer 400 without exactly one `Host`, 401 for a missing or invalid credential, 403 for an \
+unlisted origin or an unknown host name, 429 for too many requests of an address, and 405, with `Allow`, for another \
+method. `Retry-After` tells how long to wait. A malformed request head gets a bare 400, or 431 if it is too large; a \
+connection over the limit of its address gets 503 and is closed.
 
-**Limits.** Bodies, heads and the nesting of JSON are limited. A body is read as JSON whatever its content type. Unknown \
-fields are ignored in `/api/chat` and under `/v1`, and refused everywhere else.";
+**Limits.** Bodies, heads and the nesting of JSON are limited. A body is read as JSON whatever its content type. \
+Unknown fields are ignored in `/api/chat` and under `/v1`, and refused everywhere else.";
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 

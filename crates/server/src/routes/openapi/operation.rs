@@ -202,7 +202,8 @@ fn event_stream(data: &Value, stream: &str) -> Value {
     let json = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": data });
     json!({
         "schema": {
-            "type": "object", "required": ["data"], "description": "One event. Comment lines keep idle connections open.",
+            "type": "object", "required": ["data"],
+            "description": "One event. Comment lines keep idle connections open.",
             "properties": { "event": { "const": "message" }, "data": { "anyOf": [{ "const": "[DONE]" }, json] } },
         },
         "example": { "event": "message", "data": first },
