@@ -35,7 +35,7 @@ declare namespace Api {
   type QuarantineList = { quarantines: Quarantine[]; stuckThreads: number };
   type Readiness = { ready: boolean; registryLocked: boolean; storeWritable: boolean; draining: boolean };
   type RegistryChange = { previous: string; isBreaking: boolean; changes: ToolChange[] };
-  type RegistryTool = { id: string; version: string; category: "retrieval" | "action" | "utility"; sideEffects: "none" | "read_only" | "writes"; allowedModes: ("text" | "voice")[]; requiresConfirmation: true | false | "policy"; summary: string; parameters: Record<string, any>; example: Record<string, any> | null };
+  type RegistryTool = { id: string; version: string; category: "retrieval" | "action" | "utility"; summary: string; description: string; sideEffects: "none" | "read_only" | "writes"; requiresConfirmation: true | false | "policy"; allowedModes: ("text" | "voice")[]; latencyBudgetMs: number; parameters: Record<string, any>; example: Record<string, any> | null };
   type RegistryView = { version: string; contentHash: string; commit: string | null; isLocked: boolean; tools: RegistryTool[]; change: RegistryChange | null };
   type Series = { everyMs: number; at: number[]; text: number[]; voice: number[]; tools: Record<string, ToolColumns> };
   type SessionList = { sessions: SessionSummary[]; matching: number; lookedAt: number; isComplete: boolean };
@@ -47,7 +47,7 @@ declare namespace Api {
   type ToolDetails = { id: string; version: string; category: "retrieval" | "action" | "utility"; summary: string; description: string; sideEffects: "none" | "read_only" | "writes"; requiresConfirmation: true | false | "policy"; allowedModes: ("text" | "voice")[]; latencyBudgetMs: number; parameters: Record<string, any>; documentation: string };
   type ToolError = { type: ErrorType; message: string; retryable: boolean; details?: any; suggestion?: string; partialSideEffects?: boolean; idempotencyRequired?: boolean; retryAfterMs?: number; maxRetries?: number; confirmation_request?: ConfirmationRequest };
   type ToolList = { registryVersion: string; commit: string | null; tools: Tool[] };
-  type ToolOverview = { id: string; version: string; category: "retrieval" | "action" | "utility"; sideEffects: "none" | "read_only" | "writes"; summary: string; requiresConfirmation: true | false | "policy"; latencyBudgetMs: number; health: "idle" | "well" | "slow" | "failing" | "unclear"; lately: { calls: number; errors: number }; figures: Record<string, number> };
+  type ToolOverview = { id: string; version: string; category: "retrieval" | "action" | "utility"; summary: string; description: string; sideEffects: "none" | "read_only" | "writes"; requiresConfirmation: true | false | "policy"; allowedModes: ("text" | "voice")[]; latencyBudgetMs: number; health: "idle" | "well" | "slow" | "failing" | "unclear"; lately: { calls: number; errors: number }; figures: Record<string, number> };
   type ToolResponse = { ok: true; data: any; intents?: { type: any }[]; meta: Meta } | { ok: false; error: ToolError; intents?: { type: any }[]; meta: Meta };
   type UiMessage = { id: string; role: "user" | "assistant"; parts: UiMessagePart[]; metadata: any };
   type UiMessagePart = { type: "text"; text: string; state?: string } | { type: "dynamic-tool"; toolName: string; toolCallId: string; input: any; state: "input-available" | "output-available" | "output-error" | "output-denied"; output?: ToolResponse; errorText?: string } | { type: string; id?: string; data: any };

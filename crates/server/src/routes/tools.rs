@@ -57,7 +57,7 @@ pub(super) async fn list(State(app): State<Arc<App>>) -> Json<ToolList> {
     Json(ToolList {
         registry_version: snapshot.version().to_owned(),
         commit: snapshot.commit().map(str::to_owned),
-        tools: snapshot.tools().map(summary).collect(),
+        tools: snapshot.tools().map(ToolSummary::new).collect(),
     })
 }
 
@@ -67,24 +67,26 @@ pub(super) async fn get(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<
         return Err(ApiError::not_found("Tool not found. `GET /api/tools` lists the tools."));
     };
     Ok(Json(ToolDetails {
-        tool: summary(tool),
+        tool: ToolSummary::new(tool),
         parameters: tool.compiled().json_schema.clone(),
         documentation: tool.documentation().to_owned(),
     }))
 }
 
-fn summary(tool: &LoadedTool) -> ToolSummary {
-    let metadata = tool.metadata();
-    ToolSummary {
-        id: metadata.tool_id.clone(),
-        version: metadata.version.to_string(),
-        category: metadata.category,
-        summary: tool.summary().to_owned(),
-        description: metadata.description.clone(),
-        side_effects: metadata.side_effects,
-        requires_confirmation: metadata.requires_confirmation,
-        allowed_modes: metadata.allowed_modes.clone(),
-        latency_budget_ms: metadata.latency_budget_ms,
+impl ToolSummary {
+    pub(super) fn new(tool: &LoadedTool) -> Self {
+        let metadata = tool.metadata();
+        Self {
+            id: metadata.tool_id.clone(),
+            version: metadata.version.to_string(),
+            category: metadata.category,
+            summary: tool.summary().to_owned(),
+            description: metadata.description.clone(),
+            side_effects: metadata.side_effects,
+            requires_confirmation: metadata.requires_confirmation,
+            allowed_modes: metadata.allowed_modes.clone(),
+            latency_budget_ms: metadata.latency_budget_ms,
+        }
     }
 }
 

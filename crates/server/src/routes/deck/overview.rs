@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use quarterdeck_contracts::{Category, Confirmation, SideEffects, ToolId};
 use quarterdeck_runtime::{LoadedTool, ToolCounters};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,6 +11,7 @@ use serde::Serialize;
 use super::{Operator, Shared, operation};
 use crate::deck::RecentCalls;
 use crate::routes::openapi::Operation;
+use crate::routes::tools::ToolSummary;
 
 /// With fewer calls the error rate means little.
 const MIN_CALLS: u64 = 5;
@@ -63,15 +63,9 @@ struct AuditOverview {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct ToolOverview {
-    id: ToolId,
-    version: String,
-    category: Category,
-    side_effects: SideEffects,
-    summary: String,
-    requires_confirmation: Confirmation,
-    latency_budget_ms: u64,
+    #[serde(flatten)]
+    tool: ToolSummary,
     /// In the last hour: not called; healthy; p95 over its latency budget; at least one call in five failed; or failed
     /// with too few calls to judge.
     health: Health,
@@ -128,19 +122,8 @@ pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Overview> {
 }
 
 fn tool_overview(tool: &LoadedTool, figures: ToolCounters, lately: RecentCalls) -> ToolOverview {
-    let metadata = tool.metadata();
-    ToolOverview {
-        id: metadata.tool_id.clone(),
-        version: metadata.version.clone(),
-        category: metadata.category,
-        side_effects: metadata.side_effects,
-        summary: tool.summary().to_owned(),
-        requires_confirmation: metadata.requires_confirmation,
-        latency_budget_ms: metadata.latency_budget_ms,
-        health: health(figures, lately, metadata.latency_budget_ms),
-        lately,
-        figures,
-    }
+    let health = health(figures, lately, tool.metadata().latency_budget_ms);
+    ToolOverview { tool: ToolSummary::new(tool), health, lately, figures }
 }
 
 fn health(counters: ToolCounters, recent: RecentCalls, budget_ms: u64) -> Health {

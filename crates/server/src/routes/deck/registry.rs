@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use quarterdeck_contracts::{Category, Confirmation, Mode, SideEffects, ToolId};
 use quarterdeck_runtime::LoadedTool;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,6 +11,7 @@ use super::{Operator, Shared, operation};
 use crate::deck::RegistryChange;
 use crate::routes::openapi::Operation;
 use crate::routes::openapi::envelope::{nullable_object, object};
+use crate::routes::tools::ToolSummary;
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -26,15 +26,9 @@ pub(super) struct RegistryView {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct RegistryTool {
-    id: ToolId,
-    version: String,
-    category: Category,
-    side_effects: SideEffects,
-    allowed_modes: Vec<Mode>,
-    requires_confirmation: Confirmation,
-    summary: String,
+    #[serde(flatten)]
+    tool: ToolSummary,
     /// JSON Schema of the arguments.
     #[schemars(schema_with = "object")]
     parameters: Value,
@@ -56,15 +50,8 @@ pub(super) async fn get(State(app): Shared, _: Operator) -> Json<RegistryView> {
 }
 
 fn registry_tool(tool: &LoadedTool) -> RegistryTool {
-    let metadata = tool.metadata();
     RegistryTool {
-        id: metadata.tool_id.clone(),
-        version: metadata.version.clone(),
-        category: metadata.category,
-        side_effects: metadata.side_effects,
-        allowed_modes: metadata.allowed_modes.clone(),
-        requires_confirmation: metadata.requires_confirmation,
-        summary: tool.summary().to_owned(),
+        tool: ToolSummary::new(tool),
         parameters: tool.compiled().json_schema.clone(),
         example: first_example(tool.documentation()),
     }
