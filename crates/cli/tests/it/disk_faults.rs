@@ -40,7 +40,7 @@ fn printed(output: &Output) -> String {
 
 fn assert_no_damage_reported(printed: &str) {
     let printed = printed.replace("nothing is damaged", "");
-    for word in ["is damaged", "was damaged", "go back to a backup", "--new-store", "moved aside"] {
+    for word in ["is damaged", "was damaged", "restore a backup", "--new-store", "moved aside"] {
         assert!(!printed.contains(word), "{word}: {printed}");
     }
 }
