@@ -231,11 +231,11 @@ fn a_name_that_is_nearly_right_gets_a_hint() {
         files.path(),
         &["explain", "QD0014"],
         expect![[r#"
-        exit 2
-        --- stdout
-        --- stderr
-        error: there is no rule QD0014; did you mean QD0401? (`quarterdeck explain` lists them all)
-    "#]],
+            exit 2
+            --- stdout
+            --- stderr
+            error: there is no rule QD0014; did you mean QD0114? (`quarterdeck explain` lists them all)
+        "#]],
     );
 }
 

@@ -51,16 +51,16 @@ fn cases() -> Vec<Case> {
             expected: Each {
                 written: expect![[r#"
                     model hears: Turn 1.
-                    bok -> {"ok":false,"error":{"type":"NOT_FOUND","message":"There is no tool called bok.","retryable":false,"suggestion":"Did you mean book or look?","partialSideEffects":false},"meta":{"toolVersion":""}}
+                    bok -> {"ok":false,"error":{"type":"NOT_FOUND","message":"There is no tool called bok.","retryable":false,"suggestion":"Did you mean book?","partialSideEffects":false},"meta":{"toolVersion":""}}
                     user reads: Well.
                     ran: nothing
                 "#]],
                 spoken: expect![[r#"
-                model hears: Turn 1.
-                bok -> {"error":{"type":"NOT_FOUND","message":"There is no tool called bok.","retryable":false,"suggestion":"Did you mean book or look?","partialSideEffects":false}}
-                user reads: Well.
-                ran: nothing
-            "#]],
+                    model hears: Turn 1.
+                    bok -> {"error":{"type":"NOT_FOUND","message":"There is no tool called bok.","retryable":false,"suggestion":"Did you mean book?","partialSideEffects":false}}
+                    user reads: Well.
+                    ran: nothing
+                "#]],
             },
         },
     ]

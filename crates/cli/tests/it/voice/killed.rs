@@ -1,5 +1,7 @@
 //! The server is killed while a write is under way, or right after it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::page::Page;
@@ -99,6 +101,10 @@ async fn approval_counts_once_across_a_crash() {
     let yes = json!({ "type": "confirm", "token": token, "approve": true });
     page.send(&yes).await;
     page.wait_for("message").await;
+    // The audit log is written beside the call, and a line that is not in the file yet does not survive the kill.
+    while site.count_runs("ran", "rent") == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     server.kill();
 
     let server = site.serve();
