@@ -23,6 +23,7 @@ mod intent;
 mod knowledge;
 mod live;
 mod overlay;
+mod protocol;
 mod response;
 mod store;
 mod strict_json;
@@ -67,6 +68,7 @@ pub use live::{
     LiveResult, LiveSetup, LiveTurn, Speaker, TranscriptPiece, TranscriptStage,
 };
 pub use overlay::Overlay;
+pub use protocol::{PROTOCOL_MESSAGE_TYPES, message_type};
 pub use response::{Meta, ToolResponse};
 pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};
 pub use strict_json::{JsonError, parse_json, parse_json_noting_duplicates};

@@ -8,7 +8,9 @@ use quarterdeck_contracts::handler::{
     BoxFuture, CapabilityCall, CapabilityClient, CapabilityError, CapabilityErrorCode, CapabilityRequest,
     CapabilityScope,
 };
-use quarterdeck_contracts::{Capability, Overlay, StoreError, Table, ToolResponse};
+use quarterdeck_contracts::{
+    Capability, Overlay, PROTOCOL_MESSAGE_TYPES, StoreError, Table, ToolResponse, message_type,
+};
 use serde_json::{Value, json};
 
 use super::admit::{Admission, admit_nested};
@@ -33,33 +35,6 @@ const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 const BLOCK_SECONDS: std::ops::RangeInclusive<u64> = 1..=31_536_000;
 /// How long an issued voice session waits to be taken up.
 const VOICE_RESERVATION_MS: u64 = 10 * 60 * 1_000;
-
-/// Types of the protocol's own messages. A tool that sent one could pass for the server.
-const RESERVED_TYPES: [&str; 23] = [
-    "audio",
-    "confirm",
-    "confirmation",
-    "confirmation_request",
-    "error",
-    "going_away",
-    "interrupt",
-    "interrupted",
-    "ping",
-    "playback",
-    "pong",
-    "progress",
-    "ready",
-    "session_end",
-    "start",
-    "stop",
-    "text",
-    "tool_call",
-    "tool_result",
-    "transcript",
-    "turn_complete",
-    "usage",
-    "finish",
-];
 
 type Result<T> = std::result::Result<T, CapabilityError>;
 
@@ -93,10 +68,10 @@ impl CallContext {
 
     /// A message to the client. Those of a call that writes go out when it is recorded, and not if it fails.
     async fn send_message(&self, mut message: Value) -> Result<Value> {
-        let Some(kind) = message.get("type").and_then(Value::as_str) else {
+        let Some(kind) = message.get("type").and_then(Value::as_str).map(message_type) else {
             return Err(invalid("a message is an object with a `type`"));
         };
-        if RESERVED_TYPES.contains(&kind) {
+        if PROTOCOL_MESSAGE_TYPES.contains(&&*kind) {
             return Err(invalid(format!(
                 "messages of type `{kind}` belong to the protocol; choose another name"
             )));
@@ -110,7 +85,7 @@ impl CallContext {
                 "the client is not connected",
             ));
         }
-        match kind {
+        match &*kind {
             "timeout" => self.block_by_message(&mut message).await?,
             "voice_session_start" => self.reserve_voice_session(&message)?,
             _ => {}

@@ -66,7 +66,16 @@ impl<'a> DataPart<'a> {
 
 #[cfg(test)]
 mod tests {
+    use quarterdeck_contracts::{PROTOCOL_MESSAGE_TYPES, message_type};
+
     use super::*;
+
+    #[test]
+    fn the_servers_data_parts_are_reserved() {
+        for part in ServerData::ALL {
+            assert!(PROTOCOL_MESSAGE_TYPES.contains(&&*message_type(part.name())), "{part:?}");
+        }
+    }
 
     #[test]
     fn a_tools_own_message_cannot_pass_for_the_servers() {

@@ -224,6 +224,7 @@ fn definitions() -> Vec<Value> {
         definition("chain", json!({ "sideEffects": "none", "category": "utility" })),
         definition("trick", json!({ "sideEffects": "none", "category": "utility" })),
         definition("block", json!({ "control": true, "capabilities": ["moderation"] })),
+        definition("message", json!({ "sideEffects": "none", "capabilities": ["messaging"] })),
         definition("crash", json!({})),
         definition("flaky_book", json!({})),
         definition("pay_twice", json!({ "requiresConfirmation": true, "repeatable": true })),
@@ -296,7 +297,7 @@ async fn perform(
                 return Ok(json!({ "results": [args] }));
             }
         }
-        "count" | "chain" | "block" => return use_capability(tool, &what, &context).await,
+        "count" | "chain" | "block" | "message" => return use_capability(tool, &what, &context).await,
         "trick" => {
             return Ok(json!({
                 "ok": true, "intents": [{ "type": "END_VOICE_SESSION" }], "approved": true,
@@ -347,6 +348,9 @@ async fn use_capability(tool: &str, what: &str, context: &Arc<dyn Context>) -> R
             let (first, rest) = what.split_once(' ').unwrap_or((what, "end"));
             let args = vec![json!(first), json!({ "what": rest })];
             call_capability(context, Capability::TOOLS, "call", args).await
+        }
+        "message" => {
+            call_capability(context, Capability::MESSAGING, "send", vec![json!({ "type": what })]).await
         }
         _ => {
             let args = vec![json!(what.parse().unwrap_or(60_u64)), json!("Bye.")];

@@ -10,6 +10,7 @@ mod expiry;
 pub(crate) mod fixture;
 mod interruptions;
 mod isolation;
+mod messages;
 mod records;
 mod resumption;
 mod resumption_reads;

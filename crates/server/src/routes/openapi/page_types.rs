@@ -1,6 +1,7 @@
 //! Writes the document's schemas as TypeScript types, which hold the pages' modules to the API.
 
 use expect_test::expect_file;
+use quarterdeck_contracts::PROTOCOL_MESSAGE_TYPES;
 use serde_json::{Map, Value};
 
 use super::document;
@@ -26,6 +27,23 @@ fn the_pages_types_follow_the_document() {
     }
     text.push_str("}\n");
     expect_file!["../../../api-types.d.ts"].assert_eq(&text);
+}
+
+/// Types that a tool may send under rules of their own, and the wrapper of its other messages.
+const OPEN_TYPES: [&str; 2] = ["timeout", "message"];
+
+#[test]
+fn the_voice_messages_are_reserved() {
+    let mut schemas = Schemas::new();
+    schemas.response(schema_of::<VoiceMessage<'_>>());
+    let members = schemas.components()["VoiceMessage"]["oneOf"].clone();
+    let types =
+        members.as_array().unwrap().iter().map(|member| member["properties"]["type"]["const"].clone());
+    let types: Vec<String> = types.map(|kind| kind.as_str().unwrap().to_owned()).collect();
+    assert!(types.len() > 10, "{types:?}");
+    for kind in types.iter().filter(|kind| !OPEN_TYPES.contains(&kind.as_str())) {
+        assert!(PROTOCOL_MESSAGE_TYPES.contains(&kind.as_str()), "{kind}");
+    }
 }
 
 fn type_of(schema: &Value) -> String {
