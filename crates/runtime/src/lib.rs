@@ -43,9 +43,7 @@ pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};
 pub use ids::{is_valid_id, random_hex};
 pub use ledger::Phase;
-pub use metrics::{
-    Counters, Metrics, MetricsSnapshot, Percentiles, ToolCounters, host_health_json, host_health_prometheus,
-};
+pub use metrics::{Counters, Metrics, MetricsSnapshot, Percentiles, ToolCounters, host_health_json};
 pub use native::NativeHost;
 pub use orchestrator::{Client, Orchestrator, SessionError};
 pub use pipeline::Batch;

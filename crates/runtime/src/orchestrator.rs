@@ -252,6 +252,7 @@ impl Orchestrator {
 
     /// Ends idle sessions and removes expired rows. To be called every now and then.
     pub async fn sweep(&self) -> Result<u64, StoreError> {
+        self.shared.metrics.run_upkeep();
         let now_ms = self.now_ms();
         for core in self.shared.live_sessions() {
             if self.shared.has_timed_out(&core, now_ms) {

@@ -15,7 +15,8 @@ use quarterdeck_contracts::{ErrorType, Mode};
 use serde_json::{Map, Value, json};
 
 pub use counters::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
-pub use hosts::{host_health_json, host_health_prometheus};
+pub use hosts::host_health_json;
+use prometheus::Exporter;
 pub(crate) use response_chars::response_chars;
 use tool::ToolMetrics;
 
@@ -23,6 +24,7 @@ use tool::ToolMetrics;
 #[derive(Debug, Default)]
 pub struct Metrics {
     counts: Mutex<Counts>,
+    exporter: Exporter,
 }
 
 #[derive(Debug, Default)]
@@ -128,15 +130,34 @@ impl Metrics {
         })
     }
 
+    /// In the text format of Prometheus.
     pub fn prometheus(&self) -> String {
-        prometheus::render(&self.lock())
+        prometheus::export(&self.lock(), &self.exporter);
+        self.exporter.render()
+    }
+
+    /// Sets a counter that is kept elsewhere, for [`Metrics::prometheus`].
+    pub fn set_counter(&self, name: &'static str, help: &'static str, value: u64) {
+        self.exporter.counter(name, help, &[], value);
+    }
+
+    /// Sets a gauge that is kept elsewhere, for [`Metrics::prometheus`].
+    pub fn set_gauge(&self, name: &'static str, help: &'static str, value: f64) {
+        self.exporter.gauge(name, help, &[], value);
+    }
+
+    /// To be called now and then: what histograms have not put into buckets yet takes memory.
+    pub(crate) fn run_upkeep(&self) {
+        self.exporter.run_upkeep();
     }
 
     fn tool<T>(&self, tool: &Arc<str>, update: impl FnOnce(&mut ToolMetrics) -> T) -> T {
         let mut counts = self.lock();
         match counts.tools.get_mut(tool) {
             Some(metrics) => update(metrics),
-            None => update(counts.tools.entry(tool.clone()).or_default()),
+            None => update(
+                counts.tools.entry(tool.clone()).or_insert_with(|| ToolMetrics::new(&self.exporter, tool)),
+            ),
         }
     }
 

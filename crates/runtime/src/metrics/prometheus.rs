@@ -1,89 +1,134 @@
-//! The text format of Prometheus.
+//! The metrics for Prometheus. Times and sizes are histograms, so that percentiles can be computed over several nodes.
 
-use std::fmt::Write;
+use std::fmt;
+
+use metrics::{Histogram, Key, KeyName, Label, Level, Metadata, Recorder};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 
 use super::Counts;
-use super::tool::ToolMetrics;
-use super::window::Summary;
 
-const COUNTER: &str = "counter";
-const GAUGE: &str = "gauge";
+const DURATION: &str = "quarterdeck_tool_duration_seconds";
+const RESPONSE_CHARACTERS: &str = "quarterdeck_tool_response_characters";
+const DURATION_BUCKETS_SECONDS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+/// 1,500 is the size from which responses are warned about.
+const SIZE_BUCKETS_CHARACTERS: [f64; 8] =
+    [100.0, 250.0, 500.0, 1_500.0, 5_000.0, 15_000.0, 50_000.0, 150_000.0];
 
-pub(super) fn render(counts: &Counts) -> String {
-    let mut page = Page::default();
-    let total = |value: u64| [(String::new(), value as f64)];
-    let of_tools = |value: fn(&ToolMetrics) -> u64| {
-        counts.tools.iter().map(move |(tool, metrics)| (label(tool, ""), value(metrics) as f64))
-    };
-    let calls = of_tools(|metrics| metrics.calls);
-    page.family("tool_calls_total", COUNTER, "Calls that a handler has answered.", calls);
-    let errors = counts.tools.iter().flat_map(|(tool, metrics)| {
-        let by_type = metrics.errors.iter();
-        by_type.map(move |(kind, count)| (label(tool, &format!(",type=\"{kind}\"")), *count as f64))
-    });
-    page.family("tool_errors_total", COUNTER, "Answers that were failures, by type.", errors);
-    let refusals = counts.tools.iter().flat_map(|(tool, metrics)| {
-        let by_gate = metrics.refused.iter();
-        by_gate
-            .map(move |(gate, count)| (label(tool, &format!(",gate=\"{}\"", escaped(gate))), *count as f64))
-    });
-    page.family("tool_refusals_total", COUNTER, "Calls that a gate has refused.", refusals);
-    let replays = of_tools(|metrics| metrics.cache_hits);
-    page.family("tool_replays_total", COUNTER, "Calls that were answered from the record.", replays);
-    let slow = of_tools(|metrics| metrics.slow);
-    page.family("tool_over_budget_total", COUNTER, "Calls that took longer than their soft limits.", slow);
-    let durations = quantiles(counts, 1_000.0, |metrics| metrics.duration_ms.summary());
-    page.family("tool_duration_seconds", GAUGE, "Time of the last thousand calls.", durations);
-    let sizes = quantiles(counts, 1.0, |metrics| metrics.size.summary());
-    page.family("tool_response_characters", GAUGE, "Size of the last thousand responses.", sizes);
-    let active = [("text", counts.text), ("voice", counts.voice)];
-    let active = active.map(|(mode, count)| (format!("{{mode=\"{mode}\"}}"), count as f64));
-    page.family("sessions_active", GAUGE, "Sessions that have not ended.", active);
-    page.family("sessions_total", COUNTER, "Sessions that were opened.", total(counts.total));
-    page.family("turns_total", COUNTER, "Turns that were begun.", total(counts.turns));
-    let lost = total(counts.audit_lost);
-    page.family("audit_lost_lines_total", COUNTER, "Audit lines that could not be kept.", lost);
-    page.text
+static METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, None);
+
+/// Holds what is exported. Nothing is registered process-wide: a test, or a program with two orchestrators, has two.
+pub(super) struct Exporter {
+    recorder: PrometheusRecorder,
 }
 
-fn quantiles(
-    counts: &Counts,
-    scale: f64,
-    summary: fn(&ToolMetrics) -> Summary,
-) -> impl Iterator<Item = (String, f64)> {
-    counts.tools.iter().flat_map(move |(tool, metrics)| {
-        let summary = summary(metrics);
-        let values = [("0.5", summary.p50), ("0.95", summary.p95), ("0.99", summary.p99)];
-        values.map(|(quantile, value)| (label(tool, &format!(",quantile=\"{quantile}\"")), value / scale))
-    })
-}
-
-#[derive(Default)]
-pub(super) struct Page {
-    pub(super) text: String,
-}
-
-impl Page {
-    /// Writes one metric: each sample has its labels, in braces, and its value.
-    pub(super) fn family(
-        &mut self,
-        name: &str,
-        kind: &str,
-        help: &str,
-        samples: impl IntoIterator<Item = (String, f64)>,
-    ) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "# HELP quarterdeck_{name} {help}\n# TYPE quarterdeck_{name} {kind}");
-        for (labels, value) in samples {
-            let _ = writeln!(self.text, "quarterdeck_{name}{labels} {value}");
-        }
+impl Default for Exporter {
+    fn default() -> Self {
+        let with_buckets = |builder: PrometheusBuilder, name: &str, buckets: &[f64]| {
+            builder
+                .set_buckets_for_metric(Matcher::Full(name.into()), buckets)
+                .expect("a histogram has at least one bucket")
+        };
+        let builder = with_buckets(PrometheusBuilder::new(), DURATION, &DURATION_BUCKETS_SECONDS);
+        let builder = with_buckets(builder, RESPONSE_CHARACTERS, &SIZE_BUCKETS_CHARACTERS);
+        let recorder = builder.build_recorder();
+        let describe = |name: &'static str, help: &'static str| {
+            recorder.describe_histogram(KeyName::from_const_str(name), None, help.into());
+        };
+        describe(DURATION, "Time that calls took.");
+        describe(RESPONSE_CHARACTERS, "Size of responses.");
+        Self { recorder }
     }
 }
 
-pub(super) fn label(tool: &str, more: &str) -> String {
-    format!("{{tool=\"{}\"{more}}}", escaped(tool))
+impl fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exporter").finish_non_exhaustive()
+    }
 }
 
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+impl Exporter {
+    pub(super) fn durations(&self, tool: &str) -> Histogram {
+        self.recorder.register_histogram(&key(DURATION, &[("tool", tool)]), &METADATA)
+    }
+
+    pub(super) fn sizes(&self, tool: &str) -> Histogram {
+        self.recorder.register_histogram(&key(RESPONSE_CHARACTERS, &[("tool", tool)]), &METADATA)
+    }
+
+    pub(super) fn counter(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        labels: &[(&'static str, &str)],
+        value: u64,
+    ) {
+        self.recorder.describe_counter(KeyName::from_const_str(name), None, help.into());
+        self.recorder.register_counter(&key(name, labels), &METADATA).absolute(value);
+    }
+
+    pub(super) fn gauge(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        labels: &[(&'static str, &str)],
+        value: f64,
+    ) {
+        self.recorder.describe_gauge(KeyName::from_const_str(name), None, help.into());
+        self.recorder.register_gauge(&key(name, labels), &METADATA).set(value);
+    }
+
+    /// Puts the samples since the last time into their buckets. Until then each takes its bytes.
+    pub(super) fn run_upkeep(&self) {
+        self.recorder.handle().run_upkeep();
+    }
+
+    pub(super) fn render(&self) -> String {
+        self.recorder.handle().render()
+    }
+}
+
+fn key(name: &'static str, labels: &[(&'static str, &str)]) -> Key {
+    let labels: Vec<_> = labels.iter().map(|(name, value)| Label::new(*name, (*value).to_owned())).collect();
+    Key::from_parts(name, labels)
+}
+
+/// Hands on the counters of tools and sessions as they stand.
+pub(super) fn export(counts: &Counts, to: &Exporter) {
+    for (tool, metrics) in &counts.tools {
+        let tool = [("tool", &**tool)];
+        let count = |name, help, value| to.counter(name, help, &tool, value);
+        count("quarterdeck_tool_calls_total", "Calls that a handler has answered.", metrics.calls);
+        count(
+            "quarterdeck_tool_replays_total",
+            "Calls that were answered from the record.",
+            metrics.cache_hits,
+        );
+        count(
+            "quarterdeck_tool_over_budget_total",
+            "Calls that took longer than their soft limits.",
+            metrics.slow,
+        );
+        for (kind, value) in &metrics.errors {
+            let labels = [tool[0], ("type", kind.as_str())];
+            to.counter(
+                "quarterdeck_tool_errors_total",
+                "Answers that were failures, by type.",
+                &labels,
+                *value,
+            );
+        }
+        for (gate, value) in &metrics.refused {
+            let labels = [tool[0], ("gate", gate.as_str())];
+            to.counter("quarterdeck_tool_refusals_total", "Calls that a gate has refused.", &labels, *value);
+        }
+    }
+    for (mode, open) in [("text", counts.text), ("voice", counts.voice)] {
+        let help = "Sessions that have not ended.";
+        to.gauge("quarterdeck_sessions_active", help, &[("mode", mode)], open as f64);
+    }
+    to.counter("quarterdeck_sessions_total", "Sessions that were opened.", &[], counts.total);
+    to.counter("quarterdeck_turns_total", "Turns that were begun.", &[], counts.turns);
+    let help = "Audit lines that could not be kept.";
+    to.counter("quarterdeck_audit_lost_lines_total", help, &[], counts.audit_lost);
 }

@@ -95,13 +95,43 @@ fn prometheus_reads_its_own_format() {
         "quarterdeck_tool_calls_total{tool=\"kb_search\"} 3",
         "quarterdeck_tool_errors_total{tool=\"kb_search\",type=\"TRANSIENT\"} 1",
         "quarterdeck_tool_refusals_total{tool=\"kb_search\",gate=\"budget\"} 1",
-        "quarterdeck_tool_duration_seconds{tool=\"kb_search\",quantile=\"0.5\"} 0.041",
+        "# TYPE quarterdeck_tool_duration_seconds histogram",
+        "quarterdeck_tool_duration_seconds_bucket{tool=\"kb_search\",le=\"0.025\"} 1",
+        "quarterdeck_tool_duration_seconds_bucket{tool=\"kb_search\",le=\"0.05\"} 2",
+        "quarterdeck_tool_duration_seconds_bucket{tool=\"kb_search\",le=\"+Inf\"} 3",
+        "quarterdeck_tool_duration_seconds_count{tool=\"kb_search\"} 3",
         "quarterdeck_sessions_active{mode=\"text\"} 1",
     ] {
         assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
     }
-    let fits = |line: &str| line.starts_with("# ") || line.starts_with("quarterdeck_");
+    let fits = |line: &str| line.is_empty() || line.starts_with("# ") || line.starts_with("quarterdeck_");
     assert!(text.lines().all(fits));
+}
+
+/// The buckets of several nodes can be added, which percentiles cannot.
+#[test]
+fn buckets_of_two_nodes_add_up_to_those_of_one() {
+    let buckets = |nodes: &[&[u64]]| -> BTreeMap<String, u64> {
+        let mut sums = BTreeMap::new();
+        for durations in nodes {
+            let metrics = Metrics::default();
+            for ms in *durations {
+                let duration = Duration::from_millis(*ms);
+                metrics
+                    .record_execution(&"look".into(), Sample { size: 1, duration, error: None, slow: false });
+            }
+            metrics.run_upkeep();
+            for line in metrics.prometheus().lines().filter(|line| line.contains("duration_seconds_bucket")) {
+                let (bucket, count) = line.rsplit_once(' ').unwrap();
+                *sums.entry(bucket.to_owned()).or_default() += count.parse::<u64>().unwrap();
+            }
+        }
+        sums
+    };
+    let one = buckets(&[&[1, 7, 40, 41, 300, 90_000]]);
+    assert_eq!(one.len(), 15);
+    assert_eq!(one["quarterdeck_tool_duration_seconds_bucket{tool=\"look\",le=\"0.05\"}"], 4);
+    assert_eq!(buckets(&[&[7, 300], &[1, 40, 41, 90_000]]), one);
 }
 
 #[test]

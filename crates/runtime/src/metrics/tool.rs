@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use metrics::Histogram;
 use quarterdeck_contracts::{ErrorType, estimate_tokens};
 use serde_json::{Value, json};
 
 use super::Sample;
+use super::prometheus::Exporter;
 use super::window::SampleWindow;
 
 /// A p95 beyond this many characters is warned about.
@@ -13,7 +15,7 @@ const LARGE_RESPONSE_CHARS: f64 = 1_500.0;
 /// From how many responses on a p95 means something.
 const MIN_RESPONSES: u64 = 20;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ToolMetrics {
     pub(super) calls: u64,
     pub(super) errors: BTreeMap<ErrorType, u64>,
@@ -23,9 +25,26 @@ pub(super) struct ToolMetrics {
     pub(super) size: SampleWindow,
     pub(super) duration_ms: SampleWindow,
     has_warned: bool,
+    durations: Histogram,
+    sizes: Histogram,
 }
 
 impl ToolMetrics {
+    pub(super) fn new(exporter: &Exporter, tool: &str) -> Self {
+        Self {
+            calls: 0,
+            errors: BTreeMap::new(),
+            cache_hits: 0,
+            refused: BTreeMap::new(),
+            slow: 0,
+            size: SampleWindow::default(),
+            duration_ms: SampleWindow::default(),
+            has_warned: false,
+            durations: exporter.durations(tool),
+            sizes: exporter.sizes(tool),
+        }
+    }
+
     /// Counts an answer; the p95 of the sizes when it is time to warn about it, which is once.
     pub(super) fn record_execution(&mut self, sample: Sample) -> Option<u64> {
         self.calls += 1;
@@ -33,6 +52,8 @@ impl ToolMetrics {
         if let Some(error) = sample.error {
             *self.errors.entry(error).or_default() += 1;
         }
+        self.sizes.record(sample.size as f64);
+        self.durations.record(sample.duration.as_secs_f64());
         self.size.add(sample.size as f64);
         self.duration_ms.add(sample.duration.as_secs_f64() * 1_000.0);
         if self.has_warned || sample.size as f64 <= LARGE_RESPONSE_CHARS || self.calls < MIN_RESPONSES {

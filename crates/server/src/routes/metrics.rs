@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use quarterdeck_contracts::ErrorType;
-use quarterdeck_runtime::{host_health_json, host_health_prometheus};
+use quarterdeck_runtime::host_health_json;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -78,8 +78,9 @@ pub(super) async fn get(
     let health = app.registry.host_health();
     if is_prometheus {
         let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-        let text = metrics.prometheus() + &host_health_prometheus(&health) + &prometheus(&app);
-        return Ok((kind, text).into_response());
+        metrics.set_host_health(&health);
+        set_own_metrics(&app);
+        return Ok((kind, metrics.prometheus()).into_response());
     }
     let mut numbers = metrics.json();
     let memory = app.text.memory_use();
@@ -89,25 +90,15 @@ pub(super) async fn get(
     Ok(Json(numbers).into_response())
 }
 
-/// The server's own metrics.
-fn prometheus(app: &App) -> String {
-    let memory = app.text.memory_use();
-    let numbers = [
-        (
-            "connections_refused_total",
-            "counter",
-            "Connections refused by the limit per address.",
-            app.admission.refused_connections(),
-        ),
-        ("answer_bytes", "gauge", "Bytes of answers not read yet.", memory.answers as u64),
-        ("conversation_bytes", "gauge", "Bytes of conversations in memory.", memory.conversations as u64),
-    ];
-    let family = |(name, kind, help, value): (&str, &str, &str, u64)| {
-        format!(
-            "# HELP quarterdeck_{name} {help}\n# TYPE quarterdeck_{name} {kind}\nquarterdeck_{name} {value}\n"
-        )
-    };
-    numbers.map(family).concat()
+/// The server's own, which it counts itself.
+fn set_own_metrics(app: &App) {
+    let (metrics, memory) = (app.orchestrator.metrics(), app.text.memory_use());
+    let help = "Connections refused by the limit per address.";
+    metrics.set_counter("quarterdeck_connections_refused_total", help, app.admission.refused_connections());
+    let help = "Bytes of answers not read yet.";
+    metrics.set_gauge("quarterdeck_answer_bytes", help, memory.answers as f64);
+    let help = "Bytes of conversations in memory.";
+    metrics.set_gauge("quarterdeck_conversation_bytes", help, memory.conversations as f64);
 }
 
 pub(super) fn describe() -> Operation {
