@@ -23,6 +23,8 @@ pub(super) struct Defaults {
     pub(super) keys: &'static [&'static str],
     /// `None` for those that are built in.
     pub(super) base_url: Option<String>,
+    /// A variable that may hold another address, by the provider's own convention.
+    pub(super) base_url_variable: Option<&'static str>,
     pub(super) model: Option<String>,
 }
 
@@ -53,11 +55,11 @@ pub(super) fn endpoint(
     });
     from.set_effective(&key_of("model"), model.clone(), None);
 
-    let variable = from.variables.get(OPENAI_URL).filter(|_| defaults.name == "openai" && table == "text");
+    let variable = defaults.base_url_variable.and_then(|name| Some((name, from.variables.get(name)?)));
     let (base_url, origin) = match (base_url, variable) {
         (Some(url), _) => (url, None),
-        (None, Some(url)) => {
-            (url.trim_end_matches('/').to_owned(), Some(Origin::Variable(OPENAI_URL.into())))
+        (None, Some((name, url))) => {
+            (url.trim_end_matches('/').to_owned(), Some(Origin::Variable(name.into())))
         }
         (None, None) => (defaults.base_url.clone().unwrap_or_default(), None),
     };

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::endpoint::OPENAI_URL;
 use super::kinds::Choices;
 use super::origin::Origin;
 use super::text::TextProvider;
@@ -116,7 +115,7 @@ impl Variables {
 fn is_provider_variable(name: &str) -> bool {
     let chat = TextProvider::ALL.iter().map(|(_, provider)| provider.defaults());
     let live = VoiceProvider::ALL.iter().map(|(_, provider)| provider.defaults());
-    name == OPENAI_URL || chat.chain(live).any(|defaults| defaults.keys.contains(&name))
+    chat.chain(live).any(|defaults| defaults.keys.contains(&name) || defaults.base_url_variable == Some(name))
 }
 
 /// Whether Kubernetes made this variable, as it does for every service: one that is called `quarterdeck` brings

@@ -157,7 +157,8 @@ impl TextProvider {
             Self::Rehearsal => (&[], None, Some("rehearsal")),
         };
         let (base_url, model) = (base_url.map(String::from), model.map(String::from));
-        Defaults { name: self.as_str(), keys, base_url, model }
+        let base_url_variable = matches!(self, Self::OpenAi).then_some(OPENAI_URL);
+        Defaults { name: self.as_str(), keys, base_url, base_url_variable, model }
     }
 }
 

@@ -103,7 +103,7 @@ impl VoiceProvider {
         };
         // The libraries name the HTTP address, which the WebSocket is opened on.
         let base_url = base_url.map(|url| url.replacen("https", "wss", 1));
-        Defaults { name: self.as_str(), keys, base_url, model: Some(model.into()) }
+        Defaults { name: self.as_str(), keys, base_url, base_url_variable: None, model: Some(model.into()) }
     }
 
     fn default_voice(self) -> &'static str {

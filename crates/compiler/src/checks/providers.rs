@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quarterdeck_contracts::{Definition, Loss, Provider};
 use serde_json::Value;
 
-use crate::adapters;
+use crate::adapters::{self, Form};
 use crate::compile::CheckedTool;
 use crate::source::JsonSource;
 use crate::{Diagnostic, rules};
@@ -29,8 +29,7 @@ pub(crate) fn adapt(
                     losses.insert(provider, adapted.losses);
                 }
             }
-            // The strict form is an extra: a tool that cannot be said that way is declared in the plain one.
-            Err(_) if provider == Provider::OpenaiStrict => {}
+            Err(_) if Form::of(provider).is_optional => {}
             Err(refusals) => problems.extend(refusals.into_iter().map(|refusal| {
                 Diagnostic::new(
                     &rules::LEFT_OUT,
@@ -110,13 +109,12 @@ fn each(losses: &BTreeMap<Provider, Vec<Loss>>) -> impl Iterator<Item = (Provide
 
 /// What a provider says about the number of tools.
 pub(super) fn across(tools: &[CheckedTool]) -> Vec<Diagnostic> {
-    const MAX_GEMINI_DECLARATIONS: usize = 512;
-    let gemini =
-        tools.iter().filter(|tool| tool.declarations.contains_key(&Provider::GeminiJsonSchema)).count();
-    if gemini <= MAX_GEMINI_DECLARATIONS {
-        return Vec::new();
-    }
-    let message =
-        format!("there are {gemini} tools, and Gemini takes at most {MAX_GEMINI_DECLARATIONS} at once");
-    vec![Diagnostic::new(&rules::TOO_MANY_TOOLS, message, "serve some of them from another registry")]
+    let too_many = |provider: Provider| {
+        let (max, name) = Form::of(provider).max_tools?;
+        let count = tools.iter().filter(|tool| tool.declarations.contains_key(&provider)).count();
+        let message = || format!("there are {count} tools, and {name} takes at most {max} at once");
+        let help = "serve some of them from another registry";
+        (count > max).then(|| Diagnostic::new(&rules::TOO_MANY_TOOLS, message(), help))
+    };
+    Provider::ALL.into_iter().filter_map(too_many).collect()
 }
