@@ -1,6 +1,6 @@
 //! Provider adapters: each a pure function from a definition to the provider's JSON, in its own file.
 //!
-//! A form of declarations is one file, and one entry in [`Form::of`].
+//! A form of declarations is one file, and one entry in `Form::of`.
 
 mod anthropic;
 pub mod counter_example;
