@@ -13,6 +13,11 @@ const CONGESTION_BYTES: usize = 16 << 10;
 const STALL_TIMEOUT: Duration = Duration::from_secs(3);
 const KEPT_AUDIO_BYTES: usize = 8 << 10;
 
+/// Whether so much is queued for a client that the provider is not read.
+pub(super) fn is_congested(client: &dyn ClientLink) -> bool {
+    client.queued_bytes() >= CONGESTION_BYTES
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Backpressure {
     /// The least that was queued since the client began to fall behind, and since when it takes nothing.
@@ -26,11 +31,11 @@ impl Backpressure {
             self.stalled = None;
             return true;
         };
-        let queued = client.queued_bytes();
-        if queued < CONGESTION_BYTES {
+        if !is_congested(&**client) {
             self.stalled = None;
             return true;
         }
+        let queued = client.queued_bytes();
         let now = Instant::now();
         match &mut self.stalled {
             // It takes some of it, so it may have all.

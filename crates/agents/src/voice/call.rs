@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep};
 use super::VoiceCore;
 use super::active_calls::ActiveCall;
 use super::answers::Answers;
-use super::backpressure::Backpressure;
+use super::backpressure::{Backpressure, is_congested};
 use super::journal::{self, Journal};
 use super::link::{ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
 use super::open::OpenedSession;
@@ -55,6 +55,8 @@ enum Wake {
     Confirmation(ResolvedConfirmation),
     Stopping,
     Timer,
+    /// The client has taken enough of what was queued for it: the provider may be read again.
+    ClientCaughtUp,
 }
 
 impl Call {
@@ -157,7 +159,7 @@ impl Call {
                 }
             }
             Wake::Timer if Instant::now() >= self.state.next_tick() => self.feed(Input::Tick),
-            Wake::Timer => {}
+            Wake::Timer | Wake::ClientCaughtUp => {}
         }
     }
 
@@ -401,10 +403,13 @@ fn poll_links(
         return Poll::Ready(wake);
     }
     if let Some(client) = client {
-        if client.queued_bytes() > 0
-            && let Poll::Ready(Err(disconnect)) = client.poll_flush(context)
-        {
-            return Poll::Ready(Wake::Client(Err(disconnect)));
+        if client.queued_bytes() > 0 {
+            if let Poll::Ready(Err(disconnect)) = client.poll_flush(context) {
+                return Poll::Ready(Wake::Client(Err(disconnect)));
+            }
+            if !may_read && !is_congested(&**client) {
+                return Poll::Ready(Wake::ClientCaughtUp);
+            }
         }
         if let Poll::Ready(filled) = client.poll_fill(context) {
             return Poll::Ready(Wake::Client(filled));

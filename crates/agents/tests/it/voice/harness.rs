@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context as TaskContext, Poll};
+use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
 use quarterdeck_agents::voice::{
@@ -46,6 +46,8 @@ pub(crate) struct FakeClient {
     /// Whether the client takes what it is sent.
     reads: Arc<Mutex<bool>>,
     waiting: Arc<Mutex<usize>>,
+    /// The task that waits for the client to read.
+    flushing: Arc<Mutex<Option<Waker>>>,
 }
 
 /// The agent's end of it.
@@ -57,6 +59,7 @@ struct FakeLink {
     tokens: Arc<Mutex<Vec<String>>>,
     reads: Arc<Mutex<bool>>,
     waiting: Arc<Mutex<usize>>,
+    flushing: Arc<Mutex<Option<Waker>>>,
 }
 
 impl FakeClient {
@@ -68,6 +71,7 @@ impl FakeClient {
             tokens: Arc::default(),
             reads: Arc::new(Mutex::new(true)),
             waiting: Arc::default(),
+            flushing: Arc::default(),
         };
         let line = FakeLink {
             from,
@@ -77,6 +81,7 @@ impl FakeClient {
             tokens: client.tokens.clone(),
             reads: client.reads.clone(),
             waiting: client.waiting.clone(),
+            flushing: client.flushing.clone(),
         };
         (client, Box::new(line))
     }
@@ -109,6 +114,12 @@ impl FakeClient {
 
     pub(crate) fn stop_reading(&self) {
         *self.reads.lock().unwrap() = false;
+    }
+
+    pub(crate) async fn resume_reading(&self) {
+        *self.reads.lock().unwrap() = true;
+        self.flushing.lock().unwrap().take().inspect(Waker::wake_by_ref);
+        run_until_idle().await;
     }
 
     pub(crate) fn queued_bytes(&self) -> usize {
@@ -181,8 +192,9 @@ impl ClientLink for FakeLink {
         self.received.lock().unwrap().push(line);
     }
 
-    fn poll_flush(&mut self, _: &mut TaskContext<'_>) -> Poll<Result<(), Disconnect>> {
+    fn poll_flush(&mut self, context: &mut TaskContext<'_>) -> Poll<Result<(), Disconnect>> {
         if !*self.reads.lock().unwrap() {
+            *self.flushing.lock().unwrap() = Some(context.waker().clone());
             return Poll::Pending;
         }
         *self.waiting.lock().unwrap() = 0;

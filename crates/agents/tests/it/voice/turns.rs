@@ -92,6 +92,24 @@ async fn a_client_that_does_not_read_loses_audio_and_takes_no_memory() {
     assert!(client.queued_bytes() < 100_000, "{}", client.queued_bytes());
 }
 
+/// Not at the next tick of a timer: the user would hear a gap.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_again_gets_the_rest_of_the_audio_at_once() {
+    let harness = VoiceHarness::new();
+    let client = harness.connect_client().await;
+    client.stop_reading();
+    for _ in 0..10 {
+        harness.model.send(audio(4_800)).await;
+    }
+    let taken = client.received().lines().filter(|line| line.starts_with("audio")).count();
+    assert!(taken < 10, "the provider is not read while the client is behind");
+    let start = tokio::time::Instant::now();
+    client.resume_reading().await;
+    let rest = client.received().lines().filter(|line| line.starts_with("audio")).count();
+    assert_eq!(taken + rest, 10);
+    assert!(start.elapsed() <= Duration::from_millis(5), "{:?}", start.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_provider_is_told_when_the_microphone_is_silent() {
     let harness = VoiceHarness::new();
