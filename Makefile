@@ -28,6 +28,7 @@ check: setup ## Format, lints, docs, dependency policy: what CI asks for before 
 	rustfmt --check tools/*/*.rs tools/*/*/*.rs
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --all-features
+	scripts/check-words
 	scripts/check-dependencies
 
 bench: setup ## Measure; the results are in CPU time

@@ -34,7 +34,7 @@ pub(super) fn find(text: &str, taken: &[Range<usize>], region: Region) -> Vec<Ph
     for run in run::scan(text, taken) {
         let mut first = 0;
         while first < run.groups.len() {
-            match longest_from(text, &run, first, region) {
+            match match_from(text, &run, first, region) {
                 Some((phone, next)) => {
                     found.push(phone);
                     first = next;
@@ -47,7 +47,7 @@ pub(super) fn find(text: &str, taken: &[Range<usize>], region: Region) -> Vec<Ph
 }
 
 /// The longest number that begins with this group, and the group after it.
-fn longest_from(text: &str, run: &Run, first: usize, region: Region) -> Option<(PhoneMatch, usize)> {
+fn match_from(text: &str, run: &Run, first: usize, region: Region) -> Option<(PhoneMatch, usize)> {
     if first > 0 && !run.groups[first].can_begin {
         return None;
     }

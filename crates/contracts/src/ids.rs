@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct ToolId(String);
 
 impl ToolId {
-    /// The longest id that every provider accepts.
+    /// Every provider accepts ids up to this length.
     pub const MAX_LENGTH: usize = 64;
 
     /// Takes a name that is already an id, or says what is wrong with it.

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The longest quarantine. A handler that was in service for as long has a clean record again.
+/// No quarantine is longer. A handler that was in service for as long has a clean record again.
 const MAX_BACKOFF: Duration = Duration::from_secs(60 * 60);
 /// The wait that a caller is given when the back-off is over and the trial is still in progress.
 const TRIAL_WAIT: Duration = Duration::from_secs(5);

@@ -154,7 +154,7 @@ impl Plan {
         });
         let (is_recursive, patterns) = (builder.is_recursive, builder.patterns);
         let plan = Self { nodes, is_recursive, tracks_evaluated, patterns };
-        match cost::longest_chain(&plan) <= MAX_REFERENCE_CHAIN {
+        match cost::max_chain_length(&plan) <= MAX_REFERENCE_CHAIN {
             true => Ok(plan),
             false => Err(SchemaError::at("", "too many schemas refer to each other for the same value")),
         }

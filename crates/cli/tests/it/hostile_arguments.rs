@@ -52,16 +52,16 @@ fn outcome(part: &Value) -> Option<String> {
     }))
 }
 
-/// Asks over and over until it is over, and tells the longest time that an answer took.
+/// Asks over and over until it is over, and returns the time of the slowest answer.
 fn longest_wait(server: &Server, is_over: &AtomicBool) -> Duration {
-    let mut longest = Duration::ZERO;
+    let mut slowest = Duration::ZERO;
     while !is_over.load(Ordering::Relaxed) {
         let start = Instant::now();
         assert_eq!(server.get("/healthz").0, 200);
-        longest = longest.max(start.elapsed());
+        slowest = slowest.max(start.elapsed());
         std::thread::sleep(Duration::from_millis(20));
     }
-    longest
+    slowest
 }
 
 /// Arguments, and what becomes of them.

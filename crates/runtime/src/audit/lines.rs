@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-/// The longest line of a log, in bytes. What is longer is not written, and is damage where it is read: a foreign
+/// A line that is longer is not written, and is damage where it is read: a foreign
 /// file without line ends must not fill the memory.
 pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Decision, Facts, Gate, Subject, refuse};
 
-/// The longest name that is looked up at all.
+/// Longer names are not looked up.
 const MAX_NAME_BYTES: usize = 256;
 
 const NOT_AN_OBJECT: &str = "The arguments are not a JSON object.";

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{PendingEnd, SessionState};
 
-/// The longest message that is kept for the next turn.
+/// A message for the next turn that is longer is refused.
 const MAX_PENDING_MESSAGE_CHARS: usize = 4_000;
 
 /// Holds the state and changes it by rule.

@@ -57,14 +57,14 @@ fn date(mut text: &str) -> Option<()> {
     skip(&mut text, '-').then_some(())?;
     let day = digits(&mut text, 2)?;
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let longest = match month {
+    let days_in_month = match month {
         2 if is_leap => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         1..=12 => 31,
         _ => return None,
     };
-    (text.is_empty() && (1..=longest).contains(&day)).then_some(())
+    (text.is_empty() && (1..=days_in_month).contains(&day)).then_some(())
 }
 
 fn time(mut text: &str, offset: Offset) -> Option<()> {

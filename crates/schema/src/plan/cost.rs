@@ -97,7 +97,7 @@ pub(crate) fn cost_with_memo(plan: &Plan) -> Cost {
 }
 
 /// How many schemas judge the same value one inside the other, at most; without end if they go in a circle.
-pub(super) fn longest_chain(plan: &Plan) -> usize {
+pub(super) fn max_chain_length(plan: &Plan) -> usize {
     let mut chains: Vec<Option<usize>> = vec![None; plan.nodes.len()];
     let mut is_open = vec![false; plan.nodes.len()];
     let mut waiting: Vec<NodeId> = (0..plan.nodes.len()).collect();

@@ -129,7 +129,7 @@ impl SqliteStore {
         Box::pin(async move { copied.await.unwrap_or(Err(StoreError::Closed)) })
     }
 
-    /// A running check must not hold the file longest. It stops within a few pages.
+    /// Stops a running check, so that the file can be closed. It stops within a few pages.
     fn stop_check(&self) {
         let check = self.check.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(check) = check {

@@ -88,10 +88,10 @@ fn an_invalid_message_is_explained() {
 
 #[test]
 fn the_longest_text_is_accepted() {
-    let longest = "ä".repeat(4_000);
+    let max_length = "ä".repeat(4_000);
     assert_eq!(
-        decode_text(&json!({ "type": "text", "text": longest }).to_string()),
-        Ok(ClientFrame::Text(longest.into()))
+        decode_text(&json!({ "type": "text", "text": max_length }).to_string()),
+        Ok(ClientFrame::Text(max_length.into()))
     );
 }
 
