@@ -29,6 +29,7 @@ check: setup ## Format, lints, docs, dependency policy: what CI asks for before 
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --all-features
 	scripts/check-words
+	scripts/check-shape
 	scripts/check-dependencies
 
 bench: setup ## Measure; the results are in CPU time
