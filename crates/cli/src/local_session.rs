@@ -102,7 +102,7 @@ impl LocalSession {
             calendar: Some(Arc::new(sources.calendar)),
             knowledge: sources.kb.map(|kb| Arc::new(kb) as _),
             capabilities: handler_kinds::capabilities(),
-            watch: is_verbose.then(|| Arc::new(|text: &str| info(text)) as _),
+            log_sink: is_verbose.then(|| Arc::new(|text: &str| info(text)) as _),
             ..RuntimeParts::new(store)
         });
         let session = orchestrator.open(Client::anonymous(CLIENT), mode, snapshot.clone()).await?;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use quarterdeck_compiler::diff;
 use quarterdeck_contracts::Artifact;
 use quarterdeck_runtime::Registry;
-use quarterdeck_server::{Change, RegistryChange};
+use quarterdeck_server::{RegistryChange, ToolChange};
 
 use crate::commands::diff::load_artifact;
 use crate::data;
@@ -54,7 +54,7 @@ fn try_compare(tools: &Path, data: &Path, registry: &Registry) -> anyhow::Result
     }
     let previous = load_artifact(&before)?;
     let difference = diff(&previous, &current);
-    let changes = difference.changes.iter().map(|change| Change {
+    let changes = difference.changes.iter().map(|change| ToolChange {
         tool: change.tool.clone(),
         effect: change.effect.as_str().to_owned(),
         what: change.what.clone(),

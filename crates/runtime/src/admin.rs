@@ -43,7 +43,7 @@ pub struct ClientSummary {
 }
 
 /// Every session that is stored, the latest first.
-pub async fn sessions(store: &dyn Store) -> Result<Vec<SessionSummary>, StoreError> {
+pub async fn list_sessions(store: &dyn Store) -> Result<Vec<SessionSummary>, StoreError> {
     let rows = all_rows(store, Table::Sessions, "s/").await?;
     let mut found: Vec<_> =
         rows.into_iter().filter_map(|(key, value)| SessionSummary::of(&key, value)).collect();
@@ -56,9 +56,9 @@ pub async fn sessions(store: &dyn Store) -> Result<Vec<SessionSummary>, StoreErr
 pub struct RecentSessions {
     /// The latest first.
     pub sessions: Vec<SessionSummary>,
-    pub seen: usize,
+    pub examined: usize,
     /// How many of those were wanted, also beyond those that are given.
-    pub wanted: usize,
+    pub matching: usize,
     /// Whether every session was looked at, and every one that was wanted is given.
     pub is_complete: bool,
 }
@@ -71,36 +71,36 @@ pub async fn list_recent_sessions(
     look_at: usize,
     wanted: impl Fn(&SessionSummary) -> bool,
 ) -> Result<RecentSessions, StoreError> {
-    let mut recent = RecentSessions { sessions: Vec::new(), seen: 0, wanted: 0, is_complete: false };
+    let mut recent = RecentSessions { sessions: Vec::new(), examined: 0, matching: 0, is_complete: false };
     let mut scan = Scan::prefix("s/", BATCH_ROWS);
-    while recent.seen < look_at {
+    while recent.examined < look_at {
         let page = store.scan(Table::Sessions, scan.clone()).await?;
         let Some((last, _)) = page.last() else {
-            recent.is_complete = recent.wanted == recent.sessions.len();
+            recent.is_complete = recent.matching == recent.sessions.len();
             break;
         };
         scan.after = Some(last.clone());
-        recent.seen += page.len();
+        recent.examined += page.len();
         let found = page.into_iter().filter_map(|(key, row)| SessionSummary::of(&key, row.value));
         let before = recent.sessions.len();
         recent.sessions.extend(found.filter(&wanted));
-        recent.wanted += recent.sessions.len() - before;
+        recent.matching += recent.sessions.len() - before;
         recent.sessions.sort_by_key(|session| std::cmp::Reverse(session.seen_ms));
         recent.sessions.truncate(most);
     }
     Ok(recent)
 }
 
-pub async fn session(store: &dyn Store, id: &str) -> Result<Option<SessionSummary>, StoreError> {
+pub async fn find_session(store: &dyn Store, id: &str) -> Result<Option<SessionSummary>, StoreError> {
     let key = session_key(id);
     let row = store.get(Table::Sessions, &key).await?;
     Ok(row.and_then(|row| SessionSummary::of(&key, row.value)))
 }
 
 /// Every client that has a session stored, the latest first.
-pub async fn clients(store: &dyn Store) -> Result<Vec<ClientSummary>, StoreError> {
+pub async fn list_clients(store: &dyn Store) -> Result<Vec<ClientSummary>, StoreError> {
     let mut found: BTreeMap<String, ClientSummary> = BTreeMap::new();
-    for session in sessions(store).await? {
+    for session in list_sessions(store).await? {
         let client = found.entry(session.client_id.clone()).or_default();
         client.id = session.client_id;
         client.sessions += 1;

@@ -36,7 +36,7 @@ pub async fn find_block(store: &dyn Store, client: &str, now_ms: u64) -> Result<
 }
 
 /// Every block that has not run out.
-pub async fn blocks(store: &dyn Store, now_ms: u64) -> Result<Vec<Block>, StoreError> {
+pub async fn list_blocks(store: &dyn Store, now_ms: u64) -> Result<Vec<Block>, StoreError> {
     let mut found = Vec::new();
     let mut scan = Scan::prefix("", PAGE_ROWS);
     loop {

@@ -34,10 +34,10 @@ mod validation;
 mod voice_sessions;
 
 pub use admin::{
-    ClientSummary, RecentSessions, SessionSummary, clients, end_stored_session, erase_client,
-    list_recent_sessions, list_session_ids, session, sessions,
+    ClientSummary, RecentSessions, SessionSummary, end_stored_session, erase_client, find_session,
+    list_clients, list_recent_sessions, list_session_ids, list_sessions,
 };
-pub use blocks::{Block, blocks, find_block, lift_block};
+pub use blocks::{Block, find_block, lift_block, list_blocks};
 pub use call::Call;
 pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};

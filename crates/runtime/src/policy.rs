@@ -17,7 +17,7 @@ pub struct Policy {
     /// How long a session without a connection can be resumed.
     pub resume_timeout: Duration,
     /// After how long without a turn a session ends by itself.
-    pub idle_after: Duration,
+    pub idle_timeout: Duration,
     /// How long history, records and values are kept.
     pub retention: Duration,
     /// How many recorded calls that do not write a session remembers.
@@ -84,7 +84,7 @@ impl Default for Policy {
             confirmation_lifetime: Duration::from_secs(5 * 60),
             max_block: Duration::from_secs(24 * 3_600),
             resume_timeout: Duration::from_secs(5 * 60),
-            idle_after: Duration::from_secs(30 * 60),
+            idle_timeout: Duration::from_secs(30 * 60),
             retention: Duration::from_secs(30 * 24 * 3_600),
             max_remembered_calls: 100,
             max_queued_events: 256,

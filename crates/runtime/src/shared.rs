@@ -40,9 +40,9 @@ pub struct RuntimeParts {
     /// What answers for further capabilities, or for built-in ones in another way.
     pub capabilities: Vec<Arc<dyn CapabilityProvider>>,
     /// Configuration keys that tools may require.
-    pub present: BTreeSet<String>,
+    pub config_keys: BTreeSet<String>,
     /// Gets a copy of what handlers log.
-    pub watch: Option<LogSink>,
+    pub log_sink: Option<LogSink>,
 }
 
 impl RuntimeParts {
@@ -58,8 +58,8 @@ impl RuntimeParts {
             calendar_details_claim: None,
             knowledge: None,
             capabilities: Vec::new(),
-            present: BTreeSet::new(),
-            watch: None,
+            config_keys: BTreeSet::new(),
+            log_sink: None,
         }
     }
 }
@@ -93,7 +93,7 @@ impl Shared {
         let mut capabilities =
             Capabilities::new(parts.calendar, parts.calendar_details_claim, parts.knowledge);
         parts.capabilities.into_iter().for_each(|provider| capabilities.register(provider));
-        let mut present = parts.present;
+        let mut present = parts.config_keys;
         present.extend(capabilities.names().chain(["tools", "moderation"]).map(str::to_owned));
         let no_tool = ToolFacts { id: String::new(), version: String::new(), idempotent: false };
         Self {
@@ -106,7 +106,7 @@ impl Shared {
             metrics: parts.metrics,
             capabilities,
             present: Arc::new(present),
-            log_sink: parts.watch,
+            log_sink: parts.log_sink,
             voice_sessions: VoiceSessions::default(),
             blank_tool: BlankTool { facts: Arc::new(no_tool), capabilities: Arc::new([]) },
             live: Mutex::default(),
@@ -151,7 +151,7 @@ impl Shared {
     pub(crate) fn has_timed_out(&self, core: &SessionCore, now_ms: u64) -> bool {
         let idle = now_ms.saturating_sub(core.seen_ms());
         let gone = core.disconnected_since().map(|since| now_ms.saturating_sub(since));
-        idle > self.policy.idle_after.as_millis() as u64
+        idle > self.policy.idle_timeout.as_millis() as u64
             || gone.is_some_and(|gone| gone > self.resume_timeout_ms(core.mode))
     }
 
@@ -159,7 +159,7 @@ impl Shared {
     pub(crate) fn resume_timeout_ms(&self, mode: Mode) -> u64 {
         let timeout = match mode {
             Mode::Voice => self.policy.resume_timeout,
-            Mode::Text => self.policy.idle_after,
+            Mode::Text => self.policy.idle_timeout,
         };
         timeout.as_millis() as u64
     }

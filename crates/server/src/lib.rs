@@ -28,7 +28,7 @@ mod voice;
 mod web;
 
 pub use app::{App, ServerParts, Settings};
-pub use deck::{AuditFeed, AuditLogHandle, Change, Operations, RegistryChange};
+pub use deck::{AuditFeed, AuditLogHandle, Operations, RegistryChange, ToolChange};
 pub use forwarded::{MAX_HOP_BYTES, MAX_HOPS, Source, TrustedProxies};
 pub use identity::{ApiKey, Identity, TokenError, TokenKey, TokenRules};
 pub use listen::serve;

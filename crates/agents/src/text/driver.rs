@@ -385,11 +385,11 @@ fn forward_event(
             state.confirmations.push(OpenConfirmation { call_id: call_id.clone(), request: request.clone() });
             StreamEvent::ConfirmationRequest { id: call_id, request }
         }
-        ClientEvent::Answer { why, answer } => {
+        ClientEvent::Answer { reason, answer } => {
             let (id, name, response) = (answer.call_id.clone(), answer.name.clone(), answer.response.clone());
             let gates = answer.trace.clone().map(Arc::new);
             // The orchestrator has notes of its own for what was decided or abandoned.
-            if why == DeliveryReason::Late {
+            if reason == DeliveryReason::Late {
                 notes.push(late_answer_note(&name, &response));
             }
             answer.mark_delivered();

@@ -327,7 +327,7 @@ impl Call {
             ClientEvent::Confirmation { call_id, request } => {
                 Input::ConfirmationRequested { call_id, request }
             }
-            ClientEvent::Answer { why: reason, answer } => {
+            ClientEvent::Answer { reason, answer } => {
                 Input::LateAnswer { reason, answer: self.answers.hold(answer) }
             }
             ClientEvent::End(end) => Input::SessionEnded(end),

@@ -1,6 +1,6 @@
 //! `quarterdeck blocks`.
 
-use quarterdeck_runtime::{Block, blocks, lift_block};
+use quarterdeck_runtime::{Block, lift_block, list_blocks};
 use serde_json::json;
 
 use crate::arguments::Format;
@@ -24,7 +24,7 @@ pub(crate) fn run(options: &BlocksOptions) -> anyhow::Result<ExitStatus> {
 fn list(options: &BlocksListOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
     let store = wire::find_store(options.data.or(&config))?;
-    let found = wire::block_on(blocks(&*store, now_ms()))??;
+    let found = wire::block_on(list_blocks(&*store, now_ms()))??;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "blocks": found })))?,
         Format::Human if found.is_empty() => info("no client is blocked"),

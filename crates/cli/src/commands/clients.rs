@@ -1,7 +1,7 @@
 //! `quarterdeck clients`.
 
 use anyhow::bail;
-use quarterdeck_runtime::{ClientSummary, clients, erase_client};
+use quarterdeck_runtime::{ClientSummary, erase_client, list_clients};
 use serde_json::json;
 
 use crate::arguments::Format;
@@ -25,7 +25,7 @@ pub(crate) fn run(options: &ClientsOptions) -> anyhow::Result<ExitStatus> {
 fn list(options: &ClientsListOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
     let store = wire::find_store(options.data.or(&config))?;
-    let found = wire::block_on(clients(&*store))??;
+    let found = wire::block_on(list_clients(&*store))??;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "clients": found })))?,
         Format::Human if found.is_empty() => info("no client has a session"),
@@ -46,7 +46,8 @@ async fn erase(options: &ClientsEraseOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
     let operator = OperatorSession::open(options.data.or(&config)).await?;
     let store = operator.store();
-    let known = clients(&*store).await?.into_iter().find(|known| known.id == *client).unwrap_or_default();
+    let known =
+        list_clients(&*store).await?.into_iter().find(|known| known.id == *client).unwrap_or_default();
     let sessions = many(known.sessions, "session");
     if !options.yes && !confirm(&format!("Erase {client}, with {sessions}, for good?"))? {
         info("nothing was erased");
@@ -54,7 +55,7 @@ async fn erase(options: &ClientsEraseOptions) -> anyhow::Result<ExitStatus> {
     }
     let rows = erase_client(&*store, client).await?;
     // Checked again: sessions that the erasure missed must be reported.
-    let left = clients(&*store).await?.into_iter().find(|known| known.id == *client).unwrap_or_default();
+    let left = list_clients(&*store).await?.into_iter().find(|known| known.id == *client).unwrap_or_default();
     if rows == 0 && left.sessions == 0 {
         info(&format!("there is no data of {client}; `quarterdeck clients` lists the clients with sessions"));
         return Ok(ExitStatus::Problems);

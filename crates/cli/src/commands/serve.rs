@@ -195,7 +195,7 @@ fn orchestrator(
         calendar_details_claim: config.calendar_details_claim.clone(),
         knowledge,
         capabilities: handler_kinds::capabilities(),
-        present: config.config_keys.clone(),
+        config_keys: config.config_keys.clone(),
         ..RuntimeParts::new(store)
     }))
 }

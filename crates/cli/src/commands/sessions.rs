@@ -1,7 +1,7 @@
 //! `quarterdeck sessions`.
 
 use quarterdeck_contracts::Mode;
-use quarterdeck_runtime::{SessionSummary, end_stored_session, sessions};
+use quarterdeck_runtime::{SessionSummary, end_stored_session, list_sessions};
 use serde_json::json;
 
 use crate::arguments::Format;
@@ -25,7 +25,7 @@ pub(crate) fn run(options: &SessionsOptions) -> anyhow::Result<ExitStatus> {
 fn list(options: &SessionsListOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
     let store = wire::find_store(options.data.or(&config))?;
-    let mut found = wire::block_on(sessions(&*store))??;
+    let mut found = wire::block_on(list_sessions(&*store))??;
     found.retain(|session| {
         options.client.as_ref().is_none_or(|client| session.client_id == *client)
             && (session.is_active || !options.active)
@@ -57,7 +57,7 @@ async fn end(options: &SessionsEndOptions) -> anyhow::Result<ExitStatus> {
     let operator = OperatorSession::open(options.data.or(&config)).await?;
     let store = operator.store();
     // The client goes into the audit record; read before the session ends.
-    let session = sessions(&*store).await?.into_iter().find(|session| session.id == *id);
+    let session = list_sessions(&*store).await?.into_iter().find(|session| session.id == *id);
     if !end_stored_session(&*store, id).await? {
         info(&match session {
             Some(_) => format!("{id} has ended already"),

@@ -16,7 +16,7 @@ pub(super) fn policy(from: &mut Reader) -> Policy {
             "How long the user has to answer a request for confirmation";
         "resumable_seconds": seconds(0, DAY) => policy.resume_timeout,
             "How long a session without a connection can be resumed";
-        "idle_seconds": seconds(10, 30 * DAY) => policy.idle_after,
+        "idle_seconds": seconds(10, 30 * DAY) => policy.idle_timeout,
             "After how long without a turn a session ends by itself";
         "retention_days": days(1, 3_650) => policy.retention,
             "How long sessions and the records of their calls are kept";

@@ -282,7 +282,7 @@ fn add_note(core: &SessionCore, entry: &Entry, answer: Answer) -> Answer {
     // The user may have decided in another tab than the one that speaks.
     let (call_id, name) = (answer.call_id.clone(), answer.name.clone());
     let notice = Answer::notice(call_id, name, answer.response.clone(), answer.trace.clone());
-    core.push_event(&mut data, ClientEvent::Answer { why: DeliveryReason::Confirmed, answer: notice });
+    core.push_event(&mut data, ClientEvent::Answer { reason: DeliveryReason::Confirmed, answer: notice });
     drop(data);
     answer
 }

@@ -64,9 +64,9 @@ pub struct MetricsSnapshot {
 
 impl MetricsSnapshot {
     /// Percentiles of the last answers of a tool; of more than a thousand, the last thousand count. Nothing for none.
-    pub fn last(&self, tool: &str, answers: u64) -> Option<Percentiles> {
+    pub fn percentiles(&self, tool: &str, answers: u64) -> Option<Percentiles> {
         let place = self.counters.tools.binary_search_by(|(known, _)| (**known).cmp(tool)).ok()?;
-        (answers > 0).then(|| self.answers[place].last(answers))
+        (answers > 0).then(|| self.answers[place].percentiles_of_last(answers))
     }
 }
 
@@ -112,7 +112,7 @@ impl ToolMetrics {
 }
 
 impl ToolSamples {
-    fn last(&self, answers: u64) -> Percentiles {
+    fn percentiles_of_last(&self, answers: u64) -> Percentiles {
         let last = usize::try_from(answers).unwrap_or(usize::MAX);
         let (duration, size) = (self.duration_ms.summary_of(last), self.size.summary_of(last));
         Percentiles {

@@ -175,7 +175,7 @@ fn the_last_samples_have_percentiles_of_their_own() {
     let snapshot = metrics.snapshot();
     assert_eq!(snapshot.counters, metrics.counters());
     let last = Percentiles { p50: 10.0, p95: 30.0, tokens_average: 20, tokens_p95: 30 };
-    assert_eq!(snapshot.last("kb_search", 2), Some(last));
-    assert_eq!(snapshot.last("kb_search", 9).unwrap().p50, 500.0, "all that there are");
-    assert_eq!((snapshot.last("kb_search", 0), snapshot.last("unheard_of", 1)), (None, None));
+    assert_eq!(snapshot.percentiles("kb_search", 2), Some(last));
+    assert_eq!(snapshot.percentiles("kb_search", 9).unwrap().p50, 500.0, "all that there are");
+    assert_eq!((snapshot.percentiles("kb_search", 0), snapshot.percentiles("unheard_of", 1)), (None, None));
 }

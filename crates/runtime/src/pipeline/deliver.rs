@@ -112,7 +112,7 @@ fn report_abandoned(core: &SessionCore, data: &mut SessionData, entry: &Entry, r
     data.notes.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
     data.unsaved.session = true;
     let answer = Answer::notice(entry.call_id.clone(), entry.tool.clone(), response.clone(), entry.trace());
-    core.push_event(data, ClientEvent::Answer { why: DeliveryReason::Abandoned, answer });
+    core.push_event(data, ClientEvent::Answer { reason: DeliveryReason::Abandoned, answer });
 }
 
 /// Counts an execution, and warns when it was slow. Soft limits never block.

@@ -24,7 +24,7 @@ pub enum ClientEvent {
     },
     /// The outcome of a call that could not be delivered where the call was made.
     Answer {
-        why: DeliveryReason,
+        reason: DeliveryReason,
         answer: Answer,
     },
     End(PendingEnd),
@@ -47,7 +47,7 @@ impl ClientEvent {
         // Late answers go back to where undelivered ones wait; an abandoned one has no other place than this.
         matches!(
             self,
-            Self::Confirmation { .. } | Self::End(_) | Self::Answer { why: DeliveryReason::Abandoned, .. }
+            Self::Confirmation { .. } | Self::End(_) | Self::Answer { reason: DeliveryReason::Abandoned, .. }
         )
     }
 

@@ -81,7 +81,7 @@ impl SessionCore {
             }
             let trace = pending.own_entry().and_then(|entry| entry.trace());
             let answer = Answer::new(self, pending, response, trace, true);
-            data.events.push_back(ClientEvent::Answer { why: DeliveryReason::Late, answer });
+            data.events.push_back(ClientEvent::Answer { reason: DeliveryReason::Late, answer });
         }
         self.event_queued.notify_waiters();
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use quarterdeck_contracts::{Commit, ConfirmationAnswer, Mode, Scan, Store, Table};
 use quarterdeck_runtime::{
-    Call, Client, ClientEvent, SessionError, blocks, clients, end_stored_session, erase_client, find_block,
-    lift_block, list_recent_sessions, sessions,
+    Call, Client, ClientEvent, SessionError, end_stored_session, erase_client, find_block, lift_block,
+    list_blocks, list_clients, list_recent_sessions, list_sessions,
 };
 use serde_json::{Value, json};
 
@@ -104,14 +104,14 @@ async fn sessions_and_clients_are_listed_the_latest_first() {
     let (anna, connection) = fixture.open("anna", Mode::Voice).await;
     submit_one(&connection, call("book", "room")).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let listed: Vec<_> = sessions(&*fixture.store).await.unwrap();
+    let listed: Vec<_> = list_sessions(&*fixture.store).await.unwrap();
     let short: Vec<_> = listed
         .iter()
         .map(|it| (it.id.as_str(), it.client_id.as_str(), it.mode, it.turns, it.calls))
         .collect();
     assert_eq!(short, [(anna.id(), "anna", Mode::Voice, 1, 1), (ann.id(), "ann", Mode::Text, 1, 0)]);
     assert!(end_stored_session(&*fixture.store, ann.id()).await.unwrap());
-    let listed: Vec<_> = clients(&*fixture.store).await.unwrap();
+    let listed: Vec<_> = list_clients(&*fixture.store).await.unwrap();
     let short: Vec<_> = listed.iter().map(|it| (it.id.as_str(), it.sessions, it.active)).collect();
     assert_eq!(short, [("anna", 1, 1), ("ann", 1, 0)]);
 }
@@ -128,7 +128,7 @@ async fn sessions_that_are_left_out_are_counted() {
         let wanted = |session: &quarterdeck_runtime::SessionSummary| session.client_id.starts_with("ann");
         let recent = list_recent_sessions(&*fixture.store, most, 1_000, wanted).await.unwrap();
         let clients: Vec<_> = recent.sessions.into_iter().map(|session| session.client_id).collect();
-        (clients.join(" "), recent.wanted, recent.seen, recent.is_complete)
+        (clients.join(" "), recent.matching, recent.examined, recent.is_complete)
     };
     assert_eq!(recent(2).await, ("anna ann".into(), 2, 3, true));
     assert_eq!(recent(1).await, ("anna".into(), 2, 3, false));
@@ -166,12 +166,12 @@ async fn blocks_are_listed_run_out_and_can_be_lifted() {
     );
     let listed =
         |rows: Vec<quarterdeck_runtime::Block>| rows.into_iter().map(|it| it.client_id).collect::<Vec<_>>();
-    assert_eq!(listed(blocks(store, now_ms).await.unwrap()), ["ann", "anna"]);
+    assert_eq!(listed(list_blocks(store, now_ms).await.unwrap()), ["ann", "anna"]);
     assert!(find_block(store, "ann", now_ms + 59_999).await.unwrap().is_some());
     assert!(find_block(store, "ann", now_ms + 60_000).await.unwrap().is_none(), "it has run out");
-    assert!(blocks(store, now_ms + 60_000).await.unwrap().is_empty());
+    assert!(list_blocks(store, now_ms + 60_000).await.unwrap().is_empty());
     assert!(!lift_block(store, "an", now_ms).await.unwrap());
     assert!(lift_block(store, "ann", now_ms).await.unwrap());
     assert!(!lift_block(store, "ann", now_ms).await.unwrap());
-    assert_eq!(listed(blocks(store, now_ms).await.unwrap()), ["anna"]);
+    assert_eq!(listed(list_blocks(store, now_ms).await.unwrap()), ["anna"]);
 }

@@ -15,13 +15,13 @@ pub struct RegistryChange {
     /// Whether callers break.
     pub is_breaking: bool,
     /// In the order they were found.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ToolChange>,
 }
 
 /// One change of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ToolChange")]
-pub struct Change {
+pub struct ToolChange {
     /// The tool.
     pub tool: String,
     /// The effect on callers: `breaks`, `changes`, `adds`.

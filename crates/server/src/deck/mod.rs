@@ -4,7 +4,7 @@ mod change;
 mod feed;
 mod series;
 
-pub use change::{Change, RegistryChange};
+pub use change::{RegistryChange, ToolChange};
 pub use feed::{AuditFeed, AuditLogHandle};
 
 pub(crate) use feed::{FeedItem, next_item};

@@ -98,7 +98,7 @@ pub(crate) struct RecentCalls {
 
 impl Series {
     pub(crate) fn sample(&self, at_ms: u64, snapshot: &MetricsSnapshot) {
-        self.record(at_ms, &snapshot.counters, |tool, answers| snapshot.last(tool, answers));
+        self.record(at_ms, &snapshot.counters, |tool, answers| snapshot.percentiles(tool, answers));
     }
 
     /// `last` gives the percentiles of a tool's latest answers.

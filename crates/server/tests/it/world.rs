@@ -20,7 +20,7 @@ use quarterdeck_contracts::{
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{Clock, Hosts, NativeHost, Orchestrator, Registry, RuntimeParts, SystemClock};
 use quarterdeck_server::{
-    App, AuditFeed, AuditLogHandle, Change, Identity, Operations, RegistryChange, ServerParts, Settings,
+    App, AuditFeed, AuditLogHandle, Identity, Operations, RegistryChange, ServerParts, Settings, ToolChange,
     serve,
 };
 use quarterdeck_store::MemoryStore;
@@ -188,7 +188,7 @@ fn voice_agent(orchestrator: &Orchestrator, registry: &Arc<Registry>, model: Ech
 
 fn registry_change() -> RegistryChange {
     let what = "`do` is required".to_owned();
-    let change = Change { tool: "probe".into(), effect: "breaks".into(), what, example: Some(json!({})) };
+    let change = ToolChange { tool: "probe".into(), effect: "breaks".into(), what, example: Some(json!({})) };
     RegistryChange { previous: "1.0.0badcafe".into(), is_breaking: true, changes: vec![change] }
 }
 

@@ -85,7 +85,7 @@ async fn converse(seed: u64) {
     let (mut client, line) = FakeClient::new();
     agent.start_call(&ann(), CallRequest::default(), line).await;
     run_until_idle().await;
-    let sessions = quarterdeck_runtime::sessions(&**orchestrator.store()).await.unwrap();
+    let sessions = quarterdeck_runtime::list_sessions(&**orchestrator.store()).await.unwrap();
     let session_id = Some(sessions[0].id.as_str().into());
     let mut received = String::new();
     for number in 0..TURNS {

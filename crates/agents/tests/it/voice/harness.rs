@@ -469,7 +469,7 @@ impl VoiceHarness {
 
     /// The session of Ann's call.
     pub(crate) async fn session(&self) -> CallRequest {
-        let sessions = quarterdeck_runtime::sessions(&*self.store).await.unwrap();
+        let sessions = quarterdeck_runtime::list_sessions(&*self.store).await.unwrap();
         let id = sessions.first().expect("a session").id.as_str().into();
         CallRequest { session_id: Some(id), may_resume: true, pending_request: None }
     }

@@ -143,7 +143,8 @@ async fn a_dropped_connection_drops_no_call_and_the_next_one_gets_the_answer() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(fixture.effects.times("room"), 1);
     let connection = session.connect();
-    let Some(ClientEvent::Answer { why: DeliveryReason::Late, answer }) = connection.try_next_event() else {
+    let Some(ClientEvent::Answer { reason: DeliveryReason::Late, answer }) = connection.try_next_event()
+    else {
         panic!()
     };
     assert!(receive(answer).is_ok());
@@ -169,7 +170,8 @@ async fn an_interruption_stops_a_look_up_and_lets_a_booking_finish() {
     assert!(booked.response.is_ok() && !booked.is_wanted);
     drop(booked);
     assert_eq!((fixture.effects.times("a"), fixture.effects.times("room")), (0, 1));
-    let Some(ClientEvent::Answer { why: DeliveryReason::Abandoned, .. }) = connection.try_next_event() else {
+    let Some(ClientEvent::Answer { reason: DeliveryReason::Abandoned, .. }) = connection.try_next_event()
+    else {
         panic!("the client is told")
     };
     let start = session.begin_turn(None);

@@ -63,7 +63,7 @@ async fn an_abandoned_write_is_reported_once_to_the_next_connection() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     drop(connection);
     let connection = session.connect();
-    let Some(ClientEvent::Answer { why: DeliveryReason::Abandoned, answer }) = connection.try_next_event()
+    let Some(ClientEvent::Answer { reason: DeliveryReason::Abandoned, answer }) = connection.try_next_event()
     else {
         panic!("the client is told")
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::Mode;
-use quarterdeck_runtime::{Call, Client, ClientEvent, Orchestrator, Session, SessionError, sessions};
+use quarterdeck_runtime::{Call, Client, ClientEvent, Orchestrator, Session, SessionError, list_sessions};
 use serde_json::json;
 
 use super::fixture::{Fixture, submit_one};
@@ -98,7 +98,7 @@ async fn idle_sessions_end_by_themselves() {
     assert!(!idle.state().is_active && busy.state().is_active);
     let Some(ClientEvent::End(end)) = idle_connection.try_next_event() else { panic!("the client is told") };
     assert_eq!(end.reason, "inactivity");
-    let stored = sessions(&*fixture.store).await.unwrap();
+    let stored = list_sessions(&*fixture.store).await.unwrap();
     let active: Vec<_> = stored.iter().filter(|it| it.is_active).map(|it| it.client_id.as_str()).collect();
     assert_eq!(active, ["bob"], "and the store knows");
     assert_eq!(fixture.orchestrator.metrics().json()["sessions"]["active"], 1);

@@ -69,7 +69,8 @@ async fn a_connection_that_is_lost_while_arguments_are_checked_drops_no_call() {
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     let connection = session.connect();
-    let Some(ClientEvent::Answer { why: DeliveryReason::Late, answer }) = connection.try_next_event() else {
+    let Some(ClientEvent::Answer { reason: DeliveryReason::Late, answer }) = connection.try_next_event()
+    else {
         panic!()
     };
     assert!(receive(answer).is_ok());

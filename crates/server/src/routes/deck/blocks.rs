@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use quarterdeck_runtime::{Block, blocks, lift_block};
+use quarterdeck_runtime::{Block, lift_block, list_blocks};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -36,7 +36,7 @@ struct BlockShape {
 }
 
 pub(super) async fn list(State(app): Shared, _: Operator) -> Result<Json<BlockList>, ApiError> {
-    let found = blocks(&**app.orchestrator.store(), app.orchestrator.now_ms()).await;
+    let found = list_blocks(&**app.orchestrator.store(), app.orchestrator.now_ms()).await;
     let mut found = found.map_err(|error| store_error(&error))?;
     let total = found.len();
     found.sort_by_key(|block| std::cmp::Reverse(block.until_ms));

@@ -6,7 +6,9 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use quarterdeck_contracts::{CommitError, Mode};
 use quarterdeck_runtime::audit::{AuditMatches, Filter, Search};
-use quarterdeck_runtime::{PendingEnd, SessionSummary, end_stored_session, list_recent_sessions, session};
+use quarterdeck_runtime::{
+    PendingEnd, SessionSummary, end_stored_session, find_session, list_recent_sessions,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -110,8 +112,8 @@ pub(super) async fn list(
     let recent = recent.await.map_err(|error| store_error(&error))?;
     Ok(Json(SessionList {
         sessions: recent.sessions,
-        matching: recent.wanted,
-        looked_at: recent.seen,
+        matching: recent.matching,
+        looked_at: recent.examined,
         is_complete: recent.is_complete,
     }))
 }
@@ -119,7 +121,7 @@ pub(super) async fn list(
 pub(super) async fn get(State(app): Shared, _: Operator, Id(id): Id) -> Result<Json<Timeline>, ApiError> {
     check_id(&id)?;
     app.orchestrator.save_all();
-    let found = session(&**app.orchestrator.store(), &id).await.map_err(|error| store_error(&error))?;
+    let found = find_session(&**app.orchestrator.store(), &id).await.map_err(|error| store_error(&error))?;
     let Some(summary) = found else { return Err(not_found()) };
     let state = app.orchestrator.find(&id).map(|session| json!(session.state()));
     let AuditMatches { mut lines, next, .. } = timeline(&app, &id, summary.created_ms).await?;
