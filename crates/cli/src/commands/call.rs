@@ -57,7 +57,7 @@ fn print_gates(gates: &Value) {
     let trace: Trace = serde_json::from_value(gates.clone()).unwrap_or_default();
     for (number, GateExplanation { gate, verdict, note }) in trace.explain().into_iter().enumerate() {
         let note = note.map_or_else(String::new, |note| format!(": {note}"));
-        info(&format!("{:>2}  {gate:<13}{verdict}{note}", number + 1));
+        info(&format!("{:>2}  {gate:<12} {verdict}{note}", number + 1));
     }
 }
 
