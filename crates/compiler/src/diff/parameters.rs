@@ -175,13 +175,10 @@ impl<'a> Comparison<'a> {
         new: &'a Map<String, Value>,
         depth: usize,
     ) {
-        let empty = &Map::new();
-        let of = |schema: &'a Map<String, Value>| schema.get("properties").and_then(Value::as_object);
-        let (was, is) = (of(old), of(new));
-        let closed =
-            |schema: &Map<String, Value>| schema.get("additionalProperties") == Some(&Value::Bool(false));
-        for property in was.unwrap_or(empty).keys().filter(|name| !is.unwrap_or(empty).contains_key(*name)) {
-            let effect = if closed(new) { BREAKS } else { CHANGES };
+        let (was, is) = (declared(old), declared(new));
+        let is_gone = |name: &&String| !is.is_some_and(|is| is.contains_key(*name));
+        for property in was.into_iter().flat_map(Map::keys).filter(is_gone) {
+            let effect = if is_closed(new) { BREAKS } else { CHANGES };
             self.note(effect, &join(at, property), "is gone");
         }
         for (property, schema) in is.into_iter().flatten() {
@@ -193,43 +190,56 @@ impl<'a> Comparison<'a> {
                 None => {}
             }
         }
+        self.required_properties(at, old, new);
+        self.undeclared_properties(at, old, new, depth);
+    }
+
+    fn required_properties(&mut self, at: &str, old: &'a Map<String, Value>, new: &'a Map<String, Value>) {
+        let (was, is) = (declared(old), declared(new));
+        let has = |schemas: Option<&Map<String, Value>>, name: &str| {
+            schemas.is_some_and(|schemas| schemas.contains_key(name))
+        };
+        // A default is filled in before anything is checked, so its absence refuses nothing.
+        let has_default = |schemas: Option<&Map<String, Value>>, name: &str| {
+            schemas
+                .and_then(|schemas| schemas.get(name))
+                .is_some_and(|schema| schema.get("default").is_some())
+        };
         for property in required(new).filter(|name| !requires(old, name)) {
-            // A default is filled in before anything is checked, so its absence refuses nothing.
-            let has_default =
-                is.and_then(|is| is.get(property)).and_then(|schema| schema.get("default")).is_some();
-            let is_new = was.is_none_or(|was| !was.contains_key(property));
-            let what = if is_new { "is new and required" } else { "is now required" };
-            let effect = if has_default { CHANGES } else { BREAKS };
+            let what = if has(was, property) { "is now required" } else { "is new and required" };
+            let effect = if has_default(is, property) { CHANGES } else { BREAKS };
             self.note(effect, &join(at, property), what);
         }
         for property in required(new).filter(|name| requires(old, name)) {
-            let has_default = |schemas: Option<&Map<String, Value>>| {
-                schemas
-                    .and_then(|schemas| schemas.get(property))
-                    .is_some_and(|schema| schema.get("default").is_some())
-            };
-            if has_default(was) && !has_default(is) {
+            if has_default(was, property) && !has_default(is, property) {
                 self.breaks(&join(at, property), "is required and has lost its default");
             }
         }
-        for property in
-            required(old).filter(|name| !requires(new, name) && is.is_some_and(|is| is.contains_key(*name)))
-        {
+        for property in required(old).filter(|name| !requires(new, name) && has(is, name)) {
             self.note(ADDS, &join(at, property), "is now optional");
         }
-        if closed(new) && !closed(old) {
+    }
+
+    fn undeclared_properties(
+        &mut self,
+        at: &str,
+        old: &'a Map<String, Value>,
+        new: &'a Map<String, Value>,
+        depth: usize,
+    ) {
+        if is_closed(new) && !is_closed(old) {
             self.breaks(at, "properties that are not declared are now refused");
-        } else if closed(old) && !closed(new) {
+        } else if is_closed(old) && !is_closed(new) {
             self.note(ADDS, at, "properties that are not declared are now accepted");
         }
         let map =
             |schema: &'a Map<String, Value>| schema.get("additionalProperties").filter(|map| map.is_object());
         match (map(old), map(new)) {
             (Some(was), Some(is)) => self.schema(&format!("{}.*", name(at)), was, is, depth + 1),
-            (None, Some(_)) if !closed(old) => {
+            (None, Some(_)) if !is_closed(old) => {
                 self.note(Effect::Open, at, "properties that are not declared are now held to a schema");
             }
-            (Some(_), None) if !closed(new) => {
+            (Some(_), None) if !is_closed(new) => {
                 self.note(ADDS, at, "properties that are not declared may now be anything");
             }
             _ => {}
@@ -336,6 +346,14 @@ fn values(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
 
 fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn declared(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    schema.get("properties").and_then(Value::as_object)
+}
+
+fn is_closed(schema: &Map<String, Value>) -> bool {
+    schema.get("additionalProperties") == Some(&Value::Bool(false))
 }
 
 fn requires(schema: &Map<String, Value>, property: &str) -> bool {
