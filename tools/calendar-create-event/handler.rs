@@ -62,8 +62,10 @@ pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Booking, T
         description: args.description.clone(),
         conference: args.include_zoom_link,
         calendar: "primary".into(),
+        only_if_free: true,
+        conference_url: None,
     };
-    let event = calendar_create(&*context, event).await.map_err(not_booked)?;
+    let event = calendar_create(&*context, event).await.map_err(not_booked)?.event;
     Ok(Booking {
         event_id: event.id,
         title: event.summary,

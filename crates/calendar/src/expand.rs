@@ -14,6 +14,8 @@ use crate::rule::{Budget, BudgetExceeded, Rule};
 pub(crate) struct Occurrence<'a> {
     pub(crate) start: Timestamp,
     pub(crate) end: Timestamp,
+    /// When it would begin if nothing had been changed.
+    pub(crate) original: Timestamp,
     pub(crate) details: &'a Details,
 }
 
@@ -38,20 +40,21 @@ pub(crate) fn occurrences<'a>(
     budget: &mut Budget,
 ) -> Result<Vec<Occurrence<'a>>, BudgetExceeded> {
     let mut found = Vec::new();
-    let mut add = |start: &Moment, end: Option<Timestamp>, details: &'a Details| {
+    let mut add = |original: &Moment, start: &Moment, end: Option<Timestamp>, details: &'a Details| {
         let (Some(start), Some(end)) = (start.instant(home), end) else { return };
         if details.is_busy() && window.touches(start, end) {
-            found.push(Occurrence { start, end, details });
+            let original = original.instant(home).unwrap_or(start);
+            found.push(Occurrence { start, end, original, details });
         }
     };
     if row.details.is_busy() {
         let length = Length::of(&row.details, home);
         for start in starts(row, window, &length, home, budget)? {
-            add(&start, length.end_of(&start, home), &row.details);
+            add(&start, &start, length.end_of(&start, home), &row.details);
         }
     }
     for changed in &row.overrides {
-        add(&changed.details.start, changed.details.end.instant(home), &changed.details);
+        add(&changed.instead_of, &changed.details.start, changed.details.end.instant(home), &changed.details);
     }
     budget.spend(found.len() as u64)?;
     Ok(found)

@@ -1,20 +1,22 @@
-//! The calendar in our own store.
+//! The calendars in our own store.
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 use quarterdeck_contracts::handler::{BoxFuture, CapabilityError, CapabilityErrorCode};
 use quarterdeck_contracts::{
-    Calendar, Event, EventQuery, NewEvent, Overlay, StoreError, Table, canonical_json, sha256,
+    BookingOrigin, Calendar, CalendarInfo, Cancellation, ChangedEvent, Event, EventQuery, EventRef, NewEvent,
+    Overlay, Reschedule, StoreError, Table, canonical_json, sha256,
 };
 use serde_json::{Value, json};
 
+use crate::change::{ChangeError, OccurrenceId};
 use crate::config::{CalendarConfig, ConfigError};
-use crate::expand::{Window, occurrences};
 use crate::moment::Moment;
 use crate::row::{Details, EventRow, Status};
-use crate::rule::Budget;
+use crate::times::{read_period, read_window};
+use crate::view::{EventCollector, find_event};
 
 /// The row that every change of the calendars changes. Every query reads it, so that two bookings that saw the same
 /// free hour cannot both be committed.
@@ -22,7 +24,6 @@ pub const REVISION: &str = "_revision";
 
 /// Events of one calendar that a query reads.
 const MAX_ROWS: usize = 100_000;
-const MAX_OCCURRENCES: usize = 20_000;
 
 #[derive(Clone)]
 pub struct LocalCalendar(Arc<CalendarCore>);
@@ -50,8 +51,18 @@ impl LocalCalendar {
 }
 
 impl Calendar for LocalCalendar {
-    fn is_in_store(&self) -> bool {
+    fn is_in_store(&self, _calendar: &str) -> bool {
         true
+    }
+
+    fn list(&self) -> Vec<CalendarInfo> {
+        let info = |name: &String| CalendarInfo {
+            name: name.clone(),
+            backend: "local".into(),
+            has_conferences: false,
+            notifies_by: None,
+        };
+        self.0.config.calendars.iter().map(info).collect()
     }
 
     fn events(
@@ -63,24 +74,55 @@ impl Calendar for LocalCalendar {
         Box::pin(async move { core.events(query, &overlay).await })
     }
 
+    fn find(&self, event: EventRef, overlay: Arc<Overlay>) -> BoxFuture<Result<Event, CapabilityError>> {
+        let core = self.0.clone();
+        Box::pin(async move {
+            let found = core.find(&event.id, event.calendar.as_deref(), &overlay).await?;
+            Ok(found.event)
+        })
+    }
+
     fn create(
         &self,
         event: NewEvent,
-        booked_by: Arc<str>,
+        origin: BookingOrigin,
         overlay: Arc<Overlay>,
-    ) -> BoxFuture<Result<Event, CapabilityError>> {
+    ) -> BoxFuture<Result<ChangedEvent, CapabilityError>> {
         let core = self.0.clone();
-        Box::pin(async move { core.create(event, booked_by, &overlay).await })
+        Box::pin(async move { core.create(event, origin, &overlay).await.map(ChangedEvent::from) })
     }
+
+    fn reschedule(
+        &self,
+        change: Reschedule,
+        origin: BookingOrigin,
+        overlay: Arc<Overlay>,
+    ) -> BoxFuture<Result<ChangedEvent, CapabilityError>> {
+        let core = self.0.clone();
+        Box::pin(async move { core.reschedule(change, origin, &overlay).await.map(ChangedEvent::from) })
+    }
+
+    fn cancel(
+        &self,
+        cancellation: Cancellation,
+        origin: BookingOrigin,
+        overlay: Arc<Overlay>,
+    ) -> BoxFuture<Result<ChangedEvent, CapabilityError>> {
+        let core = self.0.clone();
+        Box::pin(async move { core.cancel(cancellation, origin, &overlay).await.map(ChangedEvent::from) })
+    }
+}
+
+/// An event with the row that it is part of.
+struct FoundEvent {
+    event: Event,
+    row: EventRow,
+    id: OccurrenceId,
 }
 
 impl CalendarCore {
     async fn events(&self, query: EventQuery, overlay: &Overlay) -> Result<Vec<Event>, CapabilityError> {
-        let window =
-            Window { start: instant("timeMin", &query.time_min)?, end: instant("timeMax", &query.time_max)? };
-        if window.start >= window.end {
-            return Err(invalid("timeMin must be before timeMax"));
-        }
+        let (start, end) = read_window(&query.time_min, &query.time_max)?;
         let mut calendars = query.calendars;
         if calendars.is_empty() {
             calendars.clone_from(&self.config.calendars);
@@ -93,39 +135,55 @@ impl CalendarCore {
 
         // Before the rows, so that a change in between is noticed at the commit.
         overlay.get(Table::Calendar, REVISION).await.map_err(store_failed)?;
-        let mut events = Vec::new();
-        let mut budget = Budget::new(Budget::QUERY);
+        let mut events = EventCollector::new(start, end, &self.home);
         for calendar in &calendars {
             for row in self.rows(calendar, overlay).await? {
-                let found = occurrences(&row, window, &self.home, &mut budget);
-                let found = found.map_err(|_| too_many_events(&row.calendar))?;
-                events.extend(found.into_iter().map(|one| to_event(&row, one.details, one.start, one.end)));
-                if events.len() > MAX_OCCURRENCES {
-                    return Err(too_many_events(&row.calendar));
+                events.add(&row, &version(&row))?;
+            }
+        }
+        Ok(events.finish())
+    }
+
+    async fn find(
+        &self,
+        id: &str,
+        calendar: Option<&str>,
+        overlay: &Overlay,
+    ) -> Result<FoundEvent, CapabilityError> {
+        if let Some(calendar) = calendar {
+            self.check_name(calendar)?;
+        }
+        let calendars = self.config.calendars.iter().filter(|name| calendar.is_none_or(|only| only == *name));
+        for name in calendars {
+            for id in OccurrenceId::readings(id) {
+                let key = format!("{name}/{}", id.uid);
+                let Some(value) = overlay.get(Table::Calendar, &key).await.map_err(store_failed)? else {
+                    continue;
+                };
+                let row = EventRow::parse(&value).map_err(|bad| unavailable(bad.to_string()))?;
+                if let Some(event) = find_event(&row, &id, &version(&row), &self.home) {
+                    return Ok(FoundEvent { event, row, id });
                 }
             }
         }
-        events.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(events.into_iter().map(|(_, event)| event).collect())
+        Err(CapabilityError::new(CapabilityErrorCode::NotFound, "there is no such event"))
     }
 
     async fn create(
         &self,
         new: NewEvent,
-        booked_by: Arc<str>,
+        origin: BookingOrigin,
         overlay: &Overlay,
     ) -> Result<Event, CapabilityError> {
         self.check_name(&new.calendar)?;
-        let start = whole_seconds(instant("start", &new.start)?, SignedDuration::ZERO)?;
-        let end = whole_seconds(instant("end", &new.end)?, SignedDuration::from_nanos(999_999_999))?;
-        if start >= end {
-            return Err(invalid("start must be before end"));
+        let (start, end) = read_period(&new.start, &new.end)?;
+        if new.only_if_free {
+            self.require_free(&new.calendar, (start, end), None, overlay).await?;
         }
         let revision = next_revision(overlay).await.map_err(store_failed)?;
         // The revision makes it unique: of two bookings with the same one, only one can be committed.
         let seed = json!({ "revision": revision, "event": new });
         let id = sha256(canonical_json(&seed).as_bytes())[..32].to_owned();
-        let conference = if new.conference { self.config.conference_url.as_deref() } else { None };
         let details = Details {
             start: Moment::Utc(start),
             end: Moment::Utc(end),
@@ -133,22 +191,88 @@ impl CalendarCore {
             description: new.description,
             location: String::new(),
             attendees: new.attendees,
-            conference: conference.map(|url| url.replace("{id}", &id)),
+            conference: new.conference_url,
             status: Status::Confirmed,
             free: false,
         };
-        let booked_by = Some(booked_by);
-        let row =
-            EventRow { booked_by, ..EventRow::single(format!("{id}@quarterdeck"), new.calendar, details) };
+        let row = EventRow {
+            booked_by: Some(origin.client_id),
+            ..EventRow::single(format!("{id}@quarterdeck"), new.calendar, details)
+        };
         overlay.put(Table::Calendar, row.key(), row.to_value());
-        Ok(to_event(&row, &row.details, start, end).1)
+        let id = OccurrenceId { uid: row.uid.clone(), occurrence: None };
+        find_event(&row, &id, &version(&row), &self.home).ok_or_else(|| not_changed(ChangeError::OutOfRange))
+    }
+
+    async fn reschedule(
+        &self,
+        change: Reschedule,
+        origin: BookingOrigin,
+        overlay: &Overlay,
+    ) -> Result<Event, CapabilityError> {
+        let (start, end) = read_period(&change.start, &change.end)?;
+        let FoundEvent { event, mut row, id } =
+            self.find(&change.id, change.calendar.as_deref(), overlay).await?;
+        check_version(&event, change.version.as_deref())?;
+        if change.only_if_free {
+            self.require_free(&row.calendar, (start, end), Some(&event.id), overlay).await?;
+        }
+        next_revision(overlay).await.map_err(store_failed)?;
+        row.reschedule(id.occurrence, (start, end), &self.home).map_err(not_changed)?;
+        row.stamp = stamp(&origin);
+        overlay.put(Table::Calendar, row.key(), row.to_value());
+        find_event(&row, &id, &version(&row), &self.home)
+            .ok_or_else(|| not_changed(ChangeError::NoSuchOccurrence))
+    }
+
+    async fn cancel(
+        &self,
+        cancellation: Cancellation,
+        origin: BookingOrigin,
+        overlay: &Overlay,
+    ) -> Result<Event, CapabilityError> {
+        let FoundEvent { event, mut row, id } =
+            self.find(&cancellation.id, cancellation.calendar.as_deref(), overlay).await?;
+        check_version(&event, cancellation.version.as_deref())?;
+        next_revision(overlay).await.map_err(store_failed)?;
+        match id.occurrence {
+            None => overlay.delete(Table::Calendar, row.key()),
+            Some(original) => {
+                row.cancel_occurrence(original, &self.home).map_err(not_changed)?;
+                row.stamp = stamp(&origin);
+                overlay.put(Table::Calendar, row.key(), row.to_value());
+            }
+        }
+        Ok(Event { sequence: event.sequence + 1, ..event })
+    }
+
+    /// Refuses time that is taken by another event than the one that is moved.
+    async fn require_free(
+        &self,
+        calendar: &str,
+        (start, end): (Timestamp, Timestamp),
+        moved: Option<&str>,
+        overlay: &Overlay,
+    ) -> Result<(), CapabilityError> {
+        let query = EventQuery {
+            time_min: start.to_string(),
+            time_max: end.to_string(),
+            calendars: vec![calendar.to_owned()],
+        };
+        let taken = self.events(query, overlay).await?;
+        if taken.iter().any(|event| Some(event.id.as_str()) != moved) {
+            let message = format!("the calendar {calendar:?} is busy at that time");
+            return Err(CapabilityError::new(CapabilityErrorCode::Conflict, message));
+        }
+        Ok(())
     }
 
     async fn rows(&self, calendar: &str, overlay: &Overlay) -> Result<Vec<EventRow>, CapabilityError> {
         let prefix = format!("{calendar}/");
         let rows = overlay.scan(Table::Calendar, &prefix, MAX_ROWS + 1).await.map_err(store_failed)?;
         if rows.len() > MAX_ROWS {
-            return Err(too_many_events(calendar));
+            let message = format!("the calendar {calendar:?} holds more than {MAX_ROWS} events");
+            return Err(CapabilityError::new(CapabilityErrorCode::InvalidArgument, message));
         }
         let parse = |(_, value): &(String, Value)| EventRow::parse(value);
         rows.iter().map(parse).collect::<Result<_, _>>().map_err(|bad| unavailable(bad.to_string()))
@@ -172,37 +296,26 @@ pub(crate) async fn next_revision(overlay: &Overlay) -> Result<u64, StoreError> 
     Ok(revision)
 }
 
-type Order = (Timestamp, Timestamp, String, String);
-
-/// With its sort key.
-fn to_event(row: &EventRow, details: &Details, start: Timestamp, end: Timestamp) -> (Order, Event) {
-    let event = Event {
-        id: row.uid.clone(),
-        start: start.to_string(),
-        end: end.to_string(),
-        summary: details.summary.clone(),
-        attendees: details.attendees.clone(),
-        calendar: row.calendar.clone(),
-        conference: details.conference.clone(),
-        private: false,
-        booked_by: row.booked_by.clone(),
-    };
-    ((start, end, row.calendar.clone(), row.uid.clone()), event)
+/// Changes with every change of a row.
+fn version(row: &EventRow) -> String {
+    sha256(canonical_json(&row.to_value()).as_bytes())[..16].to_owned()
 }
 
-fn instant(name: &str, text: &str) -> Result<Timestamp, CapabilityError> {
-    text.parse().map_err(|_| invalid(&format!("{name} is not an RFC 3339 time with an offset")))
+fn check_version(event: &Event, seen: Option<&str>) -> Result<(), CapabilityError> {
+    if seen.is_some() && seen != event.version.as_deref() {
+        let message = "the event has changed since it was looked up";
+        return Err(CapabilityError::new(CapabilityErrorCode::Conflict, message));
+    }
+    Ok(())
 }
 
-/// iCalendar knows no fractions of a second.
-fn whole_seconds(instant: Timestamp, up: SignedDuration) -> Result<Timestamp, CapabilityError> {
-    let moved = instant.checked_add(up).ok();
-    let whole = moved.and_then(|moved| Timestamp::from_second(moved.as_second()).ok());
-    whole.ok_or_else(|| invalid("the time is outside the calendar"))
+fn stamp(origin: &BookingOrigin) -> Option<Moment> {
+    let now = Timestamp::try_from(origin.now).ok()?;
+    Timestamp::from_second(now.as_second()).ok().map(Moment::Utc)
 }
 
-fn invalid(message: &str) -> CapabilityError {
-    CapabilityError::new(CapabilityErrorCode::InvalidArgument, message)
+fn not_changed(error: ChangeError) -> CapabilityError {
+    CapabilityError::new(CapabilityErrorCode::InvalidArgument, error.to_string())
 }
 
 fn unavailable(message: String) -> CapabilityError {
@@ -211,9 +324,4 @@ fn unavailable(message: String) -> CapabilityError {
 
 fn store_failed(error: StoreError) -> CapabilityError {
     unavailable(format!("the calendar cannot be read: {error}"))
-}
-
-/// An incomplete answer would show busy time as free.
-fn too_many_events(calendar: &str) -> CapabilityError {
-    invalid(&format!("the calendar {calendar:?} holds too much in this window; ask for a shorter one"))
 }

@@ -85,6 +85,14 @@ impl Moment {
         })
     }
 
+    /// The same kind of moment at an instant. A day becomes a time.
+    pub(crate) fn at_instant(&self, instant: Timestamp, home: &TimeZone) -> Option<Self> {
+        match self {
+            Self::Date(_) => Some(Self::Utc(instant)),
+            _ => self.at_wall(self.zone(home).to_datetime(instant)),
+        }
+    }
+
     /// The day after, for events that give no end.
     pub(crate) fn next_day(&self) -> Option<Self> {
         self.at_wall(self.wall().checked_add(1.day()).ok()?)

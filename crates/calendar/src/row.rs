@@ -34,6 +34,13 @@ pub struct EventRow {
     /// When it was last changed (`DTSTAMP`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Moment>,
+    /// How often it was moved or cut, as invitations count it (`SEQUENCE`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sequence: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The properties of an event, or of one occurrence.
@@ -110,6 +117,7 @@ impl EventRow {
             overrides: Vec::new(),
             booked_by: None,
             stamp: None,
+            sequence: 0,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use quarterdeck_calendar::{CalendarConfig, LocalCalendar, parse_given_events};
+use quarterdeck_calendar::{CalendarConfig, Calendars, parse_given_events};
 use quarterdeck_contracts::{
     Case, Commit, ConfirmationAnswer, ConfirmationRequest, KnowledgeRecord, Mode, Store, Table, ToolResponse,
     shown_arguments, visible,
@@ -175,15 +175,14 @@ fn parse_records(given: &[Value]) -> Result<Vec<KnowledgeRecord>, String> {
 /// The knowledge base and the calendar of a session.
 pub(crate) struct LocalSources {
     pub(crate) kb: Option<KnowledgeBase>,
-    pub(crate) calendar: LocalCalendar,
+    pub(crate) calendar: Calendars,
 }
 
 impl LocalSources {
     /// Independent of the configuration: a case has the same result on every machine.
     fn for_case(records: Vec<KnowledgeRecord>) -> Result<Self, String> {
         let kb = KnowledgeBase::from_records(records, None, None).map_err(|error| error.to_string())?;
-        let calendar =
-            LocalCalendar::from_config(CalendarConfig::default()).map_err(|error| error.to_string())?;
+        let calendar = Calendars::local(CalendarConfig::default()).map_err(|error| error.to_string())?;
         Ok(Self { kb: Some(kb), calendar })
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use quarterdeck_calendar::LocalCalendar;
+use quarterdeck_calendar::{CalendarConfig, Calendars, LocalCalendar};
 use quarterdeck_compiler::{Compilation, Options, Tree, compile};
 use quarterdeck_contracts::Store;
 use quarterdeck_runtime::Registry;
@@ -73,6 +73,12 @@ pub(crate) async fn open_audit_log(data: &Path, store: Arc<dyn Store>) -> anyhow
     Ok(AuditLog::open(&data::audit_file(data), data::NODE, store).await?)
 }
 
+/// The calendars in our own store.
 pub(crate) fn calendar(config: &LocalConfig) -> anyhow::Result<LocalCalendar> {
     Ok(LocalCalendar::from_config(config.calendar.clone())?)
+}
+
+/// Every configured calendar, each with its backend.
+pub(crate) fn calendars(config: &CalendarConfig) -> anyhow::Result<Calendars> {
+    Ok(Calendars::local(config.clone())?)
 }

@@ -1,6 +1,9 @@
-//! The calendar: who is busy when, and a new appointment.
+//! The calendars: who is busy when, and appointments that are made, moved and cancelled.
 
+mod conference;
+mod event;
 mod methods;
+mod notifier;
 mod viewer;
 
 use std::sync::Arc;
@@ -10,19 +13,28 @@ use serde::{Deserialize, Serialize};
 use crate::Overlay;
 use crate::handler::{BoxFuture, CapabilityError};
 
+pub use conference::{ConferenceProvider, ConferenceRequest};
+pub use event::{BookingOrigin, Cancellation, ChangedEvent, Event, EventRef, NewEvent, Reschedule};
 pub use methods::{CALENDAR_METHODS, answer_calendar};
+pub use notifier::{Invitations, Notice, NoticeKind, NoticeStatus, Notified, Notifier};
 pub use viewer::CalendarViewer;
 
-/// A site's set of calendars, whatever keeps them.
+/// One calendar or several, whatever keeps them. The runtime is given one that knows every configured name and passes each
+/// request on to the backend that the configuration has chosen for it; backends implement the same trait.
 ///
-/// Failures say what the caller can do: [`AuthError`](crate::handler::CapabilityErrorCode::AuthError) when the user
-/// must sign in again, `RateLimit` with a time, `Timeout` for what may work a moment later, `NotFound` for a calendar
-/// that does not exist, `InvalidArgument` for what makes no sense.
+/// Failures say what the caller can do: [`AuthError`](crate::handler::CapabilityErrorCode::AuthError) when the backend or
+/// the client must sign in again, `RateLimit` with a time, `Timeout` or `NotAvailable` for what may work a moment later
+/// and has changed nothing, `NotFound` for a calendar or an event that does not exist, `Conflict` for an event that has
+/// changed since it was read or for time that is taken, `InvalidArgument` for what makes no sense. A change whose answer
+/// was lost is `OutcomeUnknown`, and nothing else is: it may have been made.
 pub trait Calendar: Send + Sync {
-    /// Whether [`Calendar::create`] writes to the overlay only, so that dropping the overlay undoes it.
-    fn is_in_store(&self) -> bool {
+    /// Whether changes of a calendar are written to the overlay only, so that dropping the overlay undoes them.
+    fn is_in_store(&self, _calendar: &str) -> bool {
         false
     }
+
+    /// The calendars, in their configured order. A booking goes to the first unless it says otherwise.
+    fn list(&self) -> Vec<CalendarInfo>;
 
     /// What takes up time in a window: the events that touch it, recurring ones expanded, in the order of their start,
     /// neither merged nor cut. Cancelled events and those marked as free are not among them.
@@ -32,15 +44,48 @@ pub trait Calendar: Send + Sync {
         overlay: Arc<Overlay>,
     ) -> BoxFuture<Result<Vec<Event>, CapabilityError>>;
 
+    /// One event by its id, as it is now; `NotFound` if there is none. With a calendar it is looked for there alone.
+    fn find(&self, event: EventRef, overlay: Arc<Overlay>) -> BoxFuture<Result<Event, CapabilityError>>;
+
     /// Books an appointment for a client, whose id is kept with it ([`Event::booked_by`]). A calendar in our own store
     /// writes to the overlay, so that the booking and the record of the call are one commit; one that lives elsewhere
-    /// books at once.
+    /// books at once, under an id made from [`BookingOrigin::call_key`], so that the same booking is never made twice.
     fn create(
         &self,
         event: NewEvent,
-        booked_by: Arc<str>,
+        origin: BookingOrigin,
         overlay: Arc<Overlay>,
-    ) -> BoxFuture<Result<Event, CapabilityError>>;
+    ) -> BoxFuture<Result<ChangedEvent, CapabilityError>>;
+
+    /// Moves an event to another time. `Conflict` if it is not the version that is named.
+    fn reschedule(
+        &self,
+        change: Reschedule,
+        origin: BookingOrigin,
+        overlay: Arc<Overlay>,
+    ) -> BoxFuture<Result<ChangedEvent, CapabilityError>>;
+
+    /// Cancels an event; of a series, the one occurrence that the id names. Answers with the event as it was.
+    fn cancel(
+        &self,
+        cancellation: Cancellation,
+        origin: BookingOrigin,
+        overlay: Arc<Overlay>,
+    ) -> BoxFuture<Result<ChangedEvent, CapabilityError>>;
+}
+
+/// What may be known of a calendar before it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CalendarInfo {
+    /// Its configured name: `primary`.
+    pub name: String,
+    /// What keeps it: `local`, `caldav`, `google`.
+    pub backend: String,
+    /// Whether a booking can get a link to a video call.
+    pub has_conferences: bool,
+    /// How attendees are told of changes (`email`), if they are.
+    pub notifies_by: Option<String>,
 }
 
 /// Which events to read.
@@ -54,59 +99,4 @@ pub struct EventQuery {
     /// Which calendars: `primary`, `team`, `personal`. None named means all of them.
     #[serde(default)]
     pub calendars: Vec<String>,
-}
-
-/// One occurrence.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Event {
-    /// What it is known by; occurrences of one recurring event share it.
-    pub id: String,
-    /// When it begins (RFC 3339, UTC).
-    pub start: String,
-    /// When it ends (RFC 3339, UTC).
-    pub end: String,
-    /// Its title.
-    pub summary: String,
-    /// Who takes part, as e-mail addresses.
-    pub attendees: Vec<String>,
-    /// Which calendar it stands in.
-    pub calendar: String,
-    /// Where its video call is, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conference: Option<String>,
-    /// Whether the client may know no more than that the time is taken: everything but times and calendar is empty.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub private: bool,
-    /// The client whose booking it is, if it is one. Backends say it; handlers are not told.
-    #[serde(skip)]
-    pub booked_by: Option<Arc<str>>,
-}
-
-/// An appointment to be made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct NewEvent {
-    /// Its title.
-    pub summary: String,
-    /// When it begins (RFC 3339).
-    pub start: String,
-    /// When it ends (RFC 3339).
-    pub end: String,
-    /// Who takes part, as e-mail addresses.
-    #[serde(default)]
-    pub attendees: Vec<String>,
-    /// What it is about.
-    #[serde(default)]
-    pub description: String,
-    /// Whether to add a link to a video call, where one is configured.
-    #[serde(default)]
-    pub conference: bool,
-    /// Which calendar it goes to; the owner's own one by default.
-    #[serde(default = "primary")]
-    pub calendar: String,
-}
-
-fn primary() -> String {
-    "primary".into()
 }

@@ -116,7 +116,7 @@ pub mod built_in {
     pub const KB: CapabilitySpec =
         CapabilitySpec::new("kb", "The knowledge base.", &["search", "query", "get"]);
     pub const CALENDAR: CapabilitySpec =
-        CapabilitySpec::new("calendar", "The calendar.", &["getFreeBusy", "getEvents", "createEvent"]);
+        CapabilitySpec::new("calendar", "The calendars.", &crate::CALENDAR_METHODS);
     pub const STORE: CapabilitySpec = CapabilitySpec::own(
         "store",
         "Small durable values of this tool for this client.",

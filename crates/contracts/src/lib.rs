@@ -39,7 +39,9 @@ pub use artifact::{
     RESPONSE_SCHEMA_VERSION, RESPONSE_SCHEMA_VERSIONS,
 };
 pub use calendar::{
-    CALENDAR_METHODS, Calendar, CalendarViewer, Event, EventQuery, NewEvent, answer_calendar,
+    BookingOrigin, CALENDAR_METHODS, Calendar, CalendarInfo, CalendarViewer, Cancellation, ChangedEvent,
+    ConferenceProvider, ConferenceRequest, Event, EventQuery, EventRef, Invitations, NewEvent, Notice,
+    NoticeKind, NoticeStatus, Notified, Notifier, Reschedule, answer_calendar,
 };
 pub use canonical::{canonical_json, write_canonical_json};
 pub use capability::{BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Methods, built_in};

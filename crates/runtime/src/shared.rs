@@ -35,6 +35,8 @@ pub struct RuntimeParts {
     pub calendar: Option<Arc<dyn Calendar>>,
     /// The claim that a client needs to see the details of events that it has not booked. Absent: no client sees them.
     pub calendar_details_claim: Option<RequiredClaim>,
+    /// The claim that a client needs to move and cancel events that it has not booked. Absent: no client does.
+    pub calendar_manage_claim: Option<RequiredClaim>,
     /// The knowledge base, if there is one.
     pub knowledge: Option<Arc<dyn Knowledge>>,
     /// What answers for further capabilities, or for built-in ones in another way.
@@ -56,6 +58,7 @@ impl RuntimeParts {
             metrics: Arc::default(),
             calendar: None,
             calendar_details_claim: None,
+            calendar_manage_claim: None,
             knowledge: None,
             capabilities: Vec::new(),
             config_keys: BTreeSet::new(),
@@ -90,8 +93,8 @@ pub(crate) struct BlankTool {
 
 impl Shared {
     pub(crate) fn new(parts: RuntimeParts) -> Self {
-        let mut capabilities =
-            Capabilities::new(parts.calendar, parts.calendar_details_claim, parts.knowledge);
+        let claims = (parts.calendar_details_claim, parts.calendar_manage_claim);
+        let mut capabilities = Capabilities::new(parts.calendar, claims.0, claims.1, parts.knowledge);
         parts.capabilities.into_iter().for_each(|provider| capabilities.register(provider));
         let mut present = parts.config_keys;
         present.extend(capabilities.names().chain(["tools", "moderation"]).map(str::to_owned));

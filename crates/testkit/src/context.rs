@@ -109,6 +109,11 @@ impl FakeContext {
         self.state.fixtures().events = events;
     }
 
+    /// Configures a provider of video calls.
+    pub fn set_conferences(&self) {
+        self.state.fixtures().has_conferences = true;
+    }
+
     /// Makes every use of the calendar fail.
     pub fn fail_calendar(&self, failure: CapabilityError) {
         self.state.fixtures().calendar_failure = Some(failure);

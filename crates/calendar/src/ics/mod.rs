@@ -5,6 +5,7 @@
 
 mod component;
 mod event;
+mod invite;
 mod line;
 mod read;
 mod text;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::local::next_revision;
 
+pub use invite::invitation;
 pub use read::import;
 pub use write::export;
 

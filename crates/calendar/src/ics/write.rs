@@ -1,5 +1,7 @@
 //! From rows to a file.
 
+use jiff::Timestamp;
+
 use crate::moment::Moment;
 use crate::row::{Details, EventRow, Status};
 use crate::rule::compact;
@@ -12,9 +14,7 @@ const MAX_LINE_BYTES: usize = 75;
 /// Writes events as a file that any calendar program reads. The same rows give the same bytes.
 pub fn export(rows: &[EventRow]) -> String {
     let mut file = IcsWriter::default();
-    file.line("BEGIN:VCALENDAR");
-    file.line("VERSION:2.0");
-    file.line("PRODID:-//Quarterdeck//Calendar//EN");
+    file.begin(None);
     for row in rows {
         file.event(row, &row.details, |file| {
             for rule in &row.rules {
@@ -27,14 +27,27 @@ pub fn export(rows: &[EventRow]) -> String {
             file.event(row, &changed.details, |file| file.moment("RECURRENCE-ID", &changed.instead_of));
         }
     }
-    file.line("END:VCALENDAR");
-    file.0
+    file.end()
 }
 
 #[derive(Default)]
-struct IcsWriter(String);
+pub(super) struct IcsWriter(String);
 
 impl IcsWriter {
+    pub(super) fn begin(&mut self, method: Option<&str>) {
+        self.line("BEGIN:VCALENDAR");
+        self.line("VERSION:2.0");
+        self.line("PRODID:-//Quarterdeck//Calendar//EN");
+        if let Some(method) = method {
+            self.line(&format!("METHOD:{method}"));
+        }
+    }
+
+    pub(super) fn end(mut self) -> String {
+        self.line("END:VCALENDAR");
+        self.0
+    }
+
     fn event(&mut self, row: &EventRow, details: &Details, more: impl FnOnce(&mut Self)) {
         self.line("BEGIN:VEVENT");
         self.text("UID", &row.uid);
@@ -52,11 +65,12 @@ impl IcsWriter {
                 self.text(name, text);
             }
         }
-        for attendee in &details.attendees {
-            self.line(&format!("ATTENDEE:mailto:{}", one_line(attendee)));
-        }
+        details.attendees.iter().for_each(|attendee| self.attendee(attendee));
         if let Some(url) = &details.conference {
-            self.line(&format!("CONFERENCE;VALUE=URI:{}", one_line(url)));
+            self.conference(url);
+        }
+        if row.sequence > 0 {
+            self.line(&format!("SEQUENCE:{}", row.sequence));
         }
         match details.status {
             Status::Confirmed => {}
@@ -69,7 +83,26 @@ impl IcsWriter {
         self.line("END:VEVENT");
     }
 
-    fn moment(&mut self, name: &str, moment: &Moment) {
+    pub(super) fn attendee(&mut self, address: &str) {
+        self.line(&format!("ATTENDEE:mailto:{}", one_line(address)));
+    }
+
+    /// A name in quotation marks cannot hold one.
+    pub(super) fn person(&mut self, role: &str, name: &str, address: &str) {
+        let name = one_line(name).replace('"', "'");
+        let name = if name.is_empty() { name } else { format!(";CN=\"{name}\"") };
+        self.line(&format!("{role}{name}:mailto:{}", one_line(address)));
+    }
+
+    pub(super) fn conference(&mut self, url: &str) {
+        self.line(&format!("CONFERENCE;VALUE=URI:{}", one_line(url)));
+    }
+
+    pub(super) fn instant(&mut self, name: &str, instant: Timestamp) {
+        self.moment(name, &Moment::Utc(instant));
+    }
+
+    pub(super) fn moment(&mut self, name: &str, moment: &Moment) {
         let wall = compact(moment.wall());
         self.line(&match moment {
             Moment::Utc(_) => format!("{name}:{wall}Z"),
@@ -79,12 +112,12 @@ impl IcsWriter {
         });
     }
 
-    fn text(&mut self, name: &str, text: &str) {
+    pub(super) fn text(&mut self, name: &str, text: &str) {
         self.line(&format!("{name}:{}", escape(text)));
     }
 
     /// A content line, folded where it is too long and never inside a character.
-    fn line(&mut self, line: &str) {
+    pub(super) fn line(&mut self, line: &str) {
         let mut left = MAX_LINE_BYTES;
         for c in line.chars() {
             if c.len_utf8() > left {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use quarterdeck_calendar::{CalendarConfig, ConfigError, LocalCalendar};
+use quarterdeck_calendar::{CalendarConfig, Calendars, ConfigError, LocalCalendar};
 use quarterdeck_contracts::handler::CapabilityErrorCode;
-use quarterdeck_contracts::{Calendar, CalendarViewer, NewEvent, Overlay, Store, answer_calendar};
+use quarterdeck_contracts::{Calendar, NewEvent, Overlay, Store, answer_calendar};
 use serde_json::{Value, json};
 
-use crate::world::{Memory, calendar_in, lines, query, ready};
+use crate::world::{Memory, Scope, calendar_in, lines, origin, query, ready, viewer};
 
 /// The client who books.
 const ANN: &str = "ann";
@@ -26,7 +26,7 @@ fn a_booking_is_there_at_once_for_its_own_call_and_for_others_after_the_commit()
     let calendar = calendar_in("UTC");
     let call = Arc::new(Overlay::new(store.clone()));
     let event = new_event("2026-01-13T10:00:00+01:00", "2026-01-13T10:30:00+01:00");
-    let made = ready(calendar.create(event, ANN.into(), call.clone())).unwrap();
+    let made = ready(calendar.create(event, origin(ANN), call.clone())).unwrap().event;
     assert_eq!((made.start.as_str(), made.end.as_str()), ("2026-01-13T09:00:00Z", "2026-01-13T09:30:00Z"));
     assert_eq!(ready(calendar.events(january(), call.clone())).unwrap(), vec![made.clone()]);
 
@@ -45,7 +45,7 @@ fn of_two_bookings_that_saw_the_same_free_hour_only_one_is_committed() {
         assert_eq!(ready(calendar.events(january(), call.clone())).unwrap(), []);
         ready(calendar.create(
             new_event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z"),
-            ANN.into(),
+            origin(ANN),
             call.clone(),
         ))
         .unwrap();
@@ -69,7 +69,7 @@ fn equal_bookings_are_two_events() {
     let calendar = calendar_in("UTC");
     for _ in 0..2 {
         let event = new_event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z");
-        ready(calendar.create(event, ANN.into(), overlay.clone())).unwrap();
+        ready(calendar.create(event, origin(ANN), overlay.clone())).unwrap();
     }
     let events = ready(calendar.events(january(), overlay)).unwrap();
     assert_eq!(
@@ -96,7 +96,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
 
     let event = new_event("2026-01-13T09:00:00Z", "2026-01-13T09:00:00Z");
     assert_eq!(
-        ready(calendar.create(event, ANN.into(), overlay)).unwrap_err().code,
+        ready(calendar.create(event, origin(ANN), overlay)).unwrap_err().code,
         CapabilityErrorCode::InvalidArgument
     );
 }
@@ -105,12 +105,11 @@ fn what_makes_no_sense_is_refused_with_what_would() {
 fn a_video_call_has_a_link_where_one_is_configured() {
     let config =
         CalendarConfig { conference_url: Some("https://meet.example/{id}".into()), ..Default::default() };
-    let calendar = LocalCalendar::from_config(config).unwrap();
+    let calendar = Calendars::local(config).unwrap();
     let mut event = new_event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z");
     let book = |event: NewEvent| {
-        ready(calendar.create(event, ANN.into(), Arc::new(Overlay::new(Arc::new(Memory::default())))))
-            .unwrap()
-            .conference
+        let overlay = Arc::new(Overlay::new(Arc::new(Memory::default())));
+        ready(calendar.create(event, origin(ANN), overlay)).unwrap().event.conference
     };
     assert_eq!(book(event.clone()), None);
     event.conference = true;
@@ -135,9 +134,8 @@ fn a_configuration_that_cannot_be_meant_is_refused() {
 }
 
 fn ask(overlay: &Arc<Overlay>, method: &str, args: &[Value]) -> Result<Value, String> {
-    let viewer = CalendarViewer { client_id: ANN.into(), sees_details: false, may_use_personal: false };
-    let calendar = calendar_in("UTC");
-    let answer = answer_calendar(&calendar, &viewer, overlay.clone(), method, args);
+    let (calendar, viewer, scope) = (calendar_in("UTC"), viewer(ANN), Scope::new(overlay, ANN));
+    let answer = answer_calendar(&calendar, &viewer, &scope, method, args);
     ready(answer).map_err(|error| error.message)
 }
 
@@ -148,7 +146,8 @@ fn handlers_reach_it_by_the_methods_of_the_context() {
         "summary": "Review", "start": "2026-01-13T09:00:00Z", "end": "2026-01-13T10:00:00Z",
         "attendees": ["ada@example.com"], "calendar": "team",
     });
-    let made = ask(&overlay, "createEvent", &[event]).unwrap();
+    let mut made = ask(&overlay, "createEvent", &[event]).unwrap();
+    made.as_object_mut().unwrap().remove("invitations");
     let window = json!({ "timeMin": "2026-01-01T00:00:00Z", "timeMax": "2026-02-01T00:00:00Z" });
     assert_eq!(ask(&overlay, "getEvents", std::slice::from_ref(&window)).unwrap(), json!([made]));
 
@@ -169,7 +168,8 @@ fn mistakes_in_a_calendar_call_have_their_own_messages() {
     let message = |method, args: &[Value]| ask(&overlay, method, args).unwrap_err();
     assert_eq!(
         message("getEvnets", &[]),
-        "calendar.getEvnets does not exist; there are getFreeBusy, getEvents, createEvent"
+        "calendar.getEvnets does not exist; there are getCalendars, getFreeBusy, getEvents, getEvent, createEvent, \
+         moveEvent, cancelEvent"
     );
     assert_eq!(message("getEvents", &[]), "calendar.getEvents takes one object, not 0 arguments");
     assert_eq!(message("getEvents", &[json!(1)]), "calendar.getEvents takes an object");

@@ -6,13 +6,9 @@ use quarterdeck_contracts::handler::CapabilityErrorCode;
 use quarterdeck_contracts::{CalendarViewer, Overlay, Store, Table, answer_calendar};
 use serde_json::{Value, json};
 
-use crate::world::{Memory, calendar_in, ready};
+use crate::world::{Memory, Scope, calendar_in, ready, viewer};
 
 const SECRETS: [&str; 5] = ["Dentist", "ada@example.com", "Layoffs", "room@fram", "example.com"];
-
-fn viewer(client: &str) -> CalendarViewer {
-    CalendarViewer { client_id: client.into(), sees_details: false, may_use_personal: false }
-}
 
 /// What another client has booked, what was imported, and what is personal.
 fn store() -> Arc<Memory> {
@@ -20,8 +16,8 @@ fn store() -> Arc<Memory> {
     let overlay = Arc::new(Overlay::new(store.clone()));
     let booking = json!({ "summary": "Layoffs", "start": "2026-01-13T09:00:00Z", "end": "2026-01-13T10:00:00Z",
                           "attendees": ["ada@example.com"], "description": "Layoffs" });
-    ready(answer_calendar(&calendar_in("UTC"), &viewer("bob"), overlay.clone(), "createEvent", &[booking]))
-        .unwrap();
+    let (calendar, bob, scope) = (calendar_in("UTC"), viewer("bob"), Scope::new(&overlay, "bob"));
+    ready(answer_calendar(&calendar, &bob, &scope, "createEvent", &[booking])).unwrap();
     for (calendar, hour) in [("primary", 11), ("personal", 13)] {
         let row = json!({ "uid": "room@fram", "calendar": calendar, "start": format!("2026-01-13T{hour}:00:00Z"),
                           "end": format!("2026-01-13T{hour}:30:00Z"), "summary": "Dentist",
@@ -36,7 +32,8 @@ fn ask(viewer: &CalendarViewer, method: &str, more: Value) -> Result<Value, Capa
     let overlay = Arc::new(Overlay::new(store()));
     let mut query = json!({ "timeMin": "2026-01-13T00:00:00Z", "timeMax": "2026-01-14T00:00:00Z" });
     query.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    ready(answer_calendar(&calendar_in("UTC"), viewer, overlay, method, &[query])).map_err(|error| error.code)
+    let scope = Scope::new(&overlay, &viewer.client_id);
+    ready(answer_calendar(&calendar_in("UTC"), viewer, &scope, method, &[query])).map_err(|error| error.code)
 }
 
 #[test]
@@ -76,7 +73,8 @@ fn personal_calendar_is_named_by_clients_who_have_signed_in_and_by_no_others() {
                               "calendar": "personal" });
         let overlay = Arc::new(Overlay::new(store()));
         let (calendar, booking) = (calendar_in("UTC"), [booking]);
-        let book = answer_calendar(&calendar, viewer, overlay, "createEvent", &booking);
+        let scope = Scope::new(&overlay, &viewer.client_id);
+        let book = answer_calendar(&calendar, viewer, &scope, "createEvent", &booking);
         [
             ask(viewer, "getEvents", json!({ "calendars": ["primary", "personal"] })).err(),
             ask(viewer, "getFreeBusy", json!({ "items": [{ "id": "personal" }] })).err(),

@@ -65,6 +65,7 @@ fn row() -> impl Strategy<Value = EventRow> {
             except,
             overrides,
             booked_by: None,
+            sequence: 0,
             stamp: Some(stamp.unwrap_or("2025-01-01T00:00:00Z").parse().unwrap()),
         })
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
 
 use quarterdeck_calendar::{CalendarConfig, LocalCalendar, import};
-use quarterdeck_contracts::handler::BoxFuture;
+use quarterdeck_contracts::handler::{BoxFuture, CapabilityClient, CapabilityScope};
 use quarterdeck_contracts::{
-    Calendar, Commit, CommitError, Event, EventQuery, Overlay, Row, Scan, Store, StoreError, Table,
+    BookingOrigin, Calendar, CalendarViewer, Commit, CommitError, Event, EventQuery, Overlay, Row, Scan,
+    Store, StoreError, Table,
 };
 
 type Rows = BTreeMap<(Table, String), Row>;
@@ -96,4 +98,62 @@ pub(crate) fn listing(body: &str, time_zone: &str, from: &str, to: &str) -> Stri
 
 pub(crate) fn lines(events: &[Event]) -> String {
     events.iter().map(|event| format!("{} {} {}\n", event.start, event.end, event.summary)).collect()
+}
+
+/// 13 January 2026, nine o'clock.
+pub(crate) fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800)
+}
+
+pub(crate) fn origin(client: &str) -> BookingOrigin {
+    BookingOrigin { client_id: client.into(), call_key: "session/call".into(), now: now() }
+}
+
+pub(crate) fn viewer(client: &str) -> CalendarViewer {
+    CalendarViewer {
+        client_id: client.into(),
+        sees_details: false,
+        may_manage: false,
+        may_use_personal: false,
+    }
+}
+
+/// The call of a client that may write.
+pub(crate) struct Scope {
+    overlay: Arc<Overlay>,
+    client: Arc<str>,
+}
+
+impl Scope {
+    pub(crate) fn new(overlay: &Arc<Overlay>, client: &str) -> Self {
+        Self { overlay: overlay.clone(), client: client.into() }
+    }
+}
+
+impl CapabilityScope for Scope {
+    fn client(&self) -> CapabilityClient {
+        CapabilityClient { id: self.client.clone(), is_authenticated: false, claims: BTreeMap::new() }
+    }
+
+    fn tool_id(&self) -> Arc<str> {
+        "tool".into()
+    }
+
+    fn call_key(&self) -> Arc<str> {
+        "session/call".into()
+    }
+
+    fn now(&self) -> SystemTime {
+        now()
+    }
+
+    fn overlay(&self) -> Arc<Overlay> {
+        self.overlay.clone()
+    }
+
+    fn may_write(&self) -> bool {
+        true
+    }
+
+    fn mark_outside_effect(&self) {}
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
         let mut session = LocalSession::for_terminal(
             mode,
             &snapshot,
-            LocalSources { kb, calendar: wire::calendar(&config)? },
+            LocalSources { kb, calendar: wire::calendars(&config.calendar)? },
         )
         .await?;
         anyhow::Ok(session.call(Call::new(&id, args), answer).await)

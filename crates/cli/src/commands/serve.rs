@@ -8,7 +8,6 @@ use anyhow::Context;
 use quarterdeck_agents::Prompts;
 use quarterdeck_agents::text::{Parts as TextParts, TextAgent};
 use quarterdeck_agents::voice::{Parts as VoiceParts, VoiceAgent};
-use quarterdeck_calendar::LocalCalendar;
 use quarterdeck_contracts::{ChatModel, Knowledge, Store};
 use quarterdeck_knowledge::KnowledgeBase;
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
@@ -191,7 +190,7 @@ fn orchestrator(
     Ok(Orchestrator::new(RuntimeParts {
         policy: config.policy.clone(),
         audit: feed,
-        calendar: Some(Arc::new(LocalCalendar::from_config(config.calendar.clone())?)),
+        calendar: Some(Arc::new(wire::calendars(&config.calendar)?)),
         calendar_details_claim: config.calendar_details_claim.clone(),
         knowledge,
         capabilities: handler_kinds::capabilities(),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
+use quarterdeck_calendar::{CalendarConfig, Calendars};
 use quarterdeck_contracts::{ConfirmationAnswer, Outcome, Store};
 use quarterdeck_runtime::{Client, Clock, Orchestrator, Registry, RuntimeParts, SessionError};
 use quarterdeck_store::SqliteStore;
@@ -68,7 +68,7 @@ impl Earlier {
     /// The orchestrator as it would have been on the minute after the folder was made.
     fn orchestrator(&self, store: Arc<SqliteStore>) -> (Orchestrator, Registry) {
         let clock = Arc::new(MinuteAfter(self.facts["madeAtMs"].as_u64().unwrap()));
-        let calendar = Arc::new(LocalCalendar::from_config(CalendarConfig::default()).unwrap());
+        let calendar = Arc::new(Calendars::local(CalendarConfig::default()).unwrap());
         let parts = RuntimeParts { clock, calendar: Some(calendar), ..RuntimeParts::new(store) };
         (Orchestrator::new(parts), registry(&self.files.join("site/tools")))
     }

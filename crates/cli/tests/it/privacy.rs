@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use quarterdeck_calendar::{CalendarConfig, LocalCalendar};
+use quarterdeck_calendar::{CalendarConfig, Calendars};
 use quarterdeck_contracts::{Mode, Store};
 use quarterdeck_runtime::gates::ClientFacts;
 use quarterdeck_runtime::{Call, Client, Orchestrator, Reply, RuntimeParts};
@@ -111,7 +111,7 @@ fn seen_by(claims: &Value, calendars: &[&str]) -> Value {
     run(async {
         let store = store(&files);
         let orchestrator = Orchestrator::new(RuntimeParts {
-            calendar: Some(Arc::new(LocalCalendar::from_config(CalendarConfig::default()).unwrap())),
+            calendar: Some(Arc::new(Calendars::local(CalendarConfig::default()).unwrap())),
             calendar_details_claim: Some("role=staff".parse().unwrap()),
             ..RuntimeParts::new(store.clone())
         });

@@ -5,7 +5,20 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{CapabilityCall, CapabilityError, CapabilityErrorCode, Context};
-use crate::{Capability, Event, EventQuery, KnowledgeQuery, KnowledgeRecord, NewEvent, SearchResults};
+use crate::{
+    CalendarInfo, Cancellation, Capability, ChangedEvent, Event, EventQuery, EventRef, KnowledgeQuery,
+    KnowledgeRecord, NewEvent, Reschedule, SearchResults,
+};
+
+/// The configured calendars: `context.calendar.getCalendars`.
+pub async fn calendar_list(context: &dyn Context) -> Result<Vec<CalendarInfo>, CapabilityError> {
+    request(context, Capability::CALENDAR, "getCalendars", &json!({})).await
+}
+
+/// One event by its id: `context.calendar.getEvent`.
+pub async fn calendar_event(context: &dyn Context, event: EventRef) -> Result<Event, CapabilityError> {
+    request(context, Capability::CALENDAR, "getEvent", &event).await
+}
 
 /// The events that touch a window: `context.calendar.getEvents`.
 pub async fn calendar_events(
@@ -16,8 +29,27 @@ pub async fn calendar_events(
 }
 
 /// Books an appointment: `context.calendar.createEvent`.
-pub async fn calendar_create(context: &dyn Context, event: NewEvent) -> Result<Event, CapabilityError> {
+pub async fn calendar_create(
+    context: &dyn Context,
+    event: NewEvent,
+) -> Result<ChangedEvent, CapabilityError> {
     request(context, Capability::CALENDAR, "createEvent", &event).await
+}
+
+/// Moves an event to another time: `context.calendar.moveEvent`.
+pub async fn calendar_move(
+    context: &dyn Context,
+    change: Reschedule,
+) -> Result<ChangedEvent, CapabilityError> {
+    request(context, Capability::CALENDAR, "moveEvent", &change).await
+}
+
+/// Cancels an event: `context.calendar.cancelEvent`.
+pub async fn calendar_cancel(
+    context: &dyn Context,
+    cancellation: Cancellation,
+) -> Result<ChangedEvent, CapabilityError> {
+    request(context, Capability::CALENDAR, "cancelEvent", &cancellation).await
 }
 
 /// What answers a question, with whole records: `context.kb.query`.

@@ -129,6 +129,7 @@ pub enum CapabilityErrorCode {
     NotAvailable,
     NotDeclared,
     InvalidArgument,
+    OutcomeUnknown,
 }
 
 impl CapabilityErrorCode {
@@ -144,6 +145,7 @@ impl CapabilityErrorCode {
             Self::NotAvailable => "NOT_AVAILABLE",
             Self::NotDeclared => "NOT_DECLARED",
             Self::InvalidArgument => "INVALID_ARGUMENT",
+            Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
         }
     }
 }
@@ -178,11 +180,23 @@ impl From<CapabilityError> for ToolError {
             CapabilityErrorCode::NotFound => ErrorType::NotFound,
             CapabilityErrorCode::Conflict => ErrorType::Conflict,
             CapabilityErrorCode::NotDeclared => ErrorType::Permanent,
+            CapabilityErrorCode::OutcomeUnknown => return outcome_unknown(error.message),
         };
         let mut failure = ToolError::new(kind, error.message);
         failure.retryable = matches!(kind, ErrorType::Transient | ErrorType::RateLimit);
         failure.retry_after_ms = error.retry_after_seconds.map(|seconds| (seconds.max(0.0) * 1_000.0) as u64);
         failure.details = Some(json!({ "code": error.code.as_str() }));
         failure
+    }
+}
+
+/// A change whose answer was lost. To make it again may make it twice.
+fn outcome_unknown(message: String) -> ToolError {
+    let code = CapabilityErrorCode::OutcomeUnknown.as_str();
+    ToolError {
+        partial_side_effects: Some(true),
+        ..ToolError::new(ErrorType::Transient, message)
+            .with_details(json!({ "code": code, "outcome": "unknown" }))
+            .with_suggestion("Tell the user, and look whether it was done before trying again.")
     }
 }

@@ -12,7 +12,10 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 
-pub use capabilities::{calendar_create, calendar_events, kb_find, kb_get};
+pub use capabilities::{
+    calendar_cancel, calendar_create, calendar_event, calendar_events, calendar_list, calendar_move, kb_find,
+    kb_get,
+};
 pub use context::{
     CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel, SessionFacts,
     ToolFacts,

@@ -48,6 +48,9 @@ pub trait CapabilityScope: Send + Sync {
     /// The tool that is called.
     fn tool_id(&self) -> Arc<str>;
 
+    /// What tells this call from every other: its session and its idempotency key. Every attempt of the call has the same.
+    fn call_key(&self) -> Arc<str>;
+
     /// The time, as the call sees it.
     fn now(&self) -> SystemTime;
 

@@ -13,15 +13,20 @@ pub(super) struct CalendarProvider {
     pub(super) calendar: Arc<dyn Calendar>,
     /// The claim that a client needs to see the details of events that it has not booked.
     pub(super) details_claim: Option<RequiredClaim>,
+    /// The claim that a client needs to move and cancel events that it has not booked.
+    pub(super) manage_claim: Option<RequiredClaim>,
 }
 
 impl CalendarProvider {
     fn viewer(&self, request: &CapabilityRequest) -> CalendarViewer {
         let client = request.scope.client();
         let facts = ClientFacts { authenticated: client.is_authenticated, claims: client.claims };
+        let holds =
+            |claim: &Option<RequiredClaim>| claim.as_ref().is_some_and(|claim| claim.is_met_by(&facts));
         CalendarViewer {
             client_id: client.id,
-            sees_details: self.details_claim.as_ref().is_some_and(|claim| claim.is_met_by(&facts)),
+            sees_details: holds(&self.details_claim),
+            may_manage: holds(&self.manage_claim),
             may_use_personal: facts.authenticated,
         }
     }
@@ -36,13 +41,7 @@ impl CapabilityProvider for CalendarProvider {
         let (calendar, viewer) = (self.calendar.clone(), self.viewer(&request));
         Box::pin(async move {
             let CapabilityRequest { method, args, scope } = request;
-            if method == "createEvent" {
-                scope.require_writes("calendar.createEvent")?;
-                if !calendar.is_in_store() {
-                    scope.mark_outside_effect();
-                }
-            }
-            answer_calendar(&*calendar, &viewer, scope.overlay(), &method, &args).await
+            answer_calendar(&*calendar, &viewer, &*scope, &method, &args).await
         })
     }
 }

@@ -24,12 +24,13 @@ impl Capabilities {
     pub(crate) fn new(
         calendar: Option<Arc<dyn Calendar>>,
         details_claim: Option<RequiredClaim>,
+        manage_claim: Option<RequiredClaim>,
         knowledge: Option<Arc<dyn Knowledge>>,
     ) -> Self {
         let mut capabilities = Self(BTreeMap::new());
         capabilities.register(Arc::new(ValuesProvider));
         if let Some(calendar) = calendar {
-            capabilities.register(Arc::new(CalendarProvider { calendar, details_claim }));
+            capabilities.register(Arc::new(CalendarProvider { calendar, details_claim, manage_claim }));
         }
         if let Some(knowledge) = knowledge {
             capabilities.register(Arc::new(KnowledgeProvider(knowledge)));

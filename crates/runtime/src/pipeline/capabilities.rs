@@ -216,6 +216,10 @@ impl CapabilityScope for CallContext {
         self.tool().clone()
     }
 
+    fn call_key(&self) -> Arc<str> {
+        self.call_key.clone()
+    }
+
     fn now(&self) -> SystemTime {
         self.core.now()
     }

@@ -26,6 +26,8 @@ pub(super) struct CallContext {
     pub(super) facts: CallFacts,
     pub(super) writes: bool,
     pub(super) ancestors: Vec<Ancestor>,
+    /// See [`CapabilityScope::call_key`](quarterdeck_contracts::handler::CapabilityScope::call_key).
+    pub(super) call_key: Arc<str>,
     overlay: OnceLock<Arc<Overlay>>,
     pending: Mutex<PendingEffects>,
 }
@@ -72,12 +74,18 @@ impl CallContext {
         };
         let mut ancestors = call.ancestors.clone();
         ancestors.push(Ancestor { call_id: call.entry.call_id.clone(), tool: call.entry.tool.clone() });
+        // Only a write needs it, and making it costs a hash.
+        let call_key = match call.entry.writes {
+            true => format!("{}/{}", core.id, call.entry.key()).into(),
+            false => core.id.clone(),
+        };
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
             core,
             facts,
             writes: call.entry.writes,
             ancestors,
+            call_key,
             overlay: OnceLock::new(),
             pending: Mutex::default(),
         })

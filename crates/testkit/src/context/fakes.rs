@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
-use quarterdeck_contracts::{Capability, Event, EventQuery, KnowledgeRecord, NewEvent, SearchResults};
+use quarterdeck_contracts::{
+    CalendarInfo, Cancellation, Capability, ChangedEvent, Event, EventQuery, EventRef, KnowledgeRecord,
+    NewEvent, Reschedule, SearchResults,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -21,6 +24,7 @@ pub(super) struct State {
 #[derive(Default)]
 pub(super) struct Fixtures {
     pub(super) events: Vec<Event>,
+    pub(super) has_conferences: bool,
     pub(super) calendar_failure: Option<CapabilityError>,
     pub(super) client_is_gone: bool,
     pub(super) results: SearchResults,
@@ -76,7 +80,11 @@ fn calendar(state: &State, method: &str, args: &[Value]) -> Result<Value, Capabi
     }
     match method {
         "getEvents" => Ok(json!(events(state, read(args)?)?)),
-        "createEvent" => Ok(json!(create_event(state, read(args)?)?)),
+        "getCalendars" => Ok(json!(calendars(state))),
+        "getEvent" => Ok(json!(find_event(state, read(args)?)?)),
+        "createEvent" => Ok(json!(ChangedEvent::from(create_event(state, read(args)?)?))),
+        "moveEvent" => Ok(json!(ChangedEvent::from(move_event(state, read(args)?)?))),
+        "cancelEvent" => Ok(json!(ChangedEvent::from(cancel_event(state, read(args)?)?))),
         _ => Err(not_faked(&Capability::CALENDAR, method)),
     }
 }
@@ -94,6 +102,16 @@ fn events(state: &State, query: EventQuery) -> Result<Vec<Event>, CapabilityErro
     Ok(found)
 }
 
+fn calendars(state: &State) -> Vec<CalendarInfo> {
+    let info = |name: &str| CalendarInfo {
+        name: name.to_owned(),
+        backend: "local".into(),
+        has_conferences: state.fixtures().has_conferences,
+        notifies_by: None,
+    };
+    ["primary", "team", "personal"].map(info).into()
+}
+
 fn create_event(state: &State, new: NewEvent) -> Result<Event, CapabilityError> {
     let mut fixtures = state.fixtures();
     let event = Event {
@@ -103,12 +121,46 @@ fn create_event(state: &State, new: NewEvent) -> Result<Event, CapabilityError> 
         summary: new.summary.clone(),
         attendees: new.attendees.clone(),
         calendar: new.calendar.clone(),
+        description: new.description.clone(),
         conference: new.conference.then(|| "https://meet.example/1".to_owned()),
-        private: false,
-        booked_by: None,
+        version: Some("1".into()),
+        changeable: true,
+        ..Event::default()
     };
     fixtures.events.push(event.clone());
     state.effects().created.push(new);
+    Ok(event)
+}
+
+fn find_event(state: &State, wanted: EventRef) -> Result<Event, CapabilityError> {
+    let fixtures = state.fixtures();
+    let found = fixtures.events.iter().find(|event| event.id == wanted.id);
+    found.cloned().ok_or_else(|| CapabilityError::new(CapabilityErrorCode::NotFound, "no such event"))
+}
+
+fn move_event(state: &State, change: Reschedule) -> Result<Event, CapabilityError> {
+    let mut moved = current_event(state, &change.id, change.version.as_deref())?;
+    moved.start = instant(&change.start)?.to_string();
+    moved.end = instant(&change.end)?.to_string();
+    moved.sequence += 1;
+    moved.version = Some((moved.sequence + 1).to_string());
+    let mut fixtures = state.fixtures();
+    fixtures.events.retain(|event| event.id != change.id);
+    fixtures.events.push(moved.clone());
+    Ok(moved)
+}
+
+fn cancel_event(state: &State, cancelled: Cancellation) -> Result<Event, CapabilityError> {
+    let event = current_event(state, &cancelled.id, cancelled.version.as_deref())?;
+    state.fixtures().events.retain(|other| other.id != cancelled.id);
+    Ok(event)
+}
+
+fn current_event(state: &State, id: &str, version: Option<&str>) -> Result<Event, CapabilityError> {
+    let event = find_event(state, EventRef { id: id.to_owned(), calendar: None })?;
+    if version.is_some() && version != event.version.as_deref() {
+        return Err(CapabilityError::new(CapabilityErrorCode::Conflict, "the event has changed"));
+    }
     Ok(event)
 }
 
