@@ -22,11 +22,14 @@ mod view;
 pub use change::{ChangeError, OccurrenceId};
 pub use config::{CalendarConfig, ConfigError, Owner};
 pub use given::parse_given_events;
-pub use ics::{IcsError, Import, MAX_EVENTS, MAX_ICS_BYTES, export, import, invitation};
+pub use ics::{
+    IcsError, Import, MAX_EVENTS, MAX_ICS_BYTES, cancel_in_object, export, import, invitation,
+    move_in_object, read_rows, write_object,
+};
 pub use local::{LocalCalendar, REVISION};
 pub use moment::{Moment, ParseMomentError, Zone};
 pub use registry::{Calendars, CalendarsBuilder};
-pub use row::{Details, EventRow, Override, ParseRowError, Status};
+pub use row::{Details, EventRow, Override, ParseRowError, Status, new_booking};
 pub use template::ConferenceTemplate;
 pub use times::{read_period, read_window};
 pub use view::{EventCollector, find_event};

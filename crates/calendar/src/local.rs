@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::change::{ChangeError, OccurrenceId};
 use crate::config::{CalendarConfig, ConfigError};
 use crate::moment::Moment;
-use crate::row::{Details, EventRow, Status};
+use crate::row::{EventRow, new_booking};
 use crate::times::{read_period, read_window};
 use crate::view::{EventCollector, find_event};
 
@@ -184,21 +184,7 @@ impl CalendarCore {
         // The revision makes it unique: of two bookings with the same one, only one can be committed.
         let seed = json!({ "revision": revision, "event": new });
         let id = sha256(canonical_json(&seed).as_bytes())[..32].to_owned();
-        let details = Details {
-            start: Moment::Utc(start),
-            end: Moment::Utc(end),
-            summary: new.summary,
-            description: new.description,
-            location: String::new(),
-            attendees: new.attendees,
-            conference: new.conference_url,
-            status: Status::Confirmed,
-            free: false,
-        };
-        let row = EventRow {
-            booked_by: Some(origin.client_id),
-            ..EventRow::single(format!("{id}@quarterdeck"), new.calendar, details)
-        };
+        let row = new_booking(new, format!("{id}@quarterdeck"), (start, end), &origin);
         overlay.put(Table::Calendar, row.key(), row.to_value());
         let id = OccurrenceId { uid: row.uid.clone(), occurrence: None };
         find_event(&row, &id, &version(&row), &self.home).ok_or_else(|| not_changed(ChangeError::OutOfRange))

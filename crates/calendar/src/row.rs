@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use quarterdeck_contracts::{BookingOrigin, NewEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -97,6 +99,33 @@ impl Status {
 impl Details {
     pub(crate) fn is_busy(&self) -> bool {
         !self.free && self.status != Status::Cancelled
+    }
+}
+
+/// The row of an appointment that a client books.
+pub fn new_booking(
+    new: NewEvent,
+    uid: String,
+    (start, end): (Timestamp, Timestamp),
+    origin: &BookingOrigin,
+) -> EventRow {
+    let details = Details {
+        start: Moment::Utc(start),
+        end: Moment::Utc(end),
+        summary: new.summary,
+        description: new.description,
+        location: String::new(),
+        attendees: new.attendees,
+        conference: new.conference_url,
+        status: Status::Confirmed,
+        free: false,
+    };
+    let now =
+        Timestamp::try_from(origin.now).ok().and_then(|now| Timestamp::from_second(now.as_second()).ok());
+    EventRow {
+        booked_by: Some(origin.client_id.clone()),
+        stamp: now.map(Moment::Utc),
+        ..EventRow::single(uid, new.calendar, details)
     }
 }
 

@@ -27,8 +27,18 @@ pub(super) struct ParsedEvent {
     /// Set for an occurrence that differs from its series.
     pub(super) instead_of: Option<Moment>,
     pub(super) stamp: Option<Moment>,
+    pub(super) sequence: u32,
+    /// The client whose booking it is, if the file is to be believed.
+    pub(super) booked_by: Option<String>,
     /// What was changed on import, and why.
     pub(super) notes: Vec<String>,
+}
+
+/// The private property that keeps whose booking an event is.
+pub(super) const BOOKED_BY: &str = "X-QUARTERDECK-BOOKED-BY";
+
+fn is_client_id(id: &str) -> bool {
+    (1..=256).contains(&id.len())
 }
 
 type Zones = BTreeMap<String, String>;
@@ -76,6 +86,8 @@ pub(super) fn parse(event: &Component, zones: &Zones, budget: &mut Budget) -> Re
         also: dates(event, "RDATE", zones)?,
         except: dates(event, "EXDATE", zones)?,
         instead_of: instead_of.transpose()?,
+        sequence: event.find("SEQUENCE").and_then(|line| line.value.trim().parse().ok()).unwrap_or(0),
+        booked_by: event.find(BOOKED_BY).map(|line| unescape(&line.value)).filter(|id| is_client_id(id)),
         stamp: event.find("DTSTAMP").and_then(|line| moment(line, zones).ok()),
         notes,
     })
@@ -154,7 +166,7 @@ fn dates(event: &Component, name: &str, zones: &Zones) -> Result<Vec<Moment>, St
     Ok(dates)
 }
 
-fn moment(line: &Line, zones: &Zones) -> Result<Moment, String> {
+pub(super) fn moment(line: &Line, zones: &Zones) -> Result<Moment, String> {
     moment_of(&line.value, line, zones)
 }
 

@@ -58,7 +58,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Result<Line, IcsError>> 
 }
 
 /// Where a character stands outside quotation marks.
-fn unquoted(text: &str, wanted: char) -> impl Iterator<Item = usize> {
+pub(super) fn unquoted(text: &str, wanted: char) -> impl Iterator<Item = usize> {
     let mut quoted = false;
     text.char_indices().filter_map(move |(at, c)| {
         quoted ^= c == '"';

@@ -4,6 +4,7 @@
 //! time is proportional to the size. What a file says that we do not keep (alarms, attachments, colours) is lost.
 
 mod component;
+mod edit;
 mod event;
 mod invite;
 mod line;
@@ -17,9 +18,10 @@ use serde_json::Value;
 
 use crate::local::next_revision;
 
+pub use edit::{cancel_in_object, move_in_object};
 pub use invite::invitation;
-pub use read::import;
-pub use write::export;
+pub use read::{import, read_rows};
+pub use write::{export, write_object};
 
 pub const MAX_ICS_BYTES: usize = 5 * 1024 * 1024;
 pub const MAX_EVENTS: usize = 20_000;

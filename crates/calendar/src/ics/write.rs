@@ -6,6 +6,7 @@ use crate::moment::Moment;
 use crate::row::{Details, EventRow, Status};
 use crate::rule::compact;
 
+use super::event::BOOKED_BY;
 use super::text::escape;
 
 /// RFC 5545.
@@ -15,18 +16,15 @@ const MAX_LINE_BYTES: usize = 75;
 pub fn export(rows: &[EventRow]) -> String {
     let mut file = IcsWriter::default();
     file.begin(None);
-    for row in rows {
-        file.event(row, &row.details, |file| {
-            for rule in &row.rules {
-                file.line(&format!("RRULE:{rule}"));
-            }
-            row.also.iter().for_each(|date| file.moment("RDATE", date));
-            row.except.iter().for_each(|date| file.moment("EXDATE", date));
-        });
-        for changed in &row.overrides {
-            file.event(row, &changed.details, |file| file.moment("RECURRENCE-ID", &changed.instead_of));
-        }
-    }
+    rows.iter().for_each(|row| file.row(row, None));
+    file.end()
+}
+
+/// Writes one event for a server that keeps it for us, with whose booking it is. A file for others does not say that.
+pub fn write_object(row: &EventRow) -> String {
+    let mut file = IcsWriter::default();
+    file.begin(None);
+    file.row(row, row.booked_by.as_deref());
     file.end()
 }
 
@@ -48,7 +46,29 @@ impl IcsWriter {
         self.0
     }
 
-    fn event(&mut self, row: &EventRow, details: &Details, more: impl FnOnce(&mut Self)) {
+    /// An event with its exceptions.
+    fn row(&mut self, row: &EventRow, owner: Option<&str>) {
+        self.event(row, &row.details, owner, |file| {
+            for rule in &row.rules {
+                file.line(&format!("RRULE:{rule}"));
+            }
+            row.also.iter().for_each(|date| file.moment("RDATE", date));
+            row.except.iter().for_each(|date| file.moment("EXDATE", date));
+        });
+        for changed in &row.overrides {
+            self.event(row, &changed.details, owner, |file| {
+                file.moment("RECURRENCE-ID", &changed.instead_of)
+            });
+        }
+    }
+
+    fn event(
+        &mut self,
+        row: &EventRow,
+        details: &Details,
+        owner: Option<&str>,
+        more: impl FnOnce(&mut Self),
+    ) {
         self.line("BEGIN:VEVENT");
         self.text("UID", &row.uid);
         match &row.stamp {
@@ -68,6 +88,9 @@ impl IcsWriter {
         details.attendees.iter().for_each(|attendee| self.attendee(attendee));
         if let Some(url) = &details.conference {
             self.conference(url);
+        }
+        if let Some(owner) = owner {
+            self.text(BOOKED_BY, owner);
         }
         if row.sequence > 0 {
             self.line(&format!("SEQUENCE:{}", row.sequence));
@@ -114,6 +137,19 @@ impl IcsWriter {
 
     pub(super) fn text(&mut self, name: &str, text: &str) {
         self.line(&format!("{name}:{}", escape(text)));
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.0
+    }
+
+    /// Lines that have been written already.
+    pub(super) fn raw(&mut self, lines: &str) {
+        self.0.push_str(lines);
     }
 
     /// A content line, folded where it is too long and never inside a character.
