@@ -35,6 +35,8 @@ struct Handler {
     tool_id: String,
     path: PathBuf,
     source_hash: String,
+    /// Whether it looks at a call before the user is asked to approve it.
+    has_precheck: bool,
 }
 
 /// Names of the folders with a `handler.rs`, sorted so that the same sources give the same table.
@@ -59,10 +61,12 @@ fn read_handler(tools: &Path, folder: &str) -> Result<Result<Handler, &'static s
     if !is_module_name(&tool_id) {
         return Ok(Err("stands in a folder whose name is not lower-case letters, digits and dashes"));
     }
-    if !String::from_utf8_lossy(&source).contains("pub async fn execute(") {
+    let source = String::from_utf8_lossy(&source);
+    if !source.contains("pub async fn execute(") {
         return Ok(Err("has no `pub async fn execute(args: Args, context: Arc<dyn Context>)`"));
     }
-    Ok(Ok(Handler { tool_id, path, source_hash: source_hash(&tools.join(folder))? }))
+    let has_precheck = source.contains("pub async fn precheck(");
+    Ok(Ok(Handler { tool_id, path, source_hash: source_hash(&tools.join(folder))?, has_precheck }))
 }
 
 /// The hash that tells the compiler whether a binary is older than the folder.
@@ -95,11 +99,13 @@ fn is_module_name(name: &str) -> bool {
 fn generate(handlers: &[Handler]) -> String {
     let mut modules = String::new();
     let mut entries = String::new();
-    for Handler { tool_id, path, source_hash } in handlers {
+    for Handler { tool_id, path, source_hash, has_precheck } in handlers {
+        let precheck =
+            if *has_precheck { format!(".with_precheck({tool_id}::precheck)") } else { String::new() };
         let _ = writeln!(modules, "#[path = {path:?}]\npub mod {tool_id};");
         let _ = writeln!(
             entries,
-            "        NativeHandler::new({tool_id:?}, {source_hash:?}, {tool_id}::execute),"
+            "        NativeHandler::new({tool_id:?}, {source_hash:?}, {tool_id}::execute){precheck},"
         );
     }
     format!(

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use quarterdeck_contracts::handler::{
-    BoxFuture, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits, NativeHandler,
+    BoxFuture, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits, NativeHandler, Precheck,
+    PrecheckAnswer,
 };
 use quarterdeck_contracts::{HandlerAnswer, native_source_hash};
 use serde_json::Value;
@@ -60,17 +61,34 @@ impl Handler for Loaded {
         limits: Limits,
     ) -> BoxFuture<Result<HandlerAnswer, HostError>> {
         let handler = self.0.clone();
-        Box::pin(async move {
-            // The first poll runs inside the guard too: a handler may panic before it first waits.
-            let running = AssertUnwindSafe(async move { handler.run(args, context).await }).catch_unwind();
-            match tokio::time::timeout(limits.timeout, running).await {
-                Ok(Ok(answer)) => Ok(answer),
-                Ok(Err(panic)) => Err(HostError::Crashed(describe(&*panic))),
-                Err(_) => {
-                    Err(HostError::TimedOut { limit_ms: limits.timeout.as_millis() as u64, computing: false })
-                }
+        Box::pin(guarded(async move { handler.run(args, context).await }, limits))
+    }
+
+    fn precheck(
+        &self,
+        args: Value,
+        context: Arc<dyn Context>,
+        limits: Limits,
+    ) -> Option<BoxFuture<Result<PrecheckAnswer, HostError>>> {
+        let handler = self.0.clone();
+        let checking = async move {
+            match handler.precheck(args, context) {
+                Some(checking) => checking.await,
+                None => Ok(Precheck::default()),
             }
-        })
+        };
+        self.0.has_precheck().then(|| Box::pin(guarded(checking, limits)) as _)
+    }
+}
+
+/// Runs to the deadline. A panic ends the call.
+async fn guarded<T>(running: impl Future<Output = T>, limits: Limits) -> Result<T, HostError> {
+    // The first poll runs inside the guard too: a handler may panic before it first waits.
+    let running = AssertUnwindSafe(running).catch_unwind();
+    match tokio::time::timeout(limits.timeout, running).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(panic)) => Err(HostError::Crashed(describe(&*panic))),
+        Err(_) => Err(HostError::TimedOut { limit_ms: limits.timeout.as_millis() as u64, computing: false }),
     }
 }
 

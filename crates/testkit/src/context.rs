@@ -57,24 +57,29 @@ impl FakeContext {
 
     /// At another time.
     pub fn at(now: SystemTime) -> Arc<Self> {
-        Self::with(now, Mode::Text, true)
+        Self::with(now, Mode::Text, true, Value::Null)
+    }
+
+    /// In a call that the user has approved after the handler's precheck saw this.
+    pub fn approved(seen: Value) -> Arc<Self> {
+        Self::with(Self::usual_time(), Mode::Text, true, seen)
     }
 
     /// In a voice session that is open.
     pub fn in_voice() -> Arc<Self> {
-        Self::with(Self::usual_time(), Mode::Voice, true)
+        Self::with(Self::usual_time(), Mode::Voice, true, Value::Null)
     }
 
     /// In a session that has ended.
     pub fn in_ended_session() -> Arc<Self> {
-        Self::with(Self::usual_time(), Mode::Text, false)
+        Self::with(Self::usual_time(), Mode::Text, false, Value::Null)
     }
 
     fn usual_time() -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800)
     }
 
-    fn with(now: SystemTime, mode: Mode, is_active: bool) -> Arc<Self> {
+    fn with(now: SystemTime, mode: Mode, is_active: bool, seen: Value) -> Arc<Self> {
         let state = Arc::new(State::default());
         let declarable = BUILT_IN_CAPABILITIES.iter().filter(|spec| !spec.is_always_granted);
         let facts = CallFacts {
@@ -91,6 +96,7 @@ impl FakeContext {
             }),
             clamped: BTreeMap::new(),
             capabilities: declarable.map(CapabilitySpec::capability).collect(),
+            seen,
         };
         Arc::new(Self { facts, now, providers: Mutex::new(fakes::providers(&state)), state })
     }

@@ -75,6 +75,10 @@ pub struct CallFacts {
     pub clamped: BTreeMap<String, Value>,
     /// What the handler may use.
     pub capabilities: Arc<[Capability]>,
+    /// What the handler's precheck saw before the user approved the call: [`Precheck::seen`](super::Precheck::seen). Null
+    /// if there was none.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub seen: Value,
 }
 
 /// The tool, as its handler sees it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{BoxFuture, Context, HandlerFiles, HostHealth, HostObserver};
-use crate::{AnswerError, HandlerAnswer, Metadata};
+use crate::{AnswerError, HandlerAnswer, Metadata, ToolError};
 
 /// Runs handlers of one kind. The registry does not know which host it is calling.
 ///
@@ -53,6 +53,30 @@ pub trait Handler: Send + Sync {
         context: Arc<dyn Context>,
         limits: Limits,
     ) -> BoxFuture<Result<HandlerAnswer, HostError>>;
+
+    /// Looks at a call before the user is asked to approve it, so that what cannot be done is refused and not approved. It changes
+    /// nothing: its context refuses every capability that writes. `None` if the handler has nothing to look at.
+    fn precheck(
+        &self,
+        _args: Value,
+        _context: Arc<dyn Context>,
+        _limits: Limits,
+    ) -> Option<BoxFuture<Result<PrecheckAnswer, HostError>>> {
+        None
+    }
+}
+
+/// What a handler says about a call before the user is asked: ask, or refuse the call.
+pub type PrecheckAnswer = Result<Precheck, ToolError>;
+
+/// What the user is asked, and what the handler wants to know again once they have approved.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Precheck {
+    /// The sentence that the user sees, in the place of the definition's `preview`.
+    pub preview: Option<String>,
+    /// What the handler saw, such as the version of what it will change: [`CallFacts::seen`](super::CallFacts::seen) of the
+    /// approved call.
+    pub seen: Value,
 }
 
 /// What one execution may take.

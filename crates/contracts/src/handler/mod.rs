@@ -20,7 +20,7 @@ pub use context::{
     CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel, SessionFacts,
     ToolFacts,
 };
-pub use host::{Handler, HandlerHost, HandlerToLoad, HostError, Limits};
+pub use host::{Handler, HandlerHost, HandlerToLoad, HostError, Limits, Precheck, PrecheckAnswer};
 pub use inspect::{FileType, Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
 pub use native::{NATIVE_KIND, NativeHandler};
 pub use provider::{CapabilityClient, CapabilityProvider, CapabilityRequest, CapabilityScope};

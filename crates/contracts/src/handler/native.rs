@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{BoxFuture, Context};
+use super::{BoxFuture, Context, PrecheckAnswer};
 use crate::{ErrorType, HandlerAnswer, HandlerKind, ToolError};
 
 /// Handlers that are compiled into the binary: `handler.rs`.
@@ -20,9 +20,11 @@ pub struct NativeHandler {
     /// [`native_source_hash`](crate::native_source_hash) of what was compiled.
     pub source_hash: &'static str,
     run: Box<RunNative>,
+    precheck: Option<Box<PrecheckNative>>,
 }
 
 type RunNative = dyn Fn(Value, Arc<dyn Context>) -> BoxFuture<HandlerAnswer> + Send + Sync;
+type PrecheckNative = dyn Fn(Value, Arc<dyn Context>) -> BoxFuture<PrecheckAnswer> + Send + Sync;
 
 impl NativeHandler {
     /// Wraps the typed `execute` of a `handler.rs`. The tools crate's build script calls this once for each.
@@ -45,12 +47,41 @@ impl NativeHandler {
             };
             Box::pin(async move { answer(tool_id, running.await) })
         };
-        Self { tool_id, source_hash, run: Box::new(run) }
+        Self { tool_id, source_hash, run: Box::new(run), precheck: None }
+    }
+
+    /// Adds the typed `precheck` of a `handler.rs`. The tools crate's build script calls this where there is one.
+    pub fn with_precheck<Args, Running>(
+        self,
+        precheck: impl Fn(Args, Arc<dyn Context>) -> Running + Send + Sync + 'static,
+    ) -> Self
+    where
+        Args: DeserializeOwned,
+        Running: Future<Output = PrecheckAnswer> + Send + 'static,
+    {
+        let tool_id = self.tool_id;
+        let run = move |args: Value, context: Arc<dyn Context>| -> BoxFuture<PrecheckAnswer> {
+            match serde_json::from_value::<Args>(args) {
+                Ok(args) => Box::pin(precheck(args, context)),
+                Err(error) => Box::pin(ready(Err(types_disagree(tool_id, &error)))),
+            }
+        };
+        Self { precheck: Some(Box::new(run)), ..self }
     }
 
     /// Starts the handler with arguments that its schema has accepted.
     pub fn run(&self, args: Value, context: Arc<dyn Context>) -> BoxFuture<HandlerAnswer> {
         (self.run)(args, context)
+    }
+
+    /// Starts the precheck, if there is one.
+    pub fn precheck(&self, args: Value, context: Arc<dyn Context>) -> Option<BoxFuture<PrecheckAnswer>> {
+        self.precheck.as_ref().map(|precheck| precheck(args, context))
+    }
+
+    /// Whether [`NativeHandler::precheck`] starts anything.
+    pub fn has_precheck(&self) -> bool {
+        self.precheck.is_some()
     }
 }
 

@@ -5,6 +5,8 @@ use serde_json::Value;
 
 /// How much of one value the sentence holds. The arguments stand beside it in full.
 const MAX_VALUE_CHARS: usize = 200;
+/// How long a sentence of a handler may be. It may name fifty attendees.
+const MAX_SENTENCE_CHARS: usize = 4_000;
 
 /// From the tool's `preview`, or else from its name and arguments. What is sensitive is hidden from records, not from the
 /// user who approves it; invisible characters are marked.
@@ -21,6 +23,11 @@ pub(crate) fn preview(metadata: &Metadata, args: &Value) -> String {
             format!("{} ({})", metadata.tool_id, arguments.join(", "))
         }
     }
+}
+
+/// A sentence that a handler has made, on one line and not endless.
+pub(super) fn shown(sentence: &str) -> String {
+    cut(visible_line(sentence), MAX_SENTENCE_CHARS)
 }
 
 /// Replaces `{path.to.value}`; what is absent leaves nothing.
@@ -72,9 +79,12 @@ fn text(value: &Value) -> String {
         Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     };
-    let line = visible_line(&whole);
-    match line.char_indices().nth(MAX_VALUE_CHARS) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
+    cut(visible_line(&whole), MAX_VALUE_CHARS)
+}
+
+fn cut(line: String, max_chars: usize) -> String {
+    match line.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
+use quarterdeck_contracts::handler::Precheck;
 use quarterdeck_contracts::{
     Commit, CommitError, ConfirmationRequest, ErrorType, Metadata, StoreError, Table, ToolError,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::REMEMBERED_MS;
 use super::expiry::expire_later;
-use super::preview::preview;
+use super::preview::{preview, shown};
 use super::row::{ConfirmationRow, Status, index_key};
 use super::token::{hash, new_token};
 use crate::clock::epoch_ms;
-use crate::envelope::{confirmation_required, refusal_error};
+use crate::envelope::{cancelled, confirmation_required, refusal_error};
 use crate::ledger::Entry;
-use crate::pipeline::ToolCall;
+use crate::pipeline::{ToolCall, precheck};
+use crate::registry::LoadedTool;
 use crate::session::{ClientEvent, ConfirmationMode, PendingConfirmation, SessionCore};
 
 /// Asks the user about a call, which is suspended or answered at once, as the connection has it.
@@ -24,8 +26,8 @@ pub(crate) async fn request(core: &Arc<SessionCore>, call: ToolCall) {
     let Some(tool) = core.snapshot.find(&entry.tool) else { return };
     let request = match find_equal(core, entry) {
         EqualRequest::Open(request) => Ok(request),
-        EqualRequest::TokenLost(old) => open(core, &call, tool.metadata(), Some(old)).await,
-        EqualRequest::None => open(core, &call, tool.metadata(), None).await,
+        EqualRequest::TokenLost(old) => check_and_open(core, &call, tool, Some(old)).await,
+        EqualRequest::None => check_and_open(core, &call, tool, None).await,
     };
     let mut data = core.lock();
     let error = match request {
@@ -80,10 +82,36 @@ fn find_equal(core: &SessionCore, entry: &Arc<Entry>) -> EqualRequest {
     EqualRequest::TokenLost(lost)
 }
 
+/// Asks only for what the handler finds possible.
+async fn check_and_open(
+    core: &Arc<SessionCore>,
+    call: &ToolCall,
+    tool: &LoadedTool,
+    replaces: Option<String>,
+) -> Result<ConfirmationRequest, ToolError> {
+    let refusal = match precheck(core, call, tool).await {
+        // It may have taken a while.
+        Ok(_) if call.entry.is_cancelled() => cancelled(&call.entry.tool),
+        Ok(precheck) => return open(core, call, tool.metadata(), precheck, replaces).await,
+        Err(refusal) => refusal,
+    };
+    // An earlier request for the same call is void all the same.
+    if let Some(old) = replaces {
+        let void = Commit::default()
+            .delete(Table::SessionConfirmations, index_key(&core.id, &old))
+            .delete(Table::Confirmations, old);
+        if let Err(error) = core.commit(void).await {
+            tracing::error!(session = %core.id, error = %error, "confirmation could not be withdrawn");
+        }
+    }
+    Err(refusal)
+}
+
 async fn open(
     core: &Arc<SessionCore>,
     call: &ToolCall,
     metadata: &Metadata,
+    precheck: Precheck,
     replaces: Option<String>,
 ) -> Result<ConfirmationRequest, ToolError> {
     let entry = &call.entry;
@@ -101,7 +129,7 @@ async fn open(
         expires: opened_ms + lifetime.as_millis() as u64,
         tool: entry.tool.to_string(),
         args: call.args.clone(),
-        preview: preview(metadata, &call.args),
+        preview: precheck.preview.map_or_else(|| preview(metadata, &call.args), |text| shown(&text)),
     };
     core.shared.deadlines.open(&hashed, core.shared.clock.monotonic() + lifetime);
     // The session knows of it before the store does, so that an equal call at the same time does not ask as well.
@@ -117,7 +145,7 @@ async fn open(
             is_claimed: false,
         });
     }
-    let row = stored_row(core, call, opened_ms, request.expires);
+    let row = stored_row(core, call, precheck.seen, (opened_ms, request.expires));
     let commit = opening_commit(core, &hashed, &row, replaces);
     if let Err(error) = core.commit(commit).await {
         core.lock().remove_confirmation(&hashed);
@@ -154,7 +182,12 @@ fn opening_commit(
     }
 }
 
-fn stored_row(core: &SessionCore, call: &ToolCall, opened_ms: u64, expires_ms: u64) -> ConfirmationRow {
+fn stored_row(
+    core: &SessionCore,
+    call: &ToolCall,
+    seen: Value,
+    (opened_ms, expires_ms): (u64, u64),
+) -> ConfirmationRow {
     let entry = &call.entry;
     ConfirmationRow {
         session_id: core.id.to_string(),
@@ -163,6 +196,7 @@ fn stored_row(core: &SessionCore, call: &ToolCall, opened_ms: u64, expires_ms: u
         registry_version: core.snapshot.version().to_owned(),
         tool: entry.tool.to_string(),
         args: call.args.clone(),
+        seen,
         content: entry.content.to_string(),
         call_id: entry.call_id.to_string(),
         provider_id: entry.provider_id.as_deref().map(str::to_owned),

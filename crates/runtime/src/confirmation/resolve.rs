@@ -173,7 +173,7 @@ impl ClaimedConfirmation {
         let Self { hash, row, entry, .. } = self;
         let tool = core.snapshot.find(&row.tool);
         let rate_limit = tool.and_then(|tool| tool.metadata().rate_limit.clone());
-        let mut call = ToolCall::approved(entry.clone(), row.args, rate_limit, redemption);
+        let mut call = ToolCall::approved(entry.clone(), row.args, row.seen, rate_limit, redemption);
         match reserve(core, &mut call).await {
             Reservation::Granted => {}
             Reservation::Refused(error) if error.kind == ErrorType::ConfirmationInvalid => {

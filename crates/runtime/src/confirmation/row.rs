@@ -20,6 +20,9 @@ pub(crate) struct ConfirmationRow {
     pub(crate) tool: String,
     /// As they will be run.
     pub(crate) args: Value,
+    /// What the handler's precheck saw before the user was asked.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub(crate) seen: Value,
     /// As the model wrote them, with the tool: what makes two calls equal.
     pub(crate) content: String,
     pub(crate) call_id: String,

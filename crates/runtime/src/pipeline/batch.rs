@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use futures_util::future::join_all;
+use futures_util::future::{Either, join_all};
 use quarterdeck_contracts::{ErrorType, ToolError, ToolResponse};
 use tokio::sync::oneshot;
 
@@ -150,13 +150,13 @@ async fn run_in_order(core: &Arc<SessionCore>, calls: Vec<ToolCall>) {
     let mut together = Vec::new();
     for call in calls {
         if matches!(call.approval, Approval::Pending) {
-            // Requesting is quick, and what the user decides comes after this message anyway.
-            request(core, call).await;
+            // What the user decides comes after this message anyway. Until they are asked, the handler only reads.
+            together.push(Either::Left(request(core, call)));
         } else if call.entry.writes {
             join_all(std::mem::take(&mut together)).await;
             run(core, call).await;
         } else {
-            together.push(run(core, call));
+            together.push(Either::Right(run(core, call)));
         }
     }
     join_all(together).await;

@@ -25,6 +25,8 @@ pub(crate) struct ToolCall {
     /// The calls that led to this one, the outermost first.
     pub(crate) ancestors: Vec<Ancestor>,
     pub(crate) approval: Approval,
+    /// What the handler's precheck saw, once the user has approved.
+    pub(crate) seen: Value,
 }
 
 /// A tool that called another.
@@ -79,6 +81,7 @@ impl ToolCall {
             trace: Trace::default(),
             ancestors,
             approval: Approval::NotNeeded,
+            seen: Value::Null,
         }
     }
 
@@ -86,6 +89,7 @@ impl ToolCall {
     pub(crate) fn approved(
         entry: Arc<Entry>,
         args: Value,
+        seen: Value,
         rate_limit: Option<RateLimit>,
         redemption: Commit,
     ) -> Self {
@@ -99,6 +103,7 @@ impl ToolCall {
             rate_limit,
             ancestors: Vec::new(),
             approval: Approval::Granted(redemption),
+            seen,
         }
     }
 

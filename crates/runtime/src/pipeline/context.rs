@@ -54,6 +54,15 @@ pub(super) struct Effects {
 
 impl CallContext {
     pub(super) fn new(core: Arc<SessionCore>, call: &ToolCall) -> Arc<Self> {
+        Self::with_writes(core, call, call.entry.writes)
+    }
+
+    /// For a look at a call before it is approved, which changes nothing.
+    pub(super) fn for_precheck(core: Arc<SessionCore>, call: &ToolCall) -> Arc<Self> {
+        Self::with_writes(core, call, false)
+    }
+
+    fn with_writes(core: Arc<SessionCore>, call: &ToolCall, writes: bool) -> Arc<Self> {
         let session = core.facts_at(call.entry.turn);
         let clamped = call
             .clamped
@@ -71,11 +80,12 @@ impl CallContext {
             session,
             clamped,
             capabilities: core.shared.blank_tool.capabilities.clone(),
+            seen: call.seen.clone(),
         };
         let mut ancestors = call.ancestors.clone();
         ancestors.push(Ancestor { call_id: call.entry.call_id.clone(), tool: call.entry.tool.clone() });
         // Only a write needs it, and making it costs a hash.
-        let call_key = match call.entry.writes {
+        let call_key = match writes {
             true => format!("{}/{}", core.id, call.entry.key()).into(),
             false => core.id.clone(),
         };
@@ -83,7 +93,7 @@ impl CallContext {
             me: me.clone(),
             core,
             facts,
-            writes: call.entry.writes,
+            writes,
             ancestors,
             call_key,
             overlay: OnceLock::new(),

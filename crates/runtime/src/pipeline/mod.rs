@@ -9,7 +9,8 @@
 //! | deliver | `deliver.rs` | the answer to those who wait for it, and its intents to the session |
 //!
 //! Every step works on one [`ToolCall`] and takes the session that the call belongs to. `batch.rs` admits the calls of a
-//! message together and runs them in their order; `precheck.rs` checks arguments beforehand that take long to check.
+//! message together and runs them in their order; `precheck.rs` checks arguments beforehand that take long to check, and
+//! `precheck_handler.rs` lets a handler look at a call before the user is asked to approve it.
 
 mod admit;
 mod batch;
@@ -19,6 +20,7 @@ mod context;
 mod deliver;
 mod execute;
 mod precheck;
+mod precheck_handler;
 mod record;
 mod reserve;
 
@@ -31,6 +33,7 @@ use futures_util::FutureExt;
 pub use batch::Batch;
 pub(crate) use batch::start;
 pub(crate) use call::ToolCall;
+pub(crate) use precheck_handler::precheck;
 pub(crate) use reserve::{Reservation, find_recorded, reserve};
 
 use crate::session::SessionCore;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use quarterdeck_contracts::handler::{CallFacts, Context, Limits, SessionFacts};
-use quarterdeck_contracts::{HandlerAnswer, Outcome, ToolError, ToolResponse};
+use quarterdeck_contracts::handler::{CallFacts, Context, Limits, PrecheckAnswer, SessionFacts};
+use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, ToolError, ToolResponse};
 use quarterdeck_schema::Violation;
 use serde_json::Value;
 
@@ -124,6 +124,30 @@ impl LoadedTool {
                 HandlerAnswer::failure(host_failure(metadata, &error))
             }
         }
+    }
+
+    /// What the handler says about a call that the user is about to be asked for. `None` if it has nothing to say.
+    pub(crate) async fn precheck(&self, args: Value, context: Arc<dyn Context>) -> Option<PrecheckAnswer> {
+        let metadata = self.metadata();
+        let secrets = Secrets::of(self.sensitive(), &args);
+        let facts = self.facts(context.facts());
+        let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
+        let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
+        let context = GuardedContext::around(context, facts, secrets.clone());
+        let fault = match self.handler.precheck(args, context, limits)?.await {
+            Ok(Ok(precheck)) => return Some(Ok(precheck)),
+            Ok(Err(error)) if error.kind.is_confirmation() => "it raised a confirmation error".to_owned(),
+            Ok(Err(mut error)) => {
+                secrets.hide_in_error(&mut error);
+                return Some(Err(ToolError { partial_side_effects: Some(false), ..error }));
+            }
+            Err(error) => error.to_string(),
+        };
+        let (session, turn, call) = of.fields();
+        let (tool, fault) = (metadata.tool_id.as_str(), secrets.hide(&fault));
+        tracing::error!(session, turn, call, tool, error = fault, "precheck failed");
+        let error = ToolError::new(ErrorType::Transient, format!("{tool} could not be checked.")).retryable();
+        Some(Err(ToolError { partial_side_effects: Some(false), ..error }))
     }
 
     /// The facts that the handler gets: the tool's own part comes from the definition, not from the caller.
