@@ -8,6 +8,8 @@ use quarterdeck_contracts::handler::NativeHandler;
 
 include!(concat!(env!("OUT_DIR"), "/handlers.rs"));
 
+mod booking;
+mod range;
 mod refusal;
 #[cfg(test)]
 mod world;

@@ -1,24 +1,24 @@
 //! Books an appointment, if the time is free.
 //!
-//! Everything is checked before anything is changed. The calendar makes sure that of two bookings which saw the same
-//! free time only one is kept, so looking first is no race.
-
-mod conflict;
-mod period;
+//! The time is looked at before the user is asked, and again when the booking is made. The calendar makes sure that of
+//! two bookings which saw the same free time only one is kept, so looking first is no race.
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use quarterdeck_contracts::handler::{
-    CapabilityError, CapabilityErrorCode, Context, calendar_create, calendar_events,
-};
-use quarterdeck_contracts::{ErrorType, Event, EventQuery, NewEvent, ToolError};
+use quarterdeck_contracts::handler::{Context, Precheck, calendar_create};
+use quarterdeck_contracts::{CalendarInfo, NewEvent, ToolError};
 use serde::{Deserialize, Serialize};
 
-use period::Period;
+use crate::booking::{
+    InvitationReport, Period, calendar_info, not_changed, notice_sentence, parse_period, read_clock,
+    require_free,
+};
+
+/// Where bookings go.
+const CALENDAR: &str = "primary";
 
 /// The arguments, after the registry has checked them and filled in the defaults of `schema.json`.
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,8 @@ pub struct Args {
     pub end_time: String,
     pub attendees: Vec<String>,
     pub description: String,
-    pub include_zoom_link: bool,
+    /// By default yes, where there is a provider of video calls.
+    pub include_zoom_link: Option<bool>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -42,30 +43,40 @@ pub struct Booking {
     pub calendar: String,
     /// Where the video call is, if there is one.
     pub conference_link: Option<String>,
+    pub invitations: InvitationReport,
+}
+
+/// Refuses what cannot be booked before the user is asked, and names the attendees.
+pub async fn precheck(args: Args, context: Arc<dyn Context>) -> Result<Precheck, ToolError> {
+    wanted(&args, &*context).await?;
+    let info = calendar_info(&*context, CALENDAR).await?;
+    let Args { title, start_time, end_time, attendees, .. } = &args;
+    let attendees = attendees.join(", ");
+    let told = notice_sentence(info.as_ref());
+    let video = video_sentence(&args, info.as_ref());
+    let preview = format!("Book “{title}” from {start_time} to {end_time} with {attendees}. {told}{video}");
+    Ok(Precheck { preview: Some(preview), ..Precheck::default() })
 }
 
 pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Booking, ToolError> {
-    let now = read_clock(&*context)?;
-    let wanted = period::parse(&args.start_time, &args.end_time, now)?;
-
-    let taken = busy(&*context, wanted).await?;
-    if !taken.is_empty() {
-        let around = conflict::search_window(wanted, now);
-        let nearby = periods(&busy(&*context, around).await?)?;
-        return Err(conflict::refuse(&taken, &conflict::nearest_free(wanted, around, nearby)));
-    }
+    let period = wanted(&args, &*context).await?;
+    let info = calendar_info(&*context, CALENDAR).await?;
     let event = NewEvent {
+        conference: includes_link(&args, info.as_ref()),
         summary: args.title,
-        start: wanted.start.to_string(),
-        end: wanted.end.to_string(),
+        start: period.start.to_string(),
+        end: period.end.to_string(),
         attendees: args.attendees,
         description: args.description.clone(),
-        conference: args.include_zoom_link,
-        calendar: "primary".into(),
+        calendar: CALENDAR.into(),
         only_if_free: true,
         conference_url: None,
     };
-    let event = calendar_create(&*context, event).await.map_err(not_booked)?.event;
+    let made = match calendar_create(&*context, event).await {
+        Ok(made) => made,
+        Err(error) => return Err(not_changed(&*context, error, Some((period, None))).await),
+    };
+    let event = made.event;
     Ok(Booking {
         event_id: event.id,
         title: event.summary,
@@ -75,34 +86,27 @@ pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Booking, T
         description: args.description,
         calendar: event.calendar,
         conference_link: event.conference,
+        invitations: InvitationReport::new(made.invitations),
     })
 }
 
-/// What takes up time in a period, in any of the owner's calendars.
-async fn busy(context: &dyn Context, period: Period) -> Result<Vec<Event>, CapabilityError> {
-    let Period { start, end } = period;
-    let query = EventQuery { time_min: start.to_string(), time_max: end.to_string(), calendars: Vec::new() };
-    calendar_events(context, query).await
+/// The time that is asked for, if it can be booked and is free.
+async fn wanted(args: &Args, context: &dyn Context) -> Result<Period, ToolError> {
+    let period = parse_period(&args.start_time, &args.end_time, read_clock(context)?)?;
+    require_free(context, period, None).await?;
+    Ok(period)
 }
 
-fn periods(events: &[Event]) -> Result<Vec<Period>, ToolError> {
-    let malformed = |_| ToolError::new(ErrorType::Internal, "the calendar gave a time that is none");
-    let period = |event: &Event| {
-        Ok(Period {
-            start: event.start.parse().map_err(malformed)?,
-            end: event.end.parse().map_err(malformed)?,
-        })
-    };
-    events.iter().map(period).collect()
+/// Without a provider there is no link, whatever is asked for.
+fn includes_link(args: &Args, info: Option<&CalendarInfo>) -> bool {
+    let has_provider = info.is_some_and(|info| info.has_conferences);
+    args.include_zoom_link.unwrap_or(true) && has_provider
 }
 
-/// A calendar that lives elsewhere may have booked before its answer was lost.
-fn not_booked(error: CapabilityError) -> ToolError {
-    let unknown = error.code == CapabilityErrorCode::Timeout;
-    ToolError { partial_side_effects: Some(unknown), ..error.into() }
-}
-
-fn read_clock(context: &dyn Context) -> Result<Timestamp, ToolError> {
-    Timestamp::try_from(context.now())
-        .map_err(|_| ToolError::new(ErrorType::Internal, "the clock is outside the calendar's range"))
+fn video_sentence(args: &Args, info: Option<&CalendarInfo>) -> &'static str {
+    match (includes_link(args, info), args.include_zoom_link) {
+        (true, _) => " A link to a video call is added.",
+        (false, Some(true)) => " There is no link to a video call: none is configured.",
+        (false, _) => "",
+    }
 }

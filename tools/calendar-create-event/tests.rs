@@ -1,16 +1,12 @@
-//! Bookings at 09:00 on 13 January 2026, and the arithmetic of free time.
+//! Bookings at 09:00 on 13 January 2026.
 
-use jiff::Timestamp;
-use proptest::collection::vec;
-use proptest::prelude::*;
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
 use quarterdeck_contracts::{ErrorType, Event, ToolError};
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 
-use super::conflict::{nearest_free, search_window};
-use super::period::Period;
-use super::{Args, Booking, execute};
+use super::{Args, Booking, execute, precheck};
+use crate::booking::InvitationReport;
 use crate::world::ready;
 
 fn args(start: &str, end: &str) -> Args {
@@ -20,7 +16,7 @@ fn args(start: &str, end: &str) -> Args {
         end_time: end.into(),
         attendees: vec!["ada@example.com".into()],
         description: "Agenda".into(),
-        include_zoom_link: true,
+        include_zoom_link: None,
     }
 }
 
@@ -38,6 +34,7 @@ fn book(args: Args, events: Vec<Event>) -> Result<Booking, ToolError> {
 #[test]
 fn a_free_time_is_booked_as_it_was_asked_for() {
     let context = FakeContext::new();
+    context.set_conferences();
     context.set_events(vec![event("2026-01-13T09:00:00Z", "2026-01-13T10:00:00Z", "primary")]);
     let asked = args("2026-01-13T11:00:00+01:00", "2026-01-13T11:30:00+01:00");
     let booked = ready(execute(asked, context.clone())).unwrap();
@@ -52,15 +49,50 @@ fn a_free_time_is_booked_as_it_was_asked_for() {
             description: "Agenda".into(),
             calendar: "primary".into(),
             conference_link: Some("https://meet.example/1".into()),
+            invitations: InvitationReport {
+                summary: "No attendee was told.".into(),
+                notified: vec![],
+                ics: None,
+            },
         }
     );
     assert_eq!(context.recorded().created.len(), 1);
 }
 
 #[test]
-fn no_link_is_made_when_none_is_wanted() {
-    let asked = Args { include_zoom_link: false, ..args("2026-01-13T10:00:00Z", "2026-01-13T10:30:00Z") };
-    assert_eq!(book(asked, vec![]).unwrap().conference_link, None);
+fn a_link_is_made_where_one_is_wanted_and_video_calls_are_configured() {
+    let link = |include_zoom_link, is_configured: bool| {
+        let context = FakeContext::new();
+        if is_configured {
+            context.set_conferences();
+        }
+        let asked = Args { include_zoom_link, ..args("2026-01-13T10:00:00Z", "2026-01-13T10:30:00Z") };
+        ready(execute(asked, context)).unwrap().conference_link.is_some()
+    };
+    assert!(link(None, true) && link(Some(true), true));
+    assert!(!link(Some(false), true));
+    assert!(!link(None, false) && !link(Some(true), false));
+}
+
+#[test]
+fn the_user_is_asked_with_the_attendees_and_not_at_all_when_the_time_is_taken() {
+    let context = FakeContext::new();
+    context.set_conferences();
+    let asked = Args {
+        attendees: vec!["ada@example.com".into(), "grace@example.com".into()],
+        ..args("2026-01-13T10:00:00Z", "2026-01-13T10:30:00Z")
+    };
+    assert_eq!(
+        ready(precheck(asked, context)).unwrap().preview.as_deref(),
+        Some(
+            "Book “Review” from 2026-01-13T10:00:00Z to 2026-01-13T10:30:00Z with ada@example.com, \
+             grace@example.com. No invitation is sent. A link to a video call is added."
+        )
+    );
+    let context = FakeContext::new();
+    context.set_events(vec![event("2026-01-13T10:00:00Z", "2026-01-13T11:00:00Z", "team")]);
+    let taken = args("2026-01-13T10:00:00Z", "2026-01-13T10:30:00Z");
+    assert_eq!(ready(precheck(taken, context)).unwrap_err().kind, ErrorType::Conflict);
 }
 
 #[test]
@@ -129,34 +161,8 @@ fn a_calendar_that_does_not_answer_leaves_open_whether_it_booked() {
     // Looking changes nothing; only a booking that was begun may have happened.
     assert_eq!(fail(CapabilityErrorCode::Timeout).partial_side_effects, None);
     assert_eq!(fail(CapabilityErrorCode::AuthError).kind, ErrorType::Auth);
-    let lost = CapabilityError::new(CapabilityErrorCode::Timeout, "no answer");
-    assert_eq!(super::not_booked(lost).partial_side_effects, Some(true));
-}
-
-fn period(start: i64, length: i64) -> Period {
-    let at = |minute: i64| Timestamp::from_second(1_768_294_800 + minute * 60).unwrap();
-    Period { start: at(start), end: at(start + length) }
-}
-
-proptest! {
-    #[test]
-    fn offers_are_free_in_time_and_of_the_right_length(
-        busy in vec((0..15_000_i64, 1..2_000_i64), 0..60),
-        start in 0..5_000_i64,
-        length in 1..1_440_i64,
-    ) {
-        let now = period(0, 1).start;
-        let wanted = period(start, length);
-        let around = search_window(wanted, now);
-        let busy: Vec<Period> = busy.into_iter().map(|(start, length)| period(start, length)).collect();
-        let offers = nearest_free(wanted, around, busy.clone());
-        prop_assert!(offers.len() <= 3);
-        for offer in &offers {
-            prop_assert_eq!(offer.length(), wanted.length());
-            prop_assert!(offer.start >= now && offer.start >= around.start && offer.end <= around.end);
-            prop_assert!(busy.iter().all(|period| period.end <= offer.start || period.start >= offer.end));
-        }
-        let distance = |offer: &Period| offer.start.duration_since(wanted.start).abs();
-        prop_assert!(offers.is_sorted_by_key(distance));
-    }
+    let lost = CapabilityError::new(CapabilityErrorCode::OutcomeUnknown, "no answer");
+    let unknown = ready(crate::booking::not_changed(&*FakeContext::new(), lost, None));
+    assert_eq!((unknown.partial_side_effects, unknown.retryable), (Some(true), false));
+    assert_eq!(unknown.details.unwrap()["outcome"], "unknown");
 }

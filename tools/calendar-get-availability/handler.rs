@@ -4,7 +4,6 @@
 //! period, and everything is cut to the range that was asked for.
 
 mod periods;
-mod range;
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +14,7 @@ use quarterdeck_contracts::handler::{Context, calendar_events};
 use quarterdeck_contracts::{ErrorType, Event, EventQuery, ToolError};
 use serde::{Deserialize, Serialize};
 
+use crate::range;
 use periods::{Period, gaps, merge};
 
 /// The arguments, after the registry has checked them and filled in the defaults of `schema.json`.
@@ -63,7 +63,8 @@ pub struct Slot {
 }
 
 pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<Availability, ToolError> {
-    let range = range::parse(&args.start_date, &args.end_date)?;
+    let (start, end) = range::parse(&args.start_date, &args.end_date)?;
+    let range = Period { start, end };
     let query = EventQuery {
         time_min: range.start.to_string(),
         time_max: range.end.to_string(),

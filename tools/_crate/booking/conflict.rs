@@ -55,10 +55,17 @@ fn round_up(now: Timestamp) -> Timestamp {
     Timestamp::from_second(rounded).unwrap_or(now)
 }
 
-/// Says what is in the way, without saying what it is about.
+/// Says what is in the way. What it is about is told of the client's own bookings alone, so that one which was made
+/// without its answer arriving is recognised.
 pub(super) fn refuse(taken: &[Event], offers: &[Period]) -> ToolError {
-    let in_the_way =
-        |event: &Event| json!({ "start": event.start, "end": event.end, "calendar": event.calendar });
+    let in_the_way = |event: &Event| {
+        let mut shown = json!({ "start": event.start, "end": event.end, "calendar": event.calendar });
+        if event.changeable {
+            shown["event_id"] = json!(event.id);
+            shown["title"] = json!(event.summary);
+        }
+        shown
+    };
     let offer = |period: &Period| json!({ "start": period.start.to_string(), "end": period.end.to_string() });
     let conflicts: Vec<Value> = taken.iter().map(in_the_way).collect();
     let nearest: Vec<Value> = offers.iter().map(offer).collect();

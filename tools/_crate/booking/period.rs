@@ -10,19 +10,19 @@ const MAX_LENGTH: SignedDuration = SignedDuration::from_hours(24);
 
 /// From a moment to another, which is not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Period {
-    pub(super) start: Timestamp,
-    pub(super) end: Timestamp,
+pub(crate) struct Period {
+    pub(crate) start: Timestamp,
+    pub(crate) end: Timestamp,
 }
 
 impl Period {
-    pub(super) fn length(&self) -> SignedDuration {
+    pub(crate) fn length(&self) -> SignedDuration {
         self.start.duration_until(self.end)
     }
 }
 
 /// A period that may be booked. Nothing has been changed when it is refused, which a writing tool says.
-pub(super) fn parse(start: &str, end: &str, now: Timestamp) -> Result<Period, ToolError> {
+pub(crate) fn parse(start: &str, end: &str, now: Timestamp) -> Result<Period, ToolError> {
     bookable(start, end, now).map_err(|refusal| ToolError { partial_side_effects: Some(false), ..refusal })
 }
 
