@@ -12,6 +12,7 @@ run: setup ## Build and serve on 127.0.0.1:8080; no key and no configuration nee
 test: setup ## Run every test
 	@scripts/model
 	@scripts/faketime
+	@scripts/radicale
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
 	scripts/test-clients
