@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::routes::openapi::envelope::any;
 
@@ -52,21 +52,22 @@ impl ServerData {
 }
 
 impl<'a> DataPart<'a> {
-    /// A tool's own message, or one of the agent's. A tool's message with a name of the server's is wrapped as
-    /// `data-message`, so that it cannot pass for the server's.
-    pub(crate) fn from_event(name: &str, value: &'a Value) -> Self {
+    /// A tool's own message, or one of the agent's. The runtime refuses the server's names where a tool sends them; one
+    /// that came this far would make the client believe the server said it, so there is no part for it.
+    pub(crate) fn from_event(name: &str, value: &'a Value) -> Option<Self> {
         let plain = |text: &str| text.replace('_', "-").to_ascii_lowercase();
         if ServerData::ALL.iter().any(|own| own.name() == plain(name)) {
-            let data = json!({ "type": name, "data": value });
-            return Self { r#type: "data-message".into(), id: None, data: Cow::Owned(data) };
+            tracing::error!(name, "message of a tool has a name of the server's and is dropped");
+            return None;
         }
-        Self { r#type: format!("data-{name}"), id: None, data: Cow::Borrowed(value) }
+        Some(Self { r#type: format!("data-{name}"), id: None, data: Cow::Borrowed(value) })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use quarterdeck_contracts::{PROTOCOL_MESSAGE_TYPES, message_type};
+    use serde_json::json;
 
     use super::*;
 
@@ -81,12 +82,7 @@ mod tests {
     fn a_tools_own_message_cannot_pass_for_the_servers() {
         let value = json!({ "callId": "c1" });
         for name in ["outcome", "gates", "confirmation", "progress", "left-out", "left_out", "Outcome"] {
-            let part = json!(DataPart::from_event(name, &value));
-            assert_eq!(
-                part,
-                json!({ "type": "data-message", "data": { "type": name, "data": value } }),
-                "{name}"
-            );
+            assert_eq!(DataPart::from_event(name, &value), None, "{name}");
         }
         let own = json!(DataPart::from_event("ice-report", &value));
         assert_eq!(own, json!({ "type": "data-ice-report", "data": value }));

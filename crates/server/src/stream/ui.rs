@@ -212,7 +212,9 @@ impl StreamEncoder for UiMessageEncoder {
                 gates_of(id, gates.as_deref(), out);
             }
             StreamEvent::Data { name, value } => {
-                write_json(out, &StreamPart::Data(DataPart::from_event(name, value)));
+                if let Some(part) = DataPart::from_event(name, value) {
+                    write_json(out, &StreamPart::Data(part));
+                }
             }
             StreamEvent::Lagged { bytes } => {
                 // The text after the gap is a new block.

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use quarterdeck_agents::voice::ServerMessage;
-use quarterdeck_contracts::{Audio, ErrorType, Outcome, Speaker, ToolError, ToolResponse};
+use quarterdeck_contracts::{
+    Audio, ErrorType, Outcome, PROTOCOL_MESSAGE_TYPES, Speaker, ToolError, ToolResponse, message_type,
+};
 use quarterdeck_runtime::Block;
 use quarterdeck_runtime::gates::Trace;
 use quarterdeck_websocket::{Class, Opcode, Violation, WebSocket};
@@ -117,16 +119,12 @@ pub(crate) enum VoiceMessage<'a> {
     GoingAway {
         in_ms: u64,
     },
-    /// A tool's own message, wrapped so that its type cannot pass for one of the protocol's.
-    Message {
-        #[schemars(schema_with = "any")]
-        data: &'a Value,
-    },
     Pong,
-    /// A tool's `timeout`, which has the form of the server's.
+    /// A tool's own message, as it was sent. Its type is not one of the protocol's, except for `timeout`, which has the
+    /// form of the server's.
     #[serde(untagged)]
     #[schemars(skip)]
-    ToolTimeout(&'a Value),
+    OfTool(&'a Value),
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -203,9 +201,19 @@ impl<'a> VoiceMessage<'a> {
             },
             ServerMessage::Error(error) => Self::error(error),
             ServerMessage::GoingAway { in_ms } => Self::GoingAway { in_ms },
-            ServerMessage::Message(value) if value["type"] == "timeout" => Self::ToolTimeout(value),
-            ServerMessage::Message(data) => Self::Message { data },
+            ServerMessage::Message(value) => return Self::of_tool(value),
         })
+    }
+
+    /// The runtime refuses words of the protocol where a tool sends them. One that came this far would make the client
+    /// believe the server said it.
+    fn of_tool(value: &'a Value) -> Option<Self> {
+        let kind = value["type"].as_str().map(message_type).unwrap_or_default();
+        if PROTOCOL_MESSAGE_TYPES.contains(&&*kind) {
+            tracing::error!(kind, "message of a tool has a type of the protocol and is dropped");
+            return None;
+        }
+        Some(Self::OfTool(value))
     }
 
     pub(super) fn error(error: &'a ToolError) -> Self {
@@ -256,17 +264,30 @@ fn pcm16(rate: u32) -> PcmFormat {
 mod tests {
     use super::*;
 
-    fn message(value: &Value) -> Value {
+    fn message(value: &Value) -> Option<Value> {
         let context =
             LinkContext { resume_token: Box::new(str::to_owned), now_ms: Box::new(|| 0), _permit: None };
-        json!(VoiceMessage::new(&ServerMessage::Message(value), &context))
+        VoiceMessage::new(&ServerMessage::Message(value), &context).map(|message| json!(message))
+    }
+
+    #[test]
+    fn a_tools_own_message_is_the_json_that_it_sent() {
+        for sent in [
+            json!({ "type": "ice_report", "thickness": 1.5, "data": { "type": "ready" } }),
+            json!({ "type": "message", "data": 1 }),
+            json!({ "type": "voice_session_start", "sessionId": "voice-session" }),
+            json!({ "type": "timeout", "durationSeconds": 60, "farewellMessage": "Enough." }),
+        ] {
+            assert_eq!(message(&sent), Some(sent));
+        }
     }
 
     #[test]
     fn a_tools_own_message_cannot_pass_for_the_servers() {
-        let forged = json!({ "type": "ready", "sessionId": "x" });
-        assert_eq!(message(&forged), json!({ "type": "message", "data": forged }));
-        let block = json!({ "type": "timeout", "durationSeconds": 60, "farewellMessage": "Enough." });
-        assert_eq!(message(&block), block, "a block has one form");
+        for kind in PROTOCOL_MESSAGE_TYPES {
+            for spelling in [kind.to_owned(), kind.replace('_', "-"), kind.to_uppercase()] {
+                assert_eq!(message(&json!({ "type": spelling, "sessionId": "x" })), None, "{spelling}");
+            }
+        }
     }
 }

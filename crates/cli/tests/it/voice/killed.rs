@@ -36,8 +36,8 @@ async fn what_was_done_before_a_crash_is_not_done_again_and_its_answer_is_not_lo
     page.send_text("Book the room").await;
     page.wait_for("tool_call").await;
     provider.stop_reading();
-    let committed = page.wait_for("message").await;
-    assert_eq!(committed["data"]["count"], 1);
+    let committed = page.wait_for("committed").await;
+    assert_eq!(committed["count"], 1);
     server.kill();
     provider.resume_reading();
 
@@ -100,7 +100,7 @@ async fn approval_counts_once_across_a_crash() {
     page.wait_for("turn_complete").await;
     let yes = json!({ "type": "confirm", "token": token, "approve": true });
     page.send(&yes).await;
-    page.wait_for("message").await;
+    page.wait_for("committed").await;
     // The audit log is written beside the call, and a line that is not in the file yet does not survive the kill.
     while site.count_runs("ran", "rent") == 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;

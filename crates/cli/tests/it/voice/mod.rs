@@ -9,6 +9,7 @@ mod disconnects;
 mod dropped;
 mod ids;
 mod killed;
+mod messages;
 mod page;
 mod provider;
 mod registry;

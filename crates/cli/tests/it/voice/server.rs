@@ -36,10 +36,14 @@ impl Site {
 
     /// Starts a server on it and waits until it listens.
     pub(crate) fn serve(&self) -> Server {
+        self.serve_with(&[])
+    }
+
+    pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
         let mut command = self.command();
         command.args(["serve", "--listen", "127.0.0.1:0", "--kb", "no-kb", "--tools"]);
         command.arg(self.tools.path()).arg("--data").arg(self.data.path());
-        command.env("QUARTERDECK_VOICE__BASE_URL", &self.provider);
+        command.args(options).env("QUARTERDECK_VOICE__BASE_URL", &self.provider);
         command.env("QUARTERDECK_TEXT__REHEARSAL__PACE_MS", "0");
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());

@@ -227,10 +227,6 @@ export class Call extends EventTarget {
       case 'timeout':
         this.#emit('blocked', { timeoutUntil: message.timeoutUntil, message: message.farewellMessage ?? '' });
         break;
-      case 'message':
-        // A tool's own message; `timeout` is the one that the page knows.
-        if (message.data?.type === 'timeout') this.#onMessage(message.data);
-        break;
       case 'session_end':
         this.#finish({ text: message.textResponse || unlessSpoken(message.closingMessage, captions), notice: 'The call has ended.' });
         break;
