@@ -174,6 +174,6 @@ declare module 'quarterdeck' {
     readonly idempotencyRequired: boolean;
   }
 
-  /** What is wrong with an answer, before it is returned. */
-  export function validateToolResponse(response: unknown): { valid: boolean; errors: string[] };
+  /** Returns the answer as it is, or throws an error that says everything that is wrong with it. */
+  export function validateToolResponse<T>(response: T): T;
 }

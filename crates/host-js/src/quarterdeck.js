@@ -26,19 +26,24 @@ export class ToolError extends Error {
   }
 }
 
-/** What is wrong with an answer, before it is returned: `{ valid, errors }`. */
+/** Returns the answer as it is, or throws an error that says everything that is wrong with it. */
 export function validateToolResponse(response) {
+  const errors = faultsOf(response);
+  if (errors.length > 0) throw new TypeError(`Invalid tool response: ${errors.join('; ')}`);
+  return response;
+}
+
+function faultsOf(response) {
+  if (response === null || typeof response !== 'object' || Array.isArray(response)) return ['it is not an object'];
   const errors = [];
-  if (response === null || typeof response !== 'object' || Array.isArray(response)) {
-    return { valid: false, errors: ['the answer is not an object'] };
-  }
-  if (typeof response.ok !== 'boolean') errors.push('`ok` is missing or not a boolean');
-  if (response.ok === true && response.error !== undefined) errors.push('`ok` is true and `error` is present');
-  if (response.ok === false) {
+  const { ok, error, intents } = response;
+  if (typeof ok !== 'boolean') errors.push('`ok` is missing or not a boolean');
+  if (ok === true && error !== undefined) errors.push('`ok` is true and `error` is present');
+  if (ok === false) {
     if (response.data !== undefined) errors.push('`ok` is false and `data` is present');
-    if (typeof response.error?.type !== 'string') errors.push('`error.type` is missing');
-    if (typeof response.error?.message !== 'string') errors.push('`error.message` is missing');
+    if (typeof error?.type !== 'string') errors.push('`error.type` is missing');
+    if (typeof error?.message !== 'string') errors.push('`error.message` is missing');
   }
-  if (response.intents !== undefined && !Array.isArray(response.intents)) errors.push('`intents` is not an array');
-  return { valid: errors.length === 0, errors };
+  if (intents !== undefined && !Array.isArray(intents)) errors.push('`intents` is not an array');
+  return errors;
 }

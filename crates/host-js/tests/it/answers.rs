@@ -290,7 +290,7 @@ async fn files_of_the_folder_import_each_other_statically_and_dynamically() {
             export async function execute() {
               const { two } = await import('./lib/two.js');
               let refused; try { await import('../other/handler.js'); } catch (error) { refused = error.message; }
-              return { ok: true, data: { sum: one + two, valid: validateToolResponse({ ok: true }).valid, refused } };
+              return { ok: true, data: { sum: one + two, valid: validateToolResponse({ ok: true }).ok, refused } };
             }"),
         ("tool/lib/one.js", "export { two as one } from './two.js';"),
         ("tool/lib/two.js", "export const two = 2;"),
@@ -300,6 +300,43 @@ async fn files_of_the_folder_import_each_other_statically_and_dynamically() {
     let data = data(&handler, json!({})).await;
     assert_eq!((&data["sum"], &data["valid"]), (&json!(4), &json!(true)));
     assert!(data["refused"].as_str().unwrap().contains("outside the tool's own folder"), "{data}");
+}
+
+/// Handlers of the older form call it before they return, and rely on the exception.
+#[tokio::test]
+async fn validating_an_answer_throws_what_is_wrong_with_it_and_returns_what_is_not() {
+    let host = host();
+    let source = "import { validateToolResponse } from '../shared/tool-response.js';
+        export async function execute({ args }) {
+          try { return { ok: true, data: validateToolResponse(args.response) === args.response }; }
+          catch (error) { return { ok: true, data: `${error.name}: ${error.message}` }; }
+        }";
+    let handler = load(&host, source);
+    for good in [
+        json!({ "ok": true }),
+        json!({ "ok": true, "data": null, "intents": [] }),
+        json!({ "ok": false, "error": { "type": "NOT_FOUND", "message": "No." } }),
+    ] {
+        assert_eq!(data(&handler, json!({ "response": good })).await, true);
+    }
+    for (bad, reason) in [
+        (json!(null), "it is not an object"),
+        (json!([]), "it is not an object"),
+        (json!({}), "`ok` is missing or not a boolean"),
+        (json!({ "ok": true, "error": {} }), "`ok` is true and `error` is present"),
+        (
+            json!({ "ok": false, "data": 1 }),
+            "`ok` is false and `data` is present; `error.type` is missing; `error.message` is missing",
+        ),
+        (json!({ "ok": true, "intents": {} }), "`intents` is not an array"),
+    ] {
+        let thrown = data(&handler, json!({ "response": bad })).await;
+        assert_eq!(thrown, format!("TypeError: Invalid tool response: {reason}"));
+    }
+    let throwing = load(&host, "import { validateToolResponse } from './error-types.js';
+        export const execute = () => { const answer = { ok: 'yes' }; validateToolResponse(answer); return answer; };");
+    let error = call(&throwing, json!({})).await.unwrap_err().to_string();
+    assert!(error.contains("`ok` is missing or not a boolean"), "{error}");
 }
 
 #[test]
