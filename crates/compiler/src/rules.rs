@@ -94,6 +94,16 @@ rules! {
         "A placeholder in `preview` names no parameter and would stay empty in the question that the user approves. Placeholders are parameter names in braces, such as `{title}` or `{attendees.length}`.";
     SIMILAR_TOOLS = "QD0118" "similar-tools" Warning
         "Two tools have nearly the same description, and a model will confuse them. Say in each what it does that the other does not.";
+    SECRET_HOST = "QD0138" "secret-host" Error
+        "A secret goes to one host, and `network` names that host too, so that a reviewer sees in one list what a handler can reach.";
+    SECRET_PLACE = "QD0139" "secret-place" Error
+        "A secret is added to requests in one place: a `header` or a parameter of the `query`, and no other secret for the same host has that place.";
+    SECRET_HEADER = "QD0140" "secret-header" Error
+        "The header cannot carry a secret: it is not a header's name, it belongs to the connection (`Host`, `Content-Length` …), or it goes along to other hosts after a redirect (`Accept`, `User-Agent` …). `Authorization` and `X-Api-Key` are usual.";
+    SECRET_FORMAT = "QD0141" "secret-format" Error
+        "`format` has `{}` once, where the secret goes, and otherwise visible ASCII characters and spaces: `Bearer {}`.";
+    SECRET_NAME = "QD0142" "secret-name" Error
+        "The name of a secret is what an operator writes under `[tools.NAME.secrets]`: a capital letter, then capital letters, digits and single underscores, at most 64 characters, such as `API_KEY`.";
 
     // Parameters (and `returns`).
     NOT_AN_OBJECT = "QD0201" "parameters-not-an-object" Error
@@ -146,6 +156,8 @@ rules! {
         "The documentation takes more than 1,500 tokens (characters divided by four) of every conversation. Shorten it.";
     NO_HEADING = "QD0308" "no-heading" Warning
         "The guide does not begin with a `#` heading.";
+    LONG_DOC_SUMMARY = "QD0328" "long-doc-summary" Error
+        "The older `doc_summary.md` has at most 250 characters, white space around them aside. Shorten it; what is longer belongs into `doc.md`.";
 
     // The handler.
     HANDLER_SYNTAX = "QD0401" "handler-syntax" Error

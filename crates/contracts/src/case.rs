@@ -1,5 +1,7 @@
 //! Case files (`*.case.json`): tests that a tool's author writes without writing code.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -101,6 +103,48 @@ pub struct CaseFixtures {
     /// Events in the calendar.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calendar: Vec<Value>,
+    /// Who calls: a client who has signed in. Without it, one who has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<CaseClient>,
+    /// Recorded answers to the handler's `fetch`. When there are any, nothing is sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fetch: Vec<RecordedFetch>,
+}
+
+/// A client who has signed in.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseClient {
+    /// The client's id; a name of the session's own unless said otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The claims of the verified token.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub claims: BTreeMap<String, Value>,
+}
+
+/// A recorded answer to one request. Several for the same method and URL are given in their order, the last one again
+/// and again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedFetch {
+    /// The whole URL, without what the host adds to it.
+    pub url: String,
+    /// GET unless said otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// 200 unless said otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Headers of the answer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The body: a text as it is, anything else as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+    /// The host cannot be reached.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unreachable: bool,
 }
 
 /// How the user answers a confirmation request.

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Capability, ToolId};
+use crate::{Capability, SecretUse, ToolId};
 
 /// The contract of one tool: the whole of its `schema.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,11 @@ pub struct Metadata {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "json-schema", schemars(extend("uniqueItems" = true)))]
     pub network: Vec<String>,
+    /// Secrets that the host adds to requests of the handler's `fetch`, each to one host. An operator configures their
+    /// values; the handler never sees them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[cfg_attr(feature = "json-schema", schemars(with = "std::collections::BTreeMap<String, SecretUse>"))]
+    pub secrets: IndexMap<String, SecretUse>,
     /// How often the tool may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,

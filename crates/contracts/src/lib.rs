@@ -25,6 +25,7 @@ mod live;
 mod overlay;
 mod protocol;
 mod response;
+mod secret_use;
 mod store;
 mod strict_json;
 mod tokens;
@@ -45,7 +46,9 @@ pub use calendar::{
 };
 pub use canonical::{canonical_json, write_canonical_json};
 pub use capability::{BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Methods, built_in};
-pub use case::{Case, CaseCall, CaseFile, CaseFixtures, ConfirmationAnswer, Expectation};
+pub use case::{
+    Case, CaseCall, CaseClient, CaseFile, CaseFixtures, ConfirmationAnswer, Expectation, RecordedFetch,
+};
 pub use chat::{
     CallArguments, CallResult, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatModel, ChatRequest,
     ChatStream, Finish, MAX_CALLS_PER_MESSAGE, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent,
@@ -72,6 +75,7 @@ pub use live::{
 pub use overlay::Overlay;
 pub use protocol::{PROTOCOL_MESSAGE_TYPES, message_type};
 pub use response::{Meta, ToolResponse};
+pub use secret_use::{SecretPlace, SecretUse, can_carry_secret, is_secret_name};
 pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};
 pub use strict_json::{JsonError, parse_json, parse_json_noting_duplicates};
 pub use tokens::estimate_tokens;

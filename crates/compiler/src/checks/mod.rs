@@ -11,6 +11,7 @@ mod identity;
 mod parameters;
 mod policy;
 mod preview;
+mod secrets;
 mod sensitive;
 mod similarity;
 
@@ -40,6 +41,7 @@ pub(crate) const TOOL_CHECKS: &[Check] = &[
     identity::check,
     policy::check,
     capabilities::check,
+    secrets::check,
     parameters::check,
     sensitive::check,
     preview::check,

@@ -235,6 +235,58 @@ fn capabilities_and_hosts_are_known() {
 }
 
 #[test]
+fn secrets_go_to_one_declared_host_in_one_place() {
+    let sound = json!({ "network": ["api.example.com"], "secrets": {
+        "API_KEY": { "host": "API.example.com", "header": "Authorization", "format": "Bearer {}" },
+        "TENANT": { "host": "api.example.com", "query": "tenant" },
+    } });
+    check(
+        &patched(sound),
+        expect![[r#"
+            fine
+        "#]],
+    );
+    check(
+        &patched(json!({ "network": ["api.example.com"], "secrets": {
+            "api-key": { "host": "api.example.org", "header": "Authorization" },
+            "NOWHERE": { "host": "api.example.com" },
+            "TWICE": { "host": "api.example.com", "header": "X-Key", "query": "key" },
+            "HOST": { "host": "api.example.com", "header": "Host" },
+            "FORMAT": { "host": "api.example.com", "header": "X-Format", "format": "Bearer" },
+            "ONE": { "host": "api.example.com", "header": "x-one" },
+            "OTHER": { "host": "api.example.com", "header": "X-One" },
+            "FIELD": { "host": "api.example.com", "headers": "X-Field" },
+        } })),
+        expect![[r#"
+            error QD0142 greet/schema.json:31:5 `"api-key"`
+              "api-key" cannot be the name of a secret
+              help: write capital letters, digits and single underscores, such as "API_KEY"
+            error QD0138 greet/schema.json:32:15 `"api.example.org"`
+              `network` does not name "api.example.org"
+              help: did you mean "api.example.com"?
+            error QD0139 greet/schema.json:35:5 `"NOWHERE"`
+              a secret has either a `header` or a `query`
+              help: write one of them: `"header": "Authorization"` or `"query": "key"`
+            error QD0139 greet/schema.json:38:5 `"TWICE"`
+              a secret has either a `header` or a `query`
+              help: write one of them: `"header": "Authorization"` or `"query": "key"`
+            error QD0140 greet/schema.json:45:17 `"Host"`
+              the header "Host" cannot carry a secret
+              help: name the header that the interface asks for, such as "Authorization"
+            error QD0141 greet/schema.json:50:17 `"Bearer"`
+              `format` does not have `{}` exactly once among visible ASCII characters
+              help: write `{}` where the secret goes, such as "Bearer {}", or leave `format` out
+            error QD0139 greet/schema.json:56:5 `"OTHER"`
+              OTHER and ONE go to the same place of the same host
+              help: give each secret a place of its own, or remove one
+            error QD0103 greet/schema.json:60:5 `"FIELD"`
+              unknown parameter "headers" in secrets.FIELD; did you mean "header"?
+              help: see `secrets` in `tools/README.md`
+        "#]],
+    );
+}
+
+#[test]
 fn registered_capability_can_be_declared() {
     const WEATHER: CapabilitySpec = CapabilitySpec::new("weather", "The weather.", &["today"]);
     let build = |names: &[&str]| {
