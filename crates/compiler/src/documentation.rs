@@ -31,8 +31,8 @@ pub(crate) struct Documentation {
     pub(crate) summary: String,
     pub(crate) text: String,
     pub(crate) examples: Vec<Example>,
-    /// Examples of the older form only warn, so that existing folders build unchanged.
-    pub(crate) examples_only_warn: bool,
+    /// `doc_summary.md` and `doc.md`. Their examples only warn, so that existing folders build unchanged.
+    pub(crate) is_older_form: bool,
     /// Where the summary stands.
     pub(crate) summary_place: Place,
     /// The file that carries the text.
@@ -132,7 +132,7 @@ fn read_guide(file: &Arc<SourceFile>, problems: &mut Vec<Diagnostic>) -> Option<
         summary: file.text[summary.span.clone()].trim().to_owned(),
         text: file.text.clone(),
         examples: outline.examples(file),
-        examples_only_warn: false,
+        is_older_form: false,
         summary_place: Place::Span(file.clone(), summary.span.clone()),
         place: Place::Path(file.path.clone()),
     })
@@ -177,7 +177,7 @@ fn read_older_form(folder: &Folder, problems: &mut Vec<Diagnostic>) -> Option<Do
         summary: words.to_owned(),
         text: text.text.clone(),
         examples: outline.examples(text),
-        examples_only_warn: true,
+        is_older_form: true,
         summary_place: Place::Span(summary.clone(), start..start + first_line),
         place: Place::Path(text.path.clone()),
     })
@@ -186,12 +186,21 @@ fn read_older_form(folder: &Folder, problems: &mut Vec<Diagnostic>) -> Option<Do
 fn check_text(folder: &Folder, documentation: &Documentation, problems: &mut Vec<Diagnostic>) {
     let length = documentation.summary.chars().count();
     if length > MAX_SUMMARY_CHARACTERS {
-        problems.push(at_summary(
-            documentation,
-            &rules::LONG_SUMMARY,
-            format!("the summary has {length} characters"),
-            "keep it to 250; break the line after the first sentence or two",
-        ));
+        problems.push(if documentation.is_older_form {
+            at_summary(
+                documentation,
+                &rules::LONG_DOC_SUMMARY,
+                format!("`doc_summary.md` has {length} characters"),
+                "keep it to 250; what is longer belongs into `doc.md`",
+            )
+        } else {
+            at_summary(
+                documentation,
+                &rules::LONG_SUMMARY,
+                format!("the summary has {length} characters"),
+                "keep it to 250; break the line after the first sentence or two",
+            )
+        });
     }
     if repeats_name(&documentation.summary, &folder.name) {
         problems.push(at_summary(

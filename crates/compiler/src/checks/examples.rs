@@ -17,7 +17,7 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
     // A schema that does not compile has been reported already, and nothing can be said about examples then.
     let Ok(schema) = Schema::compile(parameters) else { return };
     let found = documentation.examples.iter().filter_map(|example| judge(example, &schema));
-    problems.extend(found.map(|problem| match documentation.examples_only_warn {
+    problems.extend(found.map(|problem| match documentation.is_older_form {
         true => problem.as_warning(),
         false => problem,
     }));

@@ -242,6 +242,27 @@ fn the_older_form_has_all_its_sections_and_both_files() {
     );
 }
 
+/// In `guide.md` the summary is a line of a longer text, and one that is too long only warns.
+#[test]
+fn a_doc_summary_over_250_characters_is_an_error() {
+    let with_summary = |length: usize| {
+        let summary = "Greets a visitor by name. ".chars().cycle().take(length).collect::<String>();
+        let files = older(OLDER);
+        files.write("greet/doc_summary.md", format!("  {}é\n", summary.replace('\n', " ")));
+        files
+    };
+    check(
+        &with_summary(249),
+        expect![[r#"
+            fine
+        "#]],
+    );
+    let compilation = compile_files(&with_summary(250));
+    assert!(compilation.artifact.is_none());
+    let [long] = &compilation.diagnostics[..] else { panic!("{:?}", compilation.diagnostics) };
+    assert_eq!((long.rule.code, long.message.as_str()), ("QD0328", "`doc_summary.md` has 251 characters"));
+}
+
 #[test]
 fn examples_of_the_older_form_only_warn() {
     check(
