@@ -20,7 +20,7 @@ use crate::answer::{CapabilityErrorJson, Ending};
 use crate::bridge::{Event, Link};
 use crate::engine::{Completion, CompletionResult, Engine, Input, Step};
 use crate::engine_pool::{EnginePool, HostState};
-use crate::fetch::{FetchRequest, Fetcher};
+use crate::fetch::{FetchRequest, ToolFetcher};
 use crate::handler_status::CallPermit;
 use crate::limits::{Control, TimeLimit};
 use crate::thread_pool::{CallIds, Job, QueueFull};
@@ -38,7 +38,7 @@ const MAX_FETCH_WARNINGS: usize = 10;
 pub(crate) struct Call {
     pub(crate) pool: Arc<EnginePool>,
     pub(crate) shared: Arc<HostState>,
-    pub(crate) fetcher: Arc<Fetcher>,
+    pub(crate) fetcher: Arc<ToolFetcher>,
     pub(crate) context: Arc<dyn Context>,
     pub(crate) limits: Limits,
     /// When the call was made. Waiting for a thread counts.
@@ -95,10 +95,10 @@ impl Call {
     }
 
     fn fetch(&self, id: u32, request: FetchRequest) -> BoxFuture<Completion> {
-        let (fetcher, program) = (self.fetcher.clone(), self.pool.program.clone());
-        let (context, warnings) = (self.context.clone(), self.warnings.clone());
+        let (fetcher, warnings) = (self.fetcher.clone(), self.warnings.clone());
+        let context = self.context.clone();
         Box::pin(async move {
-            let result = match fetcher.fetch(request, &program.network).await {
+            let result = match fetcher.fetch(request, &context.facts().session.id).await {
                 Ok(response) => CompletionResult::Response(response.head(), response.body),
                 Err(failure) => {
                     if let Some(line) = failure.log_line

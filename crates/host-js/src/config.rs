@@ -1,11 +1,14 @@
 //! The limits of a host.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
+
+use crate::fetch::{FetchStandIn, ToolGrants};
 
 /// How much a [`crate::JsHost`] may use, in all and for one call.
 #[derive(Debug, Clone)]
@@ -85,11 +88,20 @@ pub struct FetchConfig {
     pub addresses: Addresses,
     /// Size of a response's body, in bytes.
     pub max_response_bytes: usize,
+    /// Secrets and private hosts, by the id of the tool that an operator grants them to.
+    pub grants: BTreeMap<String, ToolGrants>,
+    /// What answers in place of the network, in tests of tools.
+    pub stand_in: Option<Arc<dyn FetchStandIn>>,
 }
 
 impl Default for FetchConfig {
     fn default() -> Self {
-        Self { addresses: Addresses::Public, max_response_bytes: 1 << 20 }
+        Self {
+            addresses: Addresses::Public,
+            max_response_bytes: 1 << 20,
+            grants: BTreeMap::new(),
+            stand_in: None,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::call::{BUSY, Call};
 use crate::config::HostConfig;
 use crate::engine_pool::{EnginePool, HostState};
-use crate::fetch::Fetcher;
+use crate::fetch::{Fetcher, ToolFetcher};
 use crate::handler_status::{HandlerStatus, HostMonitor};
 use crate::limits::{Control, TimeLimit};
 use crate::program::{HostModules, Program};
@@ -156,13 +156,14 @@ impl Drop for JsHost {
 impl HandlerHost for JsHost {
     fn load(&self, handler: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
         let program = Arc::new(Program::compile(handler, self.host_modules.clone())?);
+        let fetcher = self.fetcher.for_tool(handler.metadata).map_err(HostError::Unloadable)?;
         let status = self.status(handler);
         let first = self.first_engine(&program, &status)?;
         let pool = EnginePool::open(program, status, self.shared.clone(), first);
         Ok(Arc::new(JsHandler {
             pool,
             shared: self.shared.clone(),
-            fetcher: self.fetcher.clone(),
+            fetcher: Arc::new(fetcher),
             calls: self.calls.clone(),
         }))
     }
@@ -190,7 +191,7 @@ impl HandlerHost for JsHost {
 struct JsHandler {
     pool: Arc<EnginePool>,
     shared: Arc<HostState>,
-    fetcher: Arc<Fetcher>,
+    fetcher: Arc<ToolFetcher>,
     calls: Arc<AtomicUsize>,
 }
 

@@ -29,6 +29,9 @@ mod url;
 use quarterdeck_contracts::HandlerKind;
 
 pub use config::{Addresses, FetchConfig, HostConfig};
+pub use fetch::{
+    FetchAnswers, FetchStandIn, InvalidPrivateHost, PrivateHost, SecretText, StandInAnswer, ToolGrants,
+};
 pub use host::{HostStats, JsHost};
 pub use inspector::JsInspector;
 

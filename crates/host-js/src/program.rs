@@ -38,8 +38,6 @@ impl HostModules {
 /// One handler, ready to be put into engines.
 pub(crate) struct Program {
     pub(crate) entry: String,
-    /// Hosts that its `fetch` may reach, in lower case.
-    pub(crate) network: Vec<String>,
     /// Whether its text names anything of `web.js`. Engines of handlers that do not are made without it.
     pub(crate) uses_web: bool,
     /// Whether its text has the word `import`, without which it reaches no module but its entry.
@@ -65,8 +63,7 @@ impl Program {
         if !files.contains_key(handler.entry) {
             return Err(HostError::Unloadable(format!("there is no file {}", handler.entry)));
         }
-        let network = handler.metadata.network.iter().map(|host| host.to_ascii_lowercase()).collect();
-        Ok(Self { entry: handler.entry.to_owned(), network, uses_web, imports, files, host_modules })
+        Ok(Self { entry: handler.entry.to_owned(), uses_web, imports, files, host_modules })
     }
 
     /// One of the host's own modules.

@@ -11,11 +11,21 @@ pub(crate) struct AddressRule(Addresses);
 
 /// An address that may not be dialled. The operator reads it in the log; a handler never does.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Refusal(IpAddr);
+pub(crate) enum Refusal {
+    /// It is private, and nothing is opened there.
+    NotPublic(IpAddr),
+    /// A name that an operator opened leads to it, and it is not the kind of address that was opened.
+    NotOpened(IpAddr),
+}
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the address {} is not on the public internet", self.0)
+        match self {
+            Self::NotPublic(address) => write!(f, "the address {address} is not on the public internet"),
+            Self::NotOpened(address) => {
+                write!(f, "`private_hosts` does not open the address {address} by that name")
+            }
+        }
     }
 }
 
@@ -32,17 +42,28 @@ impl AddressRule {
             Addresses::Public => is_public(address),
             Addresses::Where(rule) => rule(address),
         };
-        if allowed { Ok(()) } else { Err(Refusal(address)) }
+        if allowed { Ok(()) } else { Err(Refusal::NotPublic(address)) }
     }
+}
 
-    /// Checks a URL whose host is an address. Parsing has brought octal, hex and short forms into the usual one.
-    pub(crate) fn check_literal(&self, url: &Url) -> Result<(), Refusal> {
-        let address = match url.host() {
-            Some(Host::Ipv4(address)) => IpAddr::V4(address),
-            Some(Host::Ipv6(address)) => IpAddr::V6(address),
-            Some(Host::Domain(_)) | None => return Ok(()),
-        };
-        self.check(address)
+/// The address that stands in a URL in place of a name. Parsing has brought octal, hex and short forms into the usual
+/// one.
+pub(crate) fn literal_in(url: &Url) -> Option<IpAddr> {
+    match url.host() {
+        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+        Some(Host::Domain(_)) | None => None,
+    }
+}
+
+/// Whether an address is for networks of one's own: neither public, nor this machine, nor this link.
+pub(crate) fn is_private_use(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, ..] = address.octets();
+            address.is_private() || (a == 100 && (64..=127).contains(&b))
+        }
+        IpAddr::V6(address) => address.is_unique_local(),
     }
 }
 
@@ -187,8 +208,8 @@ mod tests {
             "1２7.0.0.1",
         ] {
             let url = Url::parse(&format!("http://{host}/")).unwrap();
-            assert!(rule.check_literal(&url).is_err(), "{host} is {url}");
+            assert!(rule.check(literal_in(&url).unwrap()).is_err(), "{host} is {url}");
         }
-        assert!(rule.check_literal(&Url::parse("http://1.1.1.1/").unwrap()).is_ok());
+        assert_eq!(literal_in(&Url::parse("http://example.com/").unwrap()), None);
     }
 }

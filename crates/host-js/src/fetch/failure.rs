@@ -3,6 +3,7 @@
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
 
 use super::address::Refusal;
+use super::redaction::Redactor;
 
 /// A failed fetch. Addresses are for the log alone: a handler that learned them can map a private network.
 #[derive(Debug)]
@@ -12,20 +13,45 @@ pub(crate) struct FetchFailure {
     pub(crate) log_line: Option<String>,
 }
 
+/// Where a request went that failed.
+pub(crate) struct Destination<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+}
+
 impl FetchFailure {
     pub(crate) fn new(error: CapabilityError, log_line: String) -> Self {
         Self { error, log_line: Some(log_line) }
     }
 
     /// A host that does not exist, does not answer or lies at a private address looks the same to a handler.
-    pub(crate) fn of_sending(host: &str, error: &reqwest::Error) -> Self {
+    pub(crate) fn of_sending(to: &Destination<'_>, error: &reqwest::Error) -> Self {
+        let Destination { tool, host, port } = to;
         let refusal = refusal_in(error);
-        let what = if refusal.is_some() || error.is_connect() { "cannot be reached" } else { "broke off" };
-        let error = CapabilityError::new(CapabilityErrorCode::NotAvailable, format!("{host} {what}"));
-        match refusal {
-            Some(refusal) => Self::new(error, format!("fetch refused: {host} was looked up, and {refusal}")),
-            None => Self::from(error),
-        }
+        let message = if refusal.is_some() || error.is_connect() {
+            format!(
+                "{host} cannot be reached; a private host must be opened by an operator, with `private_hosts` under [tools.{tool}]"
+            )
+        } else {
+            format!("{host} broke off")
+        };
+        let error = CapabilityError::new(CapabilityErrorCode::NotAvailable, message);
+        let Some(refusal) = refusal else { return error.into() };
+        let help = match refusal {
+            Refusal::NotPublic(_) => {
+                format!("private_hosts = [\"{host}:{port}\"] under [tools.{tool}] opens it")
+            }
+            Refusal::NotOpened(_) => format!("open the address itself under [tools.{tool}] if that is meant"),
+        };
+        Self::new(error, format!("fetch refused: {host} was looked up, and {refusal}; {help}"))
+    }
+
+    /// Without the tool's secrets, wherever a server has put them.
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
+        self.error.message = redactor.hide_in_text(&self.error.message);
+        self.log_line = self.log_line.map(|line| redactor.hide_in_text(&line));
+        self
     }
 }
 

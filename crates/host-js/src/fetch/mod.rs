@@ -1,25 +1,36 @@
-//! `fetch` for handlers: the hosts that the tool declares, on the public internet, within limits.
+//! `fetch` for handlers: the hosts that the tool declares, on the public internet or opened by an operator, within
+//! limits, and with the tool's secrets added on the way.
 
 mod address;
 mod dial;
 mod failure;
+mod grants;
+mod redaction;
 mod redirect;
+mod secrets;
+mod stand_in;
 
 use std::sync::Arc;
 
 use ::url::Url;
+use quarterdeck_contracts::Metadata;
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
-use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::config::FetchConfig;
-use address::AddressRule;
-use dial::CheckedNames;
+use address::{AddressRule, Refusal, literal_in};
+use dial::{CheckedNames, OpenedHosts};
+use failure::Destination;
 pub(crate) use failure::FetchFailure;
+pub use grants::{InvalidPrivateHost, PrivateHost, SecretText, ToolGrants};
+use redaction::Redactor;
 use redirect::Hop;
+use secrets::ToolSecrets;
+pub use stand_in::{FetchAnswers, FetchStandIn, StandInAnswer};
 
 const MAX_REDIRECTS: usize = 5;
 /// Headers that are the connection's business and not the handler's.
@@ -48,53 +59,114 @@ pub(crate) struct FetchRequest {
 #[derive(Debug)]
 pub(crate) struct FetchResponse {
     status: StatusCode,
-    url: Url,
-    headers: HeaderMap,
+    url: String,
+    headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
 impl FetchResponse {
     /// All but the body, as `web.js` reads it.
     pub(crate) fn head(&self) -> String {
-        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let headers: Vec<_> = self.headers.iter().map(|(name, value)| (name.as_str(), text(value))).collect();
         json!({
             "status": self.status.as_u16(),
             "statusText": self.status.canonical_reason().unwrap_or(""),
-            "url": self.url.as_str(),
-            "headers": headers,
+            "url": self.url,
+            "headers": self.headers,
         })
         .to_string()
     }
+
+    fn redacted(self, redactor: &Redactor) -> Self {
+        let hide = |text: String| redactor.hide_in_text(&text);
+        Self {
+            status: self.status,
+            url: hide(self.url),
+            headers: self.headers.into_iter().map(|(name, value)| (hide(name), hide(value))).collect(),
+            body: redactor.hide_in(self.body),
+        }
+    }
 }
 
-/// Fetches for all handlers of a host. Each tool's hosts are checked for each hop, each address when it is dialled.
+/// What the fetches of all tools of a host have in common.
 pub(crate) struct Fetcher {
     client: Client,
     rule: Arc<AddressRule>,
-    max_bytes: usize,
+    config: FetchConfig,
 }
 
 impl Fetcher {
     pub(crate) fn new(config: &FetchConfig) -> Result<Self, String> {
         let rule = Arc::new(AddressRule::new(config.addresses.clone()));
-        let client = Client::builder()
-            .redirect(Policy::none())
-            // A proxy would dial for us, past the check of addresses.
-            .no_proxy()
-            .dns_resolver(Arc::new(CheckedNames(rule.clone())))
-            .user_agent("quarterdeck")
-            .build()
-            .map_err(|error| format!("the HTTP client cannot start: {error}"))?;
-        Ok(Self { client, rule, max_bytes: config.max_response_bytes })
+        let client = client(rule.clone(), Arc::default())?;
+        Ok(Self { client, rule, config: config.clone() })
     }
 
-    /// Fetches within the hosts of `network`. The caller's deadline bounds the time.
+    /// The fetches of one tool, with what an operator has granted to it.
+    pub(crate) fn for_tool(self: &Arc<Self>, metadata: &Metadata) -> Result<ToolFetcher, String> {
+        let grants = self.config.grants.get(metadata.tool_id.as_str()).cloned().unwrap_or_default();
+        let mut ports: Vec<u16> = grants.private_hosts.iter().map(|host| host.port).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        let opened = ports.into_iter().map(|port| {
+            let hosts = Arc::new(OpenedHosts::on_port(port, &grants.private_hosts));
+            Ok(OpenedPort { port, client: client(self.rule.clone(), hosts.clone())?, hosts })
+        });
+        Ok(ToolFetcher {
+            shared: self.clone(),
+            tool: metadata.tool_id.to_string(),
+            network: metadata.network.iter().map(|host| host.to_ascii_lowercase()).collect(),
+            secrets: ToolSecrets::new(metadata, &grants.secrets)?,
+            opened: opened.collect::<Result<_, String>>()?,
+        })
+    }
+}
+
+fn client(rule: Arc<AddressRule>, opened: Arc<OpenedHosts>) -> Result<Client, String> {
+    let builder = Client::builder()
+        .redirect(Policy::none())
+        // A proxy would dial for us, past the check of addresses.
+        .no_proxy()
+        .dns_resolver(Arc::new(CheckedNames { rule, opened }))
+        .user_agent("quarterdeck");
+    builder.build().map_err(|error| format!("the HTTP client cannot start: {error}"))
+}
+
+/// A port on which an operator has opened something to a tool. It has a client of its own, because the look-up of a name
+/// does not know for which port it is made.
+struct OpenedPort {
+    port: u16,
+    hosts: Arc<OpenedHosts>,
+    client: Client,
+}
+
+/// Fetches for one tool. Its hosts are checked for each hop, each address when it is dialled.
+pub(crate) struct ToolFetcher {
+    shared: Arc<Fetcher>,
+    tool: String,
+    /// Hosts that may be reached, in lower case.
+    network: Vec<String>,
+    secrets: ToolSecrets,
+    opened: Vec<OpenedPort>,
+}
+
+impl ToolFetcher {
+    /// Fetches for a call of this session. The caller's deadline bounds the time.
     pub(crate) async fn fetch(
         &self,
         request: FetchRequest,
-        network: &[String],
+        session_id: &str,
     ) -> Result<FetchResponse, FetchFailure> {
+        let result = self.follow(request, session_id).await;
+        match &self.secrets.redactor {
+            None => result,
+            Some(redactor) => result
+                .map(|response| response.redacted(redactor))
+                .map_err(|failure| failure.redacted(redactor)),
+        }
+    }
+
+    async fn follow(&self, request: FetchRequest, session_id: &str) -> Result<FetchResponse, FetchFailure> {
+        let stand_in = self.shared.config.stand_in.as_ref().and_then(|known| known.for_session(session_id));
         let mut hop = Hop {
             url: Url::parse(&request.url)
                 .map_err(|error| invalid(format!("the URL is malformed: {error}")))?,
@@ -102,27 +174,85 @@ impl Fetcher {
                 .map_err(|_| invalid("the method is malformed"))?,
             headers: headers_of(&request.headers)?,
             body: request.body,
+            has_left_its_host: false,
         };
-        self.check(&hop.url, network)?;
+        self.check(&hop.url)?;
+        self.secrets.check_places(&hop)?;
+        if stand_in.is_none() {
+            self.check_address(&hop.url)?;
+            self.secrets.check_configured(&hop.url, self.is_opened(&hop.url))?;
+        }
         for _ in 0..=MAX_REDIRECTS {
-            let mut sending =
-                self.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
-            if let Some(body) = &hop.body {
-                sending = sending.body(body.clone());
-            }
-            let response =
-                sending.send().await.map_err(|error| FetchFailure::of_sending(&host_of(&hop.url), &error))?;
+            let response = match &stand_in {
+                Some(answers) => self.stand_in_response(answers.as_ref(), &hop)?,
+                None => self.send(&hop).await?,
+            };
             let Some(next) = redirect::target(&hop.url, &response)? else {
                 return self.read(hop.url, response).await;
             };
-            self.check_redirect(&hop.url, &next, network)?;
+            self.check_redirect(&hop.url, &next)?;
             hop.follow(response.status(), next);
         }
         Err(CapabilityError::new(CapabilityErrorCode::NotAvailable, "too many redirects").into())
     }
 
+    async fn send(&self, hop: &Hop) -> Result<Response, FetchFailure> {
+        let client = self.opened_port(&hop.url).map_or(&self.shared.client, |opened| &opened.client);
+        let (url, headers, has_secret) = self.secrets.add_to(hop, self.is_opened(&hop.url));
+        let mut sending = client.request(hop.method.clone(), url).headers(headers);
+        if let Some(body) = &hop.body {
+            sending = sending.body(body.clone());
+        }
+        let response = sending.send().await.map_err(|error| self.broken(&hop.url, &error))?;
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        if has_secret && encoding.is_some_and(|encoding| encoding != "identity") {
+            let message =
+                "the answer is compressed, so the host cannot make sure that it does not repeat a secret";
+            return Err(CapabilityError::new(CapabilityErrorCode::NotAvailable, message).into());
+        }
+        Ok(response)
+    }
+
+    fn broken(&self, url: &Url, error: &reqwest::Error) -> FetchFailure {
+        let (host, port) = (host_of(url), url.port_or_known_default().unwrap_or_default());
+        FetchFailure::of_sending(&Destination { tool: &self.tool, host: &host, port }, error)
+    }
+
+    fn stand_in_response(&self, answers: &dyn FetchAnswers, hop: &Hop) -> Result<Response, FetchFailure> {
+        let failed = |message: String| CapabilityError::new(CapabilityErrorCode::NotAvailable, message);
+        match answers.answer(hop.method.as_str(), hop.url.as_str()) {
+            StandInAnswer::Response { status, headers, body } => {
+                let mut response = http::Response::builder().status(status);
+                for (name, value) in headers {
+                    response = response.header(name, value);
+                }
+                let response = response
+                    .body(body)
+                    .map_err(|error| failed(format!("the recorded answer is broken: {error}")))?;
+                Ok(response.into())
+            }
+            StandInAnswer::Unreachable => {
+                Err(failed(format!("{} cannot be reached", host_of(&hop.url))).into())
+            }
+            StandInAnswer::Unknown(message) => Err(failed(message).into()),
+        }
+    }
+
+    fn opened_port(&self, url: &Url) -> Option<&OpenedPort> {
+        let port = url.port_or_known_default();
+        self.opened.iter().find(|opened| Some(opened.port) == port)
+    }
+
+    /// Whether an operator has opened the host and port of a URL by name.
+    fn is_opened(&self, url: &Url) -> bool {
+        self.opened_port(url).is_some_and(|opened| match literal_in(url) {
+            Some(address) => opened.hosts.has_address(address),
+            None => opened.hosts.has_name(&host_of(url)),
+        })
+    }
+
     /// What can be known of a first request before a name is looked up.
-    fn check(&self, url: &Url, network: &[String]) -> Result<(), FetchFailure> {
+    fn check(&self, url: &Url) -> Result<(), FetchFailure> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(invalid(format!("fetch speaks http and https, not {}", url.scheme())).into());
         }
@@ -132,19 +262,34 @@ impl Fetcher {
             return Err(invalid(message).into());
         }
         let host = host_of(url);
-        if !network.contains(&host) {
+        if !self.network.contains(&host) {
             return Err(CapabilityError::not_declared(&format!("\"network\": [\"{host}\"]")).into());
         }
-        // An address in the URL is dialled without a look-up, so the look-up's check would not see it.
-        self.rule.check_literal(url).map_err(|refusal| {
-            let message = "this address may not be reached: handlers reach the public internet only";
+        Ok(())
+    }
+
+    /// An address in the URL is dialled without a look-up, so the look-up's check would not see it.
+    fn check_address(&self, url: &Url) -> Result<(), FetchFailure> {
+        self.check_literal(url).map_err(|refusal| {
+            let tool = &self.tool;
+            let message = format!(
+                "this address may not be reached: handlers reach the public internet, and what an operator opens with \
+                 `private_hosts` under [tools.{tool}]"
+            );
             FetchFailure::new(refused(message), format!("fetch refused: {refusal}"))
         })
     }
 
+    fn check_literal(&self, url: &Url) -> Result<(), Refusal> {
+        match literal_in(url) {
+            Some(address) if !self.is_opened(url) => self.shared.rule.check(address),
+            _ => Ok(()),
+        }
+    }
+
     /// The same for where a server sends us. What it says there is not the handler's to know: a declared host may
     /// lie at the edge of a network whose names and addresses are private.
-    fn check_redirect(&self, from: &Url, to: &Url, network: &[String]) -> Result<(), FetchFailure> {
+    fn check_redirect(&self, from: &Url, to: &Url) -> Result<(), FetchFailure> {
         let from_host = host_of(from);
         let refuse = |message: &str, why: &str| {
             let log_line = format!("fetch refused: {from_host} redirects to {}, {why}", host_of(to));
@@ -161,37 +306,44 @@ impl Fetcher {
         if from.scheme() == "https" && to.scheme() != "https" {
             return refuse("to an unencrypted address", "unencrypted");
         }
-        if let Err(refusal) = self.rule.check_literal(to) {
+        if let Err(refusal) = self.check_literal(to) {
             return refuse("to where handlers may not go", &refusal.to_string());
         }
-        if !network.contains(&host_of(to)) {
+        if !self.network.contains(&host_of(to)) {
             return refuse(
                 "to a host that `network` does not name; the log has it",
                 "which `network` does not name",
             );
         }
+        let repeats = self.secrets.redactor.as_ref().is_some_and(|redactor| redactor.is_in(to.as_str()));
+        if repeats && from.origin() != to.origin() {
+            return refuse("elsewhere and repeats a secret in the address", "with a secret in the address");
+        }
         Ok(())
     }
 
     async fn read(&self, url: Url, mut response: Response) -> Result<FetchResponse, FetchFailure> {
+        let max_bytes = self.shared.config.max_response_bytes;
         let too_large = || {
-            let message = format!("the response is larger than {} bytes", self.max_bytes);
+            let message = format!("the response is larger than {max_bytes} bytes");
             FetchFailure::from(CapabilityError::new(CapabilityErrorCode::NotAvailable, message))
         };
         let announced =
             response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if announced.is_some_and(|length: u64| length > self.max_bytes as u64) {
+        if announced.is_some_and(|length: u64| length > max_bytes as u64) {
             return Err(too_large());
         }
         let mut body = Vec::new();
-        let broken = |error: reqwest::Error| FetchFailure::of_sending(&host_of(&url), &error);
-        while let Some(chunk) = response.chunk().await.map_err(broken)? {
-            if body.len() + chunk.len() > self.max_bytes {
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.broken(&url, &error))? {
+            if body.len() + chunk.len() > max_bytes {
                 return Err(too_large());
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(FetchResponse { status: response.status(), url, headers: response.headers().clone(), body })
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers =
+            response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+        Ok(FetchResponse { status: response.status(), url: url.into(), headers, body })
     }
 }
 

@@ -8,6 +8,7 @@ mod hostile;
 mod pool;
 mod prelude;
 mod scarcity;
+mod secrets;
 mod session_tools;
 mod stuck;
 mod world;

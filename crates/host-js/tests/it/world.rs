@@ -47,14 +47,26 @@ fn load_as(
     files: &[(&str, &str)],
     network: &[&str],
 ) -> Result<Arc<dyn Handler>, HostError> {
+    load_defined(host, files, json!({ "toolId": name, "network": network }))
+}
+
+/// A handler of a tool whose definition has these fields in addition to, or in place of, the usual ones.
+pub(crate) fn load_defined(
+    host: &JsHost,
+    files: &[(&str, &str)],
+    fields: Value,
+) -> Result<Arc<dyn Handler>, HostError> {
     let files: HandlerFiles =
         files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
-    let metadata: Metadata = serde_json::from_value(json!({
-        "toolId": name, "version": "1.0.0", "description": "A tool.", "category": "utility",
+    let mut metadata = json!({
+        "toolId": "tool", "version": "1.0.0", "description": "A tool.", "category": "utility",
         "sideEffects": "none", "idempotent": true, "requiresConfirmation": false, "allowedModes": ["text"],
-        "latencyBudgetMs": 100, "network": network,
-    }))
-    .unwrap();
+        "latencyBudgetMs": 100,
+    });
+    for (name, value) in fields.as_object().unwrap() {
+        metadata[name] = value.clone();
+    }
+    let metadata: Metadata = serde_json::from_value(metadata).unwrap();
     host.load(HandlerToLoad { metadata: &metadata, entry: "tool/handler.js", files: &files })
 }
 
